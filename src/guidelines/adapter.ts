@@ -1,0 +1,43 @@
+import type { Diagnostic } from "../protocol/diagnostic.ts";
+import type { SourceType } from "../protocol/guideline.ts";
+import type { SourceSpan } from "../protocol/spec-block.ts";
+
+/** The tool whose meaning a source's patterns and scope have. */
+export type GuidelineTool = "kiro" | "cursor" | "claude" | "agents";
+
+/** When the source's own tool would load a guideline. */
+export type Inclusion = "always" | "pattern" | "auto" | "manual";
+
+/** A guideline before its id is known, with what matching and conversion need beyond the record. */
+export interface GuidelineDraft {
+  readonly title: string;
+  readonly content: string;
+  readonly source_type: SourceType;
+  readonly tool: GuidelineTool;
+  readonly tags: readonly string[];
+  readonly inclusion: Inclusion;
+  /** Every glob as declared, unquoted, in order; empty for none. */
+  readonly globs: readonly string[];
+  /** The folder that scope and globs are relative to: "" for the root, else "packages/api". */
+  readonly scope: string;
+  /** Front matter of the whole file as read; `{}` where there is none. */
+  readonly frontmatter: Readonly<Record<string, unknown>>;
+  readonly span: SourceSpan;
+  /** Imports (`@docs/rules.md`, `#[[file:x]]`) as written, outside code. */
+  readonly imports: readonly { readonly path: string; readonly line: number }[];
+  /** True for the whole of a file (steering, .mdc, rules), false for a section of one. */
+  readonly whole_file: boolean;
+}
+
+export interface ParsedGuidelines {
+  readonly drafts: readonly GuidelineDraft[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** One guideline format: text in, drafts and diagnostics out. Pure, and never throws on any text. */
+export interface GuidelineAdapter {
+  readonly name: string;
+  readonly source_type: SourceType;
+  matches(path: string): boolean;
+  parse(source: { readonly path: string; readonly text: string }): ParsedGuidelines;
+}

@@ -1,0 +1,107 @@
+import type { Diagnostic } from "../protocol/diagnostic.ts";
+import type { ConversionResult, ExportResult, Guideline, GuidelineList } from "../protocol/guideline.ts";
+import type {
+  ConvertRequest,
+  ExplainTool,
+  Explanation,
+  ExportRequest,
+  GuidelineQuery,
+} from "../protocol/guideline-query.ts";
+import type { SpecBlock } from "../protocol/spec-block.ts";
+import type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
+
+/** What one pass over the repository did. */
+export interface ScanSummary {
+  /** Spec and guideline files known now. */
+  readonly source_files: number;
+  /** Of those, read and parsed in this pass; the others cost a stat. */
+  readonly parsed_files: number;
+  readonly removed_files: number;
+  readonly specs: number;
+  readonly guidelines: number;
+  readonly diagnostics: number;
+  readonly duration_ms: number;
+  /** Set when an index was there and could not be used: why it was rebuilt. */
+  readonly rebuilt?: string;
+}
+
+/** The specs of an open project. Reads answer from the index and never touch the source files. */
+export interface ProjectSpecs {
+  /** Throws `invalid_request` for a cursor that is not one of ours. */
+  query(query: SpecQuery): SpecPage;
+  get(id: string): SpecBlock | undefined;
+  /** Every block, in path, then position order. */
+  all(): Iterable<SpecBlock>;
+  /** Parse, validation and reference diagnostics, in path, then line order. */
+  diagnostics(): readonly Diagnostic[];
+  /** Throws `spec_not_found` for an unknown id. */
+  impact(request: ImpactRequest): Impact;
+  graph(): SpecGraph;
+}
+
+export interface ProjectGuidelines {
+  list(query: GuidelineQuery): GuidelineList;
+  get(id: string): Guideline | undefined;
+  diagnostics(): readonly Diagnostic[];
+  explain(file: string, tool?: ExplainTool): Explanation;
+  /** Throws `guideline_not_found`, `conflict`, or `forbidden` in a read-only project. */
+  convert(request: ConvertRequest): Promise<ConversionResult>;
+  export(request: ExportRequest): ExportResult;
+}
+
+/**
+ * A repository, indexed. Open it with `openProject`; whoever opens it closes it.
+ *
+ * Several processes may have the same project open; each sees what another has indexed.
+ */
+export interface Project {
+  /** Absolute path of the root, with links resolved. Never sent to a client. */
+  readonly root: string;
+  /** The folder's name: the project heading of an export. */
+  readonly name: string;
+  readonly specs: ProjectSpecs;
+  readonly guidelines: ProjectGuidelines;
+  /** Every file of the project that is not ignored, project-relative, sorted. */
+  files(): readonly string[];
+  /** Brings the index up to date with the disk. */
+  refresh(options?: RefreshOptions): Promise<ScanSummary>;
+  /** Keeps the index current until it is closed; `onChange` hears of every pass that found a change. */
+  watch(onChange?: (summary: ScanSummary) => void): Promise<{ close(): Promise<void> }>;
+  close(): Promise<void>;
+}
+
+export interface RefreshOptions {
+  readonly signal?: AbortSignal;
+  /** Called now and then during a long pass. */
+  readonly onProgress?: (progress: {
+    readonly done: number;
+    readonly total: number;
+    readonly phase: string;
+  }) => void;
+}
+
+export interface OpenProjectOptions {
+  readonly root: string;
+  /** Where the index lies; default `<root>/.kit/index.db`. `":memory:"` keeps none. */
+  readonly indexFile?: string;
+  /** Refuses every write with `forbidden`. */
+  readonly readOnly?: boolean;
+  readonly config?: ProjectConfig;
+}
+
+/** The part of the configuration that says what is read. Globs are project-relative. */
+export interface ProjectConfig {
+  readonly specs?: {
+    readonly include?: readonly string[];
+    readonly exclude?: readonly string[];
+    /** Sources of the `custom` framework. */
+    readonly custom?: readonly {
+      readonly include: string;
+      readonly spec_type?: string;
+      readonly tags?: readonly string[];
+    }[];
+    /** Adapters of the user's own; asked before the built-in ones. */
+    readonly adapters?: readonly import("../specs/adapter.ts").SpecAdapter[];
+  };
+  readonly guidelines?: { readonly include?: readonly string[]; readonly exclude?: readonly string[] };
+}

@@ -1,0 +1,39 @@
+/**
+ * The closed set of error codes, with the HTTP status each answers and whether the same call can
+ * succeed later. A code is the `type` of the error envelope on every route.
+ */
+export const errorCodes = {
+  invalid_json: { status: 400, retryable: false },
+  invalid_request: { status: 400, retryable: false },
+  unauthorized: { status: 401, retryable: false },
+  forbidden: { status: 403, retryable: false },
+  not_found: { status: 404, retryable: false },
+  guideline_not_found: { status: 404, retryable: false },
+  spec_not_found: { status: 404, retryable: false },
+  method_not_allowed: { status: 405, retryable: false },
+  conflict: { status: 409, retryable: false },
+  payload_too_large: { status: 413, retryable: false },
+  unsupported_media_type: { status: 415, retryable: false },
+  too_many_requests: { status: 429, retryable: true },
+  internal_error: { status: 500, retryable: false },
+  unavailable: { status: 503, retryable: true },
+} as const;
+
+export type ErrorCode = keyof typeof errorCodes;
+
+/** The body of every error reply. `dev` is added by `kit dev` only. */
+export interface ErrorEnvelope {
+  readonly error: {
+    readonly type: ErrorCode;
+    readonly message: string;
+    readonly details: string;
+    readonly meta?: { readonly issues?: readonly ErrorIssue[] } & Readonly<Record<string, unknown>>;
+    readonly dev?: Readonly<Record<string, unknown>>;
+  };
+}
+
+/** One thing that is wrong with an input: where (`body.format`, `query.limit`) and what. */
+export interface ErrorIssue {
+  readonly path: string;
+  readonly message: string;
+}

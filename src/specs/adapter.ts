@@ -1,0 +1,98 @@
+import type { Diagnostic } from "../protocol/diagnostic.ts";
+import type {
+  Framework,
+  Lifecycle,
+  Priority,
+  SourceSpan,
+  SpecBlock,
+  SpecMetadata,
+  SpecType,
+} from "../protocol/spec-block.ts";
+
+/** A file as an adapter sees it: decoded, without its byte order mark, otherwise untouched. */
+export interface SpecSource {
+  /** POSIX, relative to the project root. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/**
+ * How a block gets its id once the whole project is known (`specs/assign-ids.ts`).
+ *
+ * - `base`: the adapter's wish; a collision gets `-2`, `-3`, … in path, then position order.
+ * - `sequence`: `<prefix><n>`, n zero-based over all blocks of that prefix, in the same order.
+ * - `declared`: the file states the id itself; a second one is an error, and both keep it.
+ */
+export type DraftId =
+  | { readonly kind: "base"; readonly value: string }
+  | { readonly kind: "sequence"; readonly prefix: string }
+  | { readonly kind: "declared"; readonly value: string };
+
+/** An explicit reference to another block, as written; resolved when the project is known. */
+export interface DraftLink {
+  /** `implements`: a task names a requirement. `validates`: a design or test does. */
+  readonly kind: "implements" | "validates" | "related";
+  /** The base or declared id of the target. A target in the same folder wins over others. */
+  readonly target: string;
+  /** The criterion it names inside the target, such as "1.2". */
+  readonly criterion?: string;
+  readonly line: number;
+}
+
+/** A path that a block mentions in inline code or in a link; kept when the file exists. */
+export interface DraftMention {
+  /** As written, without anchors (`#L10`) and line suffixes (`:10`). */
+  readonly path: string;
+  readonly line: number;
+  /** Set where the format says what the path is (`[@test]`, `targets`). */
+  readonly role?: "code" | "test";
+}
+
+/** A spec block before the project around it is known. */
+export interface SpecDraft {
+  readonly id: DraftId;
+  readonly framework: Framework;
+  readonly spec_type: SpecType;
+  readonly title: string;
+  readonly content: string;
+  readonly summary?: string;
+  readonly tags: readonly string[];
+  readonly lifecycle: Lifecycle;
+  readonly priority: Priority;
+  readonly created_at?: string;
+  readonly updated_at?: string;
+  /** Without `source`, `related_specs`, `code_refs` and `test_refs` where those come from links. */
+  readonly metadata: SpecMetadata;
+  readonly span: SourceSpan;
+  /** Documents of one feature share it; by convention the folder (`.kiro/specs/auth`). */
+  readonly feature?: string;
+  readonly links: readonly DraftLink[];
+  readonly mentions: readonly DraftMention[];
+}
+
+export interface ParsedSpecs {
+  readonly drafts: readonly SpecDraft[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Files an export would write, and what the format could not hold, one sentence each. */
+export interface WrittenSpecs {
+  readonly files: readonly { readonly path: string; readonly content: string }[];
+  readonly losses: readonly string[];
+}
+
+/**
+ * One spec framework: text in, blocks and diagnostics out. Pure, and never throws on any text.
+ *
+ * The first adapter of the registry whose `matches` accepts a path reads the file.
+ */
+export interface SpecAdapter {
+  /** Unique in a registry: "kiro", "openspec". */
+  readonly name: string;
+  readonly framework: Framework;
+  /** Decides by the path alone; cheap, because it is asked for every file of a repository. */
+  matches(path: string): boolean;
+  parse(source: SpecSource): ParsedSpecs;
+  /** Renders blocks in the framework's own files, so that a re-read gives the same blocks. */
+  write?(blocks: readonly SpecBlock[]): WrittenSpecs;
+}
