@@ -15,6 +15,13 @@ export const errorCodes = {
   payload_too_large: { status: 413, retryable: false },
   unsupported_media_type: { status: 415, retryable: false },
   too_many_requests: { status: 429, retryable: true },
+  agent_not_found: { status: 404, retryable: false },
+  agent_not_webhook: { status: 404, retryable: false },
+  typed_output: { status: 502, retryable: true },
+  budget_exceeded: { status: 429, retryable: false },
+  context_overflow: { status: 502, retryable: false },
+  model_error: { status: 502, retryable: true },
+  model_timeout: { status: 504, retryable: true },
   internal_error: { status: 500, retryable: false },
   unavailable: { status: 503, retryable: true },
 } as const;

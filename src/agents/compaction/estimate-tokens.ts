@@ -1,0 +1,38 @@
+import type { Message } from "../../protocol/message.ts";
+
+/** About what an image costs with the hosted models, whatever its size. */
+const tokensPerImage = 1_200;
+
+/**
+ * A rough count of a message's tokens: a quarter of its characters, a whole token for each character
+ * of scripts that are not written with an alphabet. Providers' own counts win where they are known.
+ */
+export function estimateTokens(message: Message): number {
+  let tokens = 4;
+  for (const part of message.content) {
+    switch (part.type) {
+      case "text":
+      case "reasoning":
+        tokens += textTokens(part.text);
+        break;
+      case "image":
+        tokens += tokensPerImage;
+        break;
+      case "tool_call":
+        tokens += textTokens(part.tool) + textTokens(JSON.stringify(part.args) ?? "");
+        break;
+      case "tool_result":
+        for (const item of part.content)
+          tokens += item.type === "text" ? textTokens(item.text) : tokensPerImage;
+        break;
+    }
+  }
+  return tokens;
+}
+
+export function textTokens(text: string): number {
+  let wide = 0;
+  // From U+2E80 on: CJK, Hangul and their like.
+  for (let index = 0; index < text.length; index += 1) if (text.charCodeAt(index) >= 0x2e80) wide += 1;
+  return Math.ceil((text.length - wide) / 4) + wide;
+}

@@ -1,0 +1,59 @@
+import { type Clock, isoTime } from "../../base/clock.ts";
+import type { EventBody, KitEvent } from "../../protocol/event.ts";
+
+export type EventListener = (event: KitEvent) => unknown;
+
+/** What an emitter puts on every event. */
+export type EventScope = Pick<
+  KitEvent,
+  "agent" | "instance_id" | "session" | "operation_id" | "run_id" | "task_id" | "parent_operation_id"
+>;
+
+/** Delivers events in order to whoever listens. */
+export interface EventHub {
+  /** Adds a listener; the returned function removes it. */
+  subscribe(listener: EventListener): () => void;
+  publish(body: EventBody, scope: EventScope, turnId?: string): void;
+}
+
+/**
+ * Creates a hub for one stream of events.
+ *
+ * A listener is called at once, in the order of events. One that throws, or whose promise rejects,
+ * is reported to `onListenerError` and heard again with the next event: it never harms the run.
+ */
+export function createEventHub(options: {
+  readonly clock: Clock;
+  readonly onListenerError?: (error: unknown) => void;
+}): EventHub {
+  const listeners = new Set<EventListener>();
+  let index = 0;
+  const report = (error: unknown): void => options.onListenerError?.(error);
+  return {
+    subscribe(listener) {
+      // A function of its own, so that subscribing the same listener twice means two listeners.
+      const entry: EventListener = (event) => listener(event);
+      listeners.add(entry);
+      return () => listeners.delete(entry);
+    },
+    publish(body, scope, turnId) {
+      index += 1;
+      if (listeners.size === 0) return;
+      const event: KitEvent = {
+        ...body,
+        index,
+        timestamp: isoTime(options.clock.now()),
+        ...scope,
+        ...(turnId === undefined ? undefined : { turn_id: turnId }),
+      };
+      for (const listener of listeners) {
+        try {
+          const result = listener(event);
+          if (result instanceof Promise) result.catch(report);
+        } catch (error) {
+          report(error);
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,134 @@
+import type { LanguageModelV4Message } from "@ai-sdk/provider";
+import type { Message } from "../../protocol/message.ts";
+import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
+import type { MaybePromise, SessionStore } from "../../stores/contract.ts";
+import { estimateTokens } from "../compaction/estimate-tokens.ts";
+import { toPromptMessage } from "../turn/to-prompt.ts";
+
+/**
+ * A session in memory: the fold over its log, and the position up to which it is folded.
+ *
+ * `prompt` mirrors `messages` behind its first element, which is the system message of the running
+ * operation. Both only ever grow at the end, except at a compaction, so that a turn costs the same
+ * however long the session is.
+ */
+export interface SessionState {
+  readonly key: SessionKey;
+  readonly parent: SessionKey | undefined;
+  position: number;
+  messages: Message[];
+  /** The log position of each message, for compaction. */
+  positions: number[];
+  prompt: LanguageModelV4Message[];
+  readonly notes: Map<string, unknown>;
+  /** Tokens of the active context: the provider's count where known, an estimate for the rest. */
+  tokens: number;
+  /** Another writer was ahead: the state must be loaded again before the next operation. */
+  stale: boolean;
+}
+
+const noSystem: LanguageModelV4Message = { role: "system", content: "" };
+
+export function emptyState(key: SessionKey, parent?: SessionKey): SessionState {
+  return {
+    key,
+    parent,
+    position: 0,
+    messages: [],
+    positions: [],
+    prompt: [noSystem],
+    notes: new Map(),
+    tokens: 0,
+    stale: false,
+  };
+}
+
+/** Loads a session: one read of its rows, one pass over them. */
+export async function loadState(
+  store: SessionStore,
+  key: SessionKey,
+  parent?: SessionKey,
+): Promise<SessionState> {
+  const state = emptyState(key, parent);
+  const entries = await store.read(key);
+  // Only what stands behind the last compaction is active, so nothing before it is converted.
+  let from = 0;
+  for (let index = entries.length - 1; index >= 0 && from === 0; index -= 1) {
+    const entry = entries[index];
+    if (entry?.type === "compaction") from = Math.min(entry.keep_from - 1, index);
+  }
+  entries.forEach((entry, index) => {
+    if (index < from && entry.type === "message") state.position += 1;
+    else applyEntry(state, entry);
+  });
+  return state;
+}
+
+/** Appends to the log in one transaction, then to the state. Waits only where the store does. */
+export function commit(
+  store: SessionStore,
+  state: SessionState,
+  entries: readonly SessionEntry[],
+): MaybePromise<void> {
+  let written: MaybePromise<void>;
+  try {
+    written = store.append({
+      key: state.key,
+      expected: state.position,
+      entries,
+      ...(state.parent === undefined ? {} : { parent: state.parent }),
+    });
+  } catch (error) {
+    state.stale = true;
+    throw error;
+  }
+  const apply = (): void => {
+    for (const entry of entries) applyEntry(state, entry);
+  };
+  if (!(written instanceof Promise)) return apply();
+  return written.then(apply, (error: unknown) => {
+    state.stale = true;
+    throw error;
+  });
+}
+
+function applyEntry(state: SessionState, entry: SessionEntry): void {
+  state.position += 1;
+  switch (entry.type) {
+    case "message": {
+      const { message } = entry;
+      state.messages.push(message);
+      state.positions.push(state.position);
+      state.prompt.push(toPromptMessage(message));
+      // A provider's count covers the whole prompt and its answer; everything since is estimated.
+      if (message.role === "assistant" && message.usage.total_tokens > 0) {
+        state.tokens = message.usage.input + message.usage.output;
+      } else state.tokens += estimateTokens(message);
+      return;
+    }
+    case "compaction":
+      applyCompaction(state, entry);
+      return;
+    case "note":
+      state.notes.set(entry.name, entry.value);
+      return;
+  }
+}
+
+function applyCompaction(state: SessionState, entry: Extract<SessionEntry, { type: "compaction" }>): void {
+  const first = state.positions.findIndex((position) => position >= entry.keep_from);
+  const kept = first === -1 ? state.messages.length : first;
+  const summary: Message = {
+    role: "user",
+    content: [{ type: "text", text: entry.summary }],
+    timestamp: entry.timestamp,
+    source: "summary",
+  };
+  state.messages = [summary, ...state.messages.slice(kept)];
+  // The summary stands before every entry, so that the next compaction drops it.
+  state.positions = [0, ...state.positions.slice(kept)];
+  state.prompt = [state.prompt[0] ?? noSystem, ...state.messages.map(toPromptMessage)];
+  state.tokens = entry.tokens_after;
+  // The model no longer sees what was shown before the cut.
+  state.notes.clear();
+}

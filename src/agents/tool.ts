@@ -1,0 +1,61 @@
+import type { StandardSchemaV1 } from "../base/standard-schema.ts";
+import type { ImagePart, TextPart } from "../protocol/message.ts";
+
+/** A JSON Schema, as providers take it. */
+export type JsonSchema = { readonly [keyword: string]: unknown };
+
+/** What a tool is told beside its arguments. */
+export interface ToolContext {
+  readonly tool_call_id: string;
+  readonly operation_id: string;
+  /** Fires when the call is aborted or its time is over; pass it on to whatever waits. */
+  readonly signal: AbortSignal;
+  /**
+   * The same for every attempt at this call, also after a crash: give it to services that accept an
+   * idempotency key.
+   */
+  readonly idempotency_key: string;
+}
+
+/** A plain text, parts, or `isError` with a text that tells the model what went wrong. */
+export type ToolOutput =
+  | string
+  | {
+      readonly content: string | readonly (TextPart | ImagePart)[];
+      readonly isError?: boolean;
+    };
+
+/** A tool the model can call. Make one with `defineTool`. */
+export interface ToolDefinition<Input = unknown> {
+  readonly name: string;
+  readonly description: string;
+  /** Standard Schema (zod, valibot, …) or JSON Schema of the arguments: an object. */
+  readonly input: StandardSchemaV1<unknown, Input> | JsonSchema;
+  execute(input: Input, context: ToolContext): ToolOutput | Promise<ToolOutput>;
+  /** Milliseconds before the call is stopped; default 120,000. */
+  readonly timeoutMs?: number;
+  /** Characters of result the model sees; the rest is cut and marked. Default 50,000. */
+  readonly maxResultChars?: number;
+  /** Never runs beside another call of the same turn; for tools that change what others read. */
+  readonly exclusive?: boolean;
+  /** May be run again when a crash left its outcome unknown. */
+  readonly idempotent?: boolean;
+}
+
+/** The name of the requirements for a tool definition. */
+export type ToolDef<Input = unknown> = ToolDefinition<Input>;
+
+const toolName = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
+
+/**
+ * Defines a tool. Throws `TypeError` for a name that providers refuse: letters, digits, `_` and `-`,
+ * starting with a letter, at most 64.
+ */
+export function defineTool<Input>(definition: ToolDefinition<Input>): ToolDefinition<Input> {
+  if (!toolName.test(definition.name)) {
+    throw new TypeError(
+      `"${definition.name}" cannot be a tool's name: use letters, digits, _ and -, start with a letter, at most 64.`,
+    );
+  }
+  return definition;
+}

@@ -1,0 +1,100 @@
+import type { Clock } from "../../base/clock.ts";
+import { KitError } from "../../base/kit-error.ts";
+
+export interface RetryPolicy {
+  /** Attempts in all, the first included. */
+  readonly attempts: number;
+  readonly baseDelayMs: number;
+  readonly maxDelayMs: number;
+}
+
+export const defaultRetryPolicy: RetryPolicy = { attempts: 4, baseDelayMs: 500, maxDelayMs: 30_000 };
+
+/** How a failed model call is understood. `retryAfterMs` is what the provider asked for. */
+export interface ModelFailure {
+  readonly error: KitError;
+  readonly retryable: boolean;
+  readonly overflow: boolean;
+  readonly retryAfterMs: number | undefined;
+}
+
+// What providers say when the prompt is larger than the model's window.
+const overflowTexts =
+  /context.{0,20}(length|window|limit)|prompt is too long|too many tokens|maximum.{0,30}tokens|input.{0,20}too long|exceeds.{0,40}token/i;
+
+/**
+ * Reads the error of a provider, in the shapes of the AI SDK (`statusCode`, `responseHeaders`) and of
+ * `fetch`. The message of the result names the status only: bodies of providers may hold secrets.
+ */
+export function toModelFailure(error: unknown, now: number): ModelFailure {
+  if (error instanceof KitError) {
+    return {
+      error,
+      retryable: error.code === "model_timeout" || error.code === "model_error",
+      overflow: false,
+      retryAfterMs: undefined,
+    };
+  }
+  const status = numberOf(error, "statusCode");
+  const body =
+    typeof error === "object" && error !== null && "responseBody" in error ? String(error.responseBody) : "";
+  const text = error instanceof Error ? error.message : String(error);
+  const overflow =
+    (status === undefined || status === 400 || status === 413) && overflowTexts.test(`${text} ${body}`);
+  return {
+    error: new KitError({
+      code: overflow
+        ? "context_overflow"
+        : status === 408 || status === 504
+          ? "model_timeout"
+          : "model_error",
+      message: overflow
+        ? "The conversation is longer than the model's window."
+        : status === undefined
+          ? "The model could not be reached, or its answer could not be read."
+          : `The model's provider answered with status ${status}.`,
+      hint: text,
+      cause: error,
+    }),
+    // Without a status the connection broke: that may pass. A 4xx other than these will not.
+    retryable:
+      !overflow &&
+      (status === undefined ? true : status === 408 || status === 409 || status === 429 || status >= 500),
+    overflow,
+    retryAfterMs: retryAfterMs(error, now),
+  };
+}
+
+/** Exponential backoff with full jitter, or longer where the provider asked for it. */
+export function retryDelayMs(failure: ModelFailure, attempt: number, policy: RetryPolicy): number {
+  const ceiling = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (attempt - 1));
+  return Math.max(failure.retryAfterMs ?? 0, Math.round(Math.random() * ceiling));
+}
+
+/** Waits before the next attempt, unless the provider asks for longer than the policy allows. */
+export async function waitToRetry(
+  delayMs: number,
+  options: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<void> {
+  await options.clock.sleep(delayMs, options.signal);
+}
+
+function retryAfterMs(error: unknown, now: number): number | undefined {
+  if (typeof error !== "object" || error === null || !("responseHeaders" in error)) return undefined;
+  const headers = error.responseHeaders;
+  if (typeof headers !== "object" || headers === null) return undefined;
+  const exact = Number((headers as Record<string, unknown>)["retry-after-ms"]);
+  if (Number.isFinite(exact) && exact >= 0) return exact;
+  const value = (headers as Record<string, unknown>)["retry-after"];
+  if (typeof value !== "string") return undefined;
+  const seconds = Number(value);
+  if (Number.isFinite(seconds)) return Math.max(0, seconds * 1000);
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+function numberOf(error: unknown, name: string): number | undefined {
+  const value =
+    typeof error === "object" && error !== null ? (error as Record<string, unknown>)[name] : undefined;
+  return typeof value === "number" ? value : undefined;
+}

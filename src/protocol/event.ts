@@ -1,0 +1,131 @@
+import type { ErrorCode } from "./error-code.ts";
+import type { FinishReason } from "./message.ts";
+import type { Usage } from "./usage.ts";
+
+/** What a session can be asked to do. */
+export type OperationKind = "prompt" | "stream" | "skill" | "task" | "shell" | "compact";
+
+/** Fields of every event. `index` counts from 1 within one stream. */
+export interface EventContext {
+  readonly index: number;
+  /** ISO 8601, UTC, milliseconds. */
+  readonly timestamp: string;
+  readonly agent: string;
+  readonly instance_id: string;
+  readonly session: string;
+  readonly operation_id: string;
+  readonly run_id?: string;
+  readonly turn_id?: string;
+  readonly task_id?: string;
+  readonly parent_operation_id?: string;
+}
+
+/** An error as events and replies carry it: safe for any reader. */
+export interface EventError {
+  readonly type: ErrorCode;
+  readonly message: string;
+}
+
+/** What each type carries beside the common fields. */
+export type EventBody =
+  | { readonly type: "operation_start"; readonly operation_kind: OperationKind }
+  | {
+      readonly type: "operation";
+      readonly operation_kind: OperationKind;
+      readonly duration_ms: number;
+      readonly is_error: boolean;
+      readonly usage?: Usage;
+    }
+  | { readonly type: "agent_start"; readonly model: string }
+  | {
+      readonly type: "turn_request";
+      readonly model: string;
+      readonly purpose: TurnPurpose;
+      /** From 1; above 1 for a retry of the same turn. Deltas of the attempt before are void. */
+      readonly attempt: number;
+    }
+  | {
+      readonly type: "turn";
+      readonly model: string;
+      readonly usage: Usage;
+      readonly finish_reason: FinishReason;
+      readonly purpose: TurnPurpose;
+      readonly duration_ms: number;
+    }
+  | { readonly type: "turn_end"; readonly tool_calls: number }
+  | { readonly type: "idle" }
+  | { readonly type: "abort_requested" }
+  | { readonly type: "aborted" }
+  | {
+      readonly type: "error";
+      readonly error: EventError;
+      readonly will_retry: boolean;
+      readonly retry_in_ms?: number;
+    }
+  | { readonly type: "text_delta"; readonly text: string }
+  | { readonly type: "reasoning_delta"; readonly text: string }
+  | {
+      readonly type: "tool_start";
+      readonly tool_call_id: string;
+      readonly tool: string;
+      readonly args: unknown;
+    }
+  | {
+      readonly type: "tool_end";
+      readonly tool_call_id: string;
+      readonly tool: string;
+      readonly result: string;
+      readonly is_error: boolean;
+      readonly duration_ms: number;
+    }
+  | { readonly type: "command_start"; readonly command: string; readonly tool_call_id?: string }
+  | {
+      readonly type: "command_end";
+      readonly command: string;
+      readonly exit_code: number | null;
+      readonly tool_call_id?: string;
+      readonly duration_ms: number;
+    }
+  | {
+      readonly type: "task_start";
+      readonly role?: string;
+      readonly task_agent?: string;
+      readonly cwd?: string;
+      readonly prompt: string;
+    }
+  | { readonly type: "task_end"; readonly is_error: boolean; readonly duration_ms: number }
+  | { readonly type: "compaction_start"; readonly reason: CompactionReason; readonly tokens_before: number }
+  | {
+      readonly type: "compaction_end";
+      readonly reason: CompactionReason;
+      readonly tokens_before: number;
+      readonly tokens_after: number;
+      readonly is_error: boolean;
+    }
+  | { readonly type: "run_start"; readonly workflow: string }
+  | {
+      readonly type: "run_end";
+      readonly workflow: string;
+      readonly is_error: boolean;
+      readonly duration_ms: number;
+    }
+  | { readonly type: "step_start"; readonly step: string }
+  | {
+      readonly type: "step_end";
+      readonly step: string;
+      readonly is_error: boolean;
+      readonly duration_ms: number;
+    }
+  | {
+      readonly type: "log";
+      readonly level: "info" | "warning" | "error";
+      readonly message: string;
+      readonly data?: unknown;
+    };
+
+/** Why a model is called: for the work, to shorten the history, or to repair a typed output. */
+export type TurnPurpose = "agent" | "compaction" | "repair";
+export type CompactionReason = "threshold" | "overflow" | "manual";
+
+export type KitEvent = EventContext & EventBody;
+export type EventType = EventBody["type"];

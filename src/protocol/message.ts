@@ -1,0 +1,84 @@
+import type { Usage } from "./usage.ts";
+
+/** What a provider wants to see again with a part (signatures, cache marks); opaque to kit. */
+export type ProviderData = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+export interface TextPart {
+  readonly type: "text";
+  readonly text: string;
+  readonly provider?: ProviderData;
+}
+
+export interface ReasoningPart {
+  readonly type: "reasoning";
+  readonly text: string;
+  readonly provider?: ProviderData;
+}
+
+/** `data` is base64 without a prefix, or an `https:` address. */
+export interface ImagePart {
+  readonly type: "image";
+  readonly media_type: string;
+  readonly data: string;
+}
+
+export interface ToolCallPart {
+  readonly type: "tool_call";
+  readonly tool_call_id: string;
+  readonly tool: string;
+  /** The arguments as parsed JSON, or the raw text where the model's JSON was invalid. */
+  readonly args: unknown;
+  readonly invalid?: true;
+  readonly provider?: ProviderData;
+}
+
+export interface ToolResultPart {
+  readonly type: "tool_result";
+  readonly tool_call_id: string;
+  readonly tool: string;
+  readonly content: readonly (TextPart | ImagePart)[];
+  readonly is_error: boolean;
+  /** Set where the call was cut off and nobody knows what it did. */
+  readonly outcome?: "unknown";
+}
+
+export interface UserMessage {
+  readonly role: "user";
+  readonly content: readonly (TextPart | ImagePart)[];
+  readonly timestamp: string;
+  /** Set where kit itself speaks: guidelines, a summary, a repair request. */
+  readonly source?: "guidelines" | "summary" | "repair" | "skill";
+}
+
+export interface AssistantMessage {
+  readonly role: "assistant";
+  readonly content: readonly (TextPart | ReasoningPart | ToolCallPart)[];
+  readonly timestamp: string;
+  readonly model: string;
+  readonly usage: Usage;
+  readonly finish_reason: FinishReason;
+}
+
+export interface ToolMessage {
+  readonly role: "tool";
+  readonly content: readonly ToolResultPart[];
+  readonly timestamp: string;
+}
+
+export type Message = UserMessage | AssistantMessage | ToolMessage;
+
+export type FinishReason =
+  | "stop"
+  | "length"
+  | "content-filter"
+  | "tool-calls"
+  | "error"
+  | "aborted"
+  | "other";
+
+/** The text of a message, its text parts joined. */
+export function textOf(message: Message): string {
+  let text = "";
+  for (const part of message.content) if (part.type === "text") text += part.text;
+  return text;
+}

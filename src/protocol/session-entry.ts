@@ -1,0 +1,43 @@
+import type { Message } from "./message.ts";
+
+/** Which session: all three together. */
+export interface SessionKey {
+  readonly agent: string;
+  readonly instance_id: string;
+  readonly session: string;
+}
+
+/** One line of a session's log. What is active is a fold over them (`agents/session/fold.ts`). */
+export type SessionEntry =
+  | {
+      readonly version: 1;
+      readonly type: "message";
+      readonly message: Message;
+      readonly operation_id: string;
+    }
+  | {
+      readonly version: 1;
+      readonly type: "compaction";
+      /** Entries before this position (1-based) leave the context; the summary takes their place. */
+      readonly keep_from: number;
+      readonly summary: string;
+      readonly tokens_before: number;
+      readonly tokens_after: number;
+      readonly timestamp: string;
+    }
+  | {
+      readonly version: 1;
+      readonly type: "note";
+      /** What kit remembers of a session beside its messages, such as guidelines already shown. */
+      readonly name: string;
+      readonly value: unknown;
+      readonly timestamp: string;
+    };
+
+export interface SessionInfo extends SessionKey {
+  readonly created_at: string;
+  /** How many entries the log has. */
+  readonly position: number;
+  /** Set for a task's session: the session that started it. */
+  readonly parent?: SessionKey;
+}

@@ -1,0 +1,36 @@
+import type { SessionEntry, SessionInfo, SessionKey } from "../protocol/session-entry.ts";
+
+/** A value, or the promise of one: a store in the same process need not make its caller wait. */
+export type MaybePromise<Value> = Value | Promise<Value>;
+
+export interface AppendRequest {
+  readonly key: SessionKey;
+  /** How many entries the writer has seen. Another number in the store is a `conflict`. */
+  readonly expected: number;
+  readonly entries: readonly SessionEntry[];
+  /** Recorded when the first append creates the session. */
+  readonly parent?: SessionKey;
+}
+
+/**
+ * Append-only logs, one per session.
+ *
+ * - `append` is atomic: all entries or none, at exactly `expected`, else `KitError` `conflict`. Its
+ *   cost does not depend on how long the log is.
+ * - `read` gives the entries after a position, oldest first. A session that was never written is
+ *   empty, not an error.
+ * - `delete` removes the session and every session below it (`parent`), in one step.
+ * - Entries come back as they went in. What is stored carries `version`; readers upgrade old ones.
+ */
+export interface SessionStore {
+  append(request: AppendRequest): MaybePromise<void>;
+  read(key: SessionKey, after?: number): MaybePromise<readonly SessionEntry[]>;
+  info(key: SessionKey): MaybePromise<SessionInfo | undefined>;
+  /** The sessions of an instance, or of all instances of an agent, oldest first. */
+  list(filter: {
+    readonly agent: string;
+    readonly instance_id?: string;
+  }): MaybePromise<readonly SessionInfo[]>;
+  delete(key: SessionKey): MaybePromise<void>;
+  close(): MaybePromise<void>;
+}

@@ -1,0 +1,67 @@
+import { DatabaseSync } from "node:sqlite";
+import { KitError } from "../../base/kit-error.ts";
+
+/** Marks the file as one of kit's session stores ("kits"). */
+const applicationId = 0x6b697473;
+const schemaVersion = 1;
+
+const schema = `
+CREATE TABLE sessions (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  agent TEXT NOT NULL,
+  instance_id TEXT NOT NULL,
+  session TEXT NOT NULL,
+  created_at TEXT NOT NULL,
+  parent_id INTEGER REFERENCES sessions (id) ON DELETE CASCADE,
+  UNIQUE (agent, instance_id, session)
+) STRICT;
+CREATE INDEX sessions_by_parent ON sessions (parent_id);
+CREATE TABLE entries (
+  session_id INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+  position INTEGER NOT NULL,
+  data TEXT NOT NULL,
+  PRIMARY KEY (session_id, position)
+) STRICT, WITHOUT ROWID;
+PRAGMA application_id = ${applicationId};
+PRAGMA user_version = ${schemaVersion};
+`;
+
+/**
+ * Opens, or creates, a session database. Throws `unavailable` for a file that is none, or one that a
+ * newer kit has written: sessions are never thrown away.
+ */
+export function openDatabase(file: string, durability: "normal" | "full"): DatabaseSync {
+  const database = new DatabaseSync(file, { enableForeignKeyConstraints: true, timeout: 5_000 });
+  try {
+    database.exec(
+      `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${durability === "full" ? "FULL" : "NORMAL"};`,
+    );
+    migrate(database);
+    return database;
+  } catch (error) {
+    database.close();
+    if (error instanceof KitError) throw error;
+    throw new KitError({
+      code: "unavailable",
+      message: "The session store cannot be opened.",
+      hint: `Look at ${file}: it is damaged, or not a session store. Move it away to start afresh.`,
+      cause: error,
+    });
+  }
+}
+
+function migrate(database: DatabaseSync): void {
+  const pragma = (name: string): number => Number(database.prepare(`PRAGMA ${name}`).get()?.[name]);
+  if (pragma("user_version") === schemaVersion && pragma("application_id") === applicationId) return;
+  database.exec("BEGIN IMMEDIATE");
+  // Another process may have created the tables while this one waited for the lock.
+  if (pragma("user_version") === 0 && pragma("application_id") === 0) database.exec(schema);
+  database.exec("COMMIT");
+  if (pragma("application_id") !== applicationId || pragma("user_version") > schemaVersion) {
+    throw new KitError({
+      code: "unavailable",
+      message: "The session store was written by a newer kit, or by another program.",
+      hint: "Update kit, or name another file in `store`.",
+    });
+  }
+}

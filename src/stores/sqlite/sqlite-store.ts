@@ -1,0 +1,178 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { KitError } from "../../base/kit-error.ts";
+import type { SessionEntry, SessionInfo, SessionKey } from "../../protocol/session-entry.ts";
+import type { AppendRequest, SessionStore } from "../contract.ts";
+import { parseEntry } from "../parse-entry.ts";
+import { openDatabase } from "./open-database.ts";
+
+export interface SqliteSessionStoreOptions {
+  /** The database file; `":memory:"` for none. Its folder must exist. */
+  readonly file: string;
+  /**
+   * `normal` (default): a crash of the process loses nothing, a power cut may lose the last
+   * transactions. `full`: neither does, at the cost of an fsync per append.
+   */
+  readonly durability?: "normal" | "full";
+}
+
+interface Statements {
+  readonly find: StatementSync;
+  readonly create: StatementSync;
+  readonly insert: StatementSync;
+  readonly position: StatementSync;
+  readonly read: StatementSync;
+  readonly list: StatementSync;
+  readonly delete: StatementSync;
+}
+
+/** Sessions in one SQLite file, shared safely by several processes. */
+export class SqliteSessionStore implements SessionStore {
+  readonly #database: DatabaseSync;
+  readonly #statements: Statements;
+  // Row ids of sessions seen before: an append then is inserts only.
+  readonly #ids = new Map<string, number>();
+
+  constructor(options: SqliteSessionStoreOptions) {
+    this.#database = openDatabase(options.file, options.durability ?? "normal");
+    const prepare = (sql: string): StatementSync => this.#database.prepare(sql);
+    this.#statements = {
+      find: prepare(
+        `SELECT id, created_at, parent_id, (SELECT coalesce(max(position), 0) FROM entries WHERE session_id = id) AS position
+         FROM sessions WHERE agent = ? AND instance_id = ? AND session = ?`,
+      ),
+      create: prepare(
+        "INSERT INTO sessions (agent, instance_id, session, created_at, parent_id) VALUES (?, ?, ?, ?, ?)",
+      ),
+      insert: prepare("INSERT INTO entries (session_id, position, data) VALUES (?, ?, ?)"),
+      position: prepare("SELECT coalesce(max(position), 0) AS position FROM entries WHERE session_id = ?"),
+      read: prepare("SELECT data FROM entries WHERE session_id = ? AND position > ? ORDER BY position"),
+      list: prepare(
+        `SELECT s.agent, s.instance_id, s.session, s.created_at, p.agent AS parent_agent,
+                p.instance_id AS parent_instance_id, p.session AS parent_session,
+                (SELECT coalesce(max(position), 0) FROM entries WHERE session_id = s.id) AS position
+         FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id
+         WHERE s.agent = ?1 AND (?2 IS NULL OR s.instance_id = ?2) AND (?3 IS NULL OR s.session = ?3) ORDER BY s.id`,
+      ),
+      delete: prepare("DELETE FROM sessions WHERE agent = ? AND instance_id = ? AND session = ?"),
+    };
+    this.#statements.read.setReturnArrays(true);
+  }
+
+  append(request: AppendRequest): void {
+    const { entries, expected } = request;
+    const known = this.#ids.get(nameOf(request.key));
+    const only = entries[0];
+    if (known !== undefined && entries.length === 1 && only !== undefined && expected > 0) {
+      // One row is one transaction by itself. The primary key refuses a position that is taken, and
+      // the foreign key a session that was deleted; a position cannot be skipped, because `expected`
+      // comes from a writer that has seen all rows before it.
+      this.#insert(known, expected + 1, only);
+      return;
+    }
+    this.#database.exec("BEGIN IMMEDIATE");
+    try {
+      const id = this.#sessionId(request);
+      if (Number(this.#statements.position.get(id)?.["position"]) !== expected) throw conflict();
+      let position = expected;
+      for (const entry of entries) {
+        position += 1;
+        this.#insert(id, position, entry);
+      }
+      this.#database.exec("COMMIT");
+      this.#ids.set(nameOf(request.key), id);
+    } catch (error) {
+      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      throw error;
+    }
+  }
+
+  read(key: SessionKey, after = 0): readonly SessionEntry[] {
+    const id = this.#find(key)?.id;
+    if (id === undefined) return [];
+    const rows: unknown[] = this.#statements.read.all(id, after);
+    const entries: SessionEntry[] = [];
+    for (const row of rows) entries.push(parseEntry(String((row as unknown[])[0])));
+    return entries;
+  }
+
+  info(key: SessionKey): SessionInfo | undefined {
+    const row = this.#statements.list.get(key.agent, key.instance_id, key.session);
+    return row === undefined ? undefined : toInfo(row);
+  }
+
+  list(filter: { readonly agent: string; readonly instance_id?: string }): readonly SessionInfo[] {
+    return this.#statements.list.all(filter.agent, filter.instance_id ?? null, null).map(toInfo);
+  }
+
+  delete(key: SessionKey): void {
+    // The foreign keys take the entries and the sessions below along.
+    this.#statements.delete.run(key.agent, key.instance_id, key.session);
+    this.#ids.clear();
+  }
+
+  close(): void {
+    this.#ids.clear();
+    if (this.#database.isOpen) this.#database.close();
+  }
+
+  #insert(id: number, position: number, entry: SessionEntry): void {
+    try {
+      this.#statements.insert.run(id, position, JSON.stringify(entry));
+    } catch (error) {
+      if (error instanceof Error && error.message.includes("constraint")) throw conflict(error);
+      throw error;
+    }
+  }
+
+  #find(key: SessionKey): { id: number } | undefined {
+    const row = this.#statements.find.get(key.agent, key.instance_id, key.session);
+    if (row === undefined) return undefined;
+    const id = Number(row["id"]);
+    this.#ids.set(nameOf(key), id);
+    return { id };
+  }
+
+  #sessionId(request: AppendRequest): number {
+    const found = this.#find(request.key);
+    if (found !== undefined) return found.id;
+    if (request.expected !== 0) throw conflict();
+    const parent = request.parent === undefined ? null : (this.#find(request.parent)?.id ?? null);
+    const { agent, instance_id, session } = request.key;
+    return Number(
+      this.#statements.create.run(agent, instance_id, session, new Date().toISOString(), parent)
+        .lastInsertRowid,
+    );
+  }
+}
+
+function toInfo(row: Record<string, unknown>): SessionInfo {
+  return {
+    agent: String(row["agent"]),
+    instance_id: String(row["instance_id"]),
+    session: String(row["session"]),
+    created_at: String(row["created_at"]),
+    position: Number(row["position"]),
+    ...(typeof row["parent_session"] === "string"
+      ? {
+          parent: {
+            agent: String(row["parent_agent"]),
+            instance_id: String(row["parent_instance_id"]),
+            session: row["parent_session"],
+          },
+        }
+      : {}),
+  };
+}
+
+function nameOf(key: SessionKey): string {
+  return `${key.agent}\u0000${key.instance_id}\u0000${key.session}`;
+}
+
+function conflict(cause?: unknown): KitError {
+  return new KitError({
+    code: "conflict",
+    message: "Another writer has changed this session.",
+    hint: "Open the session again and repeat the call.",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}

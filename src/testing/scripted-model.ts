@@ -1,0 +1,159 @@
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4GenerateResult,
+  LanguageModelV4StreamPart,
+  LanguageModelV4StreamResult,
+  LanguageModelV4Usage,
+} from "@ai-sdk/provider";
+
+/** What the scripted model answers in one call. */
+export interface ScriptedTurn {
+  readonly text?: string;
+  /** Deltas to stream instead of one piece of text. */
+  readonly deltas?: readonly string[];
+  readonly reasoning?: string;
+  readonly toolCalls?: readonly {
+    readonly id?: string;
+    readonly name: string;
+    readonly input?: unknown;
+    readonly rawInput?: string;
+  }[];
+  /** Milliseconds before the first part, and between parts. */
+  readonly delayMs?: number;
+  /** Thrown instead of an answer, or after `failAfter` parts of it. */
+  readonly error?: unknown;
+  readonly failAfter?: number;
+  readonly usage?: {
+    readonly input?: number;
+    readonly output?: number;
+    readonly cacheRead?: number;
+    readonly cacheWrite?: number;
+  };
+  readonly finishReason?: "stop" | "length" | "content-filter" | "tool-calls" | "error" | "other";
+}
+
+/** A turn, or a function of the call: its prompt, its tools, and its number from 0. */
+export type Script =
+  | readonly ScriptedTurn[]
+  | ((call: LanguageModelV4CallOptions, index: number) => ScriptedTurn | Promise<ScriptedTurn>);
+
+export interface ScriptedModel extends LanguageModelV4 {
+  /** The options of every call so far. Prompts are the live arrays of their sessions. */
+  readonly calls: readonly LanguageModelV4CallOptions[];
+}
+
+/**
+ * A model that says what a script tells it to: the real interface, no network, no randomness.
+ *
+ * A list is answered turn by turn; past its end the model fails, so that a test that asks once too
+ * often is noticed.
+ */
+export function createScriptedModel(
+  script: Script,
+  options: { readonly modelId?: string; readonly recordCalls?: boolean } = {},
+): ScriptedModel {
+  const calls: LanguageModelV4CallOptions[] = [];
+  let index = 0;
+  const turnFor = async (call: LanguageModelV4CallOptions): Promise<ScriptedTurn> => {
+    const turn = index;
+    index += 1;
+    if (options.recordCalls !== false) calls.push(call);
+    const answer = typeof script === "function" ? script(call, turn) : script[turn];
+    if (answer === undefined)
+      throw new Error(`The script has ${script.length} turns, and was asked for turn ${turn + 1}.`);
+    return answer;
+  };
+  return {
+    specificationVersion: "v4",
+    provider: "scripted",
+    modelId: options.modelId ?? "scripted",
+    supportedUrls: {},
+    calls,
+    doStream: async (call) => streamOf(await turnFor(call), call.abortSignal),
+    doGenerate: async (call) => toGenerateResult(await turnFor(call)),
+  };
+}
+
+function streamOf(turn: ScriptedTurn, signal: AbortSignal | undefined): LanguageModelV4StreamResult {
+  if (turn.error !== undefined && turn.failAfter === undefined) throw turn.error;
+  const parts = partsOf(turn);
+  let next = 0;
+  const stream = new ReadableStream<LanguageModelV4StreamPart>(
+    {
+      async pull(controller) {
+        if (turn.delayMs !== undefined) await delay(turn.delayMs, signal);
+        if (turn.failAfter !== undefined && next >= turn.failAfter)
+          throw turn.error ?? new Error("The connection was lost.");
+        const part = parts[next];
+        next += 1;
+        if (part === undefined) controller.close();
+        else controller.enqueue(part);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return { stream };
+}
+
+function partsOf(turn: ScriptedTurn): LanguageModelV4StreamPart[] {
+  const parts: LanguageModelV4StreamPart[] = [];
+  if (turn.reasoning !== undefined) {
+    parts.push(
+      { type: "reasoning-start", id: "r" },
+      { type: "reasoning-delta", id: "r", delta: turn.reasoning },
+      { type: "reasoning-end", id: "r" },
+    );
+  }
+  const deltas = turn.deltas ?? (turn.text === undefined ? [] : [turn.text]);
+  if (deltas.length > 0) {
+    parts.push({ type: "text-start", id: "t" });
+    for (const delta of deltas) parts.push({ type: "text-delta", id: "t", delta });
+    parts.push({ type: "text-end", id: "t" });
+  }
+  const calls = turn.toolCalls ?? [];
+  calls.forEach((call, position) => {
+    parts.push({
+      type: "tool-call",
+      toolCallId: call.id ?? `call_${position + 1}`,
+      toolName: call.name,
+      input: call.rawInput ?? JSON.stringify(call.input ?? {}),
+    });
+  });
+  const unified = turn.finishReason ?? (calls.length > 0 ? "tool-calls" : "stop");
+  parts.push({ type: "finish", finishReason: { unified, raw: unified }, usage: toUsage(turn) });
+  return parts;
+}
+
+function toUsage(turn: ScriptedTurn): LanguageModelV4Usage {
+  const { input = 0, output = 0, cacheRead, cacheWrite } = turn.usage ?? {};
+  return {
+    inputTokens: { total: input, noCache: undefined, cacheRead, cacheWrite },
+    outputTokens: { total: output, text: undefined, reasoning: undefined },
+  };
+}
+
+function toGenerateResult(turn: ScriptedTurn): LanguageModelV4GenerateResult {
+  if (turn.error !== undefined) throw turn.error;
+  const unified = turn.finishReason ?? "stop";
+  return {
+    content: [{ type: "text", text: turn.text ?? (turn.deltas ?? []).join("") }],
+    finishReason: { unified, raw: unified },
+    usage: toUsage(turn),
+    warnings: [],
+  };
+}
+
+async function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      },
+      { once: true },
+    );
+  });
+}
