@@ -38,9 +38,16 @@ export interface ToolDefinition<Input = unknown> {
   readonly maxResultChars?: number;
   /** Never runs beside another call of the same turn; for tools that change what others read. */
   readonly exclusive?: boolean;
+  /** The workspace paths a call touches: their guidelines are shown to the model. */
+  touches?(input: Input): readonly string[];
   /** May be run again when a crash left its outcome unknown. */
   readonly idempotent?: boolean;
 }
+
+/** A tool of any input type, as lists of tools hold them. */
+export type AnyTool = Omit<ToolDefinition<never>, "input"> & {
+  readonly input: StandardSchemaV1 | JsonSchema;
+};
 
 /** The name of the requirements for a tool definition. */
 export type ToolDef<Input = unknown> = ToolDefinition<Input>;

@@ -17,6 +17,7 @@ export const errorCodes = {
   too_many_requests: { status: 429, retryable: true },
   agent_not_found: { status: 404, retryable: false },
   agent_not_webhook: { status: 404, retryable: false },
+  aborted: { status: 409, retryable: true },
   typed_output: { status: 502, retryable: true },
   budget_exceeded: { status: 429, retryable: false },
   context_overflow: { status: 502, retryable: false },

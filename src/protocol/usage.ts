@@ -17,6 +17,14 @@ export interface Usage {
   readonly cost: Cost;
 }
 
+/** US dollars per million tokens. */
+export interface ModelPrice {
+  readonly input: number;
+  readonly output: number;
+  readonly cache_read?: number;
+  readonly cache_write?: number;
+}
+
 export const unknownCost: Cost = {
   input: null,
   output: null,

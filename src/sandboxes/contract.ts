@@ -92,9 +92,17 @@ export interface Sandbox {
   mkdir(path: string): Promise<void>;
   rm(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
   /** Replaces `old` by `new`; `conflict` when `old` is not there exactly once, unless `all`. */
-  edit(path: string, change: { readonly old: string; readonly new: string; readonly all?: boolean }): Promise<{ readonly replacements: number }>;
-  grep(request: GrepRequest): Promise<{ readonly matches: readonly GrepMatch[]; readonly truncated: boolean }>;
-  glob(pattern: string, options?: { readonly path?: string; readonly maxResults?: number; readonly signal?: AbortSignal }): Promise<{ readonly paths: readonly string[]; readonly truncated: boolean }>;
+  edit(
+    path: string,
+    change: { readonly old: string; readonly new: string; readonly all?: boolean },
+  ): Promise<{ readonly replacements: number }>;
+  grep(
+    request: GrepRequest,
+  ): Promise<{ readonly matches: readonly GrepMatch[]; readonly truncated: boolean }>;
+  glob(
+    pattern: string,
+    options?: { readonly path?: string; readonly maxResults?: number; readonly signal?: AbortSignal },
+  ): Promise<{ readonly paths: readonly string[]; readonly truncated: boolean }>;
   exec(request: ExecRequest): Promise<ExecResult>;
   /** Copies bytes in or out of the sandbox: for callers, never for models. */
   upload(path: string, content: Uint8Array): Promise<void>;
@@ -107,5 +115,10 @@ export interface Sandbox {
 /** Opens the sandbox of a session. */
 export interface SandboxFactory {
   readonly name: string;
-  open(context: { readonly agent: string; readonly instance_id: string; readonly session: string; readonly signal?: AbortSignal }): Promise<Sandbox>;
+  open(context: {
+    readonly agent: string;
+    readonly instance_id: string;
+    readonly session: string;
+    readonly signal?: AbortSignal;
+  }): Promise<Sandbox>;
 }

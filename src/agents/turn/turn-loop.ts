@@ -43,8 +43,8 @@ export interface TurnLoop {
   readonly usageOf: UsageReader;
   /** Called before each model call: makes room where the history has grown too long. */
   readonly beforeTurn?: (reason: "threshold" | "overflow") => Promise<void>;
-  /** Messages to put before the model's next turn, made from what the tools just did. */
-  readonly afterTools?: (calls: readonly ToolCallPart[]) => MaybePromise<readonly Message[]>;
+  /** Entries to store with the results of the tools, such as guidelines for the files they touched. */
+  readonly afterTools?: (calls: readonly ToolCallPart[]) => MaybePromise<readonly SessionEntry[]>;
 }
 
 export interface TurnLoopResult {
@@ -88,7 +88,7 @@ async function runTools(loop: TurnLoop, calls: readonly ToolCallPart[], turnId: 
   });
   const message: ToolMessage = { role: "tool", content: results, timestamp: isoTime(loop.clock.now()) };
   const extra = loop.signal.aborted ? [] : ((await loop.afterTools?.(calls)) ?? []);
-  const written = loop.commit([message, ...extra].map((item) => toEntry(loop, item)));
+  const written = loop.commit([toEntry(loop, message), ...extra]);
   if (written !== undefined) await written;
 }
 

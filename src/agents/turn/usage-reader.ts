@@ -1,14 +1,6 @@
 import type { LanguageModelV4Usage } from "@ai-sdk/provider";
-import { type Cost, type Usage, unknownCost } from "../../protocol/usage.ts";
+import { type Cost, type ModelPrice, type Usage, unknownCost } from "../../protocol/usage.ts";
 import type { SessionState } from "../session/session-state.ts";
-
-/** US dollars per million tokens. */
-export interface ModelPrice {
-  readonly input: number;
-  readonly output: number;
-  readonly cache_read?: number;
-  readonly cache_write?: number;
-}
 
 export type UsageReader = (usage: LanguageModelV4Usage | undefined, state: SessionState) => Usage;
 

@@ -1,0 +1,91 @@
+import type { SandboxFactory } from "../sandboxes/contract.ts";
+import type { SessionStore } from "../stores/contract.ts";
+import type { KitCommand } from "./command.ts";
+import type { CompactionSettings } from "./compaction/compaction-settings.ts";
+import type { EventListener } from "./events/emitter.ts";
+import type { Role } from "./role.ts";
+import type { Skill } from "./skill.ts";
+import type { AnyTool } from "./tool.ts";
+import type { Budget } from "./turn/budget.ts";
+
+/** How long a model thinks before it answers; each provider's own setting is derived from it. */
+export const thinkingLevels = ["off", "minimal", "low", "medium", "high", "xhigh"] as const;
+export type ThinkingLevel = (typeof thinkingLevels)[number];
+
+/** What an agent's tools may do to its workspace. Everything that is not allowed is refused. */
+export interface AgentPolicy {
+  readonly allowWrite?: boolean;
+  readonly allowShell?: boolean;
+  /** Programs that may run, without a shell: `["git", "npm test"]`. Without it, any simple command. */
+  readonly allowedCommands?: readonly string[];
+  /** Hands lines to a shell as they are: for trusted work only. */
+  readonly allowCompoundCommands?: boolean;
+  /** Paths that are protected by default (`.kit`, agents, config, Git hooks) and may be written all the same. */
+  readonly allowProtectedPaths?: readonly string[];
+}
+
+/** An agent as plain data. Make one with `defineAgentProfile`. */
+export interface AgentProfile extends AgentPolicy {
+  readonly name?: string;
+  readonly description?: string;
+  /** `provider/model`; default: the project's. */
+  readonly model?: string;
+  readonly instructions?: string;
+  readonly tools?: readonly AnyTool[];
+  readonly commands?: readonly KitCommand[];
+  readonly skills?: readonly Skill[];
+  readonly roles?: readonly Role[];
+  /** Agents that `task` can start by name. */
+  readonly subagents?: readonly AgentProfile[];
+  readonly thinkingLevel?: ThinkingLevel;
+  readonly sandbox?: SandboxFactory;
+  /** Working folder inside the sandbox. */
+  readonly cwd?: string;
+  readonly store?: SessionStore;
+  readonly compaction?: Partial<CompactionSettings>;
+  readonly budget?: Budget;
+  /** Attempts to repair a typed output; default 3. */
+  readonly typedRetries?: number;
+  /** How deep tasks may start tasks; default 8. */
+  readonly maxTaskDepth?: number;
+  /** Specs of the repository as tools; default true. */
+  readonly specs?: boolean;
+  /** Guidelines that apply to a touched file are shown to the model; default true. */
+  readonly guidelines?: boolean;
+  /** AGENTS.md and CLAUDE.md in the system prompt; default true. */
+  readonly projectInstructions?: boolean;
+  readonly onEvent?: EventListener;
+}
+
+/** Gives a profile as it is: the place where an editor checks its fields. */
+export function defineAgentProfile(profile: AgentProfile): AgentProfile {
+  return profile;
+}
+
+const lists = [
+  "tools",
+  "commands",
+  "skills",
+  "roles",
+  "subagents",
+  "allowedCommands",
+  "allowProtectedPaths",
+] as const;
+
+/**
+ * Lays `over` on `base`: fields of `over` replace, lists are joined (`base` first), settings objects
+ * are merged field by field.
+ */
+export function mergeProfiles(base: AgentProfile, over: AgentProfile): AgentProfile {
+  const merged: Record<string, unknown> = { ...base };
+  for (const [field, value] of Object.entries(over)) if (value !== undefined) merged[field] = value;
+  for (const field of lists) {
+    const joined = [...(base[field] ?? []), ...(over[field] ?? [])];
+    if (joined.length > 0) merged[field] = joined;
+  }
+  for (const field of ["compaction", "budget"] as const) {
+    if (base[field] !== undefined && over[field] !== undefined)
+      merged[field] = { ...base[field], ...over[field] };
+  }
+  return merged as AgentProfile;
+}

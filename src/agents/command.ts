@@ -1,0 +1,26 @@
+import type { StandardSchemaV1 } from "../base/standard-schema.ts";
+import type { JsonSchema, ToolContext, ToolOutput } from "./tool.ts";
+
+/** What a command does: a line that runs in the sandbox, or a function. */
+export type CommandAction =
+  | string
+  | ((args: unknown, context: ToolContext) => ToolOutput | Promise<ToolOutput>);
+
+/** A named action that an agent's model can run, and nothing else beside it. */
+export interface KitCommand {
+  readonly name: string;
+  readonly action: CommandAction;
+  readonly description?: string;
+  /** Arguments of a function command; a shell command takes none. */
+  readonly input?: StandardSchemaV1 | JsonSchema;
+  readonly timeoutMs?: number;
+}
+
+/** Defines a command: `defineCommand("test", "npm test")`. A shell command needs no `allowShell`. */
+export function defineCommand(
+  name: string,
+  action: CommandAction,
+  options: Omit<KitCommand, "name" | "action"> = {},
+): KitCommand {
+  return { name, action, ...options };
+}

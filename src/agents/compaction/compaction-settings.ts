@@ -1,0 +1,18 @@
+export interface CompactionSettings {
+  readonly enabled: boolean;
+  /** The model's window, where the model does not say it itself; default 128,000. */
+  readonly contextWindowTokens: number;
+  /** Left free for the answer; default 16,384. */
+  readonly reserveTokens: number;
+  /** Of the newest history, kept word for word; default 20,000. */
+  readonly keepRecentTokens: number;
+  /** `provider/model` that writes the summary; default: the agent's own. */
+  readonly model?: string;
+}
+
+export const defaultCompaction: CompactionSettings = {
+  enabled: true,
+  contextWindowTokens: 128_000,
+  reserveTokens: 16_384,
+  keepRecentTokens: 20_000,
+};

@@ -1,0 +1,167 @@
+import type { Clock } from "../base/clock.ts";
+import { KitError } from "../base/kit-error.ts";
+import type { ModelResolver } from "../models/contract.ts";
+import type { SessionInfo, SessionKey } from "../protocol/session-entry.ts";
+import type { Sandbox, SandboxFactory } from "../sandboxes/contract.ts";
+import type { SessionStore } from "../stores/contract.ts";
+import type { AgentProfile } from "./agent-profile.ts";
+import { createEventHub, type EventHub, type EventListener } from "./events/emitter.ts";
+import type { ProjectContext } from "./project-context.ts";
+import { createLiveSession, type LiveSession } from "./session/live-session.ts";
+import { createSession, type Session } from "./session/session.ts";
+import type { RetryPolicy } from "./turn/retry.ts";
+import type { ToolRunOptions } from "./turn/tool-calls.ts";
+
+/** What an agent needs of the world around it; the composition root fills it in. */
+export interface AgentRuntime {
+  readonly store: SessionStore;
+  readonly resolveModel: ModelResolver;
+  /** Used where the profile names no model. */
+  readonly defaultModel: string;
+  /** Used where the profile names no sandbox. */
+  readonly sandbox: SandboxFactory;
+  readonly clock: Clock;
+  readonly retry: RetryPolicy;
+  readonly modelIdleTimeoutMs: number;
+  readonly validateJson: ToolRunOptions["validateJson"];
+  /** Specs, guidelines and instructions of the repository; none for an agent without a project. */
+  readonly project?: ProjectContext;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Hears the events of every agent. */
+  readonly observers: readonly EventListener[];
+  readonly onListenerError?: (error: unknown) => void;
+  readonly maxWaitingOperations: number;
+  /** Idle sessions whose history stays in memory; the others are read again when they are needed. */
+  readonly maxIdleSessions: number;
+}
+
+/** An agent that is alive: its profile, its sessions, its events. */
+export interface Agent {
+  readonly name: string;
+  readonly id: string;
+  readonly profile: AgentProfile;
+  /** The session of that name, whether it has a history or not; default "default". */
+  session(name?: string): Session;
+  readonly sessions: {
+    /** Throws `conflict` when the session has a history already. */
+    create(name: string): Promise<Session>;
+    /** Undefined for a session that was never used. */
+    get(name: string): Promise<Session | undefined>;
+    list(): Promise<readonly SessionInfo[]>;
+    /** Deletes the history of the session and of all tasks below it. */
+    delete(name: string): Promise<void>;
+  };
+  /** Hears what happens in all sessions of this instance; the function returned ends it. */
+  subscribe(listener: EventListener): () => void;
+  close(): Promise<void>;
+}
+
+/** The inside of an agent, as its sessions see it. */
+export interface Harness {
+  readonly name: string;
+  readonly id: string;
+  readonly profile: AgentProfile;
+  readonly runtime: AgentRuntime;
+  readonly store: SessionStore;
+  readonly events: EventHub;
+  live(
+    name: string,
+    options?: {
+      readonly parent?: SessionKey;
+      readonly profile?: AgentProfile;
+      readonly sandbox?: Promise<Sandbox>;
+      readonly depth?: number;
+    },
+  ): LiveSession;
+}
+
+const sessionName = /^[^\p{Cc}/\\]{1,128}$/u;
+
+/** Brings an agent to life. Nothing is opened before a session needs it. */
+export function createHarness(
+  identity: { readonly name: string; readonly id: string },
+  profile: AgentProfile,
+  runtime: AgentRuntime,
+): Agent {
+  const lives = new Map<string, LiveSession>();
+  const events = createEventHub({
+    clock: runtime.clock,
+    ...(runtime.onListenerError && { onListenerError: runtime.onListenerError }),
+  });
+  for (const observer of runtime.observers) events.subscribe(observer);
+  if (profile.onEvent !== undefined) events.subscribe(profile.onEvent);
+  const store = profile.store ?? runtime.store;
+  const harness: Harness = {
+    ...identity,
+    profile,
+    runtime,
+    store,
+    events,
+    live(name, options) {
+      let live = lives.get(name);
+      if (live === undefined) {
+        live = createLiveSession(harness, name, options ?? {});
+        lives.set(name, live);
+      } else {
+        // The map keeps the order of last use: what comes first was idle longest.
+        lives.delete(name);
+        lives.set(name, live);
+      }
+      if (lives.size > runtime.maxIdleSessions) evictIdle(lives, runtime.maxIdleSessions);
+      return live;
+    },
+  };
+  const open = (name: string): Session => createSession(harness, harness.live(checkedName(name)));
+  const keyOf = (name: string): SessionKey => ({
+    agent: identity.name,
+    instance_id: identity.id,
+    session: checkedName(name),
+  });
+  return {
+    ...identity,
+    profile,
+    session: (name = "default") => open(name),
+    sessions: {
+      async create(name) {
+        if ((await store.info(keyOf(name))) !== undefined) {
+          throw new KitError({
+            code: "conflict",
+            message: `A session named "${name}" exists already.`,
+            hint: "Use sessions.get(name).",
+          });
+        }
+        return open(name);
+      },
+      get: async (name) => ((await store.info(keyOf(name))) === undefined ? undefined : open(name)),
+      list: async () => store.list({ agent: identity.name, instance_id: identity.id }),
+      async delete(name) {
+        const key = keyOf(name);
+        await lives.get(name)?.abort();
+        lives.delete(name);
+        await store.delete(key);
+      },
+    },
+    subscribe: (listener) => events.subscribe(listener),
+    async close() {
+      for (const live of lives.values()) await live.close();
+      lives.clear();
+    },
+  };
+}
+
+function evictIdle(lives: Map<string, LiveSession>, limit: number): void {
+  for (const [name, live] of lives) {
+    if (lives.size <= limit) return;
+    if (live.queue.busy) continue;
+    live.evict();
+    lives.delete(name);
+  }
+}
+
+function checkedName(name: string): string {
+  if (sessionName.test(name) && name !== "." && name !== "..") return name;
+  throw new KitError({
+    code: "invalid_request",
+    message: "A session's name has 1 to 128 characters, without slashes and control characters.",
+  });
+}

@@ -1,0 +1,66 @@
+import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
+import type { ImagePart, Message } from "../../protocol/message.ts";
+import type { Usage } from "../../protocol/usage.ts";
+import type { ThinkingLevel } from "../agent-profile.ts";
+import type { KitCommand } from "../command.ts";
+import type { OutputSchema } from "../output/typed-output.ts";
+import type { Role } from "../role.ts";
+import type { AnyTool } from "../tool.ts";
+import type { Budget } from "../turn/budget.ts";
+
+/** A picture for the model: bytes with their media type, or an `https:` address. */
+export type ImageInput =
+  | { readonly data: Uint8Array | string; readonly media_type: string }
+  | { readonly url: string; readonly media_type?: string };
+
+export interface PromptOptions<Result = unknown> {
+  /** The answer is validated against it and comes back as `result`. */
+  readonly result?: StandardSchemaV1<unknown, Result> | OutputSchema<Result>;
+  /** A role of the agent or the project by name, or a role. */
+  readonly role?: string | Role;
+  /** `provider/model`, for this call only. */
+  readonly model?: string;
+  readonly thinkingLevel?: ThinkingLevel;
+  /** Added to the agent's, for this call only. */
+  readonly tools?: readonly AnyTool[];
+  readonly commands?: readonly KitCommand[];
+  readonly images?: readonly ImageInput[];
+  /** Names in `env` whose values the sandbox's commands get during this call, and no other. */
+  readonly secrets?: readonly string[];
+  readonly signal?: AbortSignal;
+  readonly budget?: Budget;
+}
+
+export interface PromptResult<Result = undefined> {
+  readonly text: string;
+  /** Only where `result` was asked for. */
+  readonly result: Result;
+  readonly usage: Usage;
+  readonly model: { readonly id: string };
+  readonly metadata: {
+    readonly operation_id: string;
+    readonly turns: number;
+    readonly duration_ms: number;
+    readonly finish_reason: string;
+  };
+  /** The messages of this operation, oldest first. */
+  readonly messages: readonly Message[];
+}
+
+/** Reads an image input as a message carries it. Throws `TypeError` for an address that is not https. */
+export function toImagePart(image: ImageInput): ImagePart {
+  if ("url" in image) {
+    if (!image.url.startsWith("https://"))
+      throw new TypeError("An image's address must start with https://.");
+    return { type: "image", media_type: image.media_type ?? "image/*", data: image.url };
+  }
+  const data = typeof image.data === "string" ? image.data : base64Of(image.data);
+  return { type: "image", media_type: image.media_type, data };
+}
+
+function base64Of(bytes: Uint8Array): string {
+  let binary = "";
+  for (let at = 0; at < bytes.length; at += 32_768)
+    binary += String.fromCharCode(...bytes.subarray(at, at + 32_768));
+  return btoa(binary);
+}

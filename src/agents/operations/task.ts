@@ -1,0 +1,110 @@
+import { createId } from "../../base/id.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { type AgentProfile, mergeProfiles } from "../agent-profile.ts";
+import type { Harness } from "../harness.ts";
+import type { LiveSession, Operation } from "../session/live-session.ts";
+import { runPrompt } from "./prompt.ts";
+import type { PromptOptions, PromptResult } from "./prompt-options.ts";
+
+export const defaultMaxTaskDepth = 8;
+
+export interface TaskOptions<Result = unknown> extends PromptOptions<Result> {
+  /** A subagent of the profile by name; default: the agent itself, without its history. */
+  readonly agent?: string;
+  /** Working folder inside the shared sandbox. */
+  readonly cwd?: string;
+}
+
+/** Runs a task as an operation of its own on the session. */
+export function runTask<Result>(
+  harness: Harness,
+  live: LiveSession,
+  task: { readonly text: string; readonly options: TaskOptions<Result> },
+): Promise<PromptResult<Result>> {
+  return live.operate(
+    { kind: "task", ...(task.options.signal && { signal: task.options.signal }) },
+    (operation) => startTask(harness, operation, task),
+  );
+}
+
+/**
+ * Starts a session below that of `operation` and prompts it: own history, shared sandbox. It is
+ * aborted with its parent, and deleted with it.
+ */
+export async function startTask<Result>(
+  harness: Harness,
+  operation: Operation,
+  task: { readonly text: string; readonly options: TaskOptions<Result> },
+): Promise<PromptResult<Result>> {
+  const parent = operation.live;
+  const { options } = task;
+  const maxDepth = parent.profile.maxTaskDepth ?? defaultMaxTaskDepth;
+  if (parent.depth >= maxDepth) {
+    throw new KitError({
+      code: "invalid_request",
+      message: `Tasks may start tasks ${maxDepth} levels deep, and this is the last.`,
+    });
+  }
+  const taskId = createId("task");
+  const child = harness.live(`${parent.key.session.slice(0, 80)}.${taskId}`, {
+    parent: parent.key,
+    profile: profileFor(parent.profile, options.agent),
+    sandbox:
+      options.cwd === undefined
+        ? parent.sandbox()
+        : parent.sandbox().then((sandbox) => sandbox.at(options.cwd ?? "")),
+    depth: parent.depth + 1,
+  });
+  const started = harness.runtime.clock.now();
+  const scope = { task_id: taskId, parent_operation_id: operation.id };
+  operation.emit({
+    type: "task_start",
+    prompt: task.text,
+    ...(typeof options.role === "string" ? { role: options.role } : {}),
+    ...(options.agent === undefined ? {} : { task_agent: options.agent }),
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+  });
+  let failed = true;
+  try {
+    const result = await child.operate(
+      { kind: "prompt", signal: operation.signal, scope },
+      (childOperation) => runPrompt(harness, childOperation, { text: task.text, options }),
+    );
+    failed = false;
+    return result;
+  } finally {
+    operation.emit({
+      type: "task_end",
+      is_error: failed,
+      duration_ms: harness.runtime.clock.now() - started,
+    });
+    child.evict();
+  }
+}
+
+function profileFor(parent: AgentProfile, name: string | undefined): AgentProfile {
+  if (name === undefined) return parent;
+  const subagents = parent.subagents ?? [];
+  const found = subagents.find((agent) => agent.name === name);
+  if (found !== undefined) {
+    // What a subagent does not say it has from its parent, except what the parent may do: rights are
+    // given, not inherited.
+    const {
+      allowWrite,
+      allowShell,
+      allowedCommands,
+      allowCompoundCommands,
+      tools,
+      commands,
+      instructions,
+      ...rest
+    } = parent;
+    return mergeProfiles({ ...rest, subagents: [] }, found);
+  }
+  const names = subagents.flatMap((agent) => (agent.name === undefined ? [] : [agent.name])).join(", ");
+  throw new KitError({
+    code: "invalid_request",
+    message: `There is no subagent named "${name}".`,
+    hint: names === "" ? "Add it to the agent's `subagents`." : `The subagents are: ${names}.`,
+  });
+}

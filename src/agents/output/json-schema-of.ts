@@ -1,0 +1,27 @@
+import { isStandardSchema, type StandardSchemaV1 } from "../../base/standard-schema.ts";
+import type { JsonSchema } from "../tool.ts";
+
+/**
+ * The JSON Schema of a schema: itself, or what its library says by Standard JSON Schema. Undefined
+ * where the library offers none: the value is still validated, the model only is not told its shape.
+ */
+export function jsonSchemaOf(schema: StandardSchemaV1 | JsonSchema): JsonSchema | undefined {
+  if (!isStandardSchema(schema)) return schema;
+  try {
+    return schema["~standard"].jsonSchema?.input({ target: "draft-07" });
+  } catch {
+    // Some types (functions, transforms) have no JSON Schema.
+    return undefined;
+  }
+}
+
+/** The JSON Schema of a tool's arguments: an object, as every provider demands. */
+export function inputSchemaOf(name: string, schema: StandardSchemaV1 | JsonSchema): JsonSchema {
+  const found = jsonSchemaOf(schema);
+  if (found === undefined) {
+    throw new TypeError(
+      `The schema of tool "${name}" cannot be written as JSON Schema: give a JSON Schema instead.`,
+    );
+  }
+  return found["type"] === undefined ? { type: "object", ...found } : found;
+}

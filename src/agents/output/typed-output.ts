@@ -1,0 +1,80 @@
+import { KitError } from "../../base/kit-error.ts";
+import { isStandardSchema, issueText, type StandardSchemaV1 } from "../../base/standard-schema.ts";
+import type { JsonSchema } from "../tool.ts";
+import type { ToolRunOptions } from "../turn/tool-calls.ts";
+import { findJson } from "./find-json.ts";
+
+/** What a typed output is checked against: the caller's schema, or a skill's JSON Schema. */
+export type OutputSchema<Value = unknown> = StandardSchemaV1<unknown, Value> | JsonSchema;
+
+/** One answer that did not fit. */
+export interface TypedOutputAttempt {
+  readonly text: string;
+  readonly issues: readonly string[];
+}
+
+/** Thrown when no answer fitted the schema; `attempts` has every answer and what was wrong with it. */
+export class TypedOutputError extends KitError {
+  readonly attempts: readonly TypedOutputAttempt[];
+
+  constructor(attempts: readonly TypedOutputAttempt[]) {
+    super({
+      code: "typed_output",
+      message: `The model gave no valid result in ${attempts.length} attempts.`,
+      hint: attempts.at(-1)?.issues.join("; ") ?? "",
+    });
+    this.attempts = attempts;
+  }
+}
+
+export type OutputCheck<Value> =
+  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: false; readonly issues: readonly string[] };
+
+/** Finds JSON in an answer and validates it. Of several values, the first that fits is taken. */
+export async function checkOutput<Value>(
+  text: string,
+  schema: OutputSchema<Value>,
+  validateJson: ToolRunOptions["validateJson"],
+): Promise<OutputCheck<Value>> {
+  let first: readonly string[] | undefined;
+  for (const candidate of findJson(text)) {
+    const check = await checkValue(candidate, schema, validateJson);
+    if (check.ok) return check;
+    first ??= check.issues;
+  }
+  return { ok: false, issues: first ?? ["the answer holds no JSON"] };
+}
+
+async function checkValue<Value>(
+  value: unknown,
+  schema: OutputSchema<Value>,
+  validateJson: ToolRunOptions["validateJson"],
+): Promise<OutputCheck<Value>> {
+  if (isStandardSchema(schema)) {
+    const result = await schema["~standard"].validate(value);
+    return result.issues === undefined
+      ? { ok: true, value: result.value as Value }
+      : { ok: false, issues: result.issues.map(issueText) };
+  }
+  const issues = await validateJson(schema, value);
+  return issues.length === 0 ? { ok: true, value: value as Value } : { ok: false, issues };
+}
+
+/** What the model is told when its answer did not fit. */
+export function repairRequest(issues: readonly string[]): string {
+  const list = issues
+    .slice(0, 20)
+    .map((issue) => `- ${issue}`)
+    .join("\n");
+  return `Your answer is not a valid result:\n${list}\n\nAnswer again with the corrected JSON only, in one \`\`\`json block.`;
+}
+
+/** What the model is told about the result that is wanted. */
+export function resultRequest(schema: JsonSchema | undefined): string {
+  const shape =
+    schema === undefined
+      ? ""
+      : ` It must be valid against this JSON Schema:\n\n\`\`\`json\n${JSON.stringify(schema)}\n\`\`\``;
+  return `When you are done, give your final result as JSON in one \`\`\`json block and nothing after it.${shape}`;
+}

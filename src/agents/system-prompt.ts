@@ -1,0 +1,28 @@
+import type { AgentProfile } from "./agent-profile.ts";
+import type { Role } from "./role.ts";
+
+/** The system prompt of an operation: the agent, its role, the project, what it can call on. */
+export function composeSystemPrompt(parts: {
+  readonly profile: AgentProfile;
+  readonly role: Role | undefined;
+  readonly projectInstructions: string;
+}): string {
+  const { profile, role } = parts;
+  const sections = [profile.instructions ?? defaultInstructions];
+  if (role !== undefined) sections.push(`# Role: ${role.name}\n\n${role.instructions}`);
+  if (parts.projectInstructions !== "")
+    sections.push(`# Project instructions\n\n${parts.projectInstructions}`);
+  const skills = profile.skills ?? [];
+  if (skills.length > 0) {
+    sections.push(`# Skills\n\n${skills.map((skill) => `- ${skill.name}: ${skill.description}`).join("\n")}`);
+  }
+  const agents = (profile.subagents ?? []).filter((agent) => agent.name !== undefined);
+  if (agents.length > 0) {
+    const list = agents.map((agent) => `- ${agent.name}: ${agent.description ?? ""}`).join("\n");
+    sections.push(`# Agents for the task tool\n\n${list}`);
+  }
+  return sections.join("\n\n");
+}
+
+const defaultInstructions =
+  "You work in a repository with the tools you are given. Look before you change, say what you found with file and line, and do not claim what you did not check.";

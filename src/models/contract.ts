@@ -1,0 +1,17 @@
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { ModelPrice } from "../protocol/usage.ts";
+
+/** A model string, resolved: the model, and what kit knows of it. */
+export interface ResolvedModel {
+  /** `provider/model`. */
+  readonly name: string;
+  readonly model: LanguageModelV4;
+  /** Tokens; the configured default where the model is not known. */
+  readonly contextWindowTokens?: number;
+  readonly price?: ModelPrice;
+  /** Whether the provider makes JSON of a schema itself, also while tools are offered. */
+  readonly structuredOutput: "never" | "without_tools" | "always";
+}
+
+/** Resolves a model string. Throws `invalid_request` for an unknown provider, `unavailable` without a key. */
+export type ModelResolver = (name: string) => Promise<ResolvedModel>;
