@@ -1,0 +1,76 @@
+import { existsSync, readFileSync } from "node:fs";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { checkCommand } from "./check-command.ts";
+import { parseCommand } from "./parse-command.ts";
+
+const corpus = new URL("../../../../shared/security/shell.json", import.meta.url);
+
+interface ShellCase {
+  readonly id: string;
+  readonly command?: string;
+  readonly command_gen?: unknown;
+  readonly policy: { allow_shell?: boolean; allowed_commands?: string[]; allow_compound_commands?: boolean };
+  readonly expected: "allow" | "deny" | "allow_or_deny";
+  readonly expect_argv?: readonly string[] | readonly (readonly string[])[];
+  readonly max_ms?: number;
+  readonly why: string;
+}
+
+function generate(value: unknown): string {
+  if (typeof value === "string") return value;
+  const { concat, repeat, times } = value as { concat?: unknown[]; repeat?: unknown; times?: number };
+  if (concat !== undefined) return concat.map(generate).join("");
+  return generate(repeat).repeat(times ?? 0);
+}
+
+const cases: readonly ShellCase[] = existsSync(corpus) ? JSON.parse(readFileSync(corpus, "utf8")).cases : [];
+
+describe.skipIf(cases.length === 0)("the hostile command lines of ../shared/security/shell.json", () => {
+  test.each(cases.map((item) => [item.id, item.why, item] as const))("%s: %s", (_id, _why, item) => {
+    const line = item.command ?? generate(item.command_gen);
+    const started = performance.now();
+    const decision = checkCommand(line, {
+      ...(item.policy.allow_shell === undefined ? {} : { allowShell: item.policy.allow_shell }),
+      allowedCommands: item.policy.allowed_commands ?? [],
+      ...(item.policy.allow_compound_commands === undefined
+        ? {}
+        : { allowCompoundCommands: item.policy.allow_compound_commands }),
+    });
+    expect(performance.now() - started).toBeLessThan(item.max_ms ?? 1_000);
+    if (item.expected !== "allow_or_deny") expect(decision.allowed).toBe(item.expected === "allow");
+    if (!decision.allowed || item.expect_argv === undefined || !("commands" in decision)) return;
+    const argv = decision.commands.map((command) => command.words);
+    expect(Array.isArray(item.expect_argv[0]) ? argv : argv[0]).toEqual(item.expect_argv);
+  });
+});
+
+test("whatever stands in single quotes comes out as it went in", () => {
+  const word = fc.string({ unit: "grapheme" }).filter((text) => !/['\p{Cc}]/u.test(text));
+  fc.assert(
+    fc.property(fc.array(word, { minLength: 1, maxLength: 5 }), (words) => {
+      const line = `echo ${words.map((text) => `'${text}'`).join(" ")}`;
+      const parsed = parseCommand(line);
+      expect(parsed.ok && parsed.commands[0]?.words).toEqual(["echo", ...words]);
+    }),
+  );
+});
+
+test("an entry with arguments allows these first arguments only", () => {
+  const policy = { allowShell: true, allowedCommands: ["npm test"] };
+  expect(checkCommand("npm test -- --run", policy).allowed).toBe(true);
+  expect(checkCommand("npm run evil", policy).allowed).toBe(false);
+  expect(checkCommand("npm", policy).allowed).toBe(false);
+});
+
+test("a launcher on the list runs listed programs only", () => {
+  const policy = { allowShell: true, allowedCommands: ["timeout", "git"] };
+  expect(checkCommand("timeout 5 git status", policy).allowed).toBe(true);
+  expect(checkCommand("timeout -k 1 5 touch x", policy).allowed).toBe(false);
+  expect(checkCommand("timeout 5 timeout 5 touch x", policy).allowed).toBe(false);
+});
+
+test("compound commands without a list go to the shell as they are", () => {
+  const policy = { allowShell: true, allowCompoundCommands: true };
+  expect(checkCommand("echo $HOME > x", policy)).toEqual({ allowed: true, shellLine: "echo $HOME > x" });
+});
