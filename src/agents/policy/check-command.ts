@@ -30,7 +30,8 @@ export function checkCommand(line: string, policy: AgentPolicy): CommandDecision
     return deny("it is more than one command; run them one by one");
   }
   for (const command of parsed.commands) {
-    const reason = list.length === 0 ? checkUnlisted(command.words, policy) : checkListed(command.words, list);
+    const reason =
+      list.length === 0 ? checkUnlisted(command.words, policy) : checkListed(command.words, list);
     if (reason !== undefined) return deny(reason);
   }
   return { allowed: true, commands: parsed.commands };
@@ -41,7 +42,8 @@ function checkUnlisted(words: readonly string[], policy: AgentPolicy): string | 
   const program = baseName(words[0] ?? "");
   const hasScript = words.some((word, index) => index > 0 && /^-[a-z]*c/.test(word));
   // `sh -c` is a compound command in disguise, also behind a launcher.
-  if (shells.has(program) && hasScript) return `"${program} -c" runs a script, and compound commands are not allowed`;
+  if (shells.has(program) && hasScript)
+    return `"${program} -c" runs a script, and compound commands are not allowed`;
   const launched = launchedProgram(words);
   return launched === undefined || launched.length === 0 ? undefined : checkUnlisted(launched, policy);
 }
@@ -53,10 +55,14 @@ function checkListed(words: readonly string[], list: readonly (readonly string[]
   }
   const launched = launchedProgram(words);
   if (launched !== undefined) {
-    return launched.length === 0 ? `"${words[0]}" would run a program that cannot be told` : checkListed(launched, list);
+    return launched.length === 0
+      ? `"${words[0]}" would run a program that cannot be told`
+      : checkListed(launched, list);
   }
   const option = dangerousOption(words);
-  return option === undefined ? undefined : `"${option}" lets ${words[0]} run another program or write a file`;
+  return option === undefined
+    ? undefined
+    : `"${option}" lets ${words[0]} run another program or write a file`;
 }
 
 function baseName(program: string): string {

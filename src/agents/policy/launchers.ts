@@ -1,24 +1,25 @@
 /** Options of a launcher that take a value of their own, so that the program behind can be found. */
-const launchers: ReadonlyMap<string, { readonly valued: ReadonlySet<string>; readonly operands: number }> = new Map([
-  ["env", { valued: new Set(["-u", "--unset", "-C", "--chdir"]), operands: 0 }],
-  ["nice", { valued: new Set(["-n", "--adjustment"]), operands: 0 }],
-  ["ionice", { valued: new Set(["-c", "-n"]), operands: 0 }],
-  ["nohup", { valued: new Set(), operands: 0 }],
-  ["setsid", { valued: new Set(), operands: 0 }],
-  ["stdbuf", { valued: new Set(["-i", "-o", "-e"]), operands: 0 }],
-  ["timeout", { valued: new Set(["-k", "-s", "--signal", "--kill-after"]), operands: 1 }],
-  ["time", { valued: new Set(["-f", "-o"]), operands: 0 }],
-  ["sudo", { valued: new Set(["-u", "-g"]), operands: 0 }],
-  ["doas", { valued: new Set(["-u"]), operands: 0 }],
-  ["xargs", { valued: new Set(["-n", "-L", "-P", "-I", "-d", "-s", "-a", "-E"]), operands: 0 }],
-  ["watch", { valued: new Set(["-n", "--interval"]), operands: 0 }],
-  ["strace", { valued: new Set(["-e", "-o", "-p"]), operands: 0 }],
-  ["unshare", { valued: new Set(), operands: 0 }],
-  ["chroot", { valued: new Set(), operands: 1 }],
-  ["flock", { valued: new Set(["-w", "-E"]), operands: 1 }],
-  ["script", { valued: new Set(), operands: 0 }],
-  ["npx", { valued: new Set(["-p", "--package"]), operands: 0 }],
-]);
+const launchers: ReadonlyMap<string, { readonly valued: ReadonlySet<string>; readonly operands: number }> =
+  new Map([
+    ["env", { valued: new Set(["-u", "--unset", "-C", "--chdir"]), operands: 0 }],
+    ["nice", { valued: new Set(["-n", "--adjustment"]), operands: 0 }],
+    ["ionice", { valued: new Set(["-c", "-n"]), operands: 0 }],
+    ["nohup", { valued: new Set(), operands: 0 }],
+    ["setsid", { valued: new Set(), operands: 0 }],
+    ["stdbuf", { valued: new Set(["-i", "-o", "-e"]), operands: 0 }],
+    ["timeout", { valued: new Set(["-k", "-s", "--signal", "--kill-after"]), operands: 1 }],
+    ["time", { valued: new Set(["-f", "-o"]), operands: 0 }],
+    ["sudo", { valued: new Set(["-u", "-g"]), operands: 0 }],
+    ["doas", { valued: new Set(["-u"]), operands: 0 }],
+    ["xargs", { valued: new Set(["-n", "-L", "-P", "-I", "-d", "-s", "-a", "-E"]), operands: 0 }],
+    ["watch", { valued: new Set(["-n", "--interval"]), operands: 0 }],
+    ["strace", { valued: new Set(["-e", "-o", "-p"]), operands: 0 }],
+    ["unshare", { valued: new Set(), operands: 0 }],
+    ["chroot", { valued: new Set(), operands: 1 }],
+    ["flock", { valued: new Set(["-w", "-E"]), operands: 1 }],
+    ["script", { valued: new Set(), operands: 0 }],
+    ["npx", { valued: new Set(["-p", "--package"]), operands: 0 }],
+  ]);
 
 // A string that the launcher itself splits, or runs in a shell: what it runs cannot be told.
 const opaque = /^(-S|--split-string|-c|--command|--call)(=|$)|^-S/;
@@ -59,7 +60,10 @@ const rules: ReadonlyMap<string, readonly OptionRule[]> = new Map<string, readon
     "git",
     [
       { option: /^-c$|^-c[a-z]+\.|^--config-env(=|$)|^--exec-path(=|$)|^(-p|--paginate)$/ },
-      { option: /^--(upload-pack|receive-pack|exec|ext-diff|textconv|open-files-in-pager|output|output-directory)(=|$)/ },
+      {
+        option:
+          /^--(upload-pack|receive-pack|exec|ext-diff|textconv|open-files-in-pager|output|output-directory)(=|$)/,
+      },
       { option: /^-O/, under: ["grep"] },
       { option: /^-x/, under: ["rebase"] },
       { option: /^-o/, under: ["format-patch"] },
@@ -69,19 +73,47 @@ const rules: ReadonlyMap<string, readonly OptionRule[]> = new Map<string, readon
       { option: /^(run)$/, under: ["bisect"] },
       { option: /^ext::/ },
       { option: /^--(extcmd|tool)(=|$)|^-x/, under: ["difftool", "mergetool"] },
-      { option: /^(alias\.|core\.(pager|editor|sshcommand|fsmonitor|hookspath|askpass|gitproxy)|credential\.|diff\.|filter\.|merge\.|pager\.|gpg\.|sequence\.|include)/i, under: ["config"] },
+      {
+        option:
+          /^(alias\.|core\.(pager|editor|sshcommand|fsmonitor|hookspath|askpass|gitproxy)|credential\.|diff\.|filter\.|merge\.|pager\.|gpg\.|sequence\.|include)/i,
+        under: ["config"],
+      },
       { option: /^--(tree|index|msg|env|parent|commit|tag-name)-filter(=|$)/, under: ["filter-branch"] },
     ],
   ],
   ["find", [{ option: /^-(exec|execdir|ok|okdir|delete|fprint|fprint0|fprintf|fls)$/ }]],
   ["fd", [{ option: /^(-x|-X|--exec|--exec-batch)(=|$)|^-[xX]/ }]],
   ["rg", [{ option: /^--(pre|hostname-bin)(=|$)|^(-z|--search-zip)$/ }]],
-  ["tar", [{ option: /^--(checkpoint-action|to-command|use-compress-program|rsh-command|rmt-command|info-script|new-volume-script)(=|$)|^-I|^-F/ }]],
+  [
+    "tar",
+    [
+      {
+        option:
+          /^--(checkpoint-action|to-command|use-compress-program|rsh-command|rmt-command|info-script|new-volume-script)(=|$)|^-I|^-F/,
+      },
+    ],
+  ],
   ["sed", [{ option: /^-i|^--in-place(=|$)|^-f|^--file(=|$)|(^|[;{}\s\d$])[ewrW]\s|\/e[gip]*$|\/w\s/ }]],
   ["awk", [{ option: /system\s*\(|\||>|^-f|^-i|^--(file|include|exec)(=|$)/ }]],
   ["sort", [{ option: /^--(compress-program|output)(=|$)|^-[a-zA-Z]*o/ }]],
-  ["curl", [{ option: /^-[a-zA-Z]*[oOKT]|^--(output|output-dir|remote-name|remote-name-all|config|upload-file|create-dirs|dump-header|cookie-jar|trace|trace-ascii|stderr|libcurl|etag-save|hsts|alt-svc)(=|$)|^-[a-zA-Z]*[cD]|^file:/i }]],
-  ["wget", [{ option: /^-[a-zA-Z]*[OoaP]|^--(output-document|output-file|append-output|directory-prefix|use-askpass|execute|config)(=|$)|^-e/ }]],
+  [
+    "curl",
+    [
+      {
+        option:
+          /^-[a-zA-Z]*[oOKT]|^--(output|output-dir|remote-name|remote-name-all|config|upload-file|create-dirs|dump-header|cookie-jar|trace|trace-ascii|stderr|libcurl|etag-save|hsts|alt-svc)(=|$)|^-[a-zA-Z]*[cD]|^file:/i,
+      },
+    ],
+  ],
+  [
+    "wget",
+    [
+      {
+        option:
+          /^-[a-zA-Z]*[OoaP]|^--(output-document|output-file|append-output|directory-prefix|use-askpass|execute|config)(=|$)|^-e/,
+      },
+    ],
+  ],
   ["man", [{ option: /^(-P|-H|-p)|^--(pager|html|preprocessor)(=|$)/ }]],
   ["less", [{ option: /^[-+]/ }]],
   ["tee", [{ option: /./ }]],
@@ -112,7 +144,8 @@ export function dangerousOption(words: readonly string[]): string | undefined {
   const subcommand = words.slice(1).find((word) => !word.startsWith("-"));
   for (const word of words.slice(1)) {
     for (const rule of own) {
-      if (rule.under !== undefined && (subcommand === undefined || !rule.under.includes(subcommand))) continue;
+      if (rule.under !== undefined && (subcommand === undefined || !rule.under.includes(subcommand)))
+        continue;
       if (rule.option.test(word)) return word;
     }
   }

@@ -20,8 +20,28 @@ const controlCharacters = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
 
 // Words a shell reads as grammar when they stand where a command does.
 const reservedWords = new Set([
-  "!", "{", "}", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",
-  "select", "then", "time", "until", "while",
+  "!",
+  "{",
+  "}",
+  "[[",
+  "]]",
+  "case",
+  "coproc",
+  "do",
+  "done",
+  "elif",
+  "else",
+  "esac",
+  "fi",
+  "for",
+  "function",
+  "if",
+  "in",
+  "select",
+  "then",
+  "time",
+  "until",
+  "while",
 ]);
 
 const operators: ReadonlyMap<string, CommandJoin> = new Map([
@@ -86,11 +106,16 @@ interface Word {
 
 function finish(commands: LiteralCommand[], words: readonly Word[], join: CommandJoin): string | undefined {
   const program = words[0];
-  if (program === undefined) return commands.length === 0 && join === "first" ? "it is empty" : "a command is missing beside an operator";
+  if (program === undefined)
+    return commands.length === 0 && join === "first"
+      ? "it is empty"
+      : "a command is missing beside an operator";
   if (program.value === "") return "the program's name is empty";
   if (program.globs || program.value.includes("{")) return "the program's name is a pattern";
-  if (!program.quoted && reservedWords.has(program.value)) return `"${program.value}" is a word of the shell's grammar`;
-  if (/^[A-Za-z_][A-Za-z0-9_]*(\[[^\]]*\])?\+?=/.test(program.value)) return "it sets a variable before the command";
+  if (!program.quoted && reservedWords.has(program.value))
+    return `"${program.value}" is a word of the shell's grammar`;
+  if (/^[A-Za-z_][A-Za-z0-9_]*(\[[^\]]*\])?\+?=/.test(program.value))
+    return "it sets a variable before the command";
   commands.push({ join, words: words.map((word) => word.value) });
   return undefined;
 }
@@ -153,11 +178,15 @@ function readWord(text: string, from: number): Word | string {
     }
   }
   // Redirects of a numbered descriptor: `2>file`.
-  if (!quoted && /^\d+$/.test(value) && (text[at] === ">" || text[at] === "<")) return "it redirects input or output";
+  if (!quoted && /^\d+$/.test(value) && (text[at] === ">" || text[at] === "<"))
+    return "it redirects input or output";
   return { value, quoted, globs, end: at };
 }
 
-function readDoubleQuoted(text: string, from: number): { readonly value: string; readonly end: number } | string {
+function readDoubleQuoted(
+  text: string,
+  from: number,
+): { readonly value: string; readonly end: number } | string {
   let value = "";
   let at = from;
   while (at < text.length) {

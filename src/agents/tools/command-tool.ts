@@ -1,0 +1,63 @@
+import type { ExecResult } from "../../sandboxes/contract.ts";
+import type { ToolDefinition, ToolOutput } from "../tool.ts";
+import { objectSchema, pathProperty, type ToolEnvironment } from "./built-in-tools.ts";
+import { defaultCommandTimeoutMs, runCommand } from "./run-command.ts";
+
+interface CommandInput {
+  readonly command: string;
+  readonly cwd?: string;
+  readonly timeout_seconds?: number;
+}
+
+/** The `bash` tool: runs a command under the agent's policy. */
+export function createCommandTool(environment: ToolEnvironment): ToolDefinition<CommandInput> {
+  const { policy } = environment;
+  return {
+    name: "bash",
+    description: describe(policy.allowedCommands ?? [], policy.allowCompoundCommands === true),
+    input: objectSchema(
+      {
+        command: { type: "string", minLength: 1 },
+        cwd: { ...pathProperty, description: "Folder to run in; default: the working folder." },
+        timeout_seconds: { type: "integer", minimum: 1, maximum: 3600, description: "Default 120." },
+      },
+      ["command"],
+    ),
+    exclusive: true,
+    timeoutMs: 3_600_000,
+    async execute(input, { signal, tool_call_id }) {
+      const result = await runCommand({
+        command: input.command,
+        sandbox: await environment.sandbox(),
+        policy,
+        env: environment.env,
+        signal,
+        emit: environment.emit,
+        toolCallId: tool_call_id,
+        timeoutMs:
+          input.timeout_seconds === undefined ? defaultCommandTimeoutMs : input.timeout_seconds * 1000,
+        ...(input.cwd === undefined ? {} : { cwd: input.cwd }),
+      });
+      return toOutput(result);
+    },
+  };
+}
+
+/** A command's result as the model reads it; a failure is one that it sees as such. */
+export function toOutput(result: ExecResult): ToolOutput {
+  const parts = [result.stdout.trimEnd(), result.stderr.trimEnd()].filter((part) => part !== "");
+  if (result.dropped_bytes > 0) parts.push(`[… ${result.dropped_bytes} bytes of output were dropped …]`);
+  if (result.timed_out) parts.push("The command was stopped at its time limit.");
+  else if (result.exit_code !== 0)
+    parts.push(`Exit code ${result.exit_code ?? "none: the command was killed"}.`);
+  const content = parts.join("\n");
+  return { content: content === "" ? "(no output)" : content, isError: result.exit_code !== 0 };
+}
+
+function describe(allowed: readonly string[], compound: boolean): string {
+  const which = allowed.length === 0 ? "" : ` Allowed: ${allowed.join(", ")}.`;
+  const form = compound
+    ? " Commands may be joined with &&, ||, ; and |."
+    : " One simple command without operators, redirects, variables or substitutions; quote with single quotes.";
+  return `Runs a command in the workspace.${which}${form}`;
+}

@@ -1,0 +1,72 @@
+import type { AnyTool, ToolDefinition } from "../tool.ts";
+import { objectSchema, pathProperty, type ToolEnvironment } from "./built-in-tools.ts";
+
+interface ReadInput {
+  readonly path: string;
+  readonly offset?: number;
+  readonly limit?: number;
+}
+
+const defaultLineLimit = 2_000;
+const maxLineLength = 2_000;
+
+export function createReadTools({ sandbox }: ToolEnvironment): readonly AnyTool[] {
+  const read: ToolDefinition<ReadInput> = {
+    name: "read",
+    description: "Reads a text file, each line with its number; for a folder, lists its entries.",
+    input: objectSchema(
+      {
+        path: pathProperty,
+        offset: { type: "integer", minimum: 1, description: "First line; default 1." },
+        limit: { type: "integer", minimum: 1, description: `Lines to read; default ${defaultLineLimit}.` },
+      },
+      ["path"],
+    ),
+    touches: (input) => [input.path],
+    async execute(input) {
+      const files = await sandbox();
+      if ((await files.stat(input.path)).kind === "directory") {
+        const entries = await files.list(input.path);
+        return (
+          entries.map((entry) => (entry.kind === "directory" ? `${entry.name}/` : entry.name)).join("\n") ||
+          "(empty folder)"
+        );
+      }
+      return numbered(await files.readFile(input.path), input);
+    },
+  };
+  const stat: ToolDefinition<{ readonly path: string }> = {
+    name: "stat",
+    description: "Tells kind, size in bytes and time of the last change of a path.",
+    input: objectSchema({ path: pathProperty }, ["path"]),
+    execute: async ({ path }) => JSON.stringify(await (await sandbox()).stat(path)),
+  };
+  const exists: ToolDefinition<{ readonly path: string }> = {
+    name: "exists",
+    description: "Tells whether a path exists.",
+    input: objectSchema({ path: pathProperty }, ["path"]),
+    execute: async ({ path }) => String(await (await sandbox()).exists(path)),
+  };
+  return [read, stat, exists];
+}
+
+function numbered(text: string, input: ReadInput): string {
+  const lines = text.split(/\r\n|\n|\r/);
+  if (lines.at(-1) === "") lines.pop();
+  const first = input.offset ?? 1;
+  const last = Math.min(lines.length, first - 1 + (input.limit ?? defaultLineLimit));
+  const shown: string[] = [];
+  for (let line = first; line <= last; line += 1) {
+    const content = lines[line - 1] ?? "";
+    const cut =
+      content.length > maxLineLength
+        ? `${content.slice(0, maxLineLength)} [… ${content.length - maxLineLength} characters cut]`
+        : content;
+    shown.push(`${line}\t${cut}`);
+  }
+  if (lines.length === 0) return "(empty file)";
+  if (shown.length === 0) return `The file has ${lines.length} lines; there is none from ${first} on.`;
+  if (last < lines.length)
+    shown.push(`[… lines ${last + 1} to ${lines.length} not shown; read on with offset ${last + 1} …]`);
+  return shown.join("\n");
+}

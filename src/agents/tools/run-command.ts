@@ -1,0 +1,101 @@
+import { KitError } from "../../base/kit-error.ts";
+import type { EventBody } from "../../protocol/event.ts";
+import type { ExecResult, Sandbox } from "../../sandboxes/contract.ts";
+import type { AgentPolicy } from "../agent-profile.ts";
+import { checkCommand } from "../policy/check-command.ts";
+import type { LiteralCommand } from "../policy/parse-command.ts";
+
+export interface CommandRun {
+  readonly command: string;
+  readonly sandbox: Sandbox;
+  readonly policy: AgentPolicy;
+  /** Secrets granted to this call. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+  readonly emit: (body: EventBody) => void;
+  readonly cwd?: string;
+  readonly timeoutMs?: number;
+  readonly toolCallId?: string;
+}
+
+export const defaultCommandTimeoutMs = 120_000;
+
+/**
+ * Runs a command line under a policy. Throws `forbidden`, with the reason, for one that may not run;
+ * `unavailable` where the sandbox runs no commands. A command that fails is a result.
+ */
+export async function runCommand(run: CommandRun): Promise<ExecResult> {
+  const decision = checkCommand(run.command, run.policy);
+  if (!decision.allowed) {
+    throw new KitError({ code: "forbidden", message: `The command was not run: ${decision.reason}.` });
+  }
+  if (!run.sandbox.capabilities.exec) {
+    throw new KitError({ code: "unavailable", message: `The ${run.sandbox.name} sandbox runs no commands.` });
+  }
+  const started = performance.now();
+  const call = run.toolCallId === undefined ? {} : { tool_call_id: run.toolCallId };
+  run.emit({ type: "command_start", command: run.command, ...call });
+  let result: ExecResult | undefined;
+  try {
+    result =
+      "shellLine" in decision
+        ? await run.sandbox.exec({ ...limitsOf(run), command: decision.shellLine })
+        : await runLiteral(decision.commands, run);
+    return result;
+  } finally {
+    run.emit({
+      type: "command_end",
+      command: run.command,
+      exit_code: result?.exit_code ?? null,
+      duration_ms: performance.now() - started,
+      ...call,
+    });
+  }
+}
+
+function limitsOf(run: CommandRun): Omit<Parameters<Sandbox["exec"]>[0], "command"> {
+  return {
+    env: run.env,
+    signal: run.signal,
+    timeoutMs: run.timeoutMs ?? defaultCommandTimeoutMs,
+    ...(run.cwd === undefined ? {} : { cwd: run.cwd }),
+  };
+}
+
+/** Runs vetted commands one after the other, as `&&`, `||`, `;` and `|` say, each without a shell. */
+async function runLiteral(commands: readonly LiteralCommand[], run: CommandRun): Promise<ExecResult> {
+  let total: ExecResult | undefined;
+  let skipped = false;
+  for (let index = 0; index < commands.length; index += 1) {
+    const command = commands[index];
+    if (command === undefined) break;
+    const failed = total !== undefined && total.exit_code !== 0;
+    // In a pipeline that is not run, nothing is run.
+    skipped =
+      command.join === "pipe"
+        ? skipped
+        : (command.join === "and" && failed) || (command.join === "or" && !failed);
+    if (skipped) continue;
+    if (total?.timed_out === true || run.signal.aborted) break;
+    const piped = command.join === "pipe" && total !== undefined;
+    const result = await run.sandbox.exec({
+      ...limitsOf(run),
+      command: command.words,
+      ...(piped ? { stdin: total?.stdout ?? "" } : {}),
+    });
+    total = total === undefined ? result : joinResults(total, result, piped);
+  }
+  if (total === undefined)
+    throw new KitError({ code: "invalid_request", message: "There is no command to run." });
+  return total;
+}
+
+function joinResults(before: ExecResult, after: ExecResult, piped: boolean): ExecResult {
+  return {
+    ...after,
+    stdout: piped ? after.stdout : before.stdout + after.stdout,
+    stderr: before.stderr + after.stderr,
+    dropped_bytes: before.dropped_bytes + after.dropped_bytes,
+    duration_ms: before.duration_ms + after.duration_ms,
+  };
+}
