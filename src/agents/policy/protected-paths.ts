@@ -1,33 +1,29 @@
-// What decides how kit, Git and agents behave is not for a model to change unless somebody says so.
-const protectedPatterns: readonly RegExp[] = [
+// What decides how kit, its agents and Git behave is not for a model to change, unless it was granted.
+const protectedPaths: readonly RegExp[] = [
   /^\.kit(\/|$)/,
   /^kit\.(config\.[cm]?[jt]s|toml)$/,
-  /^(src\/)?agents(\/|$)/,
-  /^(src\/)?workflows(\/|$)/,
+  /^(src\/)?(agents|workflows)(\/|$)/,
   /^\.agents(\/|$)/,
   /(^|\/)\.git(\/|$)/,
-  /(^|\/)\.env(\.[^/]*)?$/,
-  /(^|\/)(CLAUDE|AGENTS)(\.local|\.override)?\.md$/,
-  /(^|\/)\.(claude|cursor|kiro\/steering|vscode|husky)(\/|$)/,
-  /(^|\/)\.(cursorrules|mcp\.json|npmrc|gitconfig|gitmodules)$/,
 ];
 
+/** Folders that hold protected ones: they may be written into, but not removed. */
+const holders = new Set(["", "src"]);
+
 /**
- * Whether a workspace path is protected from a model's writes. `path` is taken relative to `cwd`;
- * letter case does not matter, because it does not on some disks. A folder above a protected path is
- * protected too: removing it would remove what is in it.
+ * Whether a workspace path is protected from a model's change. `path` is taken relative to `cwd`;
+ * letter case does not matter, because it does not on some disks.
  */
-export function isProtectedPath(cwd: string, path: string, granted: readonly string[]): boolean {
-  const full = normalized(`${cwd}/${path}`);
+export function isProtectedPath(
+  target: { readonly cwd: string; readonly path: string; readonly removes?: boolean },
+  granted: readonly string[],
+): boolean {
+  const full = normalized(`${target.cwd}/${target.path}`);
   if (granted.some((grant) => full === normalized(grant) || full.startsWith(`${normalized(grant)}/`)))
     return false;
   const folded = full.toLowerCase();
-  if (folded === "") return true;
-  return (
-    protectedPatterns.some((pattern) => new RegExp(pattern.source, "i").test(folded)) ||
-    folded === "src" ||
-    folded === ".kiro"
-  );
+  if (target.removes === true && holders.has(folded)) return true;
+  return protectedPaths.some((pattern) => pattern.test(folded));
 }
 
 function normalized(path: string): string {

@@ -15,9 +15,9 @@ const textProperty = { type: "string" } as const;
 /** Tools that change files. They run one at a time within a turn, so that reads see what was written. */
 export function createWriteTools(environment: ToolEnvironment): readonly AnyTool[] {
   const { sandbox } = environment;
-  const open = async (path: string): ReturnType<typeof sandbox> => {
+  const open = async (path: string, removes = false): ReturnType<typeof sandbox> => {
     const files = await sandbox();
-    if (isProtectedPath(files.cwd, path, environment.policy.allowProtectedPaths ?? [])) {
+    if (isProtectedPath({ cwd: files.cwd, path, removes }, environment.policy.allowProtectedPaths ?? [])) {
       throw new KitError({
         code: "forbidden",
         message: `${path} is protected: kit's own files, agents, configuration and Git hooks are not for models to change.`,
@@ -71,7 +71,7 @@ export function createWriteTools(environment: ToolEnvironment): readonly AnyTool
     input: objectSchema({ path: pathProperty, recursive: { type: "boolean" } }, ["path"]),
     exclusive: true,
     async execute({ path, recursive }) {
-      await (await open(path)).rm(path, recursive === undefined ? {} : { recursive });
+      await (await open(path, true)).rm(path, recursive === undefined ? {} : { recursive });
       return `Removed ${path}.`;
     },
   };

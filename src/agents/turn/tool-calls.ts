@@ -65,10 +65,10 @@ async function outcomeOf(call: ToolCallPart, options: ToolRunOptions): Promise<T
   }
   if (call.invalid === true)
     return failure(call, "The arguments are not valid JSON. Call the tool again with valid JSON.");
-  if (options.signal.aborted) return failure(call, "The call was aborted before it started.");
   const input = await validateInput(tool, call.args, options);
   if ("issues" in input)
     return failure(call, `The arguments are not what ${tool.name} takes: ${input.issues.join("; ")}.`);
+  if (options.signal.aborted) return failure(call, "The call was aborted before it started.");
   return execute(tool, { call, input: input.value, options });
 }
 
@@ -100,6 +100,8 @@ async function execute(
       timer = setTimeout(() => stop(new ToolTimeout(timeoutMs)), timeoutMs);
       onAbort = () => stop(options.signal.reason);
       options.signal.addEventListener("abort", onAbort, { once: true });
+      // The tool may have fired the abort itself, before anybody listened.
+      if (options.signal.aborted) onAbort();
     });
     return success(call, await Promise.race([work, stopped]), tool);
   } catch (error) {

@@ -1,0 +1,226 @@
+import { expect, test } from "vitest";
+import type { KitEvent } from "../../protocol/event.ts";
+import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
+import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { createTestAgent } from "../../testing/test-runtime.ts";
+import { defineTool } from "../tool.ts";
+
+const clock = defineTool({
+  name: "clock",
+  description: "Tells the time.",
+  input: { type: "object" },
+  execute: () => "12:00",
+});
+
+test("a prompt is answered, and the next one continues the conversation", async () => {
+  const model = createScriptedModel([{ text: "Hello." }, { text: "You said hi." }]);
+  const session = createTestAgent(model).session();
+  expect((await session.prompt("hi")).text).toBe("Hello.");
+  expect((await session.prompt("what did I say?")).text).toBe("You said hi.");
+  expect((await session.history()).map((message) => message.role)).toEqual([
+    "user",
+    "assistant",
+    "user",
+    "assistant",
+  ]);
+});
+
+test("a session continues in another process's agent from the same store", async () => {
+  const store = new InMemorySessionStore();
+  await createTestAgent(createScriptedModel([{ text: "one" }]), {}, { store })
+    .session("a")
+    .prompt("1");
+  const model = createScriptedModel([{ text: "two" }]);
+  await createTestAgent(model, {}, { store }).session("a").prompt("2");
+  expect(model.calls[0]?.prompt.map((message) => message.role)).toEqual([
+    "system",
+    "user",
+    "assistant",
+    "user",
+    "assistant",
+  ]);
+});
+
+test("two agents with the same instance and session names share nothing", async () => {
+  const store = new InMemorySessionStore();
+  await createTestAgent(createScriptedModel([{ text: "x" }]), {}, { store, name: "first" })
+    .session()
+    .prompt("secret");
+  expect(
+    await createTestAgent(createScriptedModel([]), {}, { store, name: "second" }).session().history(),
+  ).toEqual([]);
+});
+
+test("tool calls run, and their results go back to the model", async () => {
+  const model = createScriptedModel([
+    { toolCalls: [{ name: "clock" }, { name: "clock", id: "b" }] },
+    { text: "Noon." },
+  ]);
+  const result = await createTestAgent(model, { tools: [clock] })
+    .session()
+    .prompt("time?");
+  expect(result.text).toBe("Noon.");
+  expect(result.metadata.turns).toBe(2);
+  expect(result.messages.map((message) => message.role)).toEqual(["user", "assistant", "tool", "assistant"]);
+});
+
+test.each([
+  ["an unknown tool", { name: "nope" }, /no tool named "nope"/],
+  ["invalid JSON", { name: "clock", rawInput: "{oops" }, /not valid JSON/],
+])("%s is a result that the model reads, not an error", async (_name, call, text) => {
+  const model = createScriptedModel([{ toolCalls: [call] }, { text: "Sorry." }]);
+  const { messages } = await createTestAgent(model, { tools: [clock] })
+    .session()
+    .prompt("go");
+  expect(messages[2]?.content[0]).toMatchObject({
+    is_error: true,
+    content: [{ text: expect.stringMatching(text) }],
+  });
+});
+
+test("operations of one session run one at a time, in the order asked", async () => {
+  const order: string[] = [];
+  const model = createScriptedModel(async (_call, index) => {
+    order.push(`start ${index}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    order.push(`end ${index}`);
+    return { text: String(index) };
+  });
+  const session = createTestAgent(model).session();
+  const results = await Promise.all(["a", "b", "c"].map((text) => session.prompt(text)));
+  expect(results.map((result) => result.text)).toEqual(["0", "1", "2"]);
+  expect(order).toEqual(["start 0", "end 0", "start 1", "end 1", "start 2", "end 2"]);
+});
+
+test("a line that is full turns the next operation away", async () => {
+  const model = createScriptedModel(() => ({ text: "x", delayMs: 5 }));
+  const session = createTestAgent(model, {}, { maxWaitingOperations: 2 }).session();
+  const results = await Promise.allSettled(["1", "2", "3", "4"].map((text) => session.prompt(text)));
+  expect(results.map((result) => result.status)).toEqual(["fulfilled", "fulfilled", "fulfilled", "rejected"]);
+  expect(results[3]).toMatchObject({ reason: { code: "too_many_requests" } });
+});
+
+test("an abort during a tool call leaves a history that the next prompt can use", async () => {
+  const forever = defineTool({
+    name: "forever",
+    description: "Never ends, and ignores its signal.",
+    input: { type: "object" },
+    execute: () => new Promise<string>(() => undefined),
+  });
+  const model = createScriptedModel([{ toolCalls: [{ name: "forever" }] }, { text: "Back." }]);
+  const session = createTestAgent(model, { tools: [forever] }).session();
+  const events: KitEvent[] = [];
+  const stream = session.stream("go");
+  for await (const event of stream) {
+    events.push(event);
+    if (event.type === "tool_start") await session.abort();
+  }
+  await expect(stream.result).rejects.toMatchObject({ code: "aborted" });
+  expect(events.map((event) => event.type)).toContain("aborted");
+  expect((await session.prompt("again")).text).toBe("Back.");
+  const history = await session.history();
+  expect(history[2]?.content[0]).toMatchObject({ type: "tool_result", is_error: true });
+});
+
+test("an abort while the model speaks keeps what it had said", async () => {
+  const model = createScriptedModel((_call, index) =>
+    index === 0 ? { deltas: ["a", "b", "c", "d"], delayMs: 20 } : { text: "next" },
+  );
+  const session = createTestAgent(model).session();
+  const stream = session.stream("go");
+  for await (const event of stream)
+    if (event.type === "text_delta" && event.text === "b") void session.abort();
+  await expect(stream.result).rejects.toMatchObject({ code: "aborted" });
+  expect((await session.prompt("again")).text).toBe("next");
+  expect((await session.history())[1]).toMatchObject({ finish_reason: "aborted", content: [{ text: "ab" }] });
+});
+
+test("a call without a result, left by a process that was killed, is closed as unknown", async () => {
+  const store = new InMemorySessionStore();
+  const key = { agent: "tester", instance_id: "1", session: "default" };
+  const timestamp = "2026-11-20T10:00:00.000Z";
+  await createTestAgent(
+    createScriptedModel([{ toolCalls: [{ name: "clock", id: "c1" }] }, { text: "" }]),
+    { tools: [clock] },
+    { store },
+  )
+    .session()
+    .prompt("x");
+  const entries = store.read(key).slice(0, 2);
+  store.delete(key);
+  store.append({ key, expected: 0, entries });
+  const model = createScriptedModel([{ text: "I will check." }]);
+  await createTestAgent(model, { tools: [clock] }, { store })
+    .session()
+    .prompt("go on");
+  expect(store.read(key)[2]).toMatchObject({
+    message: { role: "tool", content: [{ tool_call_id: "c1", outcome: "unknown" }] },
+  });
+});
+
+test("a listener that throws harms nobody, and another hears every event in order", async () => {
+  const events: KitEvent[] = [];
+  const model = createScriptedModel([{ text: "ok", toolCalls: [{ name: "clock" }] }, { text: "done" }]);
+  const agent = createTestAgent(model, {
+    tools: [clock],
+    onEvent: () => {
+      throw new Error("listener");
+    },
+  });
+  agent.subscribe((event) => events.push(event));
+  await agent.session().prompt("x");
+  expect(events.map((event) => event.type)).toEqual([
+    "operation_start",
+    "agent_start",
+    "turn_request",
+    "text_delta",
+    "turn",
+    "tool_start",
+    "tool_end",
+    "turn_end",
+    "turn_request",
+    "text_delta",
+    "turn",
+    "turn_end",
+    "operation",
+    "idle",
+  ]);
+  expect(events.map((event) => event.index)).toEqual(events.map((_event, position) => position + 1));
+});
+
+test("a failure that may pass is retried; the answer is stored once", async () => {
+  const model = createScriptedModel([
+    {
+      error: Object.assign(new Error("busy"), {
+        statusCode: 429,
+        responseHeaders: { "retry-after-ms": "1" },
+      }),
+    },
+    { deltas: ["half"], error: new Error("connection lost"), failAfter: 2 },
+    { text: "whole" },
+  ]);
+  const session = createTestAgent(model).session();
+  expect((await session.prompt("x")).text).toBe("whole");
+  expect(await session.history()).toHaveLength(2);
+});
+
+test("a failure that will not pass is not retried, and names no provider text", async () => {
+  const model = createScriptedModel([
+    { error: Object.assign(new Error("key sk-123 is wrong"), { statusCode: 401 }) },
+  ]);
+  await expect(createTestAgent(model).session().prompt("x")).rejects.toMatchObject({
+    code: "model_error",
+    message: "The model's provider answered with status 401.",
+  });
+  expect(model.calls).toHaveLength(1);
+});
+
+test("a model that falls silent is given up", async () => {
+  const model = createScriptedModel(() => ({ text: "never", delayMs: 60_000 }));
+  const agent = createTestAgent(
+    model,
+    {},
+    { modelIdleTimeoutMs: 20, retry: { attempts: 1, baseDelayMs: 1, maxDelayMs: 1 } },
+  );
+  await expect(agent.session().prompt("x")).rejects.toMatchObject({ code: "model_timeout" });
+});

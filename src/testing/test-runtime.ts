@@ -1,0 +1,39 @@
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { AgentProfile } from "../agents/agent-profile.ts";
+import { type Agent, type AgentRuntime, createHarness } from "../agents/harness.ts";
+import { systemClock } from "../base/clock.ts";
+import { InMemorySessionStore } from "../stores/memory/memory-store.ts";
+
+/** A runtime in memory around one model: no files, no network. Fields given replace the defaults. */
+export function createTestRuntime(model: LanguageModelV4, over: Partial<AgentRuntime> = {}): AgentRuntime {
+  return {
+    store: new InMemorySessionStore(),
+    resolveModel: async (name) => ({ name, model, structuredOutput: "never" }),
+    defaultModel: "scripted/test",
+    sandbox: {
+      name: "none",
+      open: async () => {
+        throw new Error("This test has no sandbox.");
+      },
+    },
+    clock: systemClock,
+    retry: { attempts: 4, baseDelayMs: 1, maxDelayMs: 5 },
+    modelIdleTimeoutMs: 5_000,
+    validateJson: () => [],
+    env: {},
+    observers: [],
+    maxWaitingOperations: 100,
+    maxIdleSessions: 1_000,
+    ...over,
+  };
+}
+
+/** An agent in memory: `createTestAgent(model, { instructions: "…" })`. */
+export function createTestAgent(
+  model: LanguageModelV4,
+  profile: AgentProfile = {},
+  over: Partial<AgentRuntime> & { readonly name?: string; readonly id?: string } = {},
+): Agent {
+  const { name = "tester", id = "1", ...runtime } = over;
+  return createHarness({ name, id }, profile, createTestRuntime(model, runtime));
+}
