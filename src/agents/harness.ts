@@ -2,12 +2,12 @@ import type { Clock } from "../base/clock.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { ModelResolver } from "../models/contract.ts";
 import type { SessionInfo, SessionKey } from "../protocol/session-entry.ts";
-import type { Sandbox, SandboxFactory } from "../sandboxes/contract.ts";
+import type { SandboxFactory } from "../sandboxes/contract.ts";
 import type { SessionStore } from "../stores/contract.ts";
 import type { AgentProfile } from "./agent-profile.ts";
 import { createEventHub, type EventHub, type EventListener } from "./events/emitter.ts";
 import type { ProjectContext } from "./project-context.ts";
-import { createLiveSession, type LiveSession } from "./session/live-session.ts";
+import { createLiveSession, type LiveSession, type LiveSessionOptions } from "./session/live-session.ts";
 import { createSession, type Session } from "./session/session.ts";
 import type { RetryPolicy } from "./turn/retry.ts";
 import type { ToolRunOptions } from "./turn/tool-calls.ts";
@@ -64,15 +64,7 @@ export interface Harness {
   readonly runtime: AgentRuntime;
   readonly store: SessionStore;
   readonly events: EventHub;
-  live(
-    name: string,
-    options?: {
-      readonly parent?: SessionKey;
-      readonly profile?: AgentProfile;
-      readonly sandbox?: Promise<Sandbox>;
-      readonly depth?: number;
-    },
-  ): LiveSession;
+  live(name: string, options?: LiveSessionOptions): LiveSession;
 }
 
 const sessionName = /^[^\p{Cc}/\\]{1,128}$/u;

@@ -49,10 +49,10 @@ export async function startTask<Result>(
   const child = harness.live(`${parent.key.session.slice(0, 80)}.${taskId}`, {
     parent: parent.key,
     profile: profileFor(parent.profile, options.agent),
-    sandbox:
-      options.cwd === undefined
-        ? parent.sandbox()
-        : parent.sandbox().then((sandbox) => sandbox.at(options.cwd ?? "")),
+    sandbox: async () => {
+      const shared = await parent.sandbox();
+      return options.cwd === undefined ? shared : shared.at(options.cwd);
+    },
     depth: parent.depth + 1,
   });
   const started = harness.runtime.clock.now();

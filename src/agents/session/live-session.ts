@@ -54,7 +54,7 @@ export interface LiveSessionOptions {
   readonly parent?: SessionKey;
   readonly profile?: AgentProfile;
   /** A task shares the sandbox of its parent, and does not close it. */
-  readonly sandbox?: Promise<Sandbox>;
+  readonly sandbox?: () => Promise<Sandbox>;
   readonly depth?: number;
 }
 
@@ -80,7 +80,7 @@ export function createLiveSession(harness: Harness, name: string, options: LiveS
     queue,
     load,
     async sandbox() {
-      if (options.sandbox !== undefined) return options.sandbox;
+      if (options.sandbox !== undefined) return options.sandbox();
       sandbox ??= openSandbox(harness, profile, key).catch((error: unknown) => {
         sandbox = undefined;
         throw error;

@@ -138,7 +138,6 @@ test("an abort while the model speaks keeps what it had said", async () => {
 test("a call without a result, left by a process that was killed, is closed as unknown", async () => {
   const store = new InMemorySessionStore();
   const key = { agent: "tester", instance_id: "1", session: "default" };
-  const timestamp = "2026-11-20T10:00:00.000Z";
   await createTestAgent(
     createScriptedModel([{ toolCalls: [{ name: "clock", id: "c1" }] }, { text: "" }]),
     { tools: [clock] },

@@ -1,0 +1,122 @@
+import { expect, test } from "vitest";
+import type { KitEvent } from "../../protocol/event.ts";
+import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
+import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { createTestAgent } from "../../testing/test-runtime.ts";
+import { defineTool } from "../tool.ts";
+
+const shared = {
+  sandbox: {
+    name: "none",
+    open: async () => {
+      throw new Error("no sandbox here");
+    },
+  },
+};
+
+function textPrompt(prompt: readonly { readonly role: string; readonly content: unknown }[]): string {
+  return JSON.stringify(prompt.filter((message) => message.role === "user"));
+}
+
+test("a task has a history of its own, and its answer comes back", async () => {
+  const model = createScriptedModel((call) => ({
+    text: textPrompt(call.prompt).includes("secret plan") ? "saw it" : "did not see it",
+  }));
+  const session = createTestAgent(model, {}, shared).session();
+  await session.prompt("secret plan");
+  expect((await session.task("do you see it?")).text).toBe("did not see it");
+  expect(await session.history()).toHaveLength(2);
+});
+
+test("the model starts a task by the task tool, with a subagent's own instructions", async () => {
+  const model = createScriptedModel((call) => {
+    const system = JSON.stringify(call.prompt[0]);
+    if (system.includes("You count")) return { text: "three" };
+    return call.prompt.length === 2
+      ? { toolCalls: [{ name: "task", input: { prompt: "count", agent: "counter" } }] }
+      : { text: "It is three." };
+  });
+  const events: KitEvent[] = [];
+  const agent = createTestAgent(
+    model,
+    { subagents: [{ name: "counter", instructions: "You count." }], onEvent: (event) => events.push(event) },
+    shared,
+  );
+  expect((await agent.session().prompt("how many?")).text).toBe("It is three.");
+  const child = events.find((event) => event.type === "operation_start" && event.task_id !== undefined);
+  const parent = events.find((event) => event.type === "operation_start");
+  expect(child?.parent_operation_id).toBe(parent?.operation_id);
+});
+
+test("a subagent has no right that it was not given", async () => {
+  const seen: string[][] = [];
+  const model = createScriptedModel((call) => {
+    seen.push((call.tools ?? []).map((tool) => tool.name));
+    return { text: "x" };
+  });
+  const agent = createTestAgent(
+    model,
+    { allowWrite: true, allowShell: true, subagents: [{ name: "reader" }] },
+    shared,
+  );
+  await agent.session().prompt("a");
+  await agent.session().task("b", { agent: "reader" });
+  expect(seen[0]).toEqual(expect.arrayContaining(["write", "bash"]));
+  expect(seen[1]).not.toEqual(expect.arrayContaining(["write"]));
+  expect(seen[1]).not.toEqual(expect.arrayContaining(["bash"]));
+});
+
+test("tasks may not start tasks without end", async () => {
+  let deepest = 0;
+  const model = createScriptedModel((call) => {
+    const last = call.prompt.at(-1);
+    if (last?.role === "tool") return { text: JSON.stringify(last.content) };
+    deepest += 1;
+    return { toolCalls: [{ name: "task", input: { prompt: "deeper" } }] };
+  });
+  const { text } = await createTestAgent(model, { maxTaskDepth: 3 }, shared).session().prompt("go");
+  expect(deepest).toBe(4);
+  expect(text).toContain("3 levels deep");
+});
+
+test("aborting a session aborts the tasks below it", async () => {
+  let aborted = false;
+  const wait = defineTool({
+    name: "wait",
+    description: "Waits.",
+    input: { type: "object" },
+    execute: (_input, { signal }) =>
+      new Promise<string>((_resolve, reject) => {
+        signal.addEventListener("abort", () => {
+          aborted = true;
+          reject(signal.reason);
+        });
+      }),
+  });
+  const model = createScriptedModel((call) =>
+    textPrompt(call.prompt).includes("child")
+      ? { toolCalls: [{ name: "wait" }] }
+      : { toolCalls: [{ name: "task", input: { prompt: "child" } }] },
+  );
+  const agent = createTestAgent(model, { tools: [wait] }, shared);
+  const session = agent.session();
+  const stream = session.stream("go");
+  for await (const event of stream)
+    if (event.type === "tool_start" && event.tool === "wait") void session.abort();
+  await expect(stream.result).rejects.toMatchObject({ code: "aborted" });
+  expect(aborted).toBe(true);
+});
+
+test("deleting a session deletes the tasks below it", async () => {
+  const store = new InMemorySessionStore();
+  const agent = createTestAgent(
+    createScriptedModel(() => ({ text: "x" })),
+    {},
+    { ...shared, store },
+  );
+  await agent.session("a").task("one");
+  await agent.session("a").prompt("two");
+  expect(await agent.sessions.list()).toHaveLength(2);
+  await agent.sessions.delete("a");
+  expect(await agent.sessions.list()).toEqual([]);
+});

@@ -1,0 +1,53 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { createTestAgent } from "../../testing/test-runtime.ts";
+import { findJson } from "./find-json.ts";
+
+const Price = z.object({ cents: z.number() });
+
+test.each([
+  ["bare JSON", '{"cents": 5}'],
+  ["a fenced block among prose", 'Here it is:\n```json\n{"cents": 5}\n```\nAnything else?'],
+  ["an object inside a sentence", 'The result is {"cents": 5}, as asked.'],
+  ["the last of several fences", 'First\n```json\n{"draft": true}\n```\nthen\n```json\n{"cents": 5}\n```'],
+])("%s is found and validated", async (_name, text) => {
+  const session = createTestAgent(createScriptedModel([{ text }])).session();
+  const { result } = await session.prompt("price?", { result: Price });
+  expect(result).toEqual({ cents: 5 });
+});
+
+test("an answer that does not fit goes back with what is wrong, and the repaired one counts", async () => {
+  const model = createScriptedModel([{ text: '{"cents": "five"}' }, { text: '{"cents": 5}' }]);
+  const session = createTestAgent(model).session();
+  expect((await session.prompt("price?", { result: Price })).result).toEqual({ cents: 5 });
+  const history = await session.history();
+  expect(history[2]).toMatchObject({
+    source: "repair",
+    content: [{ text: expect.stringContaining("cents") }],
+  });
+});
+
+test("after the last attempt the error has every answer and its issues", async () => {
+  const model = createScriptedModel(() => ({ text: "I would rather not." }));
+  const session = createTestAgent(model, { typedRetries: 1 }).session();
+  await expect(session.prompt("price?", { result: Price })).rejects.toMatchObject({
+    code: "typed_output",
+    attempts: [{ issues: ["the answer holds no JSON"] }, { text: "I would rather not." }],
+  });
+});
+
+test("any JSON value in a fence among any prose is found", () => {
+  const prose = fc.string().filter((text) => !text.includes("`"));
+  fc.assert(
+    fc.property(prose, fc.jsonValue(), prose, (before, value, after) => {
+      const text = `${before}\n\`\`\`json\n${JSON.stringify(value)}\n\`\`\`\n${after}`;
+      expect(findJson(text)).toContainEqual(JSON.parse(JSON.stringify(value)));
+    }),
+  );
+});
+
+test("a megabyte of open braces is given up in linear time", () => {
+  expect(findJson("{".repeat(1_000_000))).toEqual([]);
+});
