@@ -102,7 +102,7 @@ test("aborting a session aborts the tasks below it", async () => {
   const session = agent.session();
   const stream = session.stream("go");
   for await (const event of stream)
-    if (event.type === "tool_start" && event.tool === "wait") void session.abort();
+    if (event.type === "tool_start" && event.tool === "wait") setTimeout(() => void session.abort(), 10);
   await expect(stream.result).rejects.toMatchObject({ code: "aborted" });
   expect(aborted).toBe(true);
 });
