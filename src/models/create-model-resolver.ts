@@ -1,0 +1,182 @@
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { KitError } from "../base/kit-error.ts";
+import type { ModelResolver, ResolvedModel } from "./contract.ts";
+import { knownModel } from "./known-models.ts";
+import { type ModelName, parseModelName } from "./model-name.ts";
+import { createOfflineGuide } from "./offline/offline-guide.ts";
+import {
+  compatibleBaseUrls,
+  isKnownProvider,
+  knownProviders,
+  type ProviderConfig,
+  type ProviderConfigs,
+} from "./provider-config.ts";
+
+export interface ModelResolverOptions {
+  readonly providers?: ProviderConfigs;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Models of the caller's own, by their whole name; tests put the scripted model here. */
+  readonly models?: Readonly<Record<string, LanguageModelV4>>;
+}
+
+/**
+ * Resolves model strings to AI SDK models. A provider's package is loaded when its first model is
+ * asked for; each model is made once.
+ */
+export function createModelResolver(options: ModelResolverOptions): ModelResolver {
+  const made = new Map<string, Promise<ResolvedModel>>();
+  return (text) => {
+    let resolved = made.get(text);
+    if (resolved === undefined) {
+      resolved = resolve(text, options);
+      made.set(text, resolved);
+      resolved.catch(() => made.delete(text));
+    }
+    return resolved;
+  };
+}
+
+/** The model to use where none is named: of the first provider with a key, else the offline guide. */
+export function defaultModelName(options: ModelResolverOptions): string {
+  for (const [provider, model] of Object.entries(defaultModels)) {
+    if (keyOf(provider, options) !== undefined) return `${provider}/${model}`;
+  }
+  return "offline/guide";
+}
+
+const defaultModels: Readonly<Record<string, string>> = {
+  anthropic: "claude-sonnet-4-6",
+  openai: "gpt-5.1",
+  google: "gemini-2.5-pro",
+  openrouter: "anthropic/claude-sonnet-4.5",
+};
+
+async function resolve(text: string, options: ModelResolverOptions): Promise<ResolvedModel> {
+  const own =
+    options.models !== undefined && Object.hasOwn(options.models, text) ? options.models[text] : undefined;
+  if (own !== undefined) return { name: text, model: own, structuredOutput: "never" };
+  const name = parseModelName(text);
+  const full = `${name.provider}/${name.model}`;
+  if (name.provider === "offline") {
+    if (name.model !== "guide") throw unknownModel(full);
+    return {
+      name: full,
+      model: createOfflineGuide(),
+      structuredOutput: "never",
+      price: { input: 0, output: 0 },
+    };
+  }
+  const config = configOf(name.provider, options);
+  const known = knownModel(name);
+  const price = config.prices?.[name.model] ?? known?.price;
+  const contextWindowTokens = config.context_windows?.[name.model] ?? known?.contextWindowTokens;
+  return {
+    name: full,
+    model: await load(name, config, options),
+    structuredOutput: isKnownProvider(name.provider)
+      ? knownProviders[name.provider].structuredOutput
+      : "never",
+    ...(price === undefined ? {} : { price }),
+    ...(contextWindowTokens === undefined ? {} : { contextWindowTokens }),
+  };
+}
+
+async function load(
+  name: ModelName,
+  config: ProviderConfig,
+  options: ModelResolverOptions,
+): Promise<LanguageModelV4> {
+  const { provider, model } = name;
+  const headers = config.headers === undefined ? {} : { headers: { ...config.headers } };
+  const base = config.base_url === undefined ? {} : { baseURL: config.base_url };
+  switch (provider) {
+    case "anthropic": {
+      const { createAnthropic } = await loadPackage(provider, () => import("@ai-sdk/anthropic"));
+      return createAnthropic({ apiKey: requiredKey(provider, options), ...base, ...headers })(model);
+    }
+    case "openai": {
+      const { createOpenAI } = await loadPackage(provider, () => import("@ai-sdk/openai"));
+      return createOpenAI({ apiKey: requiredKey(provider, options), ...base, ...headers })(model);
+    }
+    case "google": {
+      const { createGoogle } = await loadPackage(provider, () => import("@ai-sdk/google"));
+      return createGoogle({ apiKey: requiredKey(provider, options), ...base, ...headers })(model);
+    }
+    default: {
+      const baseURL = config.base_url ?? compatibleBaseUrls[provider];
+      if (baseURL === undefined) throw unknownProvider(provider, options);
+      const { createOpenAICompatible } = await loadPackage(
+        provider,
+        () => import("@ai-sdk/openai-compatible"),
+      );
+      const apiKey = provider === "openrouter" ? requiredKey(provider, options) : keyOf(provider, options);
+      const settings = {
+        name: provider,
+        baseURL,
+        includeUsage: true,
+        ...headers,
+        ...(apiKey === undefined ? {} : { apiKey }),
+      };
+      return createOpenAICompatible(settings)(model);
+    }
+  }
+}
+
+function configOf(provider: string, options: ModelResolverOptions): ProviderConfig {
+  const { providers } = options;
+  return (
+    (providers !== undefined && Object.hasOwn(providers, provider) ? providers[provider] : undefined) ?? {}
+  );
+}
+
+function keyOf(provider: string, options: ModelResolverOptions): string | undefined {
+  const configured = configOf(provider, options).api_key;
+  if (configured !== undefined) return configured;
+  if (!isKnownProvider(provider)) return undefined;
+  for (const variable of knownProviders[provider].keys) {
+    const value = options.env[variable];
+    if (value !== undefined && value !== "") return value;
+  }
+  return undefined;
+}
+
+function requiredKey(provider: keyof typeof knownProviders, options: ModelResolverOptions): string {
+  const key = keyOf(provider, options);
+  if (key !== undefined) return key;
+  throw new KitError({
+    code: "unavailable",
+    message: `There is no key for ${provider}.`,
+    hint: `Set ${knownProviders[provider].keys[0]}, or providers.${provider}.api_key in the configuration; offline/guide needs none.`,
+  });
+}
+
+async function loadPackage<Module>(provider: string, load: () => Promise<Module>): Promise<Module> {
+  try {
+    return await load();
+  } catch (error) {
+    const name = isKnownProvider(provider) ? knownProviders[provider].package : "@ai-sdk/openai-compatible";
+    throw new KitError({
+      code: "unavailable",
+      message: `The package for ${provider} models is not installed.`,
+      hint: `Run: npm install ${name}`,
+      cause: error,
+    });
+  }
+}
+
+function unknownProvider(provider: string, options: ModelResolverOptions): KitError {
+  const names = ["offline", ...Object.keys(knownProviders), ...Object.keys(options.providers ?? {})];
+  return new KitError({
+    code: "invalid_request",
+    message: `There is no provider named "${provider}".`,
+    hint: `The providers are: ${[...new Set(names)].join(", ")}. Add an OpenAI-compatible one with providers.${provider}.base_url.`,
+  });
+}
+
+function unknownModel(name: string): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: `There is no model "${name}".`,
+    hint: "The offline model is offline/guide.",
+  });
+}

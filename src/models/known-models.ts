@@ -1,0 +1,54 @@
+import type { ModelPrice } from "../protocol/usage.ts";
+import type { ModelName } from "./model-name.ts";
+
+export interface KnownModel {
+  /** Matches the model's name from its start, so that dated versions count too. */
+  readonly prefix: string;
+  readonly contextWindowTokens: number;
+  readonly price?: ModelPrice;
+}
+
+// Windows as the providers' model pages state them. Prices are set where a list price has held for a
+// whole model generation; for all others `usage.cost` is null until `providers.<name>.prices` says one.
+const models: Readonly<Record<string, readonly KnownModel[]>> = {
+  anthropic: [
+    {
+      prefix: "claude-opus-4-5",
+      contextWindowTokens: 200_000,
+      price: { input: 5, output: 25, cache_read: 0.5, cache_write: 6.25 },
+    },
+    {
+      prefix: "claude-sonnet-4",
+      contextWindowTokens: 200_000,
+      price: { input: 3, output: 15, cache_read: 0.3, cache_write: 3.75 },
+    },
+    {
+      prefix: "claude-haiku-4-5",
+      contextWindowTokens: 200_000,
+      price: { input: 1, output: 5, cache_read: 0.1, cache_write: 1.25 },
+    },
+    { prefix: "claude-", contextWindowTokens: 200_000 },
+  ],
+  openai: [
+    { prefix: "gpt-5", contextWindowTokens: 272_000 },
+    { prefix: "gpt-4.1", contextWindowTokens: 1_000_000, price: { input: 2, output: 8, cache_read: 0.5 } },
+    {
+      prefix: "gpt-4o-mini",
+      contextWindowTokens: 128_000,
+      price: { input: 0.15, output: 0.6, cache_read: 0.075 },
+    },
+    { prefix: "gpt-4o", contextWindowTokens: 128_000, price: { input: 2.5, output: 10, cache_read: 1.25 } },
+  ],
+  google: [
+    { prefix: "gemini-2.5-flash-lite", contextWindowTokens: 1_000_000, price: { input: 0.1, output: 0.4 } },
+    { prefix: "gemini-2.5-flash", contextWindowTokens: 1_000_000, price: { input: 0.3, output: 2.5 } },
+    { prefix: "gemini-", contextWindowTokens: 1_000_000 },
+  ],
+};
+
+/** What kit knows of a model, or undefined. */
+export function knownModel(name: ModelName): KnownModel | undefined {
+  return Object.hasOwn(models, name.provider)
+    ? models[name.provider]?.find((model) => name.model.startsWith(model.prefix))
+    : undefined;
+}
