@@ -31,8 +31,8 @@ export function createOfflineGuide(): LanguageModelV4 {
       };
     },
     async doGenerate(options) {
-      const content = answer(options).flatMap((part) => {
-        if (part.type === "text-delta") return [{ type: "text" as const, text: part.delta }];
+      const content = answer(options).flatMap((part): LanguageModelV4Content[] => {
+        if (part.type === "text-delta") return [{ type: "text", text: part.delta }];
         return part.type === "tool-call" ? [part] : [];
       });
       const calls = content.some((part) => part.type === "tool-call");
