@@ -1,0 +1,129 @@
+import type { DraftMention } from "./adapter.ts";
+import { lineKinds, type MarkdownScan } from "./markdown/scan-markdown.ts";
+import { toMentionPath } from "./mention-path.ts";
+
+/** A link destination longer than this is not read; it bounds the work on hostile lines. */
+const maxDestinationLength = 1024;
+
+/**
+ * The file paths that lines `fromLine` to `toLine` (1-based, inclusive) mention in inline code, in
+ * link destinations, or as Kiro's `#[[file:path]]`: each path once, with the first line that names it.
+ *
+ * Only prose lines count: code fences, comments, HTML blocks and front matter name paths for other
+ * reasons. Whether a path exists is for the caller to find out. Linear in the text of the lines.
+ */
+export function mentionsIn(scan: MarkdownScan, fromLine: number, toLine: number): DraftMention[] {
+  const { text, starts, ends, kinds } = scan;
+  const found = new Map<string, DraftMention>();
+  const last = Math.min(toLine, scan.lineCount);
+  // Most lines have neither mark, so the text is searched for the next one instead of line by line.
+  let nextTick = -1;
+  let nextBracket = -1;
+  for (let line = Math.max(1, fromLine); line <= last; line += 1) {
+    const start = starts[line - 1] ?? text.length;
+    const end = ends[line - 1] ?? text.length;
+    if (nextTick < start) nextTick = indexOrEnd(text, "`", start);
+    if (nextBracket < start) nextBracket = indexOrEnd(text, "[", start);
+    if (nextTick >= end && nextBracket >= end) continue;
+    if (kinds[line - 1] !== lineKinds.prose) continue;
+    for (const written of pathsOfLine(text.slice(start, end))) {
+      const path = toMentionPath(written);
+      if (path !== undefined && !found.has(path)) found.set(path, { path, line });
+    }
+  }
+  return [...found.values()];
+}
+
+function indexOrEnd(text: string, mark: string, from: number): number {
+  const index = text.indexOf(mark, from);
+  return index === -1 ? text.length : index;
+}
+
+function pathsOfLine(line: string): string[] {
+  const paths: string[] = [];
+  const spans = codeSpans(line);
+  for (const span of spans) {
+    // Inline code with a space in it is a command or a phrase; a file name with one is linked.
+    const code = line.slice(span.from, span.to).trim();
+    if (!/\s/.test(code)) paths.push(code);
+  }
+  let covered = 0;
+  for (let at = line.indexOf("["); at !== -1; at = line.indexOf("[", at + 1)) {
+    while (covered < spans.length && (spans[covered]?.to ?? 0) <= at) covered += 1;
+    if ((spans[covered]?.from ?? line.length) <= at) continue;
+    const file = line.startsWith("#[[file:", at - 1) ? enclosed(line, at + 7, "]]") : undefined;
+    if (file !== undefined) paths.push(file);
+  }
+  for (const destination of linkDestinations(line, spans)) paths.push(destination);
+  return paths;
+}
+
+/** A code span of a line: the offsets of its content, between the backtick runs. */
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Code spans after CommonMark 0.31.2, section 6.1: a run of backticks closes with an equal run. */
+function codeSpans(line: string): Span[] {
+  if (!line.includes("`")) return [];
+  const runs = [...line.matchAll(/`+/g)].map((match) => ({ at: match.index, length: match[0].length }));
+  // The next run of the same length, found from the right, keeps unmatched runs linear.
+  const closers: (number | undefined)[] = new Array(runs.length);
+  const nextOfLength = new Map<number, number>();
+  for (let index = runs.length - 1; index >= 0; index -= 1) {
+    const length = runs[index]?.length ?? 0;
+    closers[index] = nextOfLength.get(length);
+    nextOfLength.set(length, index);
+  }
+  const spans: Span[] = [];
+  for (let index = 0; index < runs.length; index += 1) {
+    const opener = runs[index];
+    const closer = runs[closers[index] ?? -1];
+    if (opener === undefined || closer === undefined) continue;
+    spans.push({ from: opener.at + opener.length, to: closer.at });
+    index = closers[index] ?? index;
+  }
+  return spans;
+}
+
+function linkDestinations(line: string, spans: readonly Span[]): string[] {
+  const destinations: string[] = [];
+  let span = 0;
+  for (let at = line.indexOf("]("); at !== -1; at = line.indexOf("](", at + 2)) {
+    while (span < spans.length && (spans[span]?.to ?? 0) <= at) span += 1;
+    if ((spans[span]?.from ?? line.length) <= at) continue;
+    const destination = destinationAt(line, at + 2);
+    if (destination !== undefined) destinations.push(decoded(destination));
+  }
+  return destinations;
+}
+
+/** A link destination (section 6.3): in angle brackets, or without spaces and with balanced parentheses. */
+function destinationAt(line: string, from: number): string | undefined {
+  if (line[from] === "<") return enclosed(line, from + 1, ">");
+  const last = Math.min(line.length, from + maxDestinationLength);
+  let depth = 0;
+  for (let at = from; at < last; at += 1) {
+    const character = line[at];
+    if (character === "(") depth += 1;
+    else if (character === ")" && depth > 0) depth -= 1;
+    else if (character === ")" || character === " " || character === "\t") return line.slice(from, at);
+  }
+  return undefined;
+}
+
+function enclosed(line: string, from: number, closer: string): string | undefined {
+  const reach = line.slice(from, from + maxDestinationLength);
+  const close = reach.indexOf(closer);
+  return close === -1 ? undefined : reach.slice(0, close);
+}
+
+function decoded(destination: string): string {
+  if (!destination.includes("%")) return destination;
+  try {
+    return decodeURIComponent(destination);
+  } catch {
+    return destination;
+  }
+}
