@@ -5,7 +5,7 @@ export const countries = ["DE", "FR", "PT"] as const;
 export type Country = (typeof countries)[number];
 
 const freeFrom: Cents = 5000;
-const parcelPrice: Readonly<Record<Country, Cents>> = { DE: 390, FR: 590, PT: 690 };
+const parcelPrice: Readonly<Record<Country, Cents>> = { DE: 390, FR: 590, PT: 750 };
 const gramsPerParcel = 5000;
 
 /** What shipping costs: nothing from 50 euros on, else a price per parcel of up to 5 kg. */
