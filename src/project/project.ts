@@ -59,6 +59,8 @@ export interface Project {
   readonly root: string;
   /** The folder's name: the project heading of an export. */
   readonly name: string;
+  /** Every write is refused with `forbidden`. */
+  readonly readOnly: boolean;
   readonly specs: ProjectSpecs;
   readonly guidelines: ProjectGuidelines;
   /** Every file of the project that is not ignored, project-relative, sorted. */
