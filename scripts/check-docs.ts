@@ -10,6 +10,12 @@ import { promisify } from "node:util";
 import { listFiles, repositoryRoot } from "./files.ts";
 import { type MarkdownPage, readMarkdownPage } from "./markdown-page.ts";
 
+const fenceSettings = {
+  extends: "../examples/tsconfig.json",
+  compilerOptions: { noUnusedLocals: false, noUnusedParameters: false },
+  include: ["*.ts"],
+};
+
 const pages = new Map<string, MarkdownPage>();
 for (const file of await listMarkdownFiles()) pages.set(file, await readMarkdownPage(file));
 const guides = [...pages].filter(([file]) => /^(README|docs\/.*)\.md$/.test(toRelative(file)));
@@ -73,12 +79,6 @@ async function checkFences(): Promise<readonly string[]> {
     await rm(folder, { recursive: true, force: true });
   }
 }
-
-const fenceSettings = {
-  extends: "../examples/tsconfig.json",
-  compilerOptions: { noUnusedLocals: false, noUnusedParameters: false },
-  include: ["*.ts"],
-};
 
 async function compile(folder: string, places: ReadonlyMap<string, string>): Promise<readonly string[]> {
   if (places.size === 0) return [];
