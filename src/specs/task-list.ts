@@ -1,3 +1,4 @@
+import { columnsBefore, withoutColumns } from "./markdown/indent.ts";
 import { lineKinds, lineText, type MarkdownScan } from "./markdown/scan-markdown.ts";
 
 /** Lines of the file, 1-based, inclusive. */
@@ -119,25 +120,4 @@ function endOfRun(scan: MarkdownScan, line: number, last: number): number {
   let end = line;
   while (end < last && scan.kinds[end] === kind) end += 1;
   return end;
-}
-
-function columnsBefore(text: string): number {
-  let columns = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code === 32) columns += 1;
-    else if (code === 9) columns += 4 - (columns % 4);
-    else break;
-  }
-  return columns;
-}
-
-function withoutColumns(text: string, columns: number): string {
-  let at = 0;
-  for (let seen = 0; seen < columns && at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code !== 32 && code !== 9) break;
-    seen += code === 32 ? 1 : 4 - (seen % 4);
-  }
-  return text.slice(at);
 }

@@ -215,7 +215,8 @@ function withoutClosing(title: string): string {
   return at === 0 || trimmed[at - 1] === " " || trimmed[at - 1] === "\t" ? trimmed.slice(0, at) : trimmed;
 }
 
-function toTitle(text: string): string {
+/** A text as a title: one line, without control characters, at most `maxTitleLength` long. */
+export function toTitle(text: string): string {
   const clean = text.replace(controlCharacters, " ").trim();
   return clean.length <= maxTitleLength ? clean : `${clean.slice(0, maxTitleLength - 1)}…`;
 }
