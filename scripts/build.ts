@@ -10,11 +10,17 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { listFiles, repositoryRoot } from "./files.ts";
 
+const isForTests = /[.](test|suite)[.]ts$|[/\\]testing[/\\]/;
 const stampName = ".built-from";
 
 if (import.meta.main) {
-  const { built, durationMs } = await build();
-  if (built) console.error(`Built dist/ in ${Math.round(durationMs)} ms.`);
+  try {
+    const { built, durationMs } = await build();
+    if (built) console.error(`Built dist/ in ${Math.round(durationMs)} ms.`);
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    process.exitCode = 1;
+  }
 }
 
 /** Builds when needed. Throws with the compiler's words when the sources do not compile. */
@@ -46,7 +52,7 @@ async function readStamp(folder: string): Promise<string> {
 }
 
 async function fingerprintInputs(): Promise<string> {
-  const sources = (await listFiles(join(repositoryRoot, "src"))).filter((path) => !path.endsWith(".test.ts"));
+  const sources = (await listFiles(join(repositoryRoot, "src"))).filter((path) => !isForTests.test(path));
   const settings = ["tsconfig.json", "tsconfig.build.json", "package-lock.json"];
   const hash = createHash("sha256");
   for (const path of [...sources, ...settings.map((name) => join(repositoryRoot, name))]) {

@@ -14,8 +14,7 @@ interface Budget {
   readonly kilobytes: number;
 }
 
-const budgets: Readonly<Record<string, Budget>> = {
-};
+const budgets: Readonly<Record<string, Budget>> = {};
 
 for (const entry of await readEntries()) {
   const { packages, bytes } = readGraph(entry.code);
