@@ -1,21 +1,14 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
+import type { AuthRequest } from "../../app/config/kit-config.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { createKeyCheck } from "./api-keys.ts";
 import { checkHost, isLoopbackAddress } from "./host.ts";
 import { checkOrigin } from "./origin.ts";
 
-/** What `auth` of the configuration is told about a request. */
-export interface AuthRequest {
-  readonly method: string;
-  /** As sent, percent-encoded, without the query. */
-  readonly path: string;
-  readonly headers: Headers;
-}
-
 /** Who may use a server. */
 export interface AccessOptions {
-  /** Requests must carry one of these as `Authorization: Bearer <key>`; see `parseApiKeys`. */
+  /** Requests must carry one of these as `Authorization: Bearer <key>`. */
   readonly apiKeys?: readonly string[];
   /** Says whether a request may pass; asked after the keys. */
   readonly auth?: (request: AuthRequest) => boolean | Promise<boolean>;

@@ -1,10 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 
-/** The keys of `KIT_API_KEYS`: separated by commas or white space. */
-export function parseApiKeys(value: string | undefined): readonly string[] {
-  return value?.split(/[\s,]+/).filter((key) => key !== "") ?? [];
-}
-
 /**
  * Whether a request's `Authorization` header holds one of the keys.
  *
