@@ -1,3 +1,4 @@
+import { columnsBefore, withoutColumns } from "../../markdown/indent.ts";
 import { type LineKind, lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
 
 /** A rule of a `.cursorrules` file: where it stands, what it says, and what it is about. */
@@ -77,7 +78,7 @@ class RuleReader {
       return;
     }
     if (kind !== lineKinds.prose) this.attach(line, kind);
-    else if (isThematicBreak(text) && !(this.open?.kind === "item" && indentOf(text) >= 2)) this.close();
+    else if (isThematicBreak(text) && !(this.open?.kind === "item" && columnsBefore(text) >= 2)) this.close();
     else this.proseLine(line, text);
     this.gap = false;
   }
@@ -90,7 +91,7 @@ class RuleReader {
 
   private proseLine(line: number, text: string): void {
     const marker = listMarker.exec(text)?.[0];
-    const indent = indentOf(text);
+    const indent = columnsBefore(text);
     if (marker !== undefined) {
       if (this.open?.introduces || (this.open?.kind === "item" && indent >= this.open.indent + 2)) {
         this.open.to = line;
@@ -171,12 +172,13 @@ class RuleReader {
   }
 
   private textOf(rule: OpenRule): string {
-    const first = lineText(this.scan, rule.from).slice(rule.markerLength);
-    const lines = [rule.markerLength > 0 ? first.trimStart() : first];
-    const width = rule.kind === "item" ? columnsOf(lineText(this.scan, rule.from), rule.markerLength) : 0;
+    const first = lineText(this.scan, rule.from);
+    const marker = first.slice(0, rule.markerLength);
+    const lines = [rule.kind === "item" ? first.slice(marker.length).trimStart() : first];
+    const width = rule.kind === "item" ? columnsBefore(first) + marker.trimStart().length : 0;
     for (let line = rule.from + 1; line <= rule.to; line += 1) {
       const text = lineText(this.scan, line);
-      lines.push(text.trim() === "" ? "" : withoutIndent(text, width));
+      lines.push(text.trim() === "" ? "" : withoutColumns(text, width));
     }
     return lines.join("\n").trimEnd();
   }
@@ -202,27 +204,4 @@ function labelText(text: string): string {
     .trim()
     .replace(/[:：]$/, "")
     .trim();
-}
-
-/** How many columns the white space at the start of a line takes; a tab goes to the next multiple of 4. */
-function indentOf(text: string): number {
-  return columnsOf(text, text.length - text.trimStart().length);
-}
-
-function columnsOf(text: string, length: number): number {
-  let columns = 0;
-  for (let at = 0; at < length; at += 1)
-    columns = text[at] === "\t" ? columns + 4 - (columns % 4) : columns + 1;
-  return columns;
-}
-
-/** A line without at most `width` columns of its indent. */
-function withoutIndent(text: string, width: number): string {
-  let columns = 0;
-  let at = 0;
-  while (columns < width && (text[at] === " " || text[at] === "\t")) {
-    columns = text[at] === "\t" ? columns + 4 - (columns % 4) : columns + 1;
-    at += 1;
-  }
-  return text.slice(at);
 }

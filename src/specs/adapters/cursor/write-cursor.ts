@@ -2,6 +2,7 @@ import type { SpecBlock } from "../../../protocol/spec-block.ts";
 import type { WrittenSpecs } from "../../adapter.ts";
 import { blocksByPath } from "../../export/blocks-by-path.ts";
 import { withFrontMatter } from "../../export/section-file.ts";
+import { toListItem } from "../../markdown/list-item.ts";
 import { headingLine } from "../../markdown/write-segments.ts";
 
 /** Renders each file of the blocks as its name says: a rule file, a JSON list or a list of rules. */
@@ -45,7 +46,10 @@ function toRuleList(blocks: readonly SpecBlock[]): string {
     topic = own;
     // A heading with nothing below it is the rule.
     if (opensTopic && block.content === own && blocks[index + 1]?.metadata.topic !== own) continue;
-    if (canBeItem(block.content)) lines.push(...toItem(block.content));
+    // A blank line behind a long item ends whatever it leaves open.
+    if (canBeItem(block.content)) {
+      lines.push(toListItem("-", block.content), ...(block.content.includes("\n") ? [""] : []));
+    }
     // Anything else would continue the rule above it, so a break keeps them apart.
     else lines.push(...(opensTopic || index === 0 ? [] : ["", "***", ""]), block.content, "");
   }
@@ -56,11 +60,4 @@ function toRuleList(blocks: readonly SpecBlock[]): string {
 /** Code, HTML and indented text mean something else behind a list marker. */
 function canBeItem(content: string): boolean {
   return !/^(?:\s|```|~~~|<)/.test(content);
-}
-
-function toItem(content: string): string[] {
-  const [first, ...rest] = content.split("\n");
-  // A blank line behind a long item ends whatever it leaves open.
-  const end = rest.length === 0 ? [] : [""];
-  return [`- ${first}`, ...rest.map((line) => (line === "" ? "" : `  ${line}`)), ...end];
 }
