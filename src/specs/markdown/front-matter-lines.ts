@@ -1,5 +1,6 @@
 import type { FrontMatterProblem, FrontMatterReading } from "./front-matter-problem.ts";
 import { duplicateKey, invalid, shownKey } from "./front-matter-problem.ts";
+import { splitOutsideBraces } from "./split-outside-braces.ts";
 
 /** A key and the lines that belong to it; `line` is 1-based, of the text between the fences. */
 interface Entry {
@@ -115,22 +116,4 @@ function isBalanced(text: string): boolean {
     else if ((character === "]" || character === "}") && open.pop() !== character) return false;
   }
   return open.length === 0 && quotes % 2 === 0;
-}
-
-/** Splits at commas, but not inside `{ts,tsx}`. */
-export function splitOutsideBraces(text: string): string[] {
-  const parts: string[] = [];
-  let depth = 0;
-  let start = 0;
-  for (let index = 0; index < text.length; index += 1) {
-    const character = text[index];
-    if (character === "{") depth += 1;
-    else if (character === "}") depth = Math.max(0, depth - 1);
-    else if (character === "," && depth === 0) {
-      parts.push(text.slice(start, index));
-      start = index + 1;
-    }
-  }
-  parts.push(text.slice(start));
-  return parts;
 }
