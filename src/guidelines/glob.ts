@@ -1,3 +1,5 @@
+import { expandBraces, maxBraceExpansions } from "./expand-braces.ts";
+
 // Globs come from files of strangers, and regular expressions made from them (picomatch, minimatch)
 // take exponential time on patterns such as `*a*a*a*a*b`. This matcher takes time in proportion to
 // pattern times path, at worst. A property test holds it equal to picomatch where both can go.
@@ -7,17 +9,17 @@ export interface Glob {
   readonly source: string;
   /** Why it can match nothing, where that is sure: to be said to the author. */
   readonly invalid?: string;
-  /** Every matching path begins and ends with these. */
+  /** Every matching path begins and ends with these, and holds the third. */
   readonly prefix: string;
   readonly suffix: string;
+  readonly needle: string;
   matches(path: string): boolean;
 }
 
 /** A glob longer than this, in UTF-16 units, matches nothing. */
 export const maxGlobLength = 1024;
-/** Braces that expand to more globs, or to more text, than this match nothing. */
-export const maxBraceExpansions = 256;
-export const maxExpandedLength = 16_384;
+/** Braces that expand to more text than this match nothing. */
+const maxExpandedLength = 16_384;
 
 type Token = { readonly kind: "text"; readonly text: string } | { readonly kind: "star" } | Single;
 /** One character: any (`?`) or one of a class. */
@@ -28,7 +30,7 @@ interface Single {
 /** A folder or file name of a pattern, or "globstar" for any number of folders. */
 type Segment = "globstar" | readonly Token[];
 
-const never = { prefix: "", suffix: "", matches: () => false };
+const never = { prefix: "", suffix: "", needle: "", matches: () => false };
 
 /**
  * Compiles a glob: `*` and `?` stay within one folder, `**` spans any number of them, `{a,b}` is
@@ -47,74 +49,20 @@ export function compileGlob(source: string): Glob {
     if (typeof segments === "string") return { source, ...never, invalid: segments };
     patterns.push(segments);
   }
-  const prefixes = patterns.map(literalPrefix);
-  const suffixes = patterns.map(literalSuffix);
-  const [only] = patterns;
-  const isSingle = patterns.length === 1 && only !== undefined;
+  const prefix = commonStart(patterns.map(literalPrefix));
+  const suffix = reversed(commonStart(patterns.map((pattern) => reversed(literalSuffix(pattern)))));
+  const needle = commonNeedle(patterns);
   return {
     source,
-    prefix: commonStart(prefixes),
-    suffix: reversed(commonStart(suffixes.map(reversed))),
-    matches: isSingle
-      ? (path) => matchSegments(only, path.split("/"))
-      : (path) => {
-          const parts = path.split("/");
-          return patterns.some((segments) => matchSegments(segments, parts));
-        },
+    prefix,
+    suffix,
+    needle,
+    matches(path) {
+      if (!path.startsWith(prefix) || !path.endsWith(suffix) || !path.includes(needle)) return false;
+      const parts = path.split("/");
+      return patterns.some((segments) => matchSegments(segments, parts));
+    },
   };
-}
-
-/** The globs that braces stand for, in order, or nothing when there are too many. */
-export function expandBraces(source: string): string[] | undefined {
-  let done: string[] = [""];
-  let text = "";
-  for (let index = 0; index < source.length; index += 1) {
-    const character = source[index] ?? "";
-    if (character === "\\") {
-      text += source.slice(index, index + 2);
-      index += 1;
-      continue;
-    }
-    const group = character === "{" ? braceGroup(source, index) : undefined;
-    if (group === undefined) {
-      text += character;
-      continue;
-    }
-    const options: string[] = [];
-    for (const part of group.parts) {
-      const inner = expandBraces(part);
-      if (inner === undefined || options.length + inner.length > maxBraceExpansions) return undefined;
-      options.push(...inner);
-    }
-    if (done.length * options.length > maxBraceExpansions) return undefined;
-    const before = text;
-    done = done.flatMap((start) => options.map((option) => start + before + option));
-    text = "";
-    index = group.end;
-  }
-  return done.map((start) => start + text);
-}
-
-/** The parts of the group that opens at `open`; nothing where it does not close or has one part. */
-function braceGroup(source: string, open: number): { parts: string[]; end: number } | undefined {
-  const parts: string[] = [];
-  let depth = 0;
-  let start = open + 1;
-  for (let index = open; index < source.length; index += 1) {
-    const character = source[index];
-    if (character === "\\") index += 1;
-    else if (character === "{") depth += 1;
-    else if (character === "," && depth === 1) {
-      parts.push(source.slice(start, index));
-      start = index + 1;
-    } else if (character === "}") {
-      depth -= 1;
-      if (depth > 0) continue;
-      parts.push(source.slice(start, index));
-      return parts.length > 1 ? { parts, end: index } : undefined;
-    }
-  }
-  return undefined;
 }
 
 /** The segments of a glob without braces, or why it matches nothing. */
@@ -262,6 +210,22 @@ function literalSuffix(segments: readonly Segment[]): string {
   const last = segments.at(-1);
   const token = last === undefined || last === "globstar" ? undefined : last.at(-1);
   return token?.kind === "text" ? token.text : "";
+}
+
+/** The longest text of one pattern that all of them hold. */
+function commonNeedle(patterns: readonly (readonly Segment[])[]): string {
+  const [first = [], ...others] = patterns.map(literals);
+  const shared = first.filter((text) => others.every((texts) => texts.some((other) => other.includes(text))));
+  return shared.reduce((longest, text) => (text.length > longest.length ? text : longest), "");
+}
+
+function literals(segments: readonly Segment[]): string[] {
+  const texts: string[] = [];
+  for (const segment of segments) {
+    if (segment === "globstar") continue;
+    for (const token of segment) if (token.kind === "text") texts.push(token.text);
+  }
+  return texts;
 }
 
 function commonStart(texts: readonly string[]): string {

@@ -80,7 +80,7 @@ export function createGuidelineMatcher(records: readonly GuidelineRecord[]): Gui
         for (const index of scope.always) applying.push(index);
         for (const index of scope.asked) asked.push(index);
         for (const { glob, records: members } of scope.globs) {
-          if (!couldMatch(glob, relative) || !glob.matches(relative)) continue;
+          if (!glob.matches(relative)) continue;
           for (const index of members) {
             if (globs.has(index)) continue;
             globs.set(index, glob.source);
@@ -121,10 +121,6 @@ function toMatch(record: GuidelineRecord, glob: string | undefined): GuidelineMa
   if (record.inclusion === "manual" || record.inclusion === "auto")
     return { record, reason: record.inclusion };
   return { record, reason: record.scope === "" ? "always" : "nested" };
-}
-
-function couldMatch(glob: Glob, path: string): boolean {
-  return path.startsWith(glob.prefix) && path.endsWith(glob.suffix);
 }
 
 /** "", "a" and "a/b" for "a/b/c.ts". */
