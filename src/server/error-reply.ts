@@ -48,7 +48,8 @@ const advice: Partial<Record<ErrorCode, string>> = {
 };
 
 function detailsOf(error: KitError<ErrorCode>): string {
-  const issues = error.meta?.issues;
+  const { issues, allow } = error.meta ?? {};
+  if (Array.isArray(allow)) return `Allowed: ${allow.join(", ")}.`;
   if (!Array.isArray(issues)) return advice[error.code] ?? "";
   return issues.map((issue) => `${issue.path}: ${issue.message}`).join("; ");
 }

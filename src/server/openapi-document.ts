@@ -40,7 +40,7 @@ export function toOpenApiDocument(routes: readonly Route[]): Json {
 }
 
 function toOperation(route: Route, schemas: Json): Json {
-  const key = operationId(route);
+  const key = route.operation;
   const body = schemas[`${key}.body`];
   return {
     operationId: key,
@@ -59,14 +59,6 @@ function toOperation(route: Route, schemas: Json): Json {
       ...errorReplies(route, schemas.error),
     },
   };
-}
-
-/** `GET /api/specs/{id}` is `getApiSpecsId`. */
-function operationId(route: Route): string {
-  const words = route.path.match(/\w+/g) ?? [];
-  return [route.method.toLowerCase(), ...words.map((word) => word[0]?.toUpperCase() + word.slice(1))].join(
-    "",
-  );
 }
 
 function pathParameters(route: Route): Json[] {
@@ -103,7 +95,7 @@ function errorReplies(route: Route, schema: unknown): Json {
 function toJsonSchemas(routes: readonly Route[]): { schemas: Json; components: Json } {
   const all: Record<string, z.ZodType> = { error: errorEnvelopeSchema };
   for (const route of routes) {
-    const key = operationId(route);
+    const key = route.operation;
     all[`${key}.reply`] = route.reply;
     if (route.query !== undefined) all[`${key}.query`] = route.query;
     if (route.body !== undefined) all[`${key}.body`] = route.body;

@@ -21,6 +21,8 @@ export interface RouteInput<Query, Body> {
 
 /** A route as data: what it takes, what it gives, and how it answers. The source of `/openapi.json`. */
 export interface RouteSpec<Query, Body> {
+  /** Names the route for generated clients: `listSpecs`. */
+  readonly operation: string;
   readonly method: "GET" | "POST";
   /** In OpenAPI's notation: `/api/specs/{id}`. A parameter is always the last segment. */
   readonly path: string;

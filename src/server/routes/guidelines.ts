@@ -19,6 +19,7 @@ const tag = "guidelines";
 export function guidelineRoutes({ guidelines }: Project): readonly Route[] {
   return [
     defineRoute({
+      operation: "listGuidelines",
       method: "GET",
       path: "/api/guidelines",
       summary: "List guidelines",
@@ -31,6 +32,7 @@ export function guidelineRoutes({ guidelines }: Project): readonly Route[] {
       handle: ({ query }) => guidelines.list(query),
     }),
     defineRoute({
+      operation: "getGuideline",
       method: "GET",
       path: "/api/guidelines/{id}",
       summary: "One guideline",
@@ -45,6 +47,7 @@ export function guidelineRoutes({ guidelines }: Project): readonly Route[] {
       },
     }),
     defineRoute({
+      operation: "convertGuideline",
       method: "POST",
       path: "/api/guidelines/convert",
       summary: "Convert a guideline to another format",
@@ -58,6 +61,7 @@ export function guidelineRoutes({ guidelines }: Project): readonly Route[] {
       handle: ({ body }) => guidelines.convert(body),
     }),
     defineRoute({
+      operation: "exportGuidelines",
       method: "POST",
       path: "/api/guidelines/export",
       summary: "All guidelines as one file",

@@ -7,6 +7,7 @@ export function healthRoutes(): readonly Route[] {
   const health: Health = { ok: true, name: "kit", version };
   return [
     defineRoute({
+      operation: "checkHealth",
       method: "GET",
       path: "/health",
       summary: "Whether the server is there",

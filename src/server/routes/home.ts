@@ -13,6 +13,7 @@ export function homeRoutes(project: Project): readonly Route[] {
   const policy = `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
   return [
     defineRoute({
+      operation: "getOverview",
       method: "GET",
       path: "/",
       summary: "What this server knows, and where to go on",

@@ -6,6 +6,7 @@ import { defineRoute, type Route } from "../route.ts";
 export function openApiRoutes(routes: readonly Route[]): readonly Route[] {
   let document: unknown;
   const own: Route = defineRoute({
+    operation: "getDescription",
     method: "GET",
     path: "/openapi.json",
     summary: "This description, OpenAPI 3.1",

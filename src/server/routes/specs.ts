@@ -23,6 +23,7 @@ const tag = "specs";
 export function specRoutes({ specs }: Project): readonly Route[] {
   return [
     defineRoute({
+      operation: "listSpecs",
       method: "GET",
       path: "/api/specs",
       summary: "List or search spec blocks",
@@ -35,6 +36,7 @@ export function specRoutes({ specs }: Project): readonly Route[] {
       handle: ({ query }) => specs.query(query),
     }),
     defineRoute({
+      operation: "listDiagnostics",
       method: "GET",
       path: "/api/specs/diagnostics",
       summary: "What is wrong with the specs",
@@ -43,6 +45,7 @@ export function specRoutes({ specs }: Project): readonly Route[] {
       handle: () => ({ diagnostics: specs.diagnostics() }),
     }),
     defineRoute({
+      operation: "getSpecGraph",
       method: "GET",
       path: "/api/specs/graph",
       summary: "How specs, code and tests hang together",
@@ -51,6 +54,7 @@ export function specRoutes({ specs }: Project): readonly Route[] {
       handle: () => specs.graph(),
     }),
     defineRoute({
+      operation: "findImpact",
       method: "POST",
       path: "/api/specs/impact",
       summary: "What a change affects",
@@ -61,6 +65,7 @@ export function specRoutes({ specs }: Project): readonly Route[] {
       handle: ({ body }) => specs.impact(body),
     }),
     defineRoute({
+      operation: "validateSpecs",
       method: "POST",
       path: "/api/specs/validate",
       summary: "Judge spec blocks by the validation rules",
@@ -74,6 +79,7 @@ export function specRoutes({ specs }: Project): readonly Route[] {
       },
     }),
     defineRoute({
+      operation: "getSpec",
       method: "GET",
       path: "/api/specs/{id}",
       summary: "One spec block",
