@@ -1,7 +1,8 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import type { TaskStatus } from "../../../protocol/spec-block.ts";
 import type { ParsedSpecs, SpecDraft, SpecSource } from "../../adapter.ts";
-import { type MarkdownScan, scanMarkdown, toTitle } from "../../markdown/scan-markdown.ts";
+import { toTitle } from "../../markdown/heading-title.ts";
+import { type MarkdownScan, scanMarkdown } from "../../markdown/scan-markdown.ts";
 import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
 import { mentionsIn } from "../../mentions.ts";
 import { slugOf } from "../../slug.ts";
