@@ -1,10 +1,12 @@
+import type { Diagnostic } from "./diagnostic.ts";
+
 /**
  * What makes a test count for a criterion.
  *
- * - `path`: the spec names the test file, or the test file names the spec file.
- * - `key`: the test holds the criterion's key, `auth#1.2`.
- * - `number`: the test names the criterion's number (`Requirement 1.2`, `FR-003`) and is scoped to
- *   the feature, or the number belongs to one feature only.
+ * - `path`: the spec names the test file.
+ * - `key`: the test holds the criterion's key, `auth#1.2`, or the id of its block.
+ * - `number`: the test names the number (`Requirement 1.2`, `FR-003`) and belongs to the feature, or
+ *   the number belongs to one feature only.
  */
 export const coverageEvidence = ["path", "key", "number"] as const;
 export type CoverageEvidence = (typeof coverageEvidence)[number];
@@ -13,12 +15,12 @@ export type CoverageEvidence = (typeof coverageEvidence)[number];
 export interface CriterionTest {
   /** POSIX, relative to the project root. */
   readonly path: string;
-  /** 1-based. */
+  /** 1-based; 1 where the spec names the whole file. */
   readonly line: number;
   readonly evidence: CoverageEvidence;
-  /** The line as it stands in the file, trimmed and at most 200 characters. */
+  /** The line of the test, trimmed and at most 200 characters; for `path`, the block that names it. */
   readonly quote: string;
-  /** Set where the test names the whole requirement and not this criterion alone. */
+  /** Set where the whole requirement is named and not this criterion alone. */
   readonly whole_requirement?: true;
 }
 
@@ -26,7 +28,7 @@ export interface CriterionTest {
 export interface CriterionSuggestion {
   readonly path: string;
   readonly line: number;
-  /** 0 to 1: how much of the criterion's wording the test's title holds. */
+  /** 0 to 1: how alike the words of criterion and test title are, rare words counting more. */
   readonly score: number;
   readonly quote: string;
 }
@@ -51,17 +53,25 @@ export interface CriterionCoverage {
 export interface CoverageCount {
   readonly criteria: number;
   readonly covered: number;
-  /** Without a test, but with a suggestion. */
-  readonly suggested: number;
+  /** Of the covered ones, those that tests name only through their whole requirement. */
+  readonly covered_by_requirement: number;
   readonly uncovered: number;
+  /** Of the uncovered ones, those with a suggestion. */
+  readonly suggested: number;
+}
+
+export interface FeatureCoverage extends CoverageCount {
+  readonly feature: string;
+  /** The folder or file that the feature is specified in. */
+  readonly path: string;
 }
 
 export interface CoverageReport {
   /** In path, then line order. */
   readonly criteria: readonly CriterionCoverage[];
   readonly totals: CoverageCount;
-  readonly by_feature: readonly ({ readonly feature: string; readonly path: string } & CoverageCount)[];
+  readonly by_feature: readonly FeatureCoverage[];
   readonly test_files: number;
-  /** Test files left out, with the reason: too large, binary, unreadable. */
-  readonly skipped: readonly { readonly path: string; readonly reason: string }[];
+  /** Tests that name a criterion which no spec has, and test files that could not be read. */
+  readonly diagnostics: readonly Diagnostic[];
 }
