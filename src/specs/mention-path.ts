@@ -26,11 +26,13 @@ const bareNames = new Set(
  */
 export function toMentionPath(written: string): string | undefined {
   if (written.length === 0 || written.length > maxPathLength) return undefined;
-  const path = written.replace(suffix, "");
-  if (path === "" || path.endsWith("/") || path.startsWith("@") || path.startsWith("-")) return undefined;
+  const path = written.includes(":") || written.includes("#") ? written.replace(suffix, "") : written;
+  const slash = path.lastIndexOf("/");
+  // Most inline code is a name of the program, with neither a folder nor an extension.
+  if (slash === -1 && !path.includes(".") && !bareNames.has(path)) return undefined;
+  if (slash === path.length - 1 || path.startsWith("@") || path.startsWith("-")) return undefined;
   if (notInPath.test(path) || scheme.test(path) || version.test(path)) return undefined;
-  const name = path.slice(path.lastIndexOf("/") + 1);
+  const name = path.slice(slash + 1);
   if (name === "." || name === "..") return undefined;
-  if (fileName.test(name) || bareNames.has(name)) return path;
-  return path.includes("/") ? path : undefined;
+  return slash !== -1 || bareNames.has(name) || fileName.test(name) ? path : undefined;
 }

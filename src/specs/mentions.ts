@@ -6,6 +6,8 @@ import { toMentionPath } from "./mention-path.ts";
 /** A link destination longer than this is not read; it bounds the work on hostile lines. */
 const maxDestinationLength = 1024;
 
+const kiroReference = "#[[file:";
+
 /**
  * The file paths that lines `fromLine` to `toLine` (1-based, inclusive) mention in inline code, in
  * link destinations, or as Kiro's `#[[file:path]]`: each path once, with the first line that names it.
@@ -17,15 +19,17 @@ export function mentionsIn(scan: MarkdownScan, fromLine: number, toLine: number)
   const { text, starts, ends, kinds } = scan;
   const found = new Map<string, DraftMention>();
   const last = Math.min(toLine, scan.lineCount);
-  // Most lines have neither mark, so the text is searched for the next one instead of line by line.
-  let nextTick = -1;
-  let nextBracket = -1;
+  // Most lines have none of the marks, so the text is searched for the next ones, not line by line.
+  let nextCode = -1;
+  let nextLink = -1;
+  let nextReference = -1;
   for (let line = Math.max(1, fromLine); line <= last; line += 1) {
     const start = starts[line - 1] ?? text.length;
     const end = ends[line - 1] ?? text.length;
-    if (nextTick < start) nextTick = indexOrEnd(text, "`", start);
-    if (nextBracket < start) nextBracket = indexOrEnd(text, "[", start);
-    if (nextTick >= end && nextBracket >= end) continue;
+    if (nextCode < start) nextCode = indexOrEnd(text, "`", start);
+    if (nextLink < start) nextLink = indexOrEnd(text, "](", start);
+    if (nextReference < start) nextReference = indexOrEnd(text, kiroReference, start);
+    if (nextCode >= end && nextLink >= end && nextReference >= end) continue;
     if (kinds[line - 1] !== lineKinds.prose) continue;
     for (const written of pathsOfLine(text.slice(start, end))) {
       const path = toMentionPath(written);
@@ -48,27 +52,26 @@ function pathsOfLine(line: string): string[] {
     const code = line.slice(span.from, span.to).trim();
     if (!/\s/.test(code)) paths.push(code);
   }
-  let covered = 0;
-  for (let at = line.indexOf("["); at !== -1; at = line.indexOf("[", at + 1)) {
-    while (covered < spans.length && (spans[covered]?.to ?? 0) <= at) covered += 1;
-    if ((spans[covered]?.from ?? line.length) <= at) continue;
-    const file = line.startsWith("#[[file:", at - 1) ? enclosed(line, at + 7, "]]") : undefined;
+  for (const at of uncovered(line, kiroReference, spans)) {
+    const file = enclosed(line, at + kiroReference.length, "]]");
     if (file !== undefined) paths.push(file);
   }
-  for (const destination of linkDestinations(line, spans)) paths.push(destination);
+  for (const at of uncovered(line, "](", spans)) {
+    const destination = destinationAt(line, at + 2);
+    if (destination !== undefined) paths.push(decoded(destination));
+  }
   return paths;
 }
 
-function linkDestinations(line: string, spans: readonly CodeSpan[]): string[] {
-  const destinations: string[] = [];
+/** Where a mark stands in a line outside of its code spans. */
+function uncovered(line: string, mark: string, spans: readonly CodeSpan[]): number[] {
+  const places: number[] = [];
   let span = 0;
-  for (let at = line.indexOf("]("); at !== -1; at = line.indexOf("](", at + 2)) {
+  for (let at = line.indexOf(mark); at !== -1; at = line.indexOf(mark, at + mark.length)) {
     while (span < spans.length && (spans[span]?.to ?? 0) <= at) span += 1;
-    if ((spans[span]?.from ?? line.length) <= at) continue;
-    const destination = destinationAt(line, at + 2);
-    if (destination !== undefined) destinations.push(decoded(destination));
+    if ((spans[span]?.from ?? line.length) > at) places.push(at);
   }
-  return destinations;
+  return places;
 }
 
 /** A link destination (section 6.3): in angle brackets, or without spaces and with balanced parentheses. */
