@@ -1,6 +1,6 @@
 import type { DraftMention } from "./adapter.ts";
 import { type CodeSpan, codeSpans } from "./markdown/code-spans.ts";
-import { lineKinds, type MarkdownScan } from "./markdown/scan-markdown.ts";
+import { lineKinds, type MarkdownScan, textOfLines } from "./markdown/scan-markdown.ts";
 import { toMentionPath } from "./mention-path.ts";
 
 /** A link destination longer than this is not read; it bounds the work on hostile lines. */
@@ -16,21 +16,24 @@ const kiroReference = "#[[file:";
  * reasons. Whether a path exists is for the caller to find out. Linear in the text of the lines.
  */
 export function mentionsIn(scan: MarkdownScan, fromLine: number, toLine: number): DraftMention[] {
-  const { text, starts, ends, kinds } = scan;
   const found = new Map<string, DraftMention>();
+  const first = Math.max(1, fromLine);
   const last = Math.min(toLine, scan.lineCount);
-  // Most lines have none of the marks, so the text is searched for the next ones, not line by line.
+  const offset = scan.starts[first - 1] ?? scan.text.length;
+  // The search for the next mark must not run past these lines, or many short ranges cost the file each.
+  const text = textOfLines(scan, first, last);
   let nextCode = -1;
   let nextLink = -1;
   let nextReference = -1;
-  for (let line = Math.max(1, fromLine); line <= last; line += 1) {
-    const start = starts[line - 1] ?? text.length;
-    const end = ends[line - 1] ?? text.length;
+  for (let line = first; line <= last; line += 1) {
+    const start = (scan.starts[line - 1] ?? 0) - offset;
+    const end = (scan.ends[line - 1] ?? 0) - offset;
+    // Most lines have none of the marks, so the text is searched for the next ones, not line by line.
     if (nextCode < start) nextCode = indexOrEnd(text, "`", start);
     if (nextLink < start) nextLink = indexOrEnd(text, "](", start);
     if (nextReference < start) nextReference = indexOrEnd(text, kiroReference, start);
     if (nextCode >= end && nextLink >= end && nextReference >= end) continue;
-    if (kinds[line - 1] !== lineKinds.prose) continue;
+    if (scan.kinds[line - 1] !== lineKinds.prose) continue;
     for (const written of pathsOfLine(text.slice(start, end))) {
       const path = toMentionPath(written);
       if (path !== undefined && !found.has(path)) found.set(path, { path, line });
