@@ -1,5 +1,5 @@
 import type { DraftLink } from "../../adapter.ts";
-import { lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
+import { lineKinds, lineText, type MarkdownScan, textOfLines } from "../../markdown/scan-markdown.ts";
 import type { LineRange } from "../../task-list.ts";
 import { requirementId } from "./kiro-path.ts";
 
@@ -12,6 +12,8 @@ export interface RequirementReference {
 const implementsLabel = /(?:^|[_*])(?:Requirements?|Reqs?|要件|需求|要求|요구사항)[*_]{0,2}\s*[:：]\s*(.*)$/i;
 const validatesLabel =
   /\bValidates\s*[:：]?\s*[*_]{0,2}\s*[:：]?\s*(?:Requirements?|Reqs?|要件|需求)\b(.*)$/i;
+/** What every label has; most sections have none of it, and are done with at once. */
+const mayHaveLabel = /req|validates|要件|需求|要求|요구/i;
 const bulletBefore = /^\s*(?:[-*+]\s+)?/;
 
 /** A number or a range of two, behind a word such as "Requirement" or "US-" or none. */
@@ -32,6 +34,7 @@ export function requirementLinks(
 ): DraftLink[] {
   const links = new Map<string, DraftLink>();
   for (const { from, to } of ranges) {
+    if (!mayHaveLabel.test(textOfLines(scan, from, to))) continue;
     for (let line = from; line <= to; line += 1) {
       if (scan.kinds[line - 1] !== lineKinds.prose) continue;
       const text = lineText(scan, line).slice(0, 4000);
