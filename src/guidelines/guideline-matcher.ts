@@ -108,7 +108,7 @@ export function createGuidelineMatcher(records: readonly GuidelineRecord[]): Gui
 }
 
 /** Loaded only when somebody asks for it: by its name, or by the agent that reads its description. */
-export function isAsked(record: GuidelineRecord): boolean {
+export function isAsked(record: Pick<GuidelineRecord, "inclusion">): boolean {
   return record.inclusion === "manual" || record.inclusion === "auto";
 }
 

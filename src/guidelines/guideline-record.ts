@@ -10,7 +10,10 @@ export interface GuidelineRecord extends GuidelineDraft {
 }
 
 /** The order of every list: by file, then by position. */
-export function compareRecords(a: GuidelineRecord, b: GuidelineRecord): number {
+export function compareRecords(
+  a: Pick<GuidelineRecord, "source_file" | "position">,
+  b: Pick<GuidelineRecord, "source_file" | "position">,
+): number {
   if (a.source_file !== b.source_file) return a.source_file < b.source_file ? -1 : 1;
   return a.position - b.position;
 }

@@ -4,6 +4,9 @@ import { readPatternLine } from "./pattern-line.ts";
 // Content whose own headings, open fences or comments would change the file around it stands between
 // two comments. They are no part of the text that people or tools read, and what is between them is
 // taken as it is.
+
+/** What every opening comment begins with. */
+export const sealMark = "<!-- kit:guideline";
 const opener = /^<!-- kit:guideline(?: (\d+))? -->$/;
 const closer = /^<!-- \/kit:guideline(?: (\d+))? -->$/;
 
@@ -30,7 +33,7 @@ export function sealContent(content: string): string {
 /** Finds sealed content directly under second-level headings. Linear in the text. */
 export function findSealed(text: string): SealedText {
   const stretches = new Map<number, SealedStretch>();
-  if (!text.includes("<!-- kit:guideline")) return { masked: text, stretches };
+  if (!text.includes(sealMark)) return { masked: text, stretches };
   const { starts, ends } = splitLines(text);
   const lines = starts.map((start, index) => text.slice(start, ends[index]));
   const closers = closersByMark(lines);
