@@ -2,6 +2,9 @@ import type { SpecAdapter } from "./adapter.ts";
 import { claudeAdapter } from "./adapters/claude/claude-adapter.ts";
 import { cursorAdapter } from "./adapters/cursor/cursor-adapter.ts";
 import { kiroAdapter } from "./adapters/kiro/kiro-adapter.ts";
+import { openspecAdapter } from "./adapters/openspec/openspec-adapter.ts";
+import { speckitAdapter } from "./adapters/speckit/speckit-adapter.ts";
+import { tesslAdapter } from "./adapters/tessl/tessl-adapter.ts";
 
 /** The adapters of a project, in the order in which they are asked. */
 export interface SpecRegistry {
@@ -15,7 +18,14 @@ export interface SpecRegistryOptions {
   readonly adapters?: readonly SpecAdapter[];
 }
 
-const builtIn: readonly SpecAdapter[] = [kiroAdapter, cursorAdapter, claudeAdapter];
+const builtIn: readonly SpecAdapter[] = [
+  kiroAdapter,
+  openspecAdapter,
+  speckitAdapter,
+  cursorAdapter,
+  claudeAdapter,
+  tesslAdapter,
+];
 
 /** Creates the registry of a project. An adapter that has the name of a built-in one replaces it. */
 export function createSpecRegistry(options: SpecRegistryOptions = {}): SpecRegistry {
