@@ -10,6 +10,7 @@ import type {
 import type { SpecBlock } from "../protocol/spec-block.ts";
 import type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
 import type { SyncFormat, SyncPlan, SyncRequest, SyncResult } from "../protocol/sync.ts";
+import type { FileDates } from "./git/file-dates.ts";
 
 /** What one pass over the repository did. */
 export interface ScanSummary {
@@ -77,6 +78,8 @@ export interface Project {
   readonly guidelines: ProjectGuidelines;
   /** Every file of the project that is not ignored, project-relative, sorted. */
   files(): readonly string[];
+  /** When a file was committed first and last; undefined where Git does not know it. */
+  datesOf(path: string): FileDates | undefined;
   /** Brings the index up to date with the disk. */
   refresh(options?: RefreshOptions): Promise<ScanSummary>;
   /** Keeps the index current until it is closed; `onChange` hears of every pass that found a change. */
