@@ -50,3 +50,4 @@ export { mentionsIn } from "./mentions.ts";
 export { createSpecRegistry, type SpecRegistry, type SpecRegistryOptions } from "./registry.ts";
 export { slugOf } from "./slug.ts";
 export { type TaskItem, taskItemsIn } from "./task-list.ts";
+export { validateBlocks } from "./validate.ts";
