@@ -15,21 +15,23 @@ export interface CommandGroup {
   readonly commands: readonly CommandEntry[];
 }
 
+export type AnyEntry = CommandEntry | CommandGroup;
+
 /** Every command of kit. Only names and summaries are read until one is called. */
-export const commandTable: readonly (CommandEntry | CommandGroup)[] = [
+export const commandTable: readonly AnyEntry[] = [
   {
     name: "start",
-    summary: "Serve the specs and guidelines of a repository over HTTP",
+    summary: "Serve specs and guidelines of a repository over HTTP",
     load: async () => (await import("./commands/start.ts")).start,
   },
   {
     name: "dev",
-    summary: "The same for development: watch files, log requests, explain errors",
+    summary: "Like start, for development: log requests, explain errors",
     load: async () => (await import("./commands/dev.ts")).dev,
   },
   {
     name: "specs",
-    summary: "List, check and query specifications",
+    summary: "Specifications: list, query, validate, impact, coverage, …",
     commands: [
       {
         name: "list",
@@ -80,7 +82,7 @@ export const commandTable: readonly (CommandEntry | CommandGroup)[] = [
   },
   {
     name: "guidelines",
-    summary: "List, explain and convert coding guidelines",
+    summary: "Coding guidelines: list, explain, convert, lint, sync, …",
     commands: [
       {
         name: "list",
@@ -121,7 +123,7 @@ export const commandTable: readonly (CommandEntry | CommandGroup)[] = [
   },
   {
     name: "mcp",
-    summary: "Serve specs and guidelines to a coding agent, over MCP on stdio",
+    summary: "Serve them to a coding agent, over MCP on stdio",
     load: async () => (await import("./commands/mcp.ts")).mcp,
   },
   {

@@ -12,12 +12,12 @@ type DiagnosticOptions = {
 export const diagnosticOptions: DiagnosticOptions = {
   format: option(
     "--format <format>",
-    "text (default), json, sarif (for code scanning) or github (annotations in GitHub Actions)",
+    "Text (default), json, sarif (for code scanning) or github (annotations in GitHub Actions)",
     outputFormat(diagnosticFormats),
   ),
   maxWarnings: option(
     "--max-warnings <number>",
-    "fail when there are more warnings than this",
+    "Fail when there are more warnings than this",
     wholeNumber(0, 999_999),
   ),
 };

@@ -1,5 +1,9 @@
+import type { Writable } from "node:stream";
 import { styleText } from "node:util";
 import { toSafeJson } from "./text/safe-text.ts";
+
+/** A stream of the process, or anything that behaves like one. */
+export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
 export type Style = Parameters<typeof styleText>[0];
 
@@ -25,14 +29,16 @@ export interface Output {
 const clearLine = "\r\u001B[K";
 
 /** Writes to the two streams of the process, and goes on quietly when a reader like `head` leaves. */
-export function createOutput(stdout: NodeJS.WriteStream, stderr: NodeJS.WriteStream): Output {
+export function createOutput(stdout: OutputStream, stderr: OutputStream): Output {
   const write = createWriter(stdout);
   const writeNote = createWriter(stderr);
   let isShowingProgress = false;
   const progress = (text: string): void => {
     if (!stderr.isTTY || (text === "" && !isShowingProgress)) return;
     isShowingProgress = text !== "";
-    writeNote(`${clearLine}${styleText("dim", text.slice(0, stderr.columns - 1), { stream: stderr })}`);
+    writeNote(
+      `${clearLine}${styleText("dim", text.slice(0, (stderr.columns ?? 80) - 1), { stream: stderr })}`,
+    );
   };
   const writeAnswer = (text: string): void => {
     progress("");
@@ -54,7 +60,7 @@ export function createOutput(stdout: NodeJS.WriteStream, stderr: NodeJS.WriteStr
   };
 }
 
-function createWriter(stream: NodeJS.WriteStream): (text: string) => void {
+function createWriter(stream: OutputStream): (text: string) => void {
   let isOpen = true;
   stream.on("error", (error: NodeJS.ErrnoException) => {
     isOpen = false;

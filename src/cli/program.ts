@@ -2,7 +2,7 @@ import { Command as Commander, Help, Option } from "commander";
 import { KitError } from "../base/kit-error.ts";
 import { version } from "../base/version.ts";
 import type { Command, CommandContext, CommandOption, ExitCode } from "./command.ts";
-import { type CommandEntry, type CommandGroup, commandTable } from "./command-table.ts";
+import { type AnyEntry, commandTable } from "./command-table.ts";
 import type { Output } from "./output.ts";
 
 /** The options of every command, wherever they stand on the line. */
@@ -27,13 +27,13 @@ export function createProgram(output: Output, runCommand: RunCommand): Commander
     .description(
       "Specs and guidelines of a repository: read them in place, ask what applies and what a change affects.",
     )
-    .version(version, "-v, --version", "print the version of kit")
-    .option("--json", "print the answer as JSON")
-    .option("--config <file>", "read this configuration instead of kit.config.ts or kit.toml")
-    .option("--cwd <dir>", "work in this folder instead of the current one")
+    .version(version, "-v, --version", "Print the version of kit")
+    .option("--json", "Print the answer as JSON")
+    .option("--config <file>", "Read this configuration instead of kit.config.ts or kit.toml")
+    .option("--cwd <dir>", "Work in this folder instead of the current one")
     .addHelpText(
       "after",
-      `\n'kit help <command>' explains a command. 'kit doctor' tells whether all is well here.`,
+      `\n'kit help <command>' explains a command. 'kit doctor' says whether all is well.`,
     );
   settle(program, output);
   addEntries(program, commandTable, { output, runCommand, program });
@@ -46,11 +46,7 @@ interface Surroundings {
   readonly program: Commander;
 }
 
-function addEntries(
-  parent: Commander,
-  entries: readonly (CommandEntry | CommandGroup)[],
-  around: Surroundings,
-): void {
+function addEntries(parent: Commander, entries: readonly AnyEntry[], around: Surroundings): void {
   const byName = new Map(entries.map((entry) => [entry.name, entry]));
   for (const entry of entries) {
     const command = parent.command(entry.name).description(entry.summary);
@@ -117,7 +113,7 @@ function toNamedError(name: string, error: KitError): KitError {
 function settle(command: Commander, output: Output): void {
   command
     .helpCommand(false)
-    .helpOption("-h, --help", "explain this command")
+    .helpOption("-h, --help", "Explain this command")
     .exitOverride()
     .configureHelp({
       showGlobalOptions: true,

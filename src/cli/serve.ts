@@ -23,12 +23,12 @@ type ServeOptions = {
 export const serveOptions: ServeOptions = {
   port: option(
     "-p, --port <port>",
-    "the port (default 2024, or the next free one); 0 takes any",
+    "The port (default 2024, or the next free one); 0 takes any",
     wholeNumber(0, 65_535),
   ),
-  host: option("--host <address>", "the address to listen on (default 127.0.0.1)", asText),
-  insecure: flag("--insecure", "listen on a public address although nobody is asked for a key"),
-  readOnly: flag("--read-only", "refuse every request that writes"),
+  host: option("--host <address>", "The address to listen on (default 127.0.0.1)", asText),
+  insecure: flag("--insecure", "Listen on a public address although nobody is asked for a key"),
+  readOnly: flag("--read-only", "Refuse every request that writes"),
 };
 
 export interface ServeMode {

@@ -28,21 +28,21 @@ type SpecFilterOptions = {
 export const specFilters: SpecFilterOptions = {
   framework: option(
     "-f, --framework <name>",
-    "only this one: kiro, cursor, claude, speckit, tessl or custom",
+    "Only this one: kiro, cursor, claude, speckit, tessl or custom",
     parseFramework,
   ),
-  type: option("-t, --type <type>", "only this one: requirement, design, task or constraint", parseSpecType),
+  type: option("-t, --type <type>", "Only this one: requirement, design, task or constraint", parseSpecType),
   lifecycle: option(
     "--lifecycle <state>",
-    "only active, deprecated, legacy or obsolete; without it, all but obsolete",
+    "Only active, deprecated, legacy or obsolete; without it, all but obsolete",
     parseLifecycle,
   ),
-  priority: option("--priority <level>", "only critical, high, medium or low", parsePriority),
-  tag: option("--tag <tag>", "only blocks with this tag", asText),
-  path: option("--path <path>", "only blocks of this file, folder or glob", asText),
-  limit: option("-n, --limit <number>", "at most so many, 1 to 1,000 (default 50)", wholeNumber(1, 1000)),
-  cursor: option("--cursor <cursor>", "start at the next_cursor of an earlier --json", asText),
-  all: flag("-a, --all", "as many as there are"),
+  priority: option("--priority <level>", "Only critical, high, medium or low", parsePriority),
+  tag: option("--tag <tag>", "Only blocks with this tag", asText),
+  path: option("--path <path>", "Only blocks of this file, folder or glob", asText),
+  limit: option("-n, --limit <number>", "At most so many, 1 to 1,000 (default 50)", wholeNumber(1, 1000)),
+  cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
+  all: flag("-a, --all", "As many as there are"),
 };
 
 export type SpecFilters = OptionValues<SpecFilterOptions>;

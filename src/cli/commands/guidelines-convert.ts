@@ -7,11 +7,11 @@ import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 
 export const guidelinesConvert: Command = defineCommand({
-  arguments: [{ usage: "<id>", description: "the id of a guideline, or enough of its beginning" }],
+  arguments: [{ usage: "<id>", description: "The id of a guideline, or enough of its beginning" }],
   options: {
-    format: option("-f, --format <name>", "steering, claude or cursor", parseConversionFormat),
-    write: flag("-w, --write", "write the result into the project instead of printing it"),
-    overwrite: flag("--overwrite", "replace a steering file that says something else"),
+    format: option("-f, --format <name>", "Steering, claude or cursor", parseConversionFormat),
+    write: flag("-w, --write", "Write the result into the project instead of printing it"),
+    overwrite: flag("--overwrite", "Replace a steering file that says something else"),
   },
   examples: [
     "kit guidelines convert 3f2a9c1e5b7d8046 --format steering",

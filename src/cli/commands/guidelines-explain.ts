@@ -9,11 +9,11 @@ import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 
 export const guidelinesExplain: Command = defineCommand({
-  arguments: [{ usage: "<file>", description: "a file of the project; it need not exist" }],
+  arguments: [{ usage: "<file>", description: "A file of the project; it need not exist" }],
   options: {
     tool: option(
       "--tool <name>",
-      "as this tool reads them: kiro, cursor, claude, agents, agents-nearest or agents-all",
+      "As this tool reads them: kiro, cursor, claude, agents, agents-nearest or agents-all",
       parseTool,
     ),
   },

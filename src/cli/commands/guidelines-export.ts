@@ -6,7 +6,7 @@ import { withProject } from "../with-project.ts";
 
 export const guidelinesExport: Command = defineCommand({
   options: {
-    format: option("-f, --format <name>", "claude or cursor", parseExportFormat),
+    format: option("-f, --format <name>", "Claude or cursor", parseExportFormat),
   },
   examples: [
     "kit guidelines export --format claude",

@@ -12,13 +12,13 @@ export const guidelinesList: Command = defineCommand({
   options: {
     source: option(
       "-s, --source <name>",
-      "only from claude, cursor, steering, agents or sample",
+      "Only from claude, cursor, steering, agents or sample",
       parseSource,
     ),
-    file: option("--file <path>", "only what applies to this file; it need not exist", asText),
-    search: option("-q, --search <words>", "only with all of these words in title or content", asText),
-    limit: option("-n, --limit <number>", "at most so many (default: all)", wholeNumber(1, 1000)),
-    cursor: option("--cursor <cursor>", "start at the next_cursor of an earlier --json", asText),
+    file: option("--file <path>", "Only what applies to this file; it need not exist", asText),
+    search: option("-q, --search <words>", "Only with all of these words in title or content", asText),
+    limit: option("-n, --limit <number>", "At most so many (default: all)", wholeNumber(1, 1000)),
+    cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
   },
   examples: [
     "kit guidelines list",

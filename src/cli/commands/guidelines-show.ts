@@ -6,7 +6,7 @@ import { safeLine, safeLines } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 
 export const guidelinesShow: Command = defineCommand({
-  arguments: [{ usage: "<id>", description: "the id of a guideline, or enough of its beginning" }],
+  arguments: [{ usage: "<id>", description: "The id of a guideline, or enough of its beginning" }],
   options: {},
   examples: ["kit guidelines show 3f2a9c1e5b7d8046"],
   run: ({ args: [id = ""] }, context) =>

@@ -13,17 +13,17 @@ export const guidelinesSync: Command = defineCommand({
   options: {
     from: option(
       "--from <name>",
-      "the one source of truth: agents, claude, cursor or steering",
+      "The one source of truth: agents, claude, cursor or steering",
       parseSyncFormat,
     ),
     to: listOption(
       "--to <names>",
-      "what to write, with commas between (default: every other format that is there)",
+      "What to write, with commas between (default: every other format that is there)",
       parseSyncFormat,
     ),
-    write: flag("-w, --write", "write the files"),
-    check: flag("--check", "write nothing, and end with 1 when a file is not up to date (for CI)"),
-    overwrite: flag("--overwrite", "with --write: also files that somebody edited by hand"),
+    write: flag("-w, --write", "Write the files"),
+    check: flag("--check", "Write nothing, and end with 1 when a file is not up to date (for CI)"),
+    overwrite: flag("--overwrite", "With --write: also files that somebody edited by hand"),
   },
   examples: [
     "kit guidelines sync --from claude",

@@ -15,13 +15,13 @@ import { toRefreshOptions, withProject } from "../with-project.ts";
 
 export const specsCoverage: Command = defineCommand({
   options: {
-    feature: listOption("--feature <names>", "only these features, with commas between", asText),
+    feature: listOption("--feature <names>", "Only these features, with commas between", asText),
     failUnder: option(
       "--fail-under <percent>",
-      "end with 1 when less than this is covered",
+      "End with 1 when less than this is covered",
       wholeNumber(0, 100),
     ),
-    all: flag("-a, --all", "list every criterion with its tests, not only those without"),
+    all: flag("-a, --all", "List every criterion with its tests, not only those without"),
   },
   examples: [
     "kit specs coverage",

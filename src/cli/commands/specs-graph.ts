@@ -7,16 +7,16 @@ import { toMermaid } from "../format/mermaid.ts";
 import { withProject } from "../with-project.ts";
 
 export const specsGraph: Command = defineCommand({
-  arguments: [{ usage: "[ids...]", description: "only what lies around these specs" }],
+  arguments: [{ usage: "[ids...]", description: "Only what lies around these specs" }],
   options: {
     format: option(
       "--format <format>",
-      "mermaid (default), dot or json",
+      "Mermaid (default), dot or json",
       outputFormat(["mermaid", "dot", "json"]),
     ),
     depth: option(
       "--depth <number>",
-      "how many steps around the named specs, 1 to 5 (default 1)",
+      "How many steps around the named specs, 1 to 5 (default 1)",
       wholeNumber(1, 5),
     ),
   },

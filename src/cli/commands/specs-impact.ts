@@ -12,14 +12,14 @@ import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 
 export const specsImpact: Command = defineCommand({
-  arguments: [{ usage: "[changed...]", description: "changed files, or ids of changed specs" }],
+  arguments: [{ usage: "[changed...]", description: "Changed files, or ids of changed specs" }],
   options: {
     since: option(
       "--since <revision>",
-      "also the files changed since this branch, tag or commit was left",
+      "Also the files changed since this branch, tag or commit was left",
       asText,
     ),
-    depth: option("--depth <number>", "how many steps to follow, 1 to 5 (default 2)", wholeNumber(1, 5)),
+    depth: option("--depth <number>", "How many steps to follow, 1 to 5 (default 2)", wholeNumber(1, 5)),
   },
   examples: [
     "kit specs impact",

@@ -5,7 +5,7 @@ import { readSpecs, specFilters, toSpecQuery } from "../spec-filters.ts";
 import { withProject } from "../with-project.ts";
 
 export const specsQuery: Command = defineCommand({
-  arguments: [{ usage: "<text...>", description: "words to find in titles, summaries, contents and tags" }],
+  arguments: [{ usage: "<text...>", description: "Words to find in titles, summaries, contents and tags" }],
   options: specFilters,
   examples: ["kit specs query refund", 'kit specs query "rate limit" --type requirement --limit 5'],
   details: "The best match comes first; specs that are deprecated or of low priority count less.",

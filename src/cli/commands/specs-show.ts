@@ -9,7 +9,7 @@ import { safeLine, safeLines } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 
 export const specsShow: Command = defineCommand({
-  arguments: [{ usage: "<id>", description: "the id of a spec, as 'kit specs list' prints it" }],
+  arguments: [{ usage: "<id>", description: "The id of a spec, as 'kit specs list' prints it" }],
   options: {},
   examples: ["kit specs show fw_a-checkout-requirements-req1"],
   run: ({ args: [id = ""] }, context) =>

@@ -6,7 +6,7 @@ import { countErrors, printDiagnostics } from "../render/print-diagnostics.ts";
 import { withProject } from "../with-project.ts";
 
 export const specsValidate: Command = defineCommand({
-  arguments: [{ usage: "[paths...]", description: "only what concerns these files and folders" }],
+  arguments: [{ usage: "[paths...]", description: "Only what concerns these files and folders" }],
   options: diagnosticOptions,
   examples: [
     "kit specs validate",
