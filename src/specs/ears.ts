@@ -61,7 +61,8 @@ export function isEarsStatement(text: string): boolean {
 /** The text in one line, without bold markers. */
 function plain(text: string): string {
   const unmarked = text.includes("**") || text.includes("__") ? text.replace(/\*\*|__/g, "") : text;
-  return (/\s\s|[^\S ]/.test(unmarked) ? unmarked.replace(/\s+/g, " ") : unmarked).trim();
+  const isSpread = unmarked.includes("  ") || unmarked.includes("\n") || unmarked.includes("\t");
+  return (isSpread ? unmarked.replace(/\s+/g, " ") : unmarked).trim();
 }
 
 /** Where the response starts (`at`), and how many characters of THEN lie before its text (`skip`). */

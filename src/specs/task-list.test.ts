@@ -58,6 +58,17 @@ test("a label in italics belongs to the task above it at any indent", () => {
   expect(itemsOf("- [ ] a\n- _Requirements: 1.1_\n")[0]?.body).toBe("- _Requirements: 1.1_");
 });
 
+test("a heading can be an item, with the lines and boxes below it", () => {
+  const items = itemsOf(
+    "## Plan\n#### - [x] 1.1 a\n- one\n\ntwo\n- [ ] b\n#### - [ ] 1.2 c\n### End\nthree\n",
+  );
+  expect(items.map(({ state, text, body, parent }) => [state, text, body, parent])).toEqual([
+    ["x", "1.1 a", "- one\n\ntwo", undefined],
+    [" ", "b", "", 0],
+    [" ", "1.2 c", "", undefined],
+  ]);
+});
+
 test("boxes in fences and comments are text; an indented fence belongs to its task", () => {
   expect(itemsOf("```\n- [ ] no\n```\n<!--\n- [ ] no\n-->\n")).toEqual([]);
   expect(itemsOf("- [ ] a\n  ```sh\n  - [ ] no\n  run\n  ```\n  - more\n").map((item) => item.body)).toEqual([

@@ -1,5 +1,6 @@
 import { columnsBefore, withoutColumns } from "./markdown/indent.ts";
 import { lineKinds, lineText, type MarkdownScan } from "./markdown/scan-markdown.ts";
+import { headingsBetween } from "./markdown/sections.ts";
 
 /** Lines of the file, 1-based, inclusive. */
 export interface LineRange {
@@ -10,7 +11,7 @@ export interface LineRange {
 /** A checkbox item of a Markdown list. */
 export interface TaskItem {
   readonly line: number;
-  /** Columns before the bullet; a tab goes to the next multiple of four. */
+  /** Columns before the bullet; a tab goes to the next multiple of four. -1 for a heading. */
   readonly indent: number;
   /** The character in the box: " ", "x", "X", "-", "~" or whatever the author wrote. */
   readonly state: string;
@@ -25,6 +26,9 @@ export interface TaskItem {
 }
 
 const box = /^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[([^[\]])\](\*?)(?![([:])(.*)$/s;
+/** The indent of an item that is a heading: all lines below it are inside. */
+const outermost = -1;
+
 /** What cannot continue a paragraph: a list item, a thematic break, a quote, a table row. */
 const notLazy = /^(?:(?:[-*+]|\d{1,9}[.)])[ \t]|[-*_]{3,}[ \t]*$|[>|])/;
 /** A label in italics, such as `_Requirements: 1.1_`, belongs to the task above it at any indent. */
@@ -33,22 +37,26 @@ const labelLine = /^(?:[-*+][ \t]+)?_[^_\s][^:]*:/;
 /**
  * The checkbox items of lines `fromLine` to `toLine`, in order, each with its own detail lines.
  *
- * An item ends at a heading and where the text returns to its indent or left of it. Linear in the
- * text, however deep the nesting.
+ * An item ends at a heading and where the text returns to its indent or left of it. A heading may be
+ * an item itself (`#### - [ ] 1.1 Title`), with all that is below it. Linear in the text, however deep
+ * the nesting.
  */
 export function taskItemsIn(scan: MarkdownScan, fromLine: number, toLine: number): TaskItem[] {
   const items: OpenItem[] = [];
   /** Indices of the items that are still open, outermost first. */
   const open: number[] = [];
-  const headingEnds = new Map(scan.headings.map((heading) => [heading.line, heading.end_line]));
   const last = Math.min(toLine, scan.lineCount);
+  const headings = new Map(headingsBetween(scan, fromLine, last).map((heading) => [heading.line, heading]));
   // The last line that is not blank, to tell whether blank lines lie within one item's details.
   let previous = fromLine - 1;
   for (let line = fromLine; line <= last; line += 1) {
-    const headingEnd = headingEnds.get(line);
-    if (headingEnd !== undefined) {
+    const heading = headings.get(line);
+    if (heading !== undefined) {
       open.length = 0;
-      line = headingEnd;
+      const match = box.exec(heading.title);
+      if (match !== null)
+        open.push(items.push(toItem(match, { line, indent: outermost, parent: undefined })) - 1);
+      line = heading.end_line;
       previous = line;
       continue;
     }
@@ -59,8 +67,7 @@ export function taskItemsIn(scan: MarkdownScan, fromLine: number, toLine: number
     const match = isProse ? box.exec(text) : null;
     if (match !== null) {
       closeTo(items, open, indent);
-      items.push(toItem(match, { line, indent, parent: open.at(-1) }));
-      open.push(items.length - 1);
+      open.push(items.push(toItem(match, { line, indent, parent: open.at(-1) })) - 1);
       previous = line;
     } else {
       const end = isProse ? line : endOfRun(scan, line, last);
@@ -76,7 +83,7 @@ export function taskItemsIn(scan: MarkdownScan, fromLine: number, toLine: number
 }
 
 /** The detail lines of an item without their common indent, joined by line feeds; "" without any. */
-export function detailText(scan: MarkdownScan, item: TaskItem): string {
+export function detailText(scan: MarkdownScan, item: Pick<TaskItem, "details">): string {
   const lines: string[] = [];
   for (const { from, to } of item.details) {
     for (let line = from; line <= to; line += 1) lines.push(lineText(scan, line).trimEnd());

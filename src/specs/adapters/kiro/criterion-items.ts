@@ -1,6 +1,7 @@
 import { isEarsStatement } from "../../ears.ts";
 import { columnsBefore } from "../../markdown/indent.ts";
 import { lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
+import { headingsBetween } from "../../markdown/sections.ts";
 import type { LineRange } from "../../task-list.ts";
 import { isAcceptanceLine, isAcceptanceTitle } from "./labels.ts";
 
@@ -28,12 +29,14 @@ const laterStep = /^(?:\*\*|__)?(?:then|and|but)\b/i;
 
 /** Collects what may be a criterion in the lines of a requirement. Linear in the text. */
 export function criterionItems(scan: MarkdownScan, lines: LineRange): CriterionItems {
-  const titles = new Map(scan.headings.map((heading) => [heading.line, heading]));
+  const headings = new Map(
+    headingsBetween(scan, lines.from, lines.to).map((heading) => [heading.line, heading]),
+  );
   let labelled: CriterionItem[] | undefined;
   const others: CriterionItem[] = [];
   let reader = itemReader(others);
   for (let line = lines.from; line <= lines.to; line += 1) {
-    const heading = titles.get(line);
+    const heading = headings.get(line);
     const isLabel =
       heading === undefined ? isAcceptanceLine(lineText(scan, line)) : isAcceptanceTitle(heading.title);
     if (isLabel) labelled ??= [];

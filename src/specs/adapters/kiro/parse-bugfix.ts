@@ -8,7 +8,6 @@ import { criterionItems } from "./criterion-items.ts";
 import { nothingFound } from "./diagnostics.ts";
 import { type KiroDocument, requirementId } from "./kiro-path.ts";
 import { parseRequirements } from "./parse-requirements.ts";
-import { requirementLinks } from "./requirement-references.ts";
 
 /**
  * The three parts of a bug analysis, with the number that their statements have by Kiro's template.
@@ -77,7 +76,7 @@ function toDraft(
     },
     span: { start_line: heading.line, end_line: Math.max(heading.end_line, lines.to) },
     feature: document.folder,
-    links: requirementLinks(scan, [lines], document.feature),
+    links: [],
     mentions: mentionsIn(scan, lines.from, lines.to),
   };
 }

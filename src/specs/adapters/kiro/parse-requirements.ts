@@ -8,7 +8,6 @@ import { slugOf } from "../../slug.ts";
 import { criteriaOf } from "./criteria.ts";
 import { duplicateNumber, nothingFound } from "./diagnostics.ts";
 import { type KiroDocument, requirementId } from "./kiro-path.ts";
-import { requirementLinks } from "./requirement-references.ts";
 import { type RequirementSection, requirementSections } from "./requirement-sections.ts";
 import { userStoryOf } from "./user-story.ts";
 
@@ -60,7 +59,7 @@ function toDraft(scan: MarkdownScan, section: RequirementSection, document: Kiro
     },
     span: { start_line: heading.line, end_line: Math.max(heading.end_line, lines.to) },
     feature: document.folder,
-    links: requirementLinks(scan, [lines], document.feature),
+    links: [],
     mentions: mentionsIn(scan, lines.from, lines.to),
   };
 }

@@ -1,15 +1,15 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import type { TaskStatus } from "../../../protocol/spec-block.ts";
 import type { ParsedSpecs, SpecDraft, SpecSource } from "../../adapter.ts";
-import { toTitle } from "../../markdown/heading-title.ts";
 import { type MarkdownScan, scanMarkdown } from "../../markdown/scan-markdown.ts";
 import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
 import { mentionsIn } from "../../mentions.ts";
 import { slugOf } from "../../slug.ts";
-import { detailText, type TaskItem, taskItemsIn } from "../../task-list.ts";
+import { detailText, type LineRange, type TaskItem, taskItemsIn } from "../../task-list.ts";
 import { duplicateNumber, nothingFound } from "./diagnostics.ts";
 import type { KiroDocument } from "./kiro-path.ts";
 import { requirementLinks } from "./requirement-references.ts";
+import { type TaskEntry, taskEntries } from "./task-entries.ts";
 
 /**
  * What the character in a box means. A queued task (`[~]`) waits to be run and is `open`; the
@@ -27,41 +27,32 @@ const statuses: Readonly<Record<string, TaskStatus>> = {
 export function parseTasks(source: SpecSource, document: KiroDocument): ParsedSpecs {
   const scan = scanMarkdown(source.text);
   const diagnostics = unclosedDiagnostics(scan, source.path);
-  const items = taskItemsIn(scan, scan.bodyLine, scan.lineCount);
+  const entries = taskEntries(taskItemsIn(scan, scan.bodyLine, scan.lineCount));
   const seen = new Map<string, number>();
-  const drafts = items.map((item): SpecDraft => {
-    const { number, title } = readTitle(item.text);
-    const first = number === undefined ? undefined : seen.get(number);
-    if (first !== undefined) {
-      diagnostics.push(
-        duplicateNumber(source.path, item.line, `Task ${number} is already in line ${first}.`),
-      );
-    } else if (number !== undefined) seen.set(number, item.line);
+  for (const { item, number } of entries) {
     if (statuses[item.state] === undefined) diagnostics.push(oddState(source.path, item));
-    return toDraft(scan, item, { document, number, title });
-  });
-  if (drafts.length === 0) diagnostics.push(...nothingFound(scan, source.path, "task"));
-  return { drafts, diagnostics };
+    if (number === undefined) continue;
+    const first = seen.get(number);
+    if (first === undefined) seen.set(number, item.line);
+    else {
+      const message = `Task ${number} is already in line ${first}.`;
+      diagnostics.push(duplicateNumber(source.path, item.line, message));
+    }
+  }
+  if (entries.length === 0) diagnostics.push(...nothingFound(scan, source.path, "task"));
+  return { drafts: entries.map((entry) => toDraft(scan, entry, document)), diagnostics };
 }
 
-interface TaskNames {
-  readonly document: KiroDocument;
-  readonly number: string | undefined;
-  readonly title: string;
-}
-
-function toDraft(scan: MarkdownScan, item: TaskItem, names: TaskNames): SpecDraft {
-  const { document, number, title } = names;
-  const own = [{ from: item.line, to: item.line }, ...item.details];
-  const mentions = new Map(
-    own.flatMap(({ from, to }) => mentionsIn(scan, from, to)).map((one) => [one.path, one]),
-  );
+function toDraft(scan: MarkdownScan, entry: TaskEntry, document: KiroDocument): SpecDraft {
+  const { item, number, title } = entry;
+  const own = [...ownLines(item), ...entry.elsewhere];
+  const details = [...item.details, ...entry.elsewhere];
   return {
     id: { kind: "base", value: `fw_a-${document.feature}-tasks-${number ?? (slugOf(title) || "task")}` },
     framework: "fw_a",
     spec_type: "task",
     title: title || `Task ${number ?? ""}`.trim(),
-    content: detailText(scan, item) || title || "Task",
+    content: detailText(scan, { details }) || title || "Task",
     tags: ["fw_a", document.feature],
     lifecycle: "active",
     priority: "medium",
@@ -70,22 +61,20 @@ function toDraft(scan: MarkdownScan, item: TaskItem, names: TaskNames): SpecDraf
       status: statuses[item.state] ?? "open",
       ...(item.state === "~" || statuses[item.state] === undefined ? { state: item.state } : {}),
       ...(item.optional ? { optional: true } : {}),
+      ...(entry.isParallel ? { parallel: true } : {}),
     },
     span: { start_line: item.line, end_line: item.details.at(-1)?.to ?? item.line },
     feature: document.folder,
     links: requirementLinks(scan, own, document.feature),
-    mentions: [...mentions.values()],
+    mentions: own.flatMap(({ from, to }) => mentionsIn(scan, from, to)),
   };
 }
 
-/** "1.2 Title", "1. Title", "**3. Title**" and "Task 4: Title" carry a number, "Title" none. */
-function readTitle(text: string): { number: string | undefined; title: string } {
-  const bold = /^\*\*(.+)\*\*$/s.exec(text)?.[1];
-  const plain = bold !== undefined && !bold.includes("**") ? bold : text;
-  const match =
-    /^(?:\*\*)?(?:Task\s+)?(\d+(?:\.\d+)+|\d{1,3})(?:[.):：]|(?=\s|$))(?:\*\*)?[.:：]?\s*(.*)$/s.exec(plain);
-  const title = toTitle(match === null ? plain : (match[2] ?? ""));
-  return { number: match?.[1]?.replace(/(^|\.)0+(?=\d)/g, "$1"), title };
+/** The lines of a task without those of its subtasks, in as few ranges as there are. */
+function ownLines(item: TaskItem): LineRange[] {
+  const [first, ...others] = item.details;
+  if (first?.from !== item.line + 1) return [{ from: item.line, to: item.line }, ...item.details];
+  return [{ from: item.line, to: first.to }, ...others];
 }
 
 function oddState(path: string, item: TaskItem): Diagnostic {

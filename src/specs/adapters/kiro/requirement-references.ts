@@ -9,11 +9,14 @@ export interface RequirementReference {
   readonly criterion?: string;
 }
 
-const implementsLabel = /(?:^|[_*])(?:Requirements?|Reqs?|要件|需求|要求|요구사항)[*_]{0,2}\s*[:：]\s*(.*)$/i;
-const validatesLabel =
-  /\bValidates\s*[:：]?\s*[*_]{0,2}\s*[:：]?\s*(?:Requirements?|Reqs?|要件|需求)\b(.*)$/i;
+const words = "(?:Requirements?|Reqs?|要件|需求|要求|요구 ?사항)";
+const implementsLabel = new RegExp(`(?:^|[_*])${words}[*_]{0,2}\\s*[:：]\\s*(.*)$`, "i");
+const validatesLabel = new RegExp(
+  `(?<![a-z])Validates(?:\\s*[:：*_]+\\s*(?:${words}(?![a-z]))?|\\s+${words}(?![a-z]))\\s*[:：]?(.*)$`,
+  "i",
+);
 /** What every label has; most sections have none of it, and are done with at once. */
-const mayHaveLabel = /req|validates|要件|需求|要求|요구/i;
+const mayHaveLabel = /[Rr]eq|REQ|[Vv]alidates|要件|需求|要求|요구/;
 const bulletBefore = /^\s*(?:[-*+]\s+)?/;
 
 /** A number or a range of two, behind a word such as "Requirement" or "US-" or none. */
@@ -52,7 +55,7 @@ export function requirementLinks(
 }
 
 function labelOf(text: string): { kind: "implements" | "validates"; rest: string } | undefined {
-  const validates = validatesLabel.exec(text);
+  const validates = text.includes("alidates") ? validatesLabel.exec(text) : null;
   if (validates !== null) return { kind: "validates", rest: validates[1] ?? "" };
   const named = implementsLabel.exec(text.replace(bulletBefore, ""));
   return named === null ? undefined : { kind: "implements", rest: named[1] ?? "" };

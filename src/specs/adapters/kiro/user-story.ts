@@ -1,26 +1,28 @@
 import { lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
+import { headingsBetween } from "../../markdown/sections.ts";
 import type { LineRange } from "../../task-list.ts";
-import { isAcceptanceLine, isStoryTitle, storyBehindLabel } from "./labels.ts";
+import { isAcceptanceLine, isAcceptanceTitle, isStoryTitle, storyBehindLabel } from "./labels.ts";
 
 const listMark = /^\d+(?:\.\d+)*[.)]?\s/;
 
 /**
- * The user story of a requirement: the paragraph behind `**User Story:**` or its translations, or
- * below a heading that says so. Several stories are joined by a line feed.
+ * The user story of a requirement, in front of its acceptance criteria: the paragraph behind
+ * `**User Story:**` or its translations, or below a heading that says so. Several are joined by a
+ * line feed.
  */
 export function userStoryOf(scan: MarkdownScan, lines: LineRange): string | undefined {
+  const titles = new Map(headingsBetween(scan, lines.from, lines.to).map(({ line, title }) => [line, title]));
   const stories: string[] = [];
-  const titles = new Map(scan.headings.map((heading) => [heading.line, heading.title]));
   for (let line = lines.from; line <= lines.to; line += 1) {
     if (scan.kinds[line - 1] !== lineKinds.prose) continue;
     const title = titles.get(line);
-    const behind =
-      title === undefined ? storyBehindLabel(lineText(scan, line)) : isStoryTitle(title) ? "" : undefined;
+    const text = lineText(scan, line);
+    if (title === undefined ? isAcceptanceLine(text) : isAcceptanceTitle(title)) break;
+    const behind = title === undefined ? storyBehindLabel(text) : isStoryTitle(title) ? "" : undefined;
     if (behind === undefined) continue;
     const paragraph = paragraphAfter(scan, { from: line + 1, to: lines.to }, behind === "");
     const story = [behind, ...paragraph].join(" ").trim();
     if (story !== "") stories.push(story);
-    line += paragraph.length;
   }
   return stories.length === 0 ? undefined : stories.join("\n");
 }
