@@ -31,7 +31,6 @@ const rooms = {
 /** Packages that one room alone knows; the rest of the house speaks its own words. */
 const homes = {
   "@hono/node-server": "server",
-  "@hono/zod-openapi": "server|protocol/http",
   hono: "server",
   "@modelcontextprotocol/[^/]+": "mcp|cli/commands",
   chokidar: "project",
