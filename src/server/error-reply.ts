@@ -60,8 +60,6 @@ function headersOf(error: KitError<ErrorCode>): Record<string, string> {
   if (Array.isArray(error.meta?.allow)) headers.allow = error.meta.allow.join(", ");
   if (typeof error.meta?.retry_after_s === "number")
     headers["retry-after"] = String(error.meta.retry_after_s);
-  // The rest of a refused body would be read as the next request, or for nothing.
-  if (error.code === "payload_too_large") headers.connection = "close";
   return headers;
 }
 

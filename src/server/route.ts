@@ -17,6 +17,7 @@ export interface RouteInput<Query, Body> {
   /** The last segment of the path, as sent; only for paths that end in a parameter. */
   readonly segment: string;
   readonly accept: string;
+  readonly url: string;
 }
 
 /** A route as data: what it takes, what it gives, and how it answers. The source of `/openapi.json`. */
@@ -64,6 +65,7 @@ export function defineRoute<Query = undefined, Body = undefined>(spec: RouteSpec
         body: body as Body,
         segment: path.slice(path.lastIndexOf("/") + 1),
         accept: context.req.header("accept") ?? "",
+        url,
       });
       return value instanceof Response ? value : jsonReply(value);
     },

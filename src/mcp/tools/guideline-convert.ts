@@ -26,7 +26,7 @@ const output: z.ZodType<Output> = z.object({
 });
 
 /** `guideline_convert`: a guideline in another tool's format, as a preview. */
-export function guidelineConvert(guidelines: ProjectGuidelines): ReadTool<Input, Output> {
+export function guidelineConvertTool(guidelines: ProjectGuidelines): ReadTool<Input, Output> {
   return {
     name: "guideline_convert",
     title: "Convert a guideline",

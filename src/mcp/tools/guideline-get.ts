@@ -19,7 +19,7 @@ interface Output {
 }
 
 /** `guideline_get`: one guideline with its whole content. */
-export function guidelineGet(guidelines: ProjectGuidelines): ReadTool<Input, Output> {
+export function guidelineGetTool(guidelines: ProjectGuidelines): ReadTool<Input, Output> {
   return {
     name: "guideline_get",
     title: "One guideline",

@@ -65,7 +65,7 @@ const output: z.ZodType<Output> = z.object({
 const maxShadowed = 20;
 
 /** `guidelines_for`: the rules for one file, with the reason each applies. */
-export function guidelinesFor(guidelines: ProjectGuidelines): ReadTool<Input, Output> {
+export function guidelinesForTool(guidelines: ProjectGuidelines): ReadTool<Input, Output> {
   return {
     name: "guidelines_for",
     title: "Guidelines for a file",

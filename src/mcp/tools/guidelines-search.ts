@@ -40,7 +40,7 @@ const output: z.ZodType<Output> = z.object({
 });
 
 /** `guidelines_search`: guidelines by words and source, as a short list. */
-export function guidelinesSearch(guidelines: ProjectGuidelines): ReadTool<Input, Output> {
+export function guidelinesSearchTool(guidelines: ProjectGuidelines): ReadTool<Input, Output> {
   return {
     name: "guidelines_search",
     title: "Search guidelines",

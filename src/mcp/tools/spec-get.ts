@@ -29,7 +29,7 @@ const output: z.ZodType<Output> = z.object({
 });
 
 /** `spec_get`: one spec block with its content, links and criteria. */
-export function specGet(specs: ProjectSpecs): ReadTool<Input, Output> {
+export function specGetTool(specs: ProjectSpecs): ReadTool<Input, Output> {
   return {
     name: "spec_get",
     title: "One spec",

@@ -60,7 +60,7 @@ const output: z.ZodType<Output> = z.object({
 const maxListedFiles = 100;
 
 /** `spec_impact`: what a change affects, from files, spec ids, or everything since a revision. */
-export function specImpact({ specs, root }: Project): ReadTool<Input, Output> {
+export function specImpactTool({ specs, root }: Project): ReadTool<Input, Output> {
   return {
     name: "spec_impact",
     title: "What a change affects",

@@ -38,7 +38,7 @@ const output: z.ZodType<Output> = z.object({
 });
 
 /** `spec_search`: spec blocks by words and filters, as a short list. */
-export function specSearch(specs: ProjectSpecs): ReadTool<SpecQuery, Output> {
+export function specSearchTool(specs: ProjectSpecs): ReadTool<SpecQuery, Output> {
   return {
     name: "spec_search",
     title: "Search specs",

@@ -5,8 +5,15 @@ import { homeStyle } from "./home-style.ts";
 
 type Markup = ReturnType<typeof html>;
 
+/** What the command on the page is made of. */
+export interface HomeExample {
+  /** Of this server, as the reader's browser named it. */
+  readonly origin: string;
+  readonly file: string;
+}
+
 /** The start page: what this server is, what it knows, and what to try. Every value is escaped. */
-export async function homePage(overview: Overview): Promise<string> {
+export async function homePage(overview: Overview, example: HomeExample): Promise<string> {
   const { links, project } = overview;
   const page = await html`<!doctype html>
 <html lang="en">
@@ -35,7 +42,8 @@ ${tryThis("Every route, as OpenAPI 3.1", links.openapi)}
 </dl>
 <h2>What does a change affect?</h2>
 <pre>curl -X POST -H 'Content-Type: application/json' \\
-  -d '{"files": ["README.md"]}' <span>/api/specs/impact</span></pre>
+  -d '${inSingleQuotes(JSON.stringify({ files: [example.file] }))}' \\
+  ${example.origin}/api/specs/impact</pre>
 <p>The same answers come from the command line (<code>kit specs impact --since main</code>) and, for
 coding agents, from <code>kit mcp</code>.</p>
 </main>
@@ -43,6 +51,10 @@ coding agents, from <code>kit mcp</code>.</p>
 </html>
 `;
   return page.toString();
+}
+
+function inSingleQuotes(text: string): string {
+  return text.replaceAll("'", "'\\''");
 }
 
 function card(title: string, count: number, parts: readonly Markup[]): Markup {

@@ -22,21 +22,24 @@ export function overviewOf(project: Project): Overview {
       health: "/health",
       openapi: "/openapi.json",
       specs: "/api/specs?limit=10",
-      ...(word === undefined ? {} : { search: `/api/specs?q=${encodeURIComponent(word.toLowerCase())}` }),
-      ...(spec === undefined ? {} : { spec: `/api/specs/${encodeURIComponent(spec.id)}` }),
+      ...(word === undefined ? {} : { search: `/api/specs?q=${encode(word.toLowerCase())}` }),
+      ...(spec === undefined ? {} : { spec: `/api/specs/${encodeURIComponent(spec.id.toWellFormed())}` }),
       diagnostics: "/api/specs/diagnostics",
       graph: "/api/specs/graph",
       guidelines: "/api/guidelines?limit=10",
-      ...(file === undefined
-        ? {}
-        : { guidelines_for_file: `/api/guidelines?file=${encodeURIComponent(file)}` }),
+      ...(file === undefined ? {} : { guidelines_for_file: `/api/guidelines?file=${encode(file)}` }),
       ...(guideline === undefined ? {} : { guideline: `/api/guidelines/${guideline.id}` }),
     },
   };
 }
 
+// A slash may stand in a query as it is.
+function encode(text: string): string {
+  return encodeURIComponent(text.toWellFormed()).replaceAll("%2F", "/");
+}
+
 /** A source file rather than a lock or a picture, where there is one. */
-function exampleFile(files: readonly string[]): string | undefined {
+export function exampleFile(files: readonly string[]): string | undefined {
   return (
     files.find((file) => /\.(?:tsx?|jsx?|mjs|py|go|rs|java|kt|cs|rb|php|swift|c|cpp)$/.test(file)) ?? files[0]
   );

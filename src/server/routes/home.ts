@@ -3,7 +3,7 @@ import type { Project } from "../../project/project.ts";
 import { overviewSchema } from "../../protocol/http/service-schemas.ts";
 import { homePage } from "../home/home-page.ts";
 import { homeStyle } from "../home/home-style.ts";
-import { overviewOf } from "../home/overview.ts";
+import { exampleFile, overviewOf } from "../home/overview.ts";
 import { htmlReply } from "../reply.ts";
 import { defineRoute, type Route } from "../route.ts";
 
@@ -20,9 +20,11 @@ export function homeRoutes(project: Project): readonly Route[] {
       description: "A page for browsers; JSON with `Accept: application/json`.",
       tag: "service",
       reply: overviewSchema,
-      handle: async ({ accept }) => {
+      handle: async ({ accept, url }) => {
         const overview = overviewOf(project);
-        return wantsJson(accept) ? overview : htmlReply(await homePage(overview), policy);
+        if (wantsJson(accept)) return overview;
+        const example = { origin: new URL(url).origin, file: exampleFile(project.files()) ?? "README.md" };
+        return htmlReply(await homePage(overview, example), policy);
       },
     }),
   ];
