@@ -6,6 +6,13 @@ export interface JsonSpan {
   readonly members: Map<string, JsonSpan>;
 }
 
+export interface LocatedJson {
+  readonly value: unknown;
+  readonly span: JsonSpan;
+  /** Keys that occur a second time in their object; `JSON.parse` takes the last one. */
+  readonly duplicates: readonly { readonly key: string; readonly offset: number }[];
+}
+
 /** Deeper values are refused: whatever walks them afterwards may recurse. */
 export const maxDataDepth = 64;
 
@@ -13,14 +20,10 @@ export const maxDataDepth = 64;
  * Parses JSON, and finds where every value lies. Throws `SyntaxError` for what is not JSON, and for
  * what is nested deeper than `maxDataDepth`. Linear in the text, without recursion.
  */
-export function parseJsonWithSpans(text: string): { value: unknown; span: JsonSpan } {
-  return { value: parseJson(text), span: locate(text) };
-}
-
-/** `JSON.parse` for text whose nesting is limited. */
-export function parseJson(text: string): unknown {
-  if (isTooDeep(text)) throw new SyntaxError(`It is nested deeper than ${maxDataDepth} levels.`);
-  return JSON.parse(text);
+export function parseJsonWithSpans(text: string): LocatedJson {
+  if (isTooDeep(text)) throw new SyntaxError(`it is nested deeper than ${maxDataDepth} levels`);
+  const value: unknown = JSON.parse(text);
+  return { value, ...locate(text) };
 }
 
 /** Whether brackets and braces outside of strings nest too deep; before anything else reads the text. */
@@ -48,48 +51,51 @@ function stringEnd(text: string, at: number): number {
 }
 
 /** Relies on the text being JSON, so that every mark outside of strings has its one meaning. */
-function locate(text: string): JsonSpan {
-  const root = spanAt(0);
+function locate(text: string): Omit<LocatedJson, "value"> {
+  const root = spanAt(0, text.length);
+  const duplicates: { key: string; offset: number }[] = [];
   const open: { span: JsonSpan; isObject: boolean; key: string | undefined }[] = [];
   const add = (span: JsonSpan): void => {
     const parent = open.at(-1);
-    if (parent === undefined) root.items.push(span);
-    else if (parent.key !== undefined) {
+    if (parent?.key === undefined) (parent?.span ?? root).items.push(span);
+    else {
       parent.span.members.set(parent.key, span);
       parent.key = undefined;
-    } else parent.span.items.push(span);
+    }
   };
-  let at = 0;
-  while (at < text.length) {
+  for (let at = 0; at < text.length; ) {
     const code = text.charCodeAt(at);
     const parent = open.at(-1);
     if (code === 34) {
       const end = stringEnd(text, at);
-      if (parent?.isObject === true && parent.key === undefined) parent.key = keyOf(text.slice(at, end));
-      else add({ ...spanAt(at), end });
+      if (parent?.isObject === true && parent.key === undefined) {
+        const key = keyOf(text.slice(at, end));
+        if (parent.span.members.has(key)) duplicates.push({ key, offset: at });
+        parent.key = key;
+      } else add(spanAt(at, end));
       at = end;
     } else if (code === 91 || code === 123) {
-      const span = spanAt(at);
+      const span = spanAt(at, at);
       add(span);
       open.push({ span, isObject: code === 123, key: undefined });
       at += 1;
     } else if (code === 93 || code === 125) {
-      const closed = open.pop();
       at += 1;
+      const closed = open.pop();
       if (closed !== undefined) closed.span.end = at;
     } else if (code === 44 || code === 58 || code <= 32) {
       at += 1;
     } else {
       const start = at;
       while (at < text.length && !isBoundary(text.charCodeAt(at))) at += 1;
-      add({ ...spanAt(start), end: at });
+      add(spanAt(start, at));
     }
   }
-  return root.items[0] ?? root;
+  return { span: root.items[0] ?? root, duplicates };
 }
 
-function spanAt(start: number): JsonSpan {
-  return { start, end: start, items: [], members: new Map() };
+function spanAt(start: number, end: number): JsonSpan {
+  return { start, end, items: [], members: new Map() };
 }
 
 function isBoundary(code: number): boolean {
