@@ -5,6 +5,7 @@ import type { GuidelineRecord } from "./guideline-record.ts";
 import { renderSection } from "./render-section.ts";
 import { findSealed } from "./sealed-content.ts";
 import { parseSectionedFile } from "./sectioned-file.ts";
+import { isInside, managedLines, managedPartOf } from "./sync/managed-part.ts";
 import { cleanTitle } from "./text-diagnostics.ts";
 import { filePatternOf } from "./to-guideline.ts";
 
@@ -46,12 +47,23 @@ function replaceSection(
     scan,
     (heading) => heading.level === 2 && cleanTitle(heading.title, "Untitled") === wanted,
   );
+  const managed = managedPartOf(scan);
+  if (found !== undefined && isInside(managed, found.heading.line)) throw managedSection(wanted);
   if (found === undefined) return undefined;
-  const { from, to } = withoutBlankEdges(scan, found.heading.line, found.endLine);
+  const mark = managedLines(scan).find((line) => line > found.heading.line) ?? Number.POSITIVE_INFINITY;
+  const { from, to } = withoutBlankEdges(scan, found.heading.line, Math.min(found.endLine, mark - 1));
   const start = scan.starts[from - 1] ?? text.length;
   const end = scan.ends[to - 1] ?? text.length;
   const isTight = to < scan.lineCount && textOfLines(scan, to + 1, to + 1).trim() !== "";
   return text.slice(0, start) + section + (isTight ? options.lineEnd : "") + text.slice(end);
+}
+
+function managedSection(title: string): KitError {
+  return new KitError({
+    code: "conflict",
+    message: `The section "${title}" of that file is written by "kit guidelines sync".`,
+    hint: "Change it where it comes from; the comment above it says where.",
+  });
 }
 
 function append(text: string, section: string, lineEnd: string): string {

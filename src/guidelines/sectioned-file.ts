@@ -12,6 +12,7 @@ import type { GuidelineDraft, ParsedGuidelines } from "./adapter.ts";
 import { importsIn } from "./guideline-imports.ts";
 import { readPatternLine } from "./pattern-line.ts";
 import { findSealed, type SealedStretch } from "./sealed-content.ts";
+import { isInside, managedLines, managedPartOf } from "./sync/managed-part.ts";
 import { cleanTitle, textDiagnostics } from "./text-diagnostics.ts";
 import { type Declared, type FileKind, titledBody } from "./whole-file.ts";
 
@@ -40,7 +41,8 @@ export function parseSectionedFile(
   const fallback = cleanTitle(source.path.slice(source.path.lastIndexOf("/") + 1), "Untitled");
   if (source.text.trim() === "") return { drafts: [], diagnostics };
   const drafts: GuidelineDraft[] = [];
-  const chunks = chunksOf(scan);
+  const managed = managedPartOf(scan);
+  const chunks = chunksOf(scan, managedLines(scan));
   const headingLines = linesOfHeadings(scan);
   for (const chunk of chunks) {
     const isSection = chunk.heading?.level === 2 || chunks.length === 1;
@@ -63,6 +65,7 @@ export function parseSectionedFile(
         to: span.end_line,
       }),
       whole_file: chunks.length === 1,
+      ...(isInside(managed, span.start_line) && { managed: managed.source }),
     });
   }
   return { drafts, diagnostics: [...diagnostics, ...(declared.diagnostics ?? [])] };
@@ -72,17 +75,22 @@ function always(): Declared {
   return { inclusion: "always", globs: [], tags: [] };
 }
 
-function chunksOf(scan: MarkdownScan): Chunk[] {
+/** `marks` are lines of comments that belong to no section and end the one before them. */
+function chunksOf(scan: MarkdownScan, marks: readonly number[]): Chunk[] {
   let hasSection = false;
-  const borders = scan.headings.filter((heading) => {
+  const headings = scan.headings.filter((heading) => {
     hasSection ||= heading.level === 2;
     return hasSection && heading.level <= 2;
   });
+  const borders: readonly { line: number; end_line: number; heading?: Heading }[] = [
+    ...headings.map((heading) => ({ line: heading.line, end_line: heading.end_line, heading })),
+    ...marks.map((line) => ({ line, end_line: line })),
+  ].sort((one, other) => one.line - other.line);
   const chunks: Chunk[] = [{ from: scan.bodyLine, to: (borders[0]?.line ?? scan.lineCount + 1) - 1 }];
-  for (const [index, heading] of borders.entries()) {
+  for (const [index, { heading, end_line }] of borders.entries()) {
     chunks.push({
-      heading,
-      from: heading.end_line + 1,
+      ...(heading !== undefined && { heading }),
+      from: end_line + 1,
       to: (borders[index + 1]?.line ?? scan.lineCount + 1) - 1,
     });
   }

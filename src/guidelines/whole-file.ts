@@ -5,6 +5,7 @@ import { type MarkdownScan, scanMarkdown, textOfLines } from "../specs/markdown/
 import { withoutBlankEdges } from "../specs/markdown/sections.ts";
 import type { GuidelineDraft, GuidelineTool, Inclusion, ParsedGuidelines } from "./adapter.ts";
 import { type ImportSyntax, importsIn } from "./guideline-imports.ts";
+import { managedFileOf } from "./sync/managed-file.ts";
 import { cleanTitle, textDiagnostics, titleOfFile } from "./text-diagnostics.ts";
 
 /** What a format says about a file before its text is known. */
@@ -37,6 +38,7 @@ export function parseWholeFile(
   const body = titledBody(scan, { from: scan.bodyLine, to: scan.lineCount });
   const named = [frontMatter.data.title, frontMatter.data.name].find((name) => typeof name === "string");
   const fallback = cleanTitle(singleLine(String(named ?? "")), titleOfFile(source.path));
+  const managed = managedFileOf(source.text);
   const draft: GuidelineDraft = {
     title: cleanTitle(body.title ?? "", fallback),
     content: body.content,
@@ -50,6 +52,7 @@ export function parseWholeFile(
     span: { start_line: 1, end_line: scan.lineCount },
     imports: importsIn(scan, kind.imports, { from: scan.bodyLine, to: scan.lineCount }),
     whole_file: true,
+    ...(managed !== undefined && { managed: managed.source }),
   };
   return { drafts: [draft], diagnostics: [...diagnostics, ...(declared.diagnostics ?? [])] };
 }
