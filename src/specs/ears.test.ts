@@ -34,6 +34,11 @@ test.each([
     "complex | idle, when a key is hit | the App shall wake",
   ],
   ["**WHEN** a **THEN** the system **SHALL** b", "event_driven | a | the system SHALL b"],
+  ["**If** a, **then** the system **shall not** b", "unwanted_behavior | a | the system shall not b"],
+  [
+    "THE tool SHALL skip `src/**/*.ts` and `__init__`",
+    "ubiquitous |  | THE tool SHALL skip `src/**/*.ts` and `__init__`",
+  ],
   ["GIVEN a WHEN b THEN c", "event_driven | b | c"],
   [
     "WHEN the user first a then b, THE System SHALL c",

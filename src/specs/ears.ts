@@ -17,7 +17,10 @@ const patternOfKeyword: Readonly<Record<string, EarsPattern>> = {
   if: "unwanted_behavior",
 };
 
-const leadingKeyword = /^(?:given\b.{0,400}?[,\s、，])?\b(when|whenever|upon|while|where|if)\b[\s,:、]*/i;
+const boldKeyword =
+  /(?:\*\*|__)((?:given|when|whenever|upon|while|where|if|then|the|shall|shall not|and)[,:]?)(?:\*\*|__)/gi;
+const leadingKeyword =
+  /^(?:\*\*|__)?(?:given\b.{0,400}?[,\s、，])?\b(when|whenever|upon|while|where|if)\b[\s,:、]*/i;
 const furtherKeyword =
   /\b(?:WHEN|WHENEVER|WHILE|WHERE|IF)\b|[,、，]\s*(?:and\s+)?(?:when|whenever|while|where|if)\b/g;
 const furtherAnyCase = /[,、，]\s*(?:and\s+)?(?:when|whenever|while|where|if)\b/gi;
@@ -58,9 +61,10 @@ export function isEarsStatement(text: string): boolean {
   );
 }
 
-/** The text in one line, without bold markers. */
+/** The text in one line, without the bold markers of keywords; others (`src/**`) are the author's. */
 function plain(text: string): string {
-  const unmarked = text.includes("**") || text.includes("__") ? text.replace(/\*\*|__/g, "") : text;
+  const isBold = text.includes("**") || text.includes("__");
+  const unmarked = isBold ? text.replace(boldKeyword, "$1") : text;
   const isSpread = unmarked.includes("  ") || unmarked.includes("\n") || unmarked.includes("\t");
   return (isSpread ? unmarked.replace(/\s+/g, " ") : unmarked).trim();
 }

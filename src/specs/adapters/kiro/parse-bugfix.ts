@@ -2,12 +2,12 @@ import type { ParsedSpecs, SpecDraft, SpecSource } from "../../adapter.ts";
 import { type MarkdownScan, scanMarkdown } from "../../markdown/scan-markdown.ts";
 import { type Section, sectionsOf, withoutBlankEdges } from "../../markdown/sections.ts";
 import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
-import { mentionsIn } from "../../mentions.ts";
 import { criteriaOfItems } from "./criteria.ts";
 import { criterionItems } from "./criterion-items.ts";
 import { nothingFound } from "./diagnostics.ts";
 import { type KiroDocument, requirementId } from "./kiro-path.ts";
 import { parseRequirements } from "./parse-requirements.ts";
+import { sectionDraft } from "./section-draft.ts";
 
 /**
  * The three parts of a bug analysis, with the number that their statements have by Kiro's template.
@@ -54,29 +54,17 @@ function toDraft(
   part: { readonly section: Section; readonly behavior: Behavior },
   document: KiroDocument,
 ): SpecDraft {
-  const { heading, bodyLine, endLine, body } = part.section;
+  const { heading, bodyLine, endLine } = part.section;
+  const { name } = part.behavior;
   const lines = withoutBlankEdges(scan, bodyLine, endLine);
   const { labelled, others } = criterionItems(scan, lines);
   const items = labelled ?? others;
   const number =
     items.find((item) => item.number?.includes("."))?.number?.split(".")[0] ?? part.behavior.number;
   return {
-    id: { kind: "base", value: requirementId(document.feature, number) },
-    framework: "fw_a",
+    ...sectionDraft(scan, { id: requirementId(document.feature, number), heading, lines }, document),
     spec_type: "requirement",
-    title: heading.title,
-    content: body || heading.title,
     tags: ["fw_a", document.feature, "bugfix"],
-    lifecycle: "active",
-    priority: "medium",
-    metadata: {
-      number,
-      behavior: part.behavior.name,
-      ...criteriaOfItems(part.behavior.name === "current" ? [] : items, number),
-    },
-    span: { start_line: heading.line, end_line: Math.max(heading.end_line, lines.to) },
-    feature: document.folder,
-    links: [],
-    mentions: mentionsIn(scan, lines.from, lines.to),
+    metadata: { number, behavior: name, ...criteriaOfItems(name === "current" ? [] : items, number) },
   };
 }

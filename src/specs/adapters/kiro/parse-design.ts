@@ -1,67 +1,42 @@
 import type { ParsedSpecs, SpecDraft, SpecSource } from "../../adapter.ts";
-import { type MarkdownScan, scanMarkdown, textOfLines } from "../../markdown/scan-markdown.ts";
+import { type MarkdownScan, scanMarkdown } from "../../markdown/scan-markdown.ts";
 import { sectionsOf, withoutBlankEdges } from "../../markdown/sections.ts";
 import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
-import { mentionsIn } from "../../mentions.ts";
 import { slugOf } from "../../slug.ts";
-import type { LineRange } from "../../task-list.ts";
 import type { KiroDocument } from "./kiro-path.ts";
 import { requirementLinks } from "./requirement-references.ts";
+import { type SectionPart, sectionDraft } from "./section-draft.ts";
 
 /** Reads a design.md: a block per second-level section; a document without one is a block itself. */
 export function parseDesign(source: SpecSource, document: KiroDocument): ParsedSpecs {
   const scan = scanMarkdown(source.text);
-  const diagnostics = unclosedDiagnostics(scan, source.path);
-  const sections = sectionsOf(scan, (heading) => heading.level === 2);
-  const drafts = sections.map(({ heading, bodyLine, endLine }) =>
-    toDraft(scan, document, {
+  const parts = sectionsOf(scan, (heading) => heading.level === 2).map(
+    ({ heading, bodyLine, endLine }): SectionPart => ({
       id: `fw_a-${document.feature}-design-${slugOf(heading.title) || "section"}`,
-      title: heading.title || "Design",
-      line: heading.line,
-      body: withoutBlankEdges(scan, bodyLine, endLine),
+      heading,
+      lines: withoutBlankEdges(scan, bodyLine, endLine),
     }),
   );
-  if (drafts.length === 0 && source.text.trim() !== "") drafts.push(wholeDesign(scan, document));
-  return { drafts, diagnostics };
-}
-
-interface DesignPart {
-  readonly id: string;
-  readonly title: string;
-  readonly line: number;
-  readonly body: LineRange;
-}
-
-function wholeDesign(scan: MarkdownScan, document: KiroDocument): SpecDraft {
-  const first = scan.headings[0];
-  const body = withoutBlankEdges(
-    scan,
-    first?.level === 1 ? first.end_line + 1 : scan.bodyLine,
-    scan.lineCount,
-  );
-  const id = `fw_a-${document.feature}-design`;
-  return toDraft(scan, document, {
-    id,
-    title: first?.title || "Design",
-    line: first?.line ?? body.from,
-    body,
-  });
-}
-
-function toDraft(scan: MarkdownScan, document: KiroDocument, part: DesignPart): SpecDraft {
+  if (parts.length === 0 && source.text.trim() !== "") parts.push(wholeDesign(scan, document));
   return {
-    id: { kind: "base", value: part.id },
-    framework: "fw_a",
+    drafts: parts.map((part) => toDesign(scan, part, document)),
+    diagnostics: unclosedDiagnostics(scan, source.path),
+  };
+}
+
+function wholeDesign(scan: MarkdownScan, document: KiroDocument): SectionPart {
+  const first = scan.headings[0];
+  const from = first?.level === 1 ? first.end_line + 1 : scan.bodyLine;
+  const lines = withoutBlankEdges(scan, from, scan.lineCount);
+  const heading = { title: first?.title || "Design", line: first?.line ?? lines.from };
+  return { id: `fw_a-${document.feature}-design`, heading: { ...heading, end_line: heading.line }, lines };
+}
+
+function toDesign(scan: MarkdownScan, part: SectionPart, document: KiroDocument): SpecDraft {
+  return {
+    ...sectionDraft(scan, part, document),
     spec_type: "design",
-    title: part.title,
-    content: textOfLines(scan, part.body.from, part.body.to) || part.title,
-    tags: ["fw_a", document.feature],
-    lifecycle: "active",
-    priority: "medium",
     metadata: {},
-    span: { start_line: part.line, end_line: Math.max(part.line, part.body.to) },
-    feature: document.folder,
-    links: requirementLinks(scan, [part.body], document.feature),
-    mentions: mentionsIn(scan, part.body.from, part.body.to),
+    links: requirementLinks(scan, [part.lines], document.feature),
   };
 }

@@ -1,6 +1,6 @@
 import type { Heading, MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { lineKinds, lineText } from "../../markdown/scan-markdown.ts";
-import { isAcceptanceLine, isAcceptanceTitle, requirementNumber } from "./labels.ts";
+import { isAcceptanceLine, isAcceptanceTitle, isStoryTitle, requirementNumber } from "./labels.ts";
 
 /** A requirement of a requirements.md: its heading, its own number, and the lines below it. */
 export interface RequirementSection {
@@ -22,17 +22,27 @@ export function requirementSections(scan: MarkdownScan): RequirementSection[] {
   return scan.headings.flatMap((heading, index) => {
     if (!starts.has(heading)) return [];
     const number = numbers[index] ?? leadingNumber(heading.title);
-    return [{ heading, number, from: heading.end_line + 1, to: lastLine(scan, index, starts) }];
+    return [{ heading, number, from: heading.end_line + 1, to: lastLineOf(scan, index, starts) }];
   });
 }
 
-function lastLine(scan: MarkdownScan, index: number, starts: ReadonlySet<Heading>): number {
+/**
+ * The last line of the section that a heading opens, where the headings in `starts` open others. Parts
+ * of a requirement (its story, its criteria) may have headings of the same level.
+ */
+export function lastLineOf(scan: MarkdownScan, index: number, starts: ReadonlySet<Heading>): number {
   const level = scan.headings[index]?.level ?? 1;
   for (let at = index + 1; at < scan.headings.length; at += 1) {
     const next = scan.headings[at];
-    if (next !== undefined && (next.level <= level || starts.has(next))) return next.line - 1;
+    if (next === undefined) break;
+    const closes = next.level < level || (next.level === level && !isPartTitle(next.title));
+    if (closes || starts.has(next)) return next.line - 1;
   }
   return scan.lineCount;
+}
+
+function isPartTitle(title: string): boolean {
+  return isAcceptanceTitle(title) || isStoryTitle(title);
 }
 
 /** Unnumbered requirements: the headings right above acceptance criteria that lie in no numbered one. */
@@ -43,16 +53,18 @@ function headingsWithCriteria(scan: MarkdownScan, numbers: readonly (string | un
   let index = 0;
   for (let line = 1; line <= scan.lineCount; line += 1) {
     const heading = scan.headings[index]?.line === line ? scan.headings[index] : undefined;
-    if (heading !== undefined) {
-      while ((path.at(-1)?.heading.level ?? 0) >= heading.level) path.pop();
-      const isLabel = isAcceptanceTitle(heading.title);
+    if (heading === undefined) {
+      const isLabel = scan.kinds[line - 1] === lineKinds.prose && isAcceptanceLine(lineText(scan, line));
       if (isLabel) addParent(found, path);
-      else path.push({ heading, isNumbered: numbers[index] !== undefined });
-      index += 1;
-      line = heading.end_line;
-    } else if (scan.kinds[line - 1] === lineKinds.prose && isAcceptanceLine(lineText(scan, line))) {
-      addParent(found, path);
+      continue;
     }
+    if (isAcceptanceTitle(heading.title)) addParent(found, path);
+    else if (!isStoryTitle(heading.title)) {
+      while ((path.at(-1)?.heading.level ?? 0) >= heading.level) path.pop();
+      path.push({ heading, isNumbered: numbers[index] !== undefined });
+    }
+    index += 1;
+    line = heading.end_line;
   }
   return found;
 }
