@@ -1,6 +1,7 @@
 import type { Diagnostic } from "../protocol/diagnostic.ts";
 import type { SourceType } from "../protocol/guideline.ts";
 import type { SourceSpan } from "../protocol/spec-block.ts";
+import type { SyncFormat } from "../protocol/sync.ts";
 
 /** The tool whose meaning a source's patterns and scope have. */
 export type GuidelineTool = "kiro" | "cursor" | "claude" | "agents";
@@ -27,6 +28,8 @@ export interface GuidelineDraft {
   readonly imports: readonly { readonly path: string; readonly line: number }[];
   /** True for the whole of a file (steering, .mdc, rules), false for a section of one. */
   readonly whole_file: boolean;
+  /** The format that a sync wrote it from; absent for what people wrote. */
+  readonly managed?: SyncFormat;
 }
 
 export interface ParsedGuidelines {

@@ -9,6 +9,8 @@ import type {
 } from "../protocol/guideline-query.ts";
 import type { SpecBlock } from "../protocol/spec-block.ts";
 import type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
+import type { SyncFormat, SyncPlan, SyncRequest, SyncResult } from "../protocol/sync.ts";
+import type { FileDates } from "./git/file-dates.ts";
 
 /** What one pass over the repository did. */
 export interface ScanSummary {
@@ -47,6 +49,17 @@ export interface ProjectGuidelines {
   /** Throws `guideline_not_found`, `conflict`, or `forbidden` in a read-only project. */
   convert(request: ConvertRequest): Promise<ConversionResult>;
   export(request: ExportRequest): ExportResult;
+  /** Duplicates, contradictions between sources, globs without a file, rules shadowed by others. */
+  lint(): readonly Diagnostic[];
+  /**
+   * What a sync would write; writes nothing. Throws `invalid_request` without a source of truth.
+   */
+  planSync(request?: SyncRequest): Promise<SyncPlan>;
+  /**
+   * Writes what `planSync` says, conflicts only with `overwrite`. Throws `forbidden` in a read-only
+   * project.
+   */
+  sync(request?: SyncRequest & { readonly overwrite?: boolean }): Promise<SyncResult>;
 }
 
 /**
@@ -59,10 +72,14 @@ export interface Project {
   readonly root: string;
   /** The folder's name: the project heading of an export. */
   readonly name: string;
+  /** Every write is refused with `forbidden`. */
+  readonly readOnly: boolean;
   readonly specs: ProjectSpecs;
   readonly guidelines: ProjectGuidelines;
   /** Every file of the project that is not ignored, project-relative, sorted. */
   files(): readonly string[];
+  /** When a file was committed first and last; undefined where Git does not know it. */
+  datesOf(path: string): FileDates | undefined;
   /** Brings the index up to date with the disk. */
   refresh(options?: RefreshOptions): Promise<ScanSummary>;
   /** Keeps the index current until it is closed; `onChange` hears of every pass that found a change. */
@@ -103,5 +120,12 @@ export interface ProjectConfig {
     /** Adapters of the user's own; asked before the built-in ones. */
     readonly adapters?: readonly import("../specs/adapter.ts").SpecAdapter[];
   };
-  readonly guidelines?: { readonly include?: readonly string[]; readonly exclude?: readonly string[] };
+  readonly guidelines?: {
+    readonly include?: readonly string[];
+    readonly exclude?: readonly string[];
+    /** The one source of truth of `sync`. */
+    readonly source?: SyncFormat;
+    /** What `sync` writes; without it, every other format that the project has. */
+    readonly targets?: readonly SyncFormat[];
+  };
 }

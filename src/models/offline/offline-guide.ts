@@ -1,6 +1,7 @@
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
+  LanguageModelV4Content,
   LanguageModelV4StreamPart,
 } from "@ai-sdk/provider";
 import { composeAnswer } from "./compose-answer.ts";

@@ -1,4 +1,6 @@
+import { maxTitleLength, toTitle, withoutClosing } from "./heading-title.ts";
 import { htmlBlockAt } from "./html-block.ts";
+import { splitLines } from "./split-lines.ts";
 
 /** What a line is part of. Only `prose` lines carry structure (headings, lists, tasks). */
 export const lineKinds = { prose: 0, fence: 1, comment: 2, html: 3, frontMatter: 4 } as const;
@@ -26,44 +28,10 @@ export interface MarkdownScan {
   /** First line behind the front matter; 1 where there is none. */
   readonly bodyLine: number;
   /** What the author left open: the line of the opener, for a diagnostic. */
-  readonly unclosed: { readonly kind: "fence" | "comment" | "front_matter"; readonly line: number }[];
-}
-
-/** Titles are cut here, so that ids, file names and tables stay small whatever a file holds. */
-export const maxTitleLength = 300;
-
-// CommonMark 0.31.2, sections 4.2 (ATX) and 4.5 (fences). The indent of a fence is not limited,
-// because list items indent theirs.
-const atxHeading = /^ {0,3}(#{1,6})(?:[ \t]+|$)/;
-const fenceOpener = /^[ \t]*(`{3,}|~{3,})(.*)$/s;
-const setextUnderline = /^ {0,3}(=+|-+)[ \t]*$/;
-const notParagraph = /^ {0,3}(?:[-+*>]|\d{1,9}[.)]|\|)(?:[ \t]|$)|^ {4}|^\t|^ {0,3}[>|]/;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a title
-const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/g;
-
-/** Splits a text into lines at LF, CRLF and CR; offsets are those of the text as given. */
-export function splitLines(text: string): { starts: number[]; ends: number[] } {
-  const starts: number[] = [];
-  const ends: number[] = [];
-  let start = 0;
-  if (text.includes("\r")) {
-    for (const match of text.matchAll(/\r\n|\n|\r/g)) {
-      starts.push(start);
-      ends.push(match.index);
-      start = match.index + match[0].length;
-    }
-  } else {
-    for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
-      starts.push(start);
-      ends.push(end);
-      start = end + 1;
-    }
-  }
-  if (start < text.length) {
-    starts.push(start);
-    ends.push(text.length);
-  }
-  return { starts, ends };
+  readonly unclosed: readonly {
+    readonly kind: "fence" | "comment" | "front_matter";
+    readonly line: number;
+  }[];
 }
 
 /** The text of a 1-based line, without its terminator; empty past the end. */
@@ -81,141 +49,220 @@ export function textOfLines(scan: MarkdownScan, from: number, to: number): strin
  * Scans a Markdown text once, line by line: fences, comments, HTML blocks, front matter, headings.
  *
  * Never throws, and takes time linear in the text. A fence or comment that is never closed runs to
- * the end of the text, as CommonMark says.
+ * the end of the text, as CommonMark says. It differs from there where the files of the field do: the
+ * indent of a fence is not limited, because list items indent theirs; a tag of any other name than
+ * HTML's own blocks is text, because prompts wrap Markdown in tags; and headings inside of lists and
+ * quotes are not looked for.
+ *
+ * @see CommonMark 0.31.2, sections 4.2 (ATX), 4.3 (setext), 4.5 (fences), 4.6 (HTML)
  */
 export function scanMarkdown(text: string): MarkdownScan {
   const { starts, ends } = splitLines(text);
   const kinds: LineKind[] = new Array(starts.length).fill(lineKinds.prose);
-  const headings: Heading[] = [];
-  const unclosed: { kind: "fence" | "comment" | "front_matter"; line: number }[] = [];
-  const line = (index: number): string => text.slice(starts[index], ends[index]);
-
-  let first = 0;
-  if (/^---[ \t]*$/.test(line(0))) {
-    const close = frontMatterEnd(starts.length, line);
-    if (close === -1) unclosed.push({ kind: "front_matter", line: 1 });
-    else {
-      kinds.fill(lineKinds.frontMatter, 0, close + 1);
-      first = close + 1;
-    }
-  }
-
-  // The paragraph that a setext underline would turn into a heading, or -1.
-  let paragraph = -1;
-  let previousBlank = true;
+  const scanner: Scanner = { text, starts, ends, kinds, headings: [], unclosed: [], paragraph: none };
+  const first = readFrontMatter(scanner);
+  let afterBreak = true;
   for (let index = first; index < starts.length; index += 1) {
-    const start = starts[index] ?? 0;
-    const end = ends[index] ?? 0;
-    let at = start;
-    while (at < end && (text.charCodeAt(at) === 32 || text.charCodeAt(at) === 9)) at += 1;
-    if (at === end) {
-      paragraph = -1;
-      previousBlank = true;
-      continue;
-    }
-    const code = text.charCodeAt(at);
-    if (code === 96 || code === 126) {
-      const fence = fenceOpener.exec(text.slice(start, end));
-      const marker = fence?.[1];
-      if (marker !== undefined && !(code === 96 && fence?.[2]?.includes("`"))) {
-        const close = fenceEnd(index + 1, marker, starts.length, line);
-        if (close === -1) unclosed.push({ kind: "fence", line: index + 1 });
-        const last = close === -1 ? starts.length - 1 : close;
-        kinds.fill(lineKinds.fence, index, last + 1);
-        index = last;
-        paragraph = -1;
-        previousBlank = true;
-        continue;
-      }
-    } else if (code === 60 && at - start < 4) {
-      const block = htmlBlockAt(text, at, end, paragraph === -1);
-      if (block !== undefined) {
-        let last = index;
-        while (
-          last < starts.length &&
-          !block.endsOn(text, last === index ? at : (starts[last] ?? 0), ends[last] ?? 0)
-        )
-          last += 1;
-        const kind = block.kind === "comment" ? lineKinds.comment : lineKinds.html;
-        if (last >= starts.length) {
-          if (block.kind === "comment") unclosed.push({ kind: "comment", line: index + 1 });
-          last = starts.length - 1;
-        }
-        kinds.fill(kind, index, last + 1);
-        index = last;
-        paragraph = -1;
-        previousBlank = true;
-        continue;
-      }
-    } else if (code === 35 && at - start < 4) {
-      const raw = text.slice(start, end);
-      const heading = atxHeading.exec(raw);
-      if (heading?.[1] !== undefined) {
-        const title = raw.slice(heading[0].length, heading[0].length + maxTitleLength * 4);
-        const level = heading[1].length;
-        headings.push({ level, title: toTitle(withoutClosing(title)), line: index + 1, end_line: index + 1 });
-        paragraph = -1;
-        previousBlank = true;
-        continue;
-      }
-    } else if ((code === 61 || code === 45) && paragraph !== -1) {
-      const underline = setextUnderline.exec(text.slice(start, end));
-      if (underline?.[1] !== undefined) {
-        const title = text.slice(
-          starts[paragraph],
-          Math.min(ends[index - 1] ?? 0, (starts[paragraph] ?? 0) + maxTitleLength * 4),
-        );
-        headings.push({
-          level: underline[1].startsWith("=") ? 1 : 2,
-          title: toTitle(title.replace(/[\r\n]+[ \t]*/g, " ")),
-          line: paragraph + 1,
-          end_line: index + 1,
-        });
-        paragraph = -1;
-        previousBlank = true;
-        continue;
-      }
-    }
-    // Text behind a list item or a quote continues it, so only text behind a blank line (or a
-    // heading, fence, comment) starts a paragraph of its own.
-    if (paragraph === -1 && previousBlank && !notParagraph.test(text.slice(start, Math.min(end, start + 16))))
-      paragraph = index;
-    previousBlank = false;
+    const at = firstInk(scanner, index);
+    const last = at === ends[index] ? index : readBlock(scanner, index, at);
+    // Text behind a list item or a quote continues it, so only text behind a blank line or a block
+    // (a heading, fence, comment) starts a paragraph of its own.
+    if (last !== none) scanner.paragraph = none;
+    else if (scanner.paragraph === none) {
+      if (afterBreak && startsParagraph(scanner, index, at)) scanner.paragraph = index;
+    } else if (interruptsParagraph(scanner, index, at)) scanner.paragraph = none;
+    afterBreak = last !== none;
+    if (last !== none) index = last;
   }
+  const { headings, unclosed } = scanner;
   return { text, lineCount: starts.length, starts, ends, kinds, headings, bodyLine: first + 1, unclosed };
 }
 
-function frontMatterEnd(count: number, line: (index: number) => string): number {
-  for (let index = 1; index < count; index += 1) {
-    const text = line(index);
-    if ((text.startsWith("---") || text.startsWith("...")) && text.slice(3).trim() === "") return index;
+/** Lines are counted from zero in here. */
+interface Scanner {
+  readonly text: string;
+  readonly starts: readonly number[];
+  readonly ends: readonly number[];
+  readonly kinds: LineKind[];
+  readonly headings: Heading[];
+  readonly unclosed: { kind: "fence" | "comment" | "front_matter"; line: number }[];
+  /** The first line of the paragraph that a setext underline would turn into a heading, or `none`. */
+  paragraph: number;
+}
+
+const none = -1;
+const tab = 9;
+const space = 32;
+const hash = 35;
+const asterisk = 42;
+const hyphen = 45;
+const lessThan = 60;
+const equals = 61;
+const underscore = 95;
+const backtick = 96;
+const tilde = 126;
+/** What the other blocks open with: headings, HTML, underlines, thematic breaks. */
+const structural = new Set([hash, lessThan, equals, hyphen, asterisk, underscore]);
+
+/** Reads the block that a line opens at offset `at`; returns its last line, or `none` for plain text. */
+function readBlock(scanner: Scanner, index: number, at: number): number {
+  const code = scanner.text.charCodeAt(at);
+  if (code === backtick || code === tilde) return readFence(scanner, index, at);
+  if (!structural.has(code) || isIndentedCode(scanner, index, at)) return none;
+  if (code === hash) return readAtxHeading(scanner, index, at);
+  if (code === lessThan) return readHtmlBlock(scanner, index, at);
+  const underlined = scanner.paragraph !== none && (code === equals || code === hyphen);
+  const heading = underlined ? readSetextHeading(scanner, index, at) : none;
+  return heading === none && isThematicBreak(scanner, index, at) ? index : heading;
+}
+
+/** The front matter between `---` and `---` or `...` at the very start; returns the line behind it. */
+function readFrontMatter(scanner: Scanner): number {
+  if (!isMarkLine(scanner, 0, "---")) return 0;
+  for (let index = 1; index < scanner.starts.length; index += 1) {
+    if (!isMarkLine(scanner, index, "---") && !isMarkLine(scanner, index, "...")) continue;
+    scanner.kinds.fill(lineKinds.frontMatter, 0, index + 1);
+    return index + 1;
   }
-  return -1;
+  scanner.unclosed.push({ kind: "front_matter", line: 1 });
+  return 0;
 }
 
-function fenceEnd(from: number, marker: string, count: number, line: (index: number) => string): number {
-  const character = marker[0] ?? "`";
-  for (let index = from; index < count; index += 1) {
-    const text = line(index).trim();
-    if (text.length >= marker.length && text.startsWith(marker) && isRunOf(text, character)) return index;
+function isMarkLine({ text, starts, ends }: Scanner, index: number, mark: string): boolean {
+  const start = starts[index] ?? text.length;
+  return text.startsWith(mark, start) && text.slice(start + mark.length, ends[index]).trim() === "";
+}
+
+function readFence(scanner: Scanner, index: number, at: number): number {
+  const { text, ends, starts, unclosed } = scanner;
+  const end = ends[index] ?? text.length;
+  const code = text.charCodeAt(at);
+  const length = runLength(text, at, end);
+  if (length < 3 || (code === backtick && text.slice(at + length, end).includes("`"))) return none;
+  let last = index + 1;
+  while (last < starts.length && !closesFence(scanner, last, { code, length })) last += 1;
+  if (last === starts.length) {
+    unclosed.push({ kind: "fence", line: index + 1 });
+    last -= 1;
   }
-  return -1;
+  scanner.kinds.fill(lineKinds.fence, index, last + 1);
+  return last;
 }
 
-function isRunOf(text: string, character: string): boolean {
-  for (let index = 0; index < text.length; index += 1) if (text[index] !== character) return false;
-  return true;
+/** A fence closes on a bare run of its own character that is at least as long. */
+function closesFence(scanner: Scanner, index: number, fence: { code: number; length: number }): boolean {
+  const { text, ends } = scanner;
+  const at = firstInk(scanner, index);
+  if (text.charCodeAt(at) !== fence.code) return false;
+  const end = ends[index] ?? text.length;
+  const length = runLength(text, at, end);
+  return length >= fence.length && at < end && text.slice(at + length, end).trim() === "";
 }
 
-function withoutClosing(title: string): string {
-  const trimmed = title.trimEnd();
-  let at = trimmed.length;
-  while (at > 0 && trimmed[at - 1] === "#") at -= 1;
-  if (at === trimmed.length) return trimmed;
-  return at === 0 || trimmed[at - 1] === " " || trimmed[at - 1] === "\t" ? trimmed.slice(0, at) : trimmed;
+function readHtmlBlock(scanner: Scanner, index: number, at: number): number {
+  const { text, starts, ends, kinds, unclosed } = scanner;
+  const block = htmlBlockAt(text, at, ends[index] ?? text.length);
+  if (block === undefined) return none;
+  let last = index;
+  if (block.closer === undefined) {
+    while (last + 1 < starts.length && firstInk(scanner, last + 1) !== ends[last + 1]) last += 1;
+  } else {
+    let from = block.searchFrom;
+    while (last < starts.length && !block.closer.test(text.slice(from, ends[last]))) {
+      last += 1;
+      from = starts[last] ?? text.length;
+    }
+  }
+  if (last === starts.length) {
+    if (block.kind === "comment") unclosed.push({ kind: "comment", line: index + 1 });
+    last -= 1;
+  }
+  kinds.fill(lineKinds[block.kind], index, last + 1);
+  return last;
 }
 
-function toTitle(text: string): string {
-  const clean = text.replace(controlCharacters, " ").trim();
-  return clean.length <= maxTitleLength ? clean : `${clean.slice(0, maxTitleLength - 1)}…`;
+function readAtxHeading({ text, ends, headings }: Scanner, index: number, at: number): number {
+  const end = ends[index] ?? text.length;
+  const level = runLength(text, at, end);
+  const from = at + level;
+  if (level > 6 || (from < end && !isSpace(text.charCodeAt(from)))) return none;
+  headings.push({
+    level,
+    title: toTitle(withoutClosing(text.slice(from, end))),
+    line: index + 1,
+    end_line: index + 1,
+  });
+  return index;
+}
+
+/** An underline below a paragraph; the paragraph, however many lines it has, is the title. */
+function readSetextHeading(scanner: Scanner, index: number, at: number): number {
+  const { text, starts, ends, headings, paragraph } = scanner;
+  const end = ends[index] ?? text.length;
+  const isUnderline = text.slice(at + runLength(text, at, end), end).trim() === "";
+  if (!isUnderline) return none;
+  const title = text.slice(
+    starts[paragraph],
+    Math.min(ends[index - 1] ?? 0, (starts[paragraph] ?? 0) + 4 * maxTitleLength),
+  );
+  headings.push({
+    level: text.charCodeAt(at) === equals ? 1 : 2,
+    title: toTitle(title.replace(/[\r\n]+[ \t]*/g, " ")),
+    line: paragraph + 1,
+    end_line: index + 1,
+  });
+  return index;
+}
+
+const startsOther = /^(?:[-+*](?:[ \t]|$)|\d{1,9}[.)](?:[ \t]|$)|[>|])/;
+const interrupts = /^(?:[-+*][ \t]+\S|1[.)][ \t]+\S|>)/;
+
+/** Whether text behind a break is a paragraph: no indented code, list item, quote or table row. */
+function startsParagraph(scanner: Scanner, index: number, at: number): boolean {
+  if (isIndentedCode(scanner, index, at)) return false;
+  return !startsOther.test(scanner.text.slice(at, Math.min(at + 12, scanner.ends[index] ?? at)));
+}
+
+/** Whether a line ends the paragraph above it: a quote, or a list item that is not empty. */
+function interruptsParagraph({ text, ends }: Scanner, index: number, at: number): boolean {
+  return text.charCodeAt(at) < 63 && interrupts.test(text.slice(at, ends[index]));
+}
+
+/** Three or more of one of `* - _`, with spaces between them or none. */
+function isThematicBreak({ text, ends }: Scanner, index: number, from: number): boolean {
+  const code = text.charCodeAt(from);
+  if (code !== asterisk && code !== hyphen && code !== underscore) return false;
+  const end = ends[index] ?? text.length;
+  let count = 0;
+  for (let at = from; at < end; at += 1) {
+    const next = text.charCodeAt(at);
+    if (next === code) count += 1;
+    else if (!isSpace(next)) return false;
+  }
+  return count >= 3;
+}
+
+/** The offset of the first character of a line that is no space or tab; its end where there is none. */
+function firstInk({ text, starts, ends }: Scanner, index: number): number {
+  const end = ends[index] ?? text.length;
+  let at = starts[index] ?? end;
+  while (at < end && isSpace(text.charCodeAt(at))) at += 1;
+  return at;
+}
+
+function isIndentedCode({ text, starts }: Scanner, index: number, at: number): boolean {
+  const start = starts[index] ?? at;
+  return at - start > 3 || (at > start && text.slice(start, at).includes("\t"));
+}
+
+/** How often the character at an offset is repeated. */
+function runLength(text: string, from: number, end: number): number {
+  const code = text.charCodeAt(from);
+  let at = from;
+  while (at < end && text.charCodeAt(at) === code) at += 1;
+  return at - from;
+}
+
+function isSpace(code: number): boolean {
+  return code === space || code === tab;
 }

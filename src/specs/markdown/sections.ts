@@ -26,6 +26,21 @@ export function sectionsOf(scan: MarkdownScan, accepts: (heading: Heading) => bo
   return sections.reverse();
 }
 
+/** The headings that start on lines `from` to `to`, found by bisection. */
+export function headingsBetween(scan: MarkdownScan, from: number, to: number): Heading[] {
+  const { headings } = scan;
+  let low = 0;
+  let high = headings.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((headings[middle]?.line ?? 0) < from) low = middle + 1;
+    else high = middle;
+  }
+  let end = low;
+  while (end < headings.length && (headings[end]?.line ?? 0) <= to) end += 1;
+  return headings.slice(low, end);
+}
+
 /** Narrows a range of lines to the part between its first and last line that are not blank. */
 export function withoutBlankEdges(
   scan: MarkdownScan,

@@ -1,0 +1,88 @@
+// Who may enter which room: the table of AGENTS.md as a rule. A type import is still knowledge, so the
+// parser below keeps type imports in the picture, and type cycles are cycles.
+const { Visitor } = require("@swc/core/Visitor.js");
+
+// The visitor that comes with swc predates `using`, and stops there. Its declarations are those of `const`.
+const { visitStatement } = Visitor.prototype;
+Visitor.prototype.visitStatement = function (statement) {
+  if (statement.type !== "UsingDeclaration") return visitStatement.call(this, statement);
+  statement.decls = this.visitVariableDeclarators(statement.decls);
+  return statement;
+};
+
+const low = ["base", "protocol"];
+const domain = [...low, "specs", "guidelines"];
+const wired = [...domain, "project", "mcp", "app"];
+
+/** Each room, and the rooms it may import from besides itself. */
+const rooms = {
+  base: [],
+  protocol: ["base"],
+  specs: low,
+  guidelines: [...low, "specs"],
+  project: domain,
+  mcp: [...domain, "project"],
+  app: [...domain, "project", "mcp"],
+  server: wired,
+  cli: [...wired, "server"],
+  testing: [...wired, "server", "cli"],
+};
+
+/** Packages that one room alone knows; the rest of the house speaks its own words. */
+const homes = {
+  "@hono/node-server": "server",
+  hono: "server",
+  "@modelcontextprotocol/[^/]+": "mcp|cli/commands",
+  chokidar: "project",
+  ignore: "project",
+  commander: "cli",
+  commonmark: "specs",
+  "smol-toml": "app|specs",
+};
+
+const test = "[.](test|suite)[.]ts$|^src/testing/";
+const error = (name, comment, rule) => ({ name, comment, severity: "error", ...rule });
+
+module.exports = {
+  forbidden: [
+    error("no-cycles", "A cycle, of types too, joins two files into one that nobody can read alone.", {
+      from: {},
+      to: { circular: true },
+    }),
+    error("resolvable", "An import that does not resolve.", { from: {}, to: { couldNotResolve: true } }),
+    error("rooms-are-listed", "A new room under src/ belongs into the table above.", {
+      from: {},
+      to: { path: "^src/[^/]+/", pathNot: `^src/(${Object.keys(rooms).join("|")})/` },
+    }),
+    ...Object.entries(rooms).map(([room, may]) =>
+      error(`${room}-may-enter`, `src/${room} imports from: ${[room, ...may].join(", ")}.`, {
+        from: { path: `^src/${room}/`, pathNot: test },
+        to: { path: "^src/", pathNot: `^src/(${[room, ...may].join("|")})/` },
+      }),
+    ),
+    error("runs-anywhere", "These rooms are pure: no Node module.", {
+      from: { path: "^src/(base|protocol|specs|guidelines)/", pathNot: test },
+      to: { dependencyTypes: ["core"] },
+    }),
+    ...Object.entries(homes).map(([vendor, home]) =>
+      error("vendors-stay-home", `${vendor} is imported in src/(${home}) only.`, {
+        from: { path: "^src/", pathNot: [`^src/(${home})(/|[.]ts$)`, test] },
+        to: { path: `^node_modules/${vendor}/` },
+      }),
+    ),
+    error("no-test-code", "Shipped code does not import tests.", {
+      from: { path: "^src/", pathNot: test },
+      to: { path: test },
+    }),
+    error("no-dev-packages", "Shipped code does not import development packages.", {
+      from: { path: "^src/", pathNot: test },
+      to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only", "npm"] },
+    }),
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    // TypeScript 7 has no JavaScript interface, so swc reads the sources; it sees type imports too.
+    parser: "swc",
+    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "types", "default"] },
+  },
+};

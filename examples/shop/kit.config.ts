@@ -1,0 +1,11 @@
+import { defineConfig } from "kit";
+import { gherkinAdapter } from "./adapters/gherkin.ts";
+
+export default defineConfig({
+  specs: {
+    // Markdown with front matter, and JSON files that hold spec blocks.
+    custom: [{ include: "docs/decisions/*.md", tags: ["decision"] }, { include: "docs/limits.json" }],
+    // A format that kit does not know: see adapters/gherkin.ts.
+    adapters: [gherkinAdapter],
+  },
+});

@@ -1,0 +1,74 @@
+/**
+ * Compiles `src/` to `dist/`, unless what lies there was built from these very inputs.
+ *
+ * `npm start` calls it each time, so being up to date has to cost no more than a stat per source.
+ */
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { listFiles, repositoryRoot } from "./files.ts";
+
+const isForTests = /[.](test|suite)[.]ts$|[/\\]testing[/\\]/;
+const stampName = ".built-from";
+
+if (import.meta.main) {
+  try {
+    const { built, durationMs } = await build();
+    if (built) console.error(`Built dist/ in ${Math.round(durationMs)} ms.`);
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    process.exitCode = 1;
+  }
+}
+
+/** Builds when needed. Throws with the compiler's words when the sources do not compile. */
+export async function build(): Promise<{ built: boolean; durationMs: number }> {
+  const started = performance.now();
+  const fingerprint = await fingerprintInputs();
+  const dist = join(repositoryRoot, "dist");
+  if ((await readStamp(dist)) === fingerprint)
+    return { built: false, durationMs: performance.now() - started };
+
+  // The compiler writes beside `dist`, so that a process that runs from it never sees half a build.
+  const fresh = `${dist}.${process.pid}`;
+  try {
+    await compile(fresh);
+    await writeFile(join(fresh, stampName), fingerprint);
+    await rm(dist, { recursive: true, force: true });
+    await rename(fresh, dist).catch(async (error: unknown) => {
+      // Another build may have put the same result in place between the two calls.
+      if ((await readStamp(dist)) !== fingerprint) throw error;
+    });
+  } finally {
+    await rm(fresh, { recursive: true, force: true });
+  }
+  return { built: true, durationMs: performance.now() - started };
+}
+
+async function readStamp(folder: string): Promise<string> {
+  return readFile(join(folder, stampName), "utf8").catch(() => "");
+}
+
+async function fingerprintInputs(): Promise<string> {
+  const sources = (await listFiles(join(repositoryRoot, "src"))).filter((path) => !isForTests.test(path));
+  const settings = ["tsconfig.json", "tsconfig.build.json", "package-lock.json"];
+  const hash = createHash("sha256");
+  for (const path of [...sources, ...settings.map((name) => join(repositoryRoot, name))]) {
+    const { mtimeMs, size } = await stat(path);
+    hash.update(`${path}\0${mtimeMs}\0${size}\n`);
+  }
+  return hash.digest("hex");
+}
+
+async function compile(outDir: string): Promise<void> {
+  const tsc = join(repositoryRoot, "node_modules/typescript/bin/tsc");
+  const args = [tsc, "-p", "tsconfig.build.json", "--outDir", outDir];
+  try {
+    await promisify(execFile)(process.execPath, args, { cwd: repositoryRoot });
+  } catch (error) {
+    const output = error instanceof Error && "stdout" in error ? String(error.stdout) : "";
+    throw new Error(`The sources do not compile.\n${output}`, { cause: error });
+  }
+}

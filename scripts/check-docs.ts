@@ -1,0 +1,102 @@
+/**
+ * Checks the documentation: every link inside the repository leads to a file and a heading that are
+ * there, and every `ts` fence of README.md and docs/ compiles against the sources of the entries it
+ * imports. `tests/docs.test.ts` runs the command lines of the same pages.
+ */
+import { execFile } from "node:child_process";
+import { access, mkdir, rm, writeFile } from "node:fs/promises";
+import { dirname, join, relative, resolve } from "node:path";
+import { promisify } from "node:util";
+import { listFiles, repositoryRoot } from "./files.ts";
+import { type MarkdownPage, readMarkdownPage } from "./markdown-page.ts";
+
+const fenceSettings = {
+  extends: "../examples/tsconfig.json",
+  compilerOptions: { noUnusedLocals: false, noUnusedParameters: false },
+  include: ["*.ts"],
+};
+
+const pages = new Map<string, MarkdownPage>();
+for (const file of await listMarkdownFiles()) pages.set(file, await readMarkdownPage(file));
+const guides = [...pages].filter(([file]) => /^(README|docs\/.*)\.md$/.test(toRelative(file)));
+
+const problems = [...(await checkLinks()), ...(await checkFences())];
+for (const problem of problems) console.error(problem);
+if (problems.length > 0) process.exitCode = 1;
+else console.log(`${pages.size} pages: links and ts fences are right.`);
+
+async function listMarkdownFiles(): Promise<readonly string[]> {
+  const folders = await Promise.all(
+    ["docs", "decisions"].map((name) => listFiles(join(repositoryRoot, name))),
+  );
+  const files = ["README", "AGENTS", "CONTRIBUTING", "CHANGELOG", "CLAUDE"].map((name) => `${name}.md`);
+  return [...files.map((name) => join(repositoryRoot, name)), ...folders.flat()].filter((file) =>
+    file.endsWith(".md"),
+  );
+}
+
+async function checkLinks(): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const [file, page] of pages) {
+    for (const link of page.links) {
+      const reason = await reasonAgainst(file, link.target);
+      if (reason !== undefined) found.push(`${toRelative(file)}:${link.line}: ${link.target} ${reason}`);
+    }
+  }
+  return found;
+}
+
+async function reasonAgainst(file: string, target: string): Promise<string | undefined> {
+  if (/^[a-z][a-z+.-]*:/i.test(target)) return undefined;
+  const [path = "", anchor] = target.split("#");
+  const destination = path === "" ? file : resolve(dirname(file), decodeURIComponent(path));
+  const exists = await access(destination).then(
+    () => true,
+    () => false,
+  );
+  if (!exists) return "does not exist.";
+  if (anchor === undefined) return undefined;
+  const page = pages.get(destination) ?? (await readMarkdownPage(destination));
+  return page.anchors.has(anchor) ? undefined : "is not a heading of that page.";
+}
+
+/** Compiles every fence as a module of its own, in a folder where the packages resolve. */
+async function checkFences(): Promise<readonly string[]> {
+  const folder = join(repositoryRoot, ".docs-check");
+  const places = new Map<string, string>();
+  try {
+    await mkdir(folder, { recursive: true });
+    for (const [file, page] of guides) {
+      for (const fence of page.fences.filter(({ language }) => language === "ts")) {
+        const name = `${toRelative(file).replace(/\W/g, "-")}-${fence.line}.ts`;
+        places.set(name, `${toRelative(file)}:${fence.line}`);
+        await writeFile(join(folder, name), `${fence.code}\nexport {};\n`);
+      }
+    }
+    await writeFile(join(folder, "tsconfig.json"), JSON.stringify(fenceSettings));
+    return await compile(folder, places);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function compile(folder: string, places: ReadonlyMap<string, string>): Promise<readonly string[]> {
+  if (places.size === 0) return [];
+  const tsc = join(repositoryRoot, "node_modules/typescript/bin/tsc");
+  const output = await promisify(execFile)(process.execPath, [tsc, "-p", folder], { cwd: folder }).then(
+    () => "",
+    (error: { stdout?: string }) => error.stdout ?? String(error),
+  );
+  return output
+    .split("\n")
+    .filter((line) => line.trim() !== "")
+    .map((line) => {
+      const [, name = "", row = "1", message = line] = /^([^(]+)\((\d+),\d+\): (.*)$/.exec(line) ?? [];
+      const [path, start] = places.get(name)?.split(":") ?? [];
+      return path === undefined ? line : `${path}:${Number(start) + Number(row) - 1}: ${message}`;
+    });
+}
+
+function toRelative(file: string): string {
+  return relative(repositoryRoot, file);
+}

@@ -1,0 +1,64 @@
+/**
+ * Holds each public entry to a budget: which packages its import loads, and how much code of kit.
+ *
+ * A package that appears here was pulled in by an innocent import somewhere below the entry; whoever
+ * needs it for good raises the budget, and a reviewer sees it.
+ */
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { parseSync } from "@swc/core";
+import { readEntries } from "./entries.ts";
+
+interface Budget {
+  readonly packages: readonly string[];
+  readonly kilobytes: number;
+}
+
+const budgets: Readonly<Record<string, Budget>> = {};
+
+for (const entry of await readEntries()) {
+  const { packages, bytes } = readGraph(entry.code);
+  const kilobytes = Math.ceil(bytes / 1000);
+  const budget = budgets[entry.name];
+  const extra = packages.filter((name) => !budget?.packages.includes(name));
+  console.log(`${entry.name.padEnd(16)} ${String(kilobytes).padStart(4)} kB  ${packages.join(", ")}`);
+  if (budget === undefined) fail(`${entry.name} has no budget in scripts/check-entries.ts.`);
+  else if (extra.length > 0) fail(`${entry.name} now loads ${extra.join(", ")}.`);
+  else if (kilobytes > budget.kilobytes) {
+    fail(`${entry.name} loads ${kilobytes} kB of kit; its budget is ${budget.kilobytes} kB.`);
+  }
+}
+
+function fail(message: string): void {
+  console.error(message);
+  process.exitCode = 1;
+}
+
+/** Follows static imports, as a process that imports the entry does. */
+function readGraph(entryFile: string): { packages: readonly string[]; bytes: number } {
+  const packages = new Set<string>();
+  const files = new Set([entryFile]);
+  let bytes = 0;
+  for (const file of files) {
+    const text = readFileSync(file, "utf8");
+    bytes += Buffer.byteLength(text);
+    for (const specifier of staticImports(text)) {
+      if (specifier.startsWith(".")) files.add(join(dirname(file), specifier));
+      else if (!specifier.startsWith("node:")) packages.add(packageOf(specifier));
+    }
+  }
+  return { packages: [...packages].sort(), bytes };
+}
+
+function staticImports(text: string): readonly string[] {
+  return parseSync(text, { syntax: "ecmascript", target: "es2024" }).body.flatMap((item) =>
+    "source" in item && item.source ? [item.source.value] : [],
+  );
+}
+
+function packageOf(specifier: string): string {
+  return specifier
+    .split("/")
+    .slice(0, specifier.startsWith("@") ? 2 : 1)
+    .join("/");
+}

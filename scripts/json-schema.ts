@@ -1,0 +1,69 @@
+/**
+ * Writes the JSON Schemas of the two records into `schema/`; `--check` only compares.
+ *
+ * They come from the schemas that the HTTP service replies with. Those describe a record as kit gives
+ * it, complete; the published ones describe what a file of your own may hold, so what has a default
+ * may be left out.
+ */
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { guidelineSchema } from "../src/protocol/http/guideline-schemas.ts";
+import { specBlockSchema } from "../src/protocol/http/spec-schemas.ts";
+import { repositoryRoot } from "./files.ts";
+
+type JsonSchema = Record<string, unknown>;
+
+const check = process.argv.includes("--check");
+const schemas = {
+  "spec-block.json": toPublished(specBlockSchema, {
+    title: "Spec block",
+    description: "The record that kit makes of a specification, whatever its framework.",
+    defaults: { tags: [], lifecycle: "active", priority: "medium", metadata: {} },
+  }),
+  "guideline.json": toPublished(guidelineSchema, {
+    title: "Guideline",
+    description: "One coding rule of a repository.",
+    defaults: {},
+  }),
+};
+
+await mkdir(join(repositoryRoot, "schema"), { recursive: true });
+for (const [name, schema] of Object.entries(schemas)) {
+  const file = join(repositoryRoot, "schema", name);
+  const text = `${JSON.stringify(schema, null, 2)}\n`;
+  if ((await readFile(file, "utf8").catch(() => "")) === text) continue;
+  if (check) {
+    console.error(`schema/${name} is not what the sources say. Run "npm run schema".`);
+    process.exitCode = 1;
+  } else {
+    await writeFile(file, text);
+    console.log(`Wrote schema/${name}`);
+  }
+}
+
+function toPublished(
+  schema: z.ZodType,
+  options: { title: string; description: string; defaults: Readonly<Record<string, unknown>> },
+): JsonSchema {
+  const { $schema, $ref, $defs = {} } = z.toJSONSchema(schema, { target: "draft-2020-12", io: "input" });
+  const { [$ref?.split("/").at(-1) ?? ""]: record, ...others } = $defs;
+  if (record === undefined) throw new Error(`The schema of "${options.title}" has no name.`);
+  const properties = Object.entries(record.properties ?? {}).map(([name, property]) => [
+    name,
+    {
+      ...(typeof property === "object" ? property : {}),
+      ...(name in options.defaults ? { default: options.defaults[name] } : {}),
+      ...(name.endsWith("_at") ? { anyOf: [{ format: "date-time" }, { format: "date" }] } : {}),
+    },
+  ]);
+  return {
+    $schema,
+    title: options.title,
+    description: options.description,
+    ...record,
+    properties: Object.fromEntries(properties),
+    required: (record.required ?? []).filter((name) => !(name in options.defaults)),
+    ...(Object.keys(others).length === 0 ? {} : { $defs: others }),
+  };
+}

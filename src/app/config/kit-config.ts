@@ -1,0 +1,43 @@
+import type { ProjectConfig } from "../../project/project.ts";
+
+/** What `server.auth` is told about a request. */
+export interface AuthRequest {
+  readonly method: string;
+  /** As sent, percent-encoded, without the query. */
+  readonly path: string;
+  readonly headers: Headers;
+}
+
+/** How `kit start` serves. */
+export interface ServerConfig {
+  /** The address to listen on; default 127.0.0.1. */
+  readonly host?: string;
+  /** 0 to 65535; default 2024. 0 takes any free port. */
+  readonly port?: number;
+  /** Requests must carry one of these as a bearer token. Better given as `KIT_API_KEYS`. */
+  readonly api_keys?: readonly string[];
+  /** Says whether a request may pass; asked after the keys. Only in `kit.config.ts`. */
+  readonly auth?: (request: AuthRequest) => boolean | Promise<boolean>;
+  /** `Host` names to answer to besides the machine's own. */
+  readonly allowed_hosts?: readonly string[];
+  /** Origins of web pages that may call this server, such as `https://app.example`. */
+  readonly allowed_origins?: readonly string[];
+  /** Refuses every write with 403; default false. */
+  readonly read_only?: boolean;
+  /** The largest request body in bytes; default 1,048,576. */
+  readonly max_body_bytes?: number;
+}
+
+/**
+ * The configuration of a project: the default export of `kit.config.ts`, or the tables of `kit.toml`.
+ *
+ * Everything is optional. Globs are relative to the project root.
+ */
+export interface KitConfig extends ProjectConfig {
+  readonly server?: ServerConfig;
+}
+
+/** Gives `kit.config.ts` its types: `export default defineConfig({ … })`. Returns what it is given. */
+export function defineConfig(config: KitConfig): KitConfig {
+  return config;
+}

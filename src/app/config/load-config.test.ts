@@ -1,0 +1,148 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { type LoadConfigOptions, type LoadedConfig, loadConfig } from "./load-config.ts";
+
+async function load(
+  files: Readonly<Record<string, string>>,
+  options: Omit<LoadConfigOptions, "cwd"> = {},
+): Promise<LoadedConfig> {
+  await using folder = await createTemporaryRepository(files);
+  return await loadConfig({ environment: {}, ...options, cwd: folder.root });
+}
+
+async function messageOf(toml: string): Promise<string> {
+  return await load({ "kit.toml": toml }).then(
+    () => "accepted",
+    (error: Error) => error.message,
+  );
+}
+
+test("without a file the configuration is empty", async () => {
+  expect(await load({})).toEqual({ config: {}, environment: {}, warnings: [] });
+});
+
+test("kit.toml is read, with the aliases of formats", async () => {
+  const toml = `
+    [specs]
+    include = ["docs/**"]
+    custom = [{ include = "rfc/*.md", spec_type = "design", tags = ["rfc"] }]
+    [guidelines]
+    source = "claude"
+    targets = ["agents", "cursor", "kiro"]
+    [server]
+    port = 3000
+    read_only = true
+  `;
+  const { config } = await load({ "kit.toml": toml });
+  expect(config).toEqual({
+    specs: { include: ["docs/**"], custom: [{ include: "rfc/*.md", spec_type: "design", tags: ["rfc"] }] },
+    guidelines: { source: "fw_c", targets: ["agents", "fw_b", "steering"] },
+    server: { port: 3000, read_only: true },
+  });
+});
+
+test("kit.config.ts is imported as it is, with functions and adapters", async () => {
+  const code = `
+    interface Port { readonly port: number }
+    const server: Port & { auth: unknown } = { port: 3000, auth: () => true };
+    export default {
+      server,
+      specs: { adapters: [{ name: "x", framework: "custom", matches: () => false, parse: () => ({ drafts: [], diagnostics: [] }) }] },
+    };`;
+  const { config, file } = await load({ "kit.config.ts": code });
+  expect(config.server?.port).toBe(3000);
+  expect(config.server?.auth).toBeTypeOf("function");
+  expect(config.specs?.adapters?.[0]?.name).toBe("x");
+  expect(file).toMatch(/kit\.config\.ts$/);
+});
+
+test("a file named with --config is read in place of the conventional one", async () => {
+  const files = { "kit.toml": "[server]\nport = 1", "ci/other.toml": "[server]\nport = 2" };
+  expect((await load(files, { file: "ci/other.toml" })).config.server?.port).toBe(2);
+  await expect(load(files, { file: "missing.toml" })).rejects.toThrow("missing.toml cannot be read.");
+  await expect(load({ "kit.yaml": "" }, { file: "kit.yaml" })).rejects.toThrow("no configuration file");
+});
+
+test("two configurations side by side are refused, both named", async () => {
+  await expect(load({ "kit.toml": "", "kit.config.ts": "export default {}" })).rejects.toThrow(
+    "kit.config.ts and kit.toml",
+  );
+});
+
+test.each([
+  ["[server]\nprot = 1", "server.prot is no key of kit; did you mean server.port?"],
+  ['[specs]\nincludes = ["a"]', "specs.includes is no key of kit; did you mean specs.include?"],
+  ["[zzz]", "zzz is no key of kit."],
+  ['[server]\nport = "3000"', "server.port must be a whole number from 0 to 65535, not a text"],
+  ["[server]\nport = 70000", "server.port must be a whole number from 0 to 65535, not 70000"],
+  ["[server]\nport = 1.5", "not 1.5"],
+  ['[server]\nread_only = "yes"', "server.read_only must be true or false, not a text"],
+  ['[specs]\ninclude = "docs/**"', "specs.include must be a list, not a text"],
+  ["[specs]\ninclude = [1]", "specs.include[0] must be a text, not 1"],
+  ["specs = 1", "specs must be a table, not 1"],
+  ['[[specs.custom]]\nspec_type = "design"', "specs.custom[0].include is required"],
+  [
+    '[[specs.custom]]\ninclude = "a"\nspec_type = "desing"',
+    'one of requirement, design, task, constraint, not "desing"',
+  ],
+  ['[guidelines]\nsource = "copilot"', 'one of agents, fw_c, fw_b, steering, not "copilot"'],
+  ['[server]\nauth = "x"', "server.auth must be a function (only in kit.config.ts)"],
+  [
+    '[agent]\nmodel = "x"',
+    "agent belongs to agents and workflows, which this version of kit does not have yet",
+  ],
+  ["a = ", "kit.toml:1:5: invalid value"],
+])("%j is refused by name", async (toml, message) => {
+  expect(await messageOf(toml)).toContain(message);
+});
+
+test("every wrong key is reported at once, and secrets are not repeated", async () => {
+  const error: unknown = await load({ "kit.toml": '[server]\nport = -1\napi_keys = "s3cret"' }).catch(
+    (reason: unknown) => reason,
+  );
+  expect(error).toMatchObject({
+    code: "invalid_request",
+    meta: { issues: [{ path: "server.port" }, { path: "server.api_keys" }] },
+  });
+  expect(JSON.stringify(error)).not.toContain("s3cret");
+  expect(String(error)).not.toContain("s3cret");
+});
+
+test("a configuration that throws, is no object or has no default export says so", async () => {
+  await expect(load({ "kit.config.ts": 'throw new Error("mine")' })).rejects.toMatchObject({
+    message: "kit.config.ts could not be loaded.",
+    hint: "mine",
+  });
+  await expect(load({ "kit.config.ts": "export const a = 1" })).rejects.toThrow("no default export");
+  await expect(load({ "kit.config.ts": "export default 7" })).rejects.toThrow("must be a table, not 7");
+});
+
+test("the environment wins over the env file, and both over the configuration", async () => {
+  const files = {
+    "kit.toml": '[server]\nport = 1\nhost = "127.0.0.2"\napi_keys = ["file"]',
+    ".env.ci": 'KIT_PORT=2\nKIT_API_KEYS="a, b"\nKIT_READ_ONLY=on\nOTHER=x',
+  };
+  const { config, environment } = await load(files, { envFile: ".env.ci", environment: { KIT_PORT: "3" } });
+  expect(config.server).toEqual({ port: 3, host: "127.0.0.2", api_keys: ["a", "b"], read_only: true });
+  expect(environment.OTHER).toBe("x");
+  await expect(load(files, { envFile: ".env.none" })).rejects.toThrow(".env.none cannot be read.");
+});
+
+test("a wrong variable is refused by its name, and a misspelled one is pointed out", async () => {
+  await expect(load({}, { environment: { KIT_PORT: "http" } })).rejects.toThrow(
+    "The environment: KIT_PORT must be",
+  );
+  await expect(load({}, { environment: { KIT_READ_ONLY: "maybe" } })).rejects.toThrow(
+    "KIT_READ_ONLY must be",
+  );
+  const { config, warnings } = await load({}, { environment: { KIT_API_KEY: "a", KIT_API_KEYS: " " } });
+  expect(config).toEqual({});
+  expect(warnings).toEqual(["KIT_API_KEY is no variable of kit; did you mean KIT_API_KEYS?"]);
+});
+
+test("a configuration in a folder above is none of this project's", async () => {
+  await using folder = await createTemporaryRepository({ "kit.toml": "[server]\nport = 1", "sub/a.md": "" });
+  const loaded = await loadConfig({ cwd: join(folder.root, "sub"), environment: {} });
+  expect(loaded.config).toEqual({});
+});

@@ -1,0 +1,160 @@
+import { readFile, stat } from "node:fs/promises";
+import { registerHooks } from "node:module";
+import { basename, extname, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { parseEnv } from "node:util";
+import { KitError, type KitErrorInit } from "../../base/kit-error.ts";
+import type { ErrorIssue } from "../../protocol/error-code.ts";
+import { type Environment, parseEnvironment } from "./environment.ts";
+import type { KitConfig } from "./kit-config.ts";
+import { parseConfig } from "./parse-config.ts";
+
+export interface LoadConfigOptions {
+  /** The project's folder; configuration is looked for here and nowhere above. */
+  readonly cwd: string;
+  /** `--config`: this file instead, relative to `cwd`. */
+  readonly file?: string | undefined;
+  /** `--env`: a file of `NAME=value` lines, relative to `cwd`; the real environment wins over it. */
+  readonly envFile?: string | undefined;
+  /** Default `process.env`. */
+  readonly environment?: Environment;
+}
+
+export interface LoadedConfig {
+  /** Environment over file over nothing: defaults are those of whoever uses a key. */
+  readonly config: KitConfig;
+  /** Absolute path of the configuration file; absent where there is none. */
+  readonly file?: string;
+  /** The environment with the variables of the env file. */
+  readonly environment: Environment;
+  /** Sentences for the person at the terminal. */
+  readonly warnings: readonly string[];
+}
+
+const codeNames = ["kit.config.ts", "kit.config.mts", "kit.config.js", "kit.config.mjs"];
+const configNames = [...codeNames, "kit.toml"];
+
+/**
+ * Loads the configuration of a project: `kit.config.ts`, imported as it is, or `kit.toml`.
+ *
+ * Throws `invalid_request` with `meta.issues` for unknown keys and wrong values (each named), for a
+ * file that cannot be read, and where two configuration files stand side by side.
+ */
+export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
+  const { cwd, envFile } = options;
+  const file = options.file === undefined ? await findConfig(cwd) : resolve(cwd, options.file);
+  const name = file === undefined ? "" : (options.file ?? basename(file));
+  const fromFile = file === undefined ? {} : readConfig(await loadValue(file, name), name);
+  const environment = {
+    ...(envFile === undefined ? {} : parseEnv(await readText(resolve(cwd, envFile), envFile))),
+    ...(options.environment ?? process.env),
+  };
+  const { server, issues, warnings } = parseEnvironment(environment);
+  if (issues.length > 0) throw refuse("The environment", issues);
+  const hasServer = fromFile.server !== undefined || Object.keys(server).length > 0;
+  const config = hasServer ? { ...fromFile, server: { ...fromFile.server, ...server } } : fromFile;
+  return { config, environment, warnings, ...(file === undefined ? {} : { file }) };
+}
+
+function unusable(init: Omit<KitErrorInit, "code">): KitError {
+  return new KitError({ code: "invalid_request", ...init });
+}
+
+async function findConfig(cwd: string): Promise<string | undefined> {
+  const found: string[] = [];
+  for (const name of configNames) {
+    const stats = await stat(join(cwd, name)).catch(() => undefined);
+    if (stats?.isFile()) found.push(name);
+  }
+  if (found.length > 1) {
+    throw unusable({
+      message: `There are two configurations: ${found.join(" and ")}.`,
+      hint: "Remove one, or name one with --config.",
+    });
+  }
+  return found[0] === undefined ? undefined : join(cwd, found[0]);
+}
+
+function readConfig(value: unknown, name: string): KitConfig {
+  const { config, issues } = parseConfig(value);
+  if (config === undefined) throw refuse(name, issues);
+  return config;
+}
+
+function refuse(source: string, issues: readonly ErrorIssue[]): KitError {
+  const sentences = issues.map(({ path, message }) => `${path} ${message}`);
+  return unusable({
+    message: `${source}: ${sentences.join("; ")}.`,
+    meta: { issues },
+  });
+}
+
+async function loadValue(file: string, name: string): Promise<unknown> {
+  if (extname(file) === ".toml") return await parseToml(await readText(file, name), name);
+  if (!codeNames.some((known) => extname(known) === extname(file))) {
+    throw unusable({
+      message: `${name} is no configuration file.`,
+      hint: `kit reads ${configNames.join(", ")}.`,
+    });
+  }
+  await readText(file, name);
+  return await importDefault(file, name);
+}
+
+async function readText(file: string, name: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    throw unusable({ message: `${name} cannot be read.`, cause: error });
+  }
+}
+
+async function parseToml(text: string, name: string): Promise<unknown> {
+  const { parse, TomlError } = await import("smol-toml");
+  try {
+    return parse(text.replace(/^\uFEFF/, ""));
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    // The first line says what is wrong, the others show the place once more.
+    const [reason = "not TOML"] = error.message.replace(/^Invalid TOML document: /, "").split("\n");
+    throw unusable({ message: `${name}:${error.line}:${error.column}: ${reason}.`, cause: error });
+  }
+}
+
+async function importDefault(file: string, name: string): Promise<unknown> {
+  const hooks = answerForKit();
+  try {
+    const module: { readonly default?: unknown } = await import(pathToFileURL(file).href);
+    if (module.default !== undefined) return await module.default;
+  } catch (error) {
+    throw unusable({
+      message: `${name} could not be loaded.`,
+      hint: error instanceof Error ? error.message : String(error),
+      cause: error,
+    });
+  } finally {
+    hooks.deregister();
+  }
+  throw unusable({
+    message: `${name} has no default export.`,
+    hint: "Write: export default defineConfig({ … })",
+  });
+}
+
+/**
+ * Lets a configuration import `kit` where the package is not installed: kit may run from elsewhere
+ * (npx, a global install). An installed kit is preferred.
+ */
+function answerForKit(): { deregister(): void } {
+  const own = new URL(`../../index${extname(import.meta.url)}`, import.meta.url).href;
+  return registerHooks({
+    resolve(specifier, context, nextResolve) {
+      try {
+        return nextResolve(specifier, context);
+      } catch (error) {
+        if (specifier !== "kit") throw error;
+        return nextResolve(own, context);
+      }
+    },
+  });
+}

@@ -1,0 +1,124 @@
+import { suggest } from "../../base/suggest.ts";
+import type { ErrorIssue } from "../../protocol/error-code.ts";
+
+/** Collects what is wrong with a configuration, one issue per key. */
+export interface Report {
+  readonly issues: ErrorIssue[];
+}
+
+/** Reads one value of a configuration; undefined when it is wrong, which the report then says. */
+export type Reader<T> = (value: unknown, path: string, report: Report) => T | undefined;
+
+/** A text of 1 to 4,096 characters. */
+export const text: Reader<string> = (value, path, report) => {
+  if (typeof value === "string" && value !== "" && value.length <= 4096 && !value.includes("\0"))
+    return value;
+  return wrong(report, path, `must be a text, not ${describe(value)}`);
+};
+
+export const flag: Reader<boolean> = (value, path, report) => {
+  if (typeof value === "boolean") return value;
+  return wrong(report, path, `must be true or false, not ${describe(value)}`);
+};
+
+/** A whole number between `min` and `max`. */
+export function integer(min: number, max: number): Reader<number> {
+  return (value, path, report) => {
+    // A TOML reader may give large whole numbers as bigint.
+    const number = typeof value === "bigint" ? Number(value) : value;
+    if (typeof number === "number" && Number.isInteger(number) && number >= min && number <= max)
+      return number;
+    return wrong(report, path, `must be a whole number from ${min} to ${max}, not ${describe(value)}`);
+  };
+}
+
+export function list<T>(item: Reader<T>): Reader<readonly T[]> {
+  return (value, path, report) => {
+    if (!Array.isArray(value)) return wrong(report, path, `must be a list, not ${describe(value)}`);
+    const items = value.map((entry: unknown, index) => item(entry, `${path}[${index}]`, report));
+    return items.filter((entry) => entry !== undefined);
+  };
+}
+
+/** One of a closed set of names; `toName` knows the aliases and answers undefined for others. */
+export function name<T extends string>(
+  names: readonly T[],
+  toName: (written: string) => T | undefined,
+): Reader<T> {
+  return (value, path, report) => {
+    const known = typeof value === "string" ? toName(value) : undefined;
+    if (known !== undefined) return known;
+    const given = typeof value === "string" ? JSON.stringify(value.slice(0, 80)) : describe(value);
+    return wrong(report, path, `must be one of ${names.join(", ")}, not ${given}`);
+  };
+}
+
+/** A value that `accepts` accepts; `what` completes the sentence "must be …". */
+export function guarded<T>(what: string, accepts: (value: unknown) => value is T): Reader<T> {
+  return (value, path, report) =>
+    accepts(value) ? value : wrong(report, path, `must be ${what}, not ${describe(value)}`);
+}
+
+/** A table with these keys and no others; none is required but those of `required`. */
+export function table<T extends object>(
+  readers: { readonly [K in keyof T]-?: Reader<NonNullable<T[K]>> },
+  options: { readonly required?: readonly (keyof T & string)[]; readonly later?: readonly string[] } = {},
+): Reader<T> {
+  const known = new Map<string, Reader<unknown>>(Object.entries(readers));
+  return (value, path, report) => {
+    if (!isTable(value))
+      return wrong(report, path || "the configuration", `must be a table, not ${describe(value)}`);
+    const result: Record<string, unknown> = {};
+    for (const [key, entry] of Object.entries(value)) {
+      const keyPath = path === "" ? key : `${path}.${key}`;
+      const reader = known.get(key);
+      if (reader === undefined)
+        report.issues.push(unknownKey(keyPath, { key, known: known.keys(), ...options }));
+      else if (entry !== undefined) result[key] = reader(entry, keyPath, report);
+    }
+    for (const key of options.required ?? []) {
+      if (value[key] === undefined) wrong(report, path === "" ? key : `${path}.${key}`, "is required");
+    }
+    return result as T;
+  };
+}
+
+export function isTable(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+function unknownKey(
+  path: string,
+  {
+    key,
+    known,
+    later = [],
+  }: { readonly key: string; readonly known: Iterable<string>; readonly later?: readonly string[] },
+): ErrorIssue {
+  if (later.includes(key)) {
+    return { path, message: "belongs to agents and workflows, which this version of kit does not have yet" };
+  }
+  const near = suggest(key, known);
+  const parent = path.slice(0, path.length - key.length);
+  return {
+    path,
+    message: near === undefined ? "is no key of kit" : `is no key of kit; did you mean ${parent}${near}?`,
+  };
+}
+
+function wrong(report: Report, path: string, message: string): undefined {
+  report.issues.push({ path, message });
+}
+
+function describe(value: unknown): string {
+  if (value === undefined) return "missing";
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  // Never the text itself: it may be a key.
+  if (typeof value === "string") return value === "" ? "an empty text" : "a text";
+  if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean")
+    return String(value);
+  return typeof value === "function" ? "a function" : "a table";
+}

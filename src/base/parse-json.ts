@@ -1,0 +1,111 @@
+import { KitError } from "./kit-error.ts";
+
+export interface ParseJsonOptions {
+  /** Arrays and objects inside each other; 1 is a flat object. */
+  readonly maxDepth: number;
+}
+
+/**
+ * Parses JSON text that somebody else wrote.
+ *
+ * Stricter than `JSON.parse`: an object that names a key twice is refused, because two readers of
+ * it can disagree on what it says (RFC 8259, section 4), and so is text nested deeper than
+ * `maxDepth`. Linear in the length of the text. Throws `invalid_json`.
+ */
+export function parseJson(text: string, options: ParseJsonOptions): unknown {
+  const structure = readStructure(text, options.maxDepth);
+  if (structure.tooDeep) {
+    throw invalidJson(`It is nested deeper than ${options.maxDepth} levels.`);
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw invalidJson(whereItBreaks(cause), cause);
+  }
+  if (structure.duplicate !== undefined) {
+    throw invalidJson(
+      `The key ${JSON.stringify(structure.duplicate.slice(0, 80))} occurs twice in one object.`,
+    );
+  }
+  return value;
+}
+
+function invalidJson(reason: string, cause?: unknown): KitError {
+  return new KitError({ code: "invalid_json", message: `The text is not acceptable JSON. ${reason}`, cause });
+}
+
+/** The place alone: V8's message also quotes the text, which may be long or secret. */
+function whereItBreaks(cause: unknown): string {
+  const place = cause instanceof SyntaxError ? /\(line \d+ column \d+\)/.exec(cause.message)?.[0] : undefined;
+  return place === undefined ? "It is incomplete or malformed." : `It is malformed ${place}.`;
+}
+
+interface Structure {
+  readonly tooDeep: boolean;
+  readonly duplicate?: string;
+}
+
+/**
+ * Walks the brackets and keys of a text without building values. For text that is not JSON the
+ * answer means nothing, and the parser refuses such text anyway.
+ */
+function readStructure(text: string, maxDepth: number): Structure {
+  // One entry per open bracket: the keys seen so far of an object, nothing for an array.
+  const open: (Set<string> | undefined)[] = [];
+  let expectsKey = false;
+  let duplicate: string | undefined;
+  for (let at = 0; at < text.length; at++) {
+    switch (text[at]) {
+      case "{":
+      case "[":
+        if (open.length === maxDepth) return { tooDeep: true };
+        expectsKey = text[at] === "{";
+        open.push(expectsKey ? new Set() : undefined);
+        break;
+      case "}":
+      case "]":
+        open.pop();
+        expectsKey = false;
+        break;
+      case ",":
+        expectsKey = open.at(-1) !== undefined;
+        break;
+      case '"': {
+        const end = endOfString(text, at);
+        const keys = expectsKey ? open.at(-1) : undefined;
+        if (keys !== undefined && duplicate === undefined) {
+          const key = unescapeKey(text.slice(at + 1, end));
+          if (keys.has(key)) duplicate = key;
+          keys.add(key);
+        }
+        expectsKey = false;
+        at = end;
+        break;
+      }
+    }
+  }
+  return duplicate === undefined ? { tooDeep: false } : { tooDeep: false, duplicate };
+}
+
+/** The index of the closing quote of the string that opens at `start`, or the length of the text. */
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (end !== -1) {
+    let backslashes = 0;
+    while (text[end - 1 - backslashes] === "\\") backslashes++;
+    if (backslashes % 2 === 0) return end;
+    end = text.indexOf('"', end + 1);
+  }
+  return text.length;
+}
+
+/** `"\u0061"` and `"a"` are the same key. */
+function unescapeKey(raw: string): string {
+  if (!raw.includes("\\")) return raw;
+  try {
+    return String(JSON.parse(`"${raw}"`));
+  } catch {
+    return raw;
+  }
+}

@@ -1,0 +1,147 @@
+import { suggest } from "../base/suggest.ts";
+import { conversionFormatOf, sourceTypeOf } from "../guidelines/source-aliases.ts";
+import {
+  type ConversionFormat,
+  conversionFormats,
+  type ExportFormat,
+  exportFormats,
+  type SourceType,
+  sourceTypes,
+} from "../protocol/guideline.ts";
+import { type ExplainTool, explainTools } from "../protocol/guideline-query.ts";
+import {
+  type Framework,
+  type Lifecycle,
+  lifecycles,
+  type Priority,
+  priorities,
+  type SpecType,
+  specTypes,
+} from "../protocol/spec-block.ts";
+import { type SyncFormat, syncFormats } from "../protocol/sync.ts";
+import { frameworkInfos, frameworkLabel, frameworkOf } from "../specs/frameworks.ts";
+import { usageError } from "./report-error.ts";
+
+/** A name that people write for a value, and the value that records carry. */
+interface Choice<Value extends string> {
+  /** What the help and the hints offer. */
+  readonly name: string;
+  readonly value: Value;
+}
+
+/** Reads one of a few names; what else may be written for them is `resolve`'s to know. */
+function oneOf<Value extends string>(
+  what: string,
+  choices: readonly Choice<Value>[],
+  resolve: (text: string) => Value | undefined = (text) => choices.find(({ value }) => value === text)?.value,
+): (text: string) => Value {
+  return (text) => {
+    const value = resolve(text.toLowerCase());
+    if (value !== undefined && choices.some((choice) => choice.value === value)) return value;
+    const names = choices.map((choice) => choice.name);
+    const meant = suggest(text, [...names, ...choices.map((choice) => choice.value)]);
+    throw usageError(
+      `'${text}' is no ${what}.`,
+      `${meant === undefined ? "" : `Did you mean ${meant}? `}It is one of ${names.join(", ")}.`,
+    );
+  };
+}
+
+function plain<Value extends string>(values: readonly Value[]): readonly Choice<Value>[] {
+  return values.map((value) => ({ name: value, value }));
+}
+
+export const parseSpecType: (text: string) => SpecType = oneOf("type of spec", plain(specTypes));
+export const parseLifecycle: (text: string) => Lifecycle = oneOf("lifecycle", plain(lifecycles));
+export const parsePriority: (text: string) => Priority = oneOf("priority", plain(priorities));
+
+export const parseFramework: (text: string) => Framework = oneOf(
+  "framework",
+  frameworkInfos.map(({ id, aliases }) => ({ name: aliases[0] ?? id, value: id })),
+  frameworkOf,
+);
+
+/** The names that people write for sources and formats of guidelines. */
+const guidelineNames: Readonly<Record<SourceType, string>> = {
+  fw_c: "claude",
+  fw_b: "cursor",
+  steering: "steering",
+  agents: "agents",
+  sample: "sample",
+};
+
+function named<Value extends SourceType>(values: readonly Value[]): readonly Choice<Value>[] {
+  return values.map((value) => ({ name: guidelineNames[value], value }));
+}
+
+export const parseSource: (text: string) => SourceType = oneOf(
+  "source of guidelines",
+  named(sourceTypes),
+  sourceTypeOf,
+);
+export const parseConversionFormat: (text: string) => ConversionFormat = oneOf(
+  "format to convert to",
+  named(conversionFormats),
+  conversionFormatOf,
+);
+export const parseExportFormat: (text: string) => ExportFormat = oneOf(
+  "format to export to",
+  named(exportFormats),
+  (text) => exportFormats.find((format) => format === sourceTypeOf(text)),
+);
+export const parseSyncFormat: (text: string) => SyncFormat = oneOf(
+  "format to sync",
+  named(syncFormats),
+  (text) => syncFormats.find((format) => format === sourceTypeOf(text)),
+);
+
+/** What people call a source of guidelines. */
+export function sourceLabel(source: SourceType): string {
+  if (source === "steering") return "Kiro steering";
+  if (source === "agents") return "AGENTS.md";
+  return source === "sample" ? "Sample" : frameworkLabel(source);
+}
+
+/** Reads a whole number between two bounds, inclusive. */
+export function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= least && value <= most) return value;
+    throw usageError(`'${text}' is no whole number from ${least} to ${most.toLocaleString("en")}.`);
+  };
+}
+
+/** A choice among the output formats of one command. */
+export function outputFormat<Value extends string>(values: readonly Value[]): (text: string) => Value {
+  return oneOf("format of this command", plain(values));
+}
+
+export function asText(text: string): string {
+  return text;
+}
+
+const tools: readonly (Choice<ExplainTool> & { readonly label: string })[] = [
+  { name: "kiro", value: "fw_a", label: "Kiro" },
+  { name: "cursor", value: "fw_b", label: "Cursor" },
+  { name: "claude", value: "fw_c", label: "Claude Code" },
+  { name: "agents", value: "agents", label: "a tool for AGENTS.md" },
+  {
+    name: "agents-nearest",
+    value: "agents-nearest",
+    label: "a tool for AGENTS.md that takes the closest file",
+  },
+  {
+    name: "agents-all",
+    value: "agents-all",
+    label: "a tool for AGENTS.md that takes all files from the root down",
+  },
+];
+
+/** The tools whose view of a repository `explain` gives. */
+export const parseTool: (text: string) => ExplainTool = oneOf("tool", tools, (text) =>
+  explainTools.find((tool) => tool === (frameworkOf(text) ?? text)),
+);
+
+export function toolLabel(tool: ExplainTool): string {
+  return tools.find(({ value }) => value === tool)?.label ?? tool;
+}

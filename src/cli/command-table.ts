@@ -1,0 +1,134 @@
+import type { Command } from "./command.ts";
+
+/** A command by its name and one line: all that the help of kit needs to know of it. */
+export interface CommandEntry {
+  readonly name: string;
+  readonly summary: string;
+  /** Brings in the command itself, with everything it needs. */
+  load(): Promise<Command>;
+}
+
+/** Commands about one subject: `kit specs …`. */
+export interface CommandGroup {
+  readonly name: string;
+  readonly summary: string;
+  readonly commands: readonly CommandEntry[];
+}
+
+export type AnyEntry = CommandEntry | CommandGroup;
+
+/** Every command of kit. Only names and summaries are read until one is called. */
+export const commandTable: readonly AnyEntry[] = [
+  {
+    name: "start",
+    summary: "Serve specs and guidelines of a repository over HTTP",
+    load: async () => (await import("./commands/start.ts")).start,
+  },
+  {
+    name: "dev",
+    summary: "Like start, for development: log requests, explain errors",
+    load: async () => (await import("./commands/dev.ts")).dev,
+  },
+  {
+    name: "specs",
+    summary: "Specifications: list, query, validate, impact, coverage, …",
+    commands: [
+      {
+        name: "list",
+        summary: "List spec blocks",
+        load: async () => (await import("./commands/specs-list.ts")).specsList,
+      },
+      {
+        name: "show",
+        summary: "Show one spec block with its links and where it comes from",
+        load: async () => (await import("./commands/specs-show.ts")).specsShow,
+      },
+      {
+        name: "query",
+        summary: "Search the text of all specs, best match first",
+        load: async () => (await import("./commands/specs-query.ts")).specsQuery,
+      },
+      {
+        name: "validate",
+        summary: "Check all specs: parse errors, required fields, ids, references",
+        load: async () => (await import("./commands/specs-validate.ts")).specsValidate,
+      },
+      {
+        name: "impact",
+        summary: "Say which specs, tests and files a change affects",
+        load: async () => (await import("./commands/specs-impact.ts")).specsImpact,
+      },
+      {
+        name: "graph",
+        summary: "Print how specs, tests and files hang together",
+        load: async () => (await import("./commands/specs-graph.ts")).specsGraph,
+      },
+      {
+        name: "export",
+        summary: "Write all specs as JSON, JSON Lines or in a framework's own files",
+        load: async () => (await import("./commands/specs-export.ts")).specsExport,
+      },
+      {
+        name: "coverage",
+        summary: "Say which acceptance criteria have a test that names them",
+        load: async () => (await import("./commands/specs-coverage.ts")).specsCoverage,
+      },
+      {
+        name: "stale",
+        summary: "List specs whose code changed after them",
+        load: async () => (await import("./commands/specs-stale.ts")).specsStale,
+      },
+    ],
+  },
+  {
+    name: "guidelines",
+    summary: "Coding guidelines: list, explain, convert, lint, sync, …",
+    commands: [
+      {
+        name: "list",
+        summary: "List guidelines",
+        load: async () => (await import("./commands/guidelines-list.ts")).guidelinesList,
+      },
+      {
+        name: "show",
+        summary: "Show one guideline",
+        load: async () => (await import("./commands/guidelines-show.ts")).guidelinesShow,
+      },
+      {
+        name: "explain",
+        summary: "Say which guidelines apply to a file, in which order, and why",
+        load: async () => (await import("./commands/guidelines-explain.ts")).guidelinesExplain,
+      },
+      {
+        name: "convert",
+        summary: "Convert one guideline to another tool's format",
+        load: async () => (await import("./commands/guidelines-convert.ts")).guidelinesConvert,
+      },
+      {
+        name: "export",
+        summary: "Print all guidelines as one file of a tool",
+        load: async () => (await import("./commands/guidelines-export.ts")).guidelinesExport,
+      },
+      {
+        name: "lint",
+        summary: "Find duplicates, contradictions and globs that match nothing",
+        load: async () => (await import("./commands/guidelines-lint.ts")).guidelinesLint,
+      },
+      {
+        name: "sync",
+        summary: "Keep one source of truth and write the other tools' files from it",
+        load: async () => (await import("./commands/guidelines-sync.ts")).guidelinesSync,
+      },
+    ],
+  },
+  {
+    name: "mcp",
+    summary: "Serve them to a coding agent, over MCP on stdio",
+    load: async () => (await import("./commands/mcp.ts")).mcp,
+  },
+  {
+    name: "doctor",
+    summary: "Check this machine and this project, and say what to do",
+    load: async () => (await import("./commands/doctor.ts")).doctor,
+  },
+];

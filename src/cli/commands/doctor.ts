@@ -1,0 +1,40 @@
+import { type Command, defineCommand } from "../command.ts";
+import type { Check } from "../doctor/check.ts";
+import { checkMachine } from "../doctor/check-machine.ts";
+import { checkProject } from "../doctor/check-project.ts";
+import type { Output, Style } from "../output.ts";
+import { count } from "../render/places.ts";
+import { pad } from "../text/display-width.ts";
+import { safeLine } from "../text/safe-text.ts";
+
+export const doctor: Command = defineCommand({
+  options: {},
+  examples: ["kit doctor", "kit doctor --json"],
+  details: "Ends with 1 when something keeps kit from working as it should.",
+  run: async (_, context) => {
+    const checks = [...(await checkMachine()), ...(await checkProject(context))];
+    const errors = checks.filter((check) => check.status === "error").length;
+    if (context.json) context.output.json({ ok: errors === 0, checks });
+    else printChecks(context.output, checks);
+    return errors === 0 ? 0 : 1;
+  },
+});
+
+const signs: Readonly<Record<Check["status"], readonly [sign: string, style: Style]>> = {
+  ok: ["✓", "green"],
+  warning: ["!", "yellow"],
+  error: ["✗", "red"],
+};
+
+function printChecks(output: Output, checks: readonly Check[]): void {
+  const width = Math.max(...checks.map((check) => check.name.length)) + 2;
+  for (const { name, status, message, hint } of checks) {
+    const [sign, style] = signs[status];
+    output.line(`${output.style(style, sign)} ${pad(name, width)}${safeLine(message)}`);
+    if (hint !== undefined)
+      output.line(`  ${" ".repeat(width)}${output.style("dim", `→ ${safeLine(hint)}`)}`);
+  }
+  const bad = checks.filter((check) => check.status !== "ok");
+  if (bad.length > 0) output.note(`${count(bad.length, "thing")} to look at.`);
+  else output.note("All is well.");
+}

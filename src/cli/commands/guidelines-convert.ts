@@ -1,0 +1,39 @@
+import { parseConversionFormat } from "../choices.ts";
+import { type Command, defineCommand, flag, option } from "../command.ts";
+import { findGuideline } from "../find-record.ts";
+import { noteLosses, printDocument } from "../render/print-document.ts";
+import { usageError } from "../report-error.ts";
+import { safeLine } from "../text/safe-text.ts";
+import { withProject } from "../with-project.ts";
+
+export const guidelinesConvert: Command = defineCommand({
+  arguments: [{ usage: "<id>", description: "The id of a guideline, or enough of its beginning" }],
+  options: {
+    format: option("-f, --format <name>", "Steering, claude or cursor", parseConversionFormat),
+    write: flag("-w, --write", "Write the result into the project instead of printing it"),
+    overwrite: flag("--overwrite", "Replace a steering file that says something else"),
+  },
+  examples: [
+    "kit guidelines convert 3f2a9c1e5b7d8046 --format steering",
+    "kit guidelines convert 3f2a9c1e5b7d8046 --format claude --write",
+  ],
+  details:
+    "Prints the result; with --write, a steering file goes to .kiro/steering, and a section into CLAUDE.md or .cursorrules, whose other text stays as it is.",
+  run: ({ args: [id = ""], options }, context) =>
+    withProject(context, async ({ project }) => {
+      const { output } = context;
+      const { format, write = false, overwrite = false } = options;
+      if (format === undefined)
+        throw usageError("--format is missing.", "It is one of steering, claude, cursor.");
+      const { id: guideline_id } = findGuideline(project, id);
+      const result = await project.guidelines.convert({ guideline_id, format, preview: !write, overwrite });
+      if (context.json) {
+        output.json(result);
+        return 0;
+      }
+      if (result.written_to === undefined) printDocument(output, result.content);
+      else output.line(`Written to ${safeLine(result.written_to)}.`);
+      noteLosses(output, result.losses);
+      return 0;
+    }),
+});

@@ -1,0 +1,106 @@
+import { specCoverage } from "../../project/coverage.ts";
+import type {
+  CoverageCount,
+  CoverageReport,
+  CriterionCoverage,
+  FeatureCoverage,
+} from "../../protocol/coverage.ts";
+import { asText, wholeNumber } from "../choices.ts";
+import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
+import type { Output, Style } from "../output.ts";
+import { count, place } from "../render/places.ts";
+import { type Column, printTable } from "../table.ts";
+import { safeLine } from "../text/safe-text.ts";
+import { toRefreshOptions, withProject } from "../with-project.ts";
+
+export const specsCoverage: Command = defineCommand({
+  options: {
+    feature: listOption("--feature <names>", "Only these features, with commas between", asText),
+    failUnder: option(
+      "--fail-under <percent>",
+      "End with 1 when less than this is covered",
+      wholeNumber(0, 100),
+    ),
+    all: flag("-a, --all", "List every criterion with its tests, not only those without"),
+  },
+  examples: [
+    "kit specs coverage",
+    "kit specs coverage --feature checkout --all",
+    "kit specs coverage --fail-under 80",
+  ],
+  details:
+    "A test covers a criterion when it names it: by path, by requirement number within its feature, or by key such as checkout#1.2. Similar words only suggest.",
+  run: ({ options }, context) =>
+    withProject(context, async ({ project }) => {
+      const { feature, failUnder = 0, all = false } = options;
+      const report = await specCoverage(project, {
+        ...toRefreshOptions(context),
+        ...(feature === undefined ? {} : { features: feature }),
+      });
+      context.output.progress("");
+      if (context.json) context.output.json(report);
+      else printReport(context.output, report, { all });
+      const { covered, criteria } = report.totals;
+      return criteria > 0 && (100 * covered) / criteria < failUnder ? 1 : 0;
+    }),
+});
+
+const featureColumns: readonly Column<FeatureCoverage>[] = [
+  { header: "FEATURE", value: ({ feature }) => feature, style: () => "cyan", cut: "end" },
+  { header: "CRITERIA", value: ({ criteria }) => String(criteria), align: "right" },
+  { header: "COVERED", value: ({ covered }) => String(covered), align: "right" },
+  { header: "", value: percentOf, align: "right", style: styleOf },
+  { header: "WHERE", value: ({ path }) => path, style: () => "dim", cut: "start" },
+];
+
+const criterionColumns: readonly Column<CriterionCoverage>[] = [
+  { header: "CRITERION", value: ({ id }) => id, style: () => "cyan" },
+  { header: "", value: stateOf, style: ({ tests }) => (tests.length > 0 ? "green" : "yellow") },
+  { header: "TEXT", value: ({ text }) => text, cut: "end" },
+  { header: "WHERE", value: ({ path, line }) => place(path, line), style: () => "dim", cut: "start" },
+  { header: "TESTS", value: testsOf, cut: "start" },
+];
+
+function printReport(output: Output, report: CoverageReport, { all }: { readonly all: boolean }): void {
+  const { totals, by_feature, diagnostics } = report;
+  if (totals.criteria === 0) {
+    output.note("No acceptance criteria here.");
+    return;
+  }
+  const criteria = report.criteria.filter((criterion) => all || criterion.tests.length === 0);
+  if (output.isTerminal) {
+    printTable(output, by_feature, featureColumns);
+    if (criteria.length > 0) {
+      output.line();
+      output.line(output.style("bold", all ? "Criteria" : "Without a test"));
+    }
+  }
+  printTable(output, criteria, criterionColumns);
+  for (const { path, line, message } of diagnostics) {
+    output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(`${place(path, line)}: ${message}`)}`);
+  }
+  const files = count(report.test_files, "test file");
+  output.note(
+    `${totals.covered} of ${count(totals.criteria, "criterion", "criteria")} covered (${percentOf(totals)}) by ${files}.`,
+  );
+}
+
+function stateOf({ tests, suggestions }: CriterionCoverage): string {
+  if (tests.length > 0) return "covered";
+  return suggestions.length > 0 ? "perhaps" : "missing";
+}
+
+function testsOf({ tests, suggestions }: CriterionCoverage): string {
+  const [first, ...others] = tests.length > 0 ? tests : suggestions;
+  if (!first) return "";
+  const more = others.length === 0 ? "" : ` and ${others.length} more`;
+  return `${place(first.path, first.line)}${more}`;
+}
+
+function percentOf({ covered, criteria }: CoverageCount): string {
+  return `${Math.floor((100 * covered) / Math.max(1, criteria))} %`;
+}
+
+function styleOf({ covered, criteria }: CoverageCount): Style {
+  return covered === criteria ? "green" : covered === 0 ? "red" : "yellow";
+}

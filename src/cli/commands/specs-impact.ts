@@ -1,0 +1,108 @@
+import { readChangedFiles, toChangedPaths } from "../../project/git/changed-files.ts";
+import type { Project } from "../../project/project.ts";
+import type { AffectedSpec, Impact } from "../../protocol/spec-query.ts";
+import { asText, wholeNumber } from "../choices.ts";
+import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
+import { throwUnknownSpec } from "../find-record.ts";
+import { toProjectPath } from "../find-root.ts";
+import type { Output } from "../output.ts";
+import { count, specPlace } from "../render/places.ts";
+import { printTable } from "../table.ts";
+import { safeLine } from "../text/safe-text.ts";
+import { withProject } from "../with-project.ts";
+
+export const specsImpact: Command = defineCommand({
+  arguments: [{ usage: "[changed...]", description: "Changed files, or ids of changed specs" }],
+  options: {
+    since: option(
+      "--since <revision>",
+      "Also the files changed since this branch, tag or commit was left",
+      asText,
+    ),
+    depth: option("--depth <number>", "How many steps to follow, 1 to 5 (default 2)", wholeNumber(1, 5)),
+  },
+  examples: [
+    "kit specs impact",
+    "kit specs impact --since main",
+    "kit specs impact src/checkout/cart.ts",
+    "kit specs impact fw_a-checkout-requirements-req1 --depth 3",
+  ],
+  details: "Without anything named, what is not committed yet counts as changed.",
+  run: ({ args, options }, context) =>
+    withProject(context, async ({ project }) => {
+      const since = options.since ?? (args.length === 0 ? "HEAD" : undefined);
+      const named = args.map((text) => toChanged(text, project, context));
+      const inGit = since === undefined ? [] : await filesChangedSince(since, context);
+      const files = [...new Set([...named.flatMap(({ file }) => file ?? []), ...inGit])];
+      const ids = [...new Set(named.flatMap(({ id }) => id ?? []))];
+      const { depth } = options;
+      const impact = project.specs.impact({ files, ids, ...(depth === undefined ? {} : { depth }) });
+      if (context.json) context.output.json(impact);
+      else printImpact(context.output, { impact, project, changed: files.length + ids.length });
+      return 0;
+    }),
+});
+
+/** An id of a spec is an id; anything that can be a path is one, also of a file that is gone. */
+function toChanged(
+  text: string,
+  project: Project,
+  context: CommandContext,
+): { readonly id?: string; readonly file?: string } {
+  if (project.specs.get(text)) return { id: text };
+  const file = toProjectPath(text, context);
+  if (/[./]/.test(text) || project.files().includes(file)) return { file };
+  return throwUnknownSpec(project, text);
+}
+
+async function filesChangedSince(
+  since: string,
+  { root, signal }: CommandContext,
+): Promise<readonly string[]> {
+  return toChangedPaths(await readChangedFiles({ root, since, signal }));
+}
+
+interface ImpactReport {
+  readonly impact: Impact;
+  readonly project: Project;
+  readonly changed: number;
+}
+
+function printImpact(output: Output, { impact, project, changed }: ImpactReport): void {
+  if (changed === 0) {
+    output.note("Nothing changed.");
+    return;
+  }
+  if (impact.affected.length === 0) output.note(`${count(changed, "change")}, and no spec is affected.`);
+  const rows = impact.affected.map((affected) => ({ affected, spec: project.specs.get(affected.id) }));
+  printTable(output, rows, [
+    { header: "SCORE", value: ({ affected }) => affected.score.toFixed(2), align: "right" },
+    { header: "ID", value: ({ affected }) => affected.id, style: () => "cyan" },
+    { header: "TITLE", value: ({ spec }) => spec?.title ?? "", cut: "end" },
+    { header: "WHERE", value: ({ spec }) => (spec ? specPlace(spec) : ""), style: () => "dim", cut: "start" },
+    { header: "WHY", value: ({ affected }) => reasonOf(affected), cut: "end" },
+  ]);
+  if (!output.isTerminal) return;
+  printPaths(output, "Tests to run", impact.tests);
+  const other = impact.files.length;
+  if (rows.length > 0) {
+    output.note(
+      output.noteStyle(
+        "dim",
+        `${count(changed, "change")}: ${count(rows.length, "spec")}, ${count(impact.tests.length, "test file")} and ${count(other, "file")} affected.`,
+      ),
+    );
+  }
+}
+
+/** The steps that led to a spec: `code_ref src/cart.ts, implements fw_a-cart-requirements-req1`. */
+function reasonOf({ path }: AffectedSpec): string {
+  return path.map((edge) => `${edge.kind} ${edge.from}`).join(", ");
+}
+
+function printPaths(output: Output, title: string, paths: readonly string[]): void {
+  if (paths.length === 0) return;
+  output.line();
+  output.line(output.style("bold", title));
+  for (const path of paths) output.line(`  ${safeLine(path)}`);
+}

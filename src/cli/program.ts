@@ -1,0 +1,144 @@
+import { Command as Commander, Help, Option } from "commander";
+import { KitError } from "../base/kit-error.ts";
+import { version } from "../base/version.ts";
+import type { Command, CommandContext, CommandOption, ExitCode } from "./command.ts";
+import { type AnyEntry, commandTable } from "./command-table.ts";
+import type { Output } from "./output.ts";
+
+/** The options of every command, wherever they stand on the line. */
+export interface GlobalOptions {
+  readonly json: boolean;
+  readonly config: string | undefined;
+  readonly cwd: string | undefined;
+}
+
+/** How the program runs a command, once its line is understood. */
+export type RunCommand = (
+  globals: GlobalOptions,
+  run: (context: CommandContext) => Promise<ExitCode>,
+) => Promise<void>;
+
+/**
+ * The command line as commander reads it. Commands are there by name; their options, help and code
+ * come in when one is called. A wrong line is thrown as commander's `CommanderError`.
+ */
+export function createProgram(output: Output, runCommand: RunCommand): Commander {
+  const program = new Commander("kit")
+    .description(
+      "Specs and guidelines of a repository: read them in place, ask what applies and what a change affects.",
+    )
+    .version(version, "-v, --version", "Print the version of kit")
+    .option("--json", "Print the answer as JSON")
+    .option("--config <file>", "Read this configuration instead of kit.config.ts or kit.toml")
+    .option("--cwd <dir>", "Work in this folder instead of the current one")
+    .addHelpText(
+      "after",
+      `\n'kit help <command>' explains a command. 'kit doctor' says whether all is well.`,
+    );
+  settle(program, output);
+  addEntries(program, commandTable, { output, runCommand, program });
+  return program;
+}
+
+interface Surroundings {
+  readonly output: Output;
+  readonly runCommand: RunCommand;
+  readonly program: Commander;
+}
+
+function addEntries(parent: Commander, entries: readonly AnyEntry[], around: Surroundings): void {
+  const byName = new Map(entries.map((entry) => [entry.name, entry]));
+  for (const entry of entries) {
+    const command = parent.command(entry.name).description(entry.summary);
+    settle(command, around.output);
+    if ("commands" in entry) addEntries(command, entry.commands, around);
+  }
+  // Commander calls this once it knows which subcommand is meant, before it reads the rest of the line.
+  parent.hook("preSubcommand", async (_, command) => {
+    const entry = byName.get(command.name());
+    if (entry && "load" in entry) fill(command, await entry.load(), around);
+  });
+}
+
+function fill(commander: Commander, command: Command, { runCommand, program }: Surroundings): void {
+  for (const argument of command.arguments ?? []) commander.argument(argument.usage, argument.description);
+  const attributes = Object.entries(command.options).map(([name, option]) => {
+    const added = toCommanderOption(option);
+    commander.addOption(added);
+    return [name, added.attributeName()] as const;
+  });
+  if (command.details) commander.description(`${commander.description()}\n\n${command.details}`);
+  commander.addHelpText("after", `\nExamples:\n${command.examples.map((line) => `  ${line}`).join("\n")}`);
+  commander.action(async () => {
+    const options = Object.fromEntries(
+      attributes.map(([name, key]) => [name, commander.getOptionValue(key)]),
+    );
+    const { json = false, config, cwd } = program.opts<Partial<GlobalOptions>>();
+    await runCommand({ json, config, cwd }, (context) =>
+      command.run({ args: commander.args, options }, context),
+    );
+  });
+}
+
+function toCommanderOption(option: CommandOption<unknown>): Option {
+  const { flags, description, parse, repeats } = option;
+  const added = new Option(flags, description);
+  if (!parse) return added;
+  return added.argParser((text: string, before: unknown) => {
+    const value = withName(added.long ?? flags, () => parse(text));
+    return repeats && Array.isArray(before) && Array.isArray(value) ? [...before, ...value] : value;
+  });
+}
+
+/** Says which option an error is about. */
+function withName<Value>(name: string, parse: () => Value): Value {
+  try {
+    return parse();
+  } catch (error) {
+    throw error instanceof KitError ? toNamedError(name, error) : error;
+  }
+}
+
+function toNamedError(name: string, error: KitError): KitError {
+  const { code, message, hint } = error;
+  return new KitError({
+    code,
+    message: `${name}: ${message}`,
+    cause: error,
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
+
+/** What holds for the program and for each command: how help looks, and that nothing exits or prints by itself. */
+function settle(command: Commander, output: Output): void {
+  command
+    .helpCommand(false)
+    .helpOption("-h, --help", "Explain this command")
+    .exitOverride()
+    .configureHelp({
+      showGlobalOptions: true,
+      visibleGlobalOptions: (subcommand) => globalOptionsOf(subcommand),
+      styleTitle: (text) => output.style("bold", text),
+      styleCommandText: (text) => output.style("cyan", text),
+      styleSubcommandTerm: (text) => output.style("cyan", text),
+      styleOptionTerm: (text) => output.style("cyan", text),
+      subcommandTerm: (subcommand) => subcommand.name(),
+    })
+    .configureOutput({
+      writeOut: (text) => output.write(text),
+      // Help that is printed because nothing was asked for is an answer too.
+      writeErr: (text) => output.write(text),
+      outputError: () => {},
+      getOutHelpWidth: () => Math.min(output.width, 100),
+      getErrHelpWidth: () => Math.min(output.width, 100),
+      getOutHasColors: () => true,
+      getErrHasColors: () => true,
+    });
+}
+
+/** The version is an answer of kit, not an option of its commands. */
+function globalOptionsOf(command: Commander): Option[] {
+  const help = new Help();
+  help.showGlobalOptions = true;
+  return help.visibleGlobalOptions(command).filter((option) => option.long !== "--version");
+}

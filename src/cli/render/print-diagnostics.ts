@@ -1,0 +1,74 @@
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import { toGithubAnnotation } from "../format/github-annotations.ts";
+import { toSarif } from "../format/sarif.ts";
+import type { Output } from "../output.ts";
+import { pad } from "../text/display-width.ts";
+import { safeLine } from "../text/safe-text.ts";
+import { count, place } from "./places.ts";
+
+export const diagnosticFormats = ["text", "json", "sarif", "github"] as const;
+export type DiagnosticFormat = (typeof diagnosticFormats)[number];
+
+export interface DiagnosticReport {
+  readonly diagnostics: readonly Diagnostic[];
+  /** What `json` prints: the body of the route where there is one. */
+  readonly body: unknown;
+  /** What was looked at: "42 specs". */
+  readonly subject: string;
+}
+
+/** Prints what was found, in the wanted format, and how much of it on stderr. */
+export function printDiagnostics(output: Output, report: DiagnosticReport, format: DiagnosticFormat): void {
+  const { diagnostics, body } = report;
+  switch (format) {
+    case "json":
+      output.json(body);
+      return;
+    case "sarif":
+      output.json(toSarif(diagnostics));
+      return;
+    case "github":
+      for (const diagnostic of diagnostics) output.line(toGithubAnnotation(diagnostic));
+      break;
+    case "text":
+      if (output.isTerminal) printByFile(output, diagnostics);
+      else for (const diagnostic of diagnostics) output.line(toLine(diagnostic));
+      break;
+  }
+  output.note(summarize(output, report));
+}
+
+/** `path:line: severity: message [rule]`, as compilers write it and editors read it. */
+function toLine({ path, line, severity, message, rule }: Diagnostic): string {
+  return `${safeLine(place(path, line))}: ${severity}: ${safeLine(message)} [${rule}]`;
+}
+
+function printByFile(output: Output, diagnostics: readonly Diagnostic[]): void {
+  const lineWidth = Math.max(1, ...diagnostics.map(({ line = 0 }) => String(line).length));
+  let path: string | undefined;
+  for (const diagnostic of diagnostics) {
+    if (diagnostic.path !== path) {
+      if (path !== undefined) output.line();
+      path = diagnostic.path;
+      output.line(output.style("underline", safeLine(path)));
+    }
+    const line = pad(diagnostic.line === undefined ? "" : String(diagnostic.line), lineWidth, "right");
+    const severity =
+      diagnostic.severity === "error" ? output.style("red", "error  ") : output.style("yellow", "warning");
+    const rule = output.style("dim", diagnostic.rule);
+    output.line(`  ${output.style("dim", line)}  ${severity}  ${safeLine(diagnostic.message)}  ${rule}`);
+  }
+  if (path !== undefined) output.line();
+}
+
+function summarize(output: Output, { diagnostics, subject }: DiagnosticReport): string {
+  const errors = countErrors(diagnostics);
+  const warnings = diagnostics.length - errors;
+  if (diagnostics.length === 0) return `${output.noteStyle("green", "✓")} No problems in ${subject}.`;
+  const sign = errors > 0 ? output.noteStyle("red", "✗") : output.noteStyle("yellow", "!");
+  return `${sign} ${count(errors, "error")}, ${count(warnings, "warning")} in ${subject}.`;
+}
+
+export function countErrors(diagnostics: readonly Diagnostic[]): number {
+  return diagnostics.filter((diagnostic) => diagnostic.severity === "error").length;
+}

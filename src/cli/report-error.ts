@@ -1,0 +1,103 @@
+import { isAbsolute, relative } from "node:path";
+import { KitError } from "../base/kit-error.ts";
+import { type ErrorCode, type ErrorEnvelope, errorCodes } from "../protocol/error-code.ts";
+import type { ExitCode } from "./command.ts";
+import type { Output } from "./output.ts";
+import { safeLine } from "./text/safe-text.ts";
+
+export interface ReportOptions {
+  /** Also as the error envelope on stdout, so that a machine always reads JSON there. */
+  readonly json: boolean;
+  /** With the stack, for people who work on kit. */
+  readonly debug: boolean;
+}
+
+/** Says what went wrong in one line, and what to do about it in a second one. */
+export function reportError(error: unknown, output: Output, options: ReportOptions): ExitCode {
+  const known = toKnownError(error);
+  output.note(`${output.noteStyle("red", "error:")} ${safeLine(known.message)}`);
+  for (const issue of issuesOf(known)) output.note(`  ${safeLine(issue)}`);
+  if (known.hint) output.note(`${output.noteStyle("dim", "hint:")} ${safeLine(known.hint)}`);
+  if (options.debug) output.note(describeError(error));
+  if (options.json) output.json(toEnvelope(known));
+  return known.code === "invalid_request" ? 2 : 1;
+}
+
+/** Wrong usage: the line cannot be understood, or asks for something that cannot be. */
+export function usageError(message: string, hint?: string): KitError<ErrorCode> {
+  return new KitError({ code: "invalid_request", message, ...(hint === undefined ? {} : { hint }) });
+}
+
+function toKnownError(error: unknown): KitError<ErrorCode> {
+  if (error instanceof KitError) {
+    return isErrorCode(error.code) ? (error as KitError<ErrorCode>) : unexpected(error, error.message);
+  }
+  if (isSystemError(error)) {
+    const where = error.path === undefined ? "" : ` ${nearby(error.path)}`;
+    const action = error.syscall === undefined ? "" : ` (${error.syscall}${where})`;
+    return unexpected(error, `${systemReasons[error.code] ?? error.code}${action}.`);
+  }
+  return unexpected(
+    error,
+    `Something went wrong inside kit: ${error instanceof Error ? error.message : String(error)}`,
+  );
+}
+
+function unexpected(cause: unknown, message: string): KitError<ErrorCode> {
+  return new KitError({
+    code: "internal_error",
+    message,
+    hint: "KIT_DEBUG=1 shows where. 'kit doctor' checks this machine and this project.",
+    cause,
+  });
+}
+
+const systemReasons: Readonly<Record<string, string>> = {
+  EACCES: "Permission denied",
+  EPERM: "Permission denied",
+  ENOENT: "No such file or folder",
+  ENOSPC: "No space left on the disk",
+  EROFS: "The disk is read-only",
+  EMFILE: "Too many open files",
+};
+
+function isSystemError(error: unknown): error is NodeJS.ErrnoException & { code: string } {
+  return error instanceof Error && "code" in error && "syscall" in error && typeof error.code === "string";
+}
+
+/** A path as the person at the terminal would write it. */
+function nearby(path: string): string {
+  const short = relative(process.cwd(), path);
+  return isAbsolute(path) && short.startsWith("..") ? path : short || ".";
+}
+
+function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(errorCodes, code);
+}
+
+function issuesOf(error: KitError<ErrorCode>): readonly string[] {
+  const issues: unknown = error.meta?.issues;
+  if (!Array.isArray(issues)) return [];
+  return issues
+    .map((issue) => `${issue.path}: ${issue.message}`)
+    .filter((line) => !error.message.includes(line));
+}
+
+function toEnvelope(error: KitError<ErrorCode>): ErrorEnvelope {
+  return {
+    error: {
+      type: error.code,
+      message: error.message,
+      details: error.hint ?? issuesOf(error).join("; "),
+      ...(error.meta === undefined ? {} : { meta: error.meta }),
+    },
+  };
+}
+
+/** An error with its stack and its causes, for people who work on it. */
+export function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined
+    ? String(error.stack)
+    : `${error.stack}\ncaused by ${describeError(error.cause)}`;
+}

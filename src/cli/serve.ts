@@ -1,0 +1,118 @@
+import { once } from "node:events";
+import { KitError } from "../base/kit-error.ts";
+import { createServer, type KitServer, type RequestEntry } from "../server/create-server.ts";
+import { asText, wholeNumber } from "./choices.ts";
+import {
+  type CommandContext,
+  type CommandOption,
+  type ExitCode,
+  flag,
+  type OptionValues,
+  option,
+} from "./command.ts";
+import { printWelcome } from "./render/print-welcome.ts";
+import { type OpenedProject, withProject } from "./with-project.ts";
+
+type ServeOptions = {
+  readonly port: CommandOption<number>;
+  readonly host: CommandOption<string>;
+  readonly insecure: CommandOption<boolean>;
+  readonly readOnly: CommandOption<boolean>;
+};
+
+export const serveOptions: ServeOptions = {
+  port: option(
+    "-p, --port <port>",
+    "The port (default 2024, or the next free one); 0 takes any",
+    wholeNumber(0, 65_535),
+  ),
+  host: option("--host <address>", "The address to listen on (default 127.0.0.1)", asText),
+  insecure: flag("--insecure", "Listen on a public address although nobody is asked for a key"),
+  readOnly: flag("--read-only", "Refuse every request that writes"),
+};
+
+export interface ServeMode {
+  readonly dev: boolean;
+  readonly onRequest?: (entry: RequestEntry) => void;
+  /** Hears that files changed, and how many were read again. */
+  readonly onChange?: (parsedFiles: number, durationMs: number) => void;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Serves the project of a command line until Ctrl-C or SIGTERM, then lets replies under way finish. */
+export function serve(
+  options: OptionValues<ServeOptions>,
+  context: CommandContext,
+  mode: ServeMode,
+): Promise<ExitCode> {
+  const { signal } = context;
+  const readOnly = options.readOnly === undefined ? {} : { readOnly: options.readOnly };
+  return withProject(
+    context,
+    async (opened) => {
+      const server = createProjectServer(opened, options, mode);
+      try {
+        const address = await listen(server, opened, options);
+        const watcher = await opened.project.watch(({ parsed_files, duration_ms }) =>
+          mode.onChange?.(parsed_files, duration_ms),
+        );
+        try {
+          if (context.json) context.output.json({ ...address, project: opened.project.name });
+          else printWelcome(context.output, address.url, opened);
+          if (!signal.aborted) await once(signal, "abort");
+        } finally {
+          await watcher.close();
+        }
+      } finally {
+        await server.close();
+      }
+      return 0;
+    },
+    readOnly,
+  );
+}
+
+function createProjectServer(
+  { project, loaded }: OpenedProject,
+  options: OptionValues<ServeOptions>,
+  { dev, onRequest, onError }: ServeMode,
+): KitServer {
+  const { api_keys, auth, allowed_hosts, allowed_origins, max_body_bytes } = loaded.config.server ?? {};
+  return createServer({
+    project,
+    dev,
+    onError,
+    ...(onRequest === undefined ? {} : { onRequest }),
+    ...(max_body_bytes === undefined ? {} : { limits: { bodyBytes: max_body_bytes } }),
+    access: {
+      insecure: options.insecure ?? false,
+      ...(api_keys === undefined ? {} : { apiKeys: api_keys }),
+      ...(auth === undefined ? {} : { auth }),
+      ...(allowed_hosts === undefined ? {} : { allowedHosts: allowed_hosts }),
+      ...(allowed_origins === undefined ? {} : { allowedOrigins: allowed_origins }),
+    },
+  });
+}
+
+const defaultPort = 2024;
+/** How many ports after the default one are tried. */
+const triedPorts = 20;
+
+/** A port that somebody chose is taken or it fails; without a choice the next free one does. */
+async function listen(
+  server: KitServer,
+  { loaded }: OpenedProject,
+  options: OptionValues<ServeOptions>,
+): ReturnType<KitServer["listen"]> {
+  const host = options.host ?? loaded.config.server?.host ?? "127.0.0.1";
+  const chosen = options.port ?? loaded.config.server?.port;
+  if (chosen !== undefined) return await server.listen({ host, port: chosen });
+  for (let port = defaultPort; port < defaultPort + triedPorts; port++) {
+    try {
+      return await server.listen({ host, port });
+    } catch (error) {
+      if (!(error instanceof KitError && error.code === "conflict")) throw error;
+    }
+  }
+  return await server.listen({ host, port: 0 });
+}

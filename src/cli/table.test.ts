@@ -1,0 +1,97 @@
+import { PassThrough } from "node:stream";
+import { stripVTControlCharacters } from "node:util";
+import { expect, test } from "vitest";
+import { createOutput } from "./output.ts";
+import { type Column, fitWidths, printTable } from "./table.ts";
+import { displayWidth } from "./text/display-width.ts";
+
+interface Row {
+  readonly id: string;
+  readonly title: string;
+  readonly where: string;
+}
+
+const columns: readonly Column<Row>[] = [
+  { header: "ID", value: (row) => row.id },
+  { header: "TITLE", value: (row) => row.title, cut: "end" },
+  { header: "WHERE", value: (row) => row.where, cut: "start" },
+];
+
+const rows: readonly Row[] = [
+  {
+    id: "a-1",
+    title: "Guests pay without an account, and get a receipt",
+    where: "docs/specs/checkout/requirements.md:12",
+  },
+  { id: "a-22", title: "要件: 返金 (refund)", where: "docs/specs/refund.md:3" },
+];
+
+function print(width: number | undefined, given: readonly Row[] = rows): readonly string[] {
+  const stdout = Object.assign(new PassThrough(), width === undefined ? {} : { isTTY: true, columns: width });
+  printTable(createOutput(stdout, new PassThrough()), given, columns);
+  const text = stripVTControlCharacters(String(stdout.read() ?? ""));
+  return text.split("\n").slice(0, -1);
+}
+
+test("in a wide terminal the columns line up below their headings", () => {
+  const [head = "", first = "", second = ""] = print(200);
+  expect(head).toMatch(/^ID {4}TITLE +WHERE$/);
+  for (const [line, row] of [
+    [first, rows[0]],
+    [second, rows[1]],
+  ] as const) {
+    expect(displayWidth(line.slice(0, line.indexOf(row?.where ?? "")))).toBe(head.indexOf("WHERE"));
+  }
+});
+
+test("in a narrow terminal no line is wider than it, and ids stay whole", () => {
+  for (const width of [40, 60, 80]) {
+    const lines = print(width);
+    for (const line of lines) expect(displayWidth(line)).toBeLessThanOrEqual(width);
+    expect(lines[2]).toContain("a-22");
+    expect(lines[1]).toContain("…");
+  }
+});
+
+test("in a pipe there are whole values between tabs, and no heading", () => {
+  expect(print(undefined)).toEqual(rows.map((row) => `${row.id}\t${row.title}\t${row.where}`));
+});
+
+test("a value cannot break out of its row", () => {
+  expect(print(undefined, [{ id: "x", title: "a\tb\nc\u001b[2Jd", where: "w" }])).toEqual(["x\ta b cd\tw"]);
+});
+
+test("no rows print nothing", () => {
+  expect(print(80, [])).toEqual([]);
+});
+
+test("the widest columns give way first, and none below what still says something", () => {
+  expect(
+    fitWidths(
+      [
+        { width: 10, gives: false },
+        { width: 50, gives: true },
+        { width: 30, gives: true },
+      ],
+      60,
+    ),
+  ).toEqual([10, 23, 23]);
+  expect(
+    fitWidths(
+      [
+        { width: 50, gives: false },
+        { width: 50, gives: true },
+      ],
+      40,
+    ),
+  ).toEqual([50, 12]);
+  expect(
+    fitWidths(
+      [
+        { width: 5, gives: true },
+        { width: 5, gives: true },
+      ],
+      4,
+    ),
+  ).toEqual([5, 5]);
+});

@@ -1,0 +1,44 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { displayWidth, pad, truncate } from "./display-width.ts";
+
+test("East Asian wide characters and emoji take two columns, marks none", () => {
+  expect(displayWidth("要件 1")).toBe(6);
+  expect(displayWidth("👩‍👩‍👧 ok")).toBe(5);
+  expect(displayWidth("e\u0301")).toBe(1);
+  expect(displayWidth("Größe – ok…")).toBe(11);
+});
+
+test("a text is cut at whole characters, with a … in the column that is left", () => {
+  expect(truncate("requirement", 8)).toBe("require…");
+  expect(truncate("要件要件要件", 6)).toBe("要件…");
+  expect(truncate("docs/specs/cart.md", 9, "start")).toBe("…/cart.md");
+  expect(truncate("short", 5)).toBe("short");
+});
+
+test("a cut text never takes more columns than there are", () => {
+  const unit = fc.constantFrom("a", "要", "e\u0301", "👩‍👩‍👧", " ", "ｱ", "한");
+  fc.assert(
+    fc.property(
+      fc.string({ unit }),
+      fc.integer({ min: 1, max: 20 }),
+      fc.constantFrom("start", "end"),
+      (text, width, cut) => {
+        expect(displayWidth(truncate(text, width, cut as "start" | "end"))).toBeLessThanOrEqual(width);
+      },
+    ),
+  );
+});
+
+test("a very long text is cut without measuring all of it", () => {
+  const started = performance.now();
+  truncate("要".repeat(2_000_000), 20);
+  truncate("要".repeat(2_000_000), 20, "start");
+  expect(performance.now() - started).toBeLessThan(500);
+});
+
+test("padding counts columns, not characters", () => {
+  expect(pad("要件", 6)).toBe("要件  ");
+  expect(pad("7", 3, "right")).toBe("  7");
+  expect(pad("long", 2)).toBe("long");
+});

@@ -1,0 +1,37 @@
+import { createRequire } from "node:module";
+
+// Latin letters and the punctuation of prose: one column each, whatever the terminal.
+const narrow = /^[\x20-\x7E\xA1-\xAC\xAE-\u02FF\u2010-\u2015\u2018-\u2022\u2026]*$/;
+const segmenter = new Intl.Segmenter();
+const require = createRequire(import.meta.url);
+
+/** Columns that a line without control characters takes in a terminal. */
+export function displayWidth(text: string): number {
+  if (narrow.test(text)) return text.length;
+  // Compiling its tables takes as long as starting Node, and most texts never need them.
+  const { default: stringWidth } = require("string-width") as typeof import("string-width");
+  return stringWidth(text);
+}
+
+/** The text, or as much of it as fits into `width` columns with a … where it was cut. */
+export function truncate(text: string, width: number, cut: "start" | "end" = "end"): string {
+  // A column is at most one character wide, so what lies far beyond the cut need not be measured.
+  if (text.length <= width * 8 && displayWidth(text) <= width) return text;
+  const window = cut === "end" ? text.slice(0, width * 8) : text.slice(-width * 8);
+  const clusters = [...segmenter.segment(window)].map((part) => part.segment);
+  if (cut === "start") clusters.reverse();
+  const kept: string[] = [];
+  let room = width - 1;
+  for (const cluster of clusters) {
+    room -= displayWidth(cluster);
+    if (room < 0) break;
+    kept.push(cluster);
+  }
+  return cut === "end" ? `${kept.join("").trimEnd()}…` : `…${kept.reverse().join("").trimStart()}`;
+}
+
+/** The text, filled with blanks up to `width` columns. */
+export function pad(text: string, width: number, align: "left" | "right" = "left"): string {
+  const blanks = " ".repeat(Math.max(0, width - displayWidth(text)));
+  return align === "left" ? text + blanks : blanks + text;
+}

@@ -1,0 +1,54 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { safeLine, safeLines, toSafeJson } from "./safe-text.ts";
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
+const harmful = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069\u200E\u200F\u061C\uFEFF]/;
+
+test("a title with terminal sequences becomes its words", () => {
+  expect(safeLine("# A\u001b[2J\u001b[31mred\n\nx\n")).toBe("# Ared x");
+  expect(safeLine("\u001b]8;;https://evil.example\u0007click\u001b]8;;\u0007")).toBe("click");
+  expect(safeLine("\u001b]0;title\u001b\\a\u009b31mb")).toBe("ab");
+});
+
+test("an unfinished sequence hides nothing of what follows", () => {
+  expect(safeLine("a\u001b]0;title and text")).toBe("a0;title and text");
+  expect(safeLine("a\u001bPtext")).toBe("atext");
+});
+
+test("bidirectional overrides are gone, letters of such scripts stay", () => {
+  expect(safeLine("user\u202Enimda\u2066x\u2069 שלום")).toBe("usernimdax שלום");
+});
+
+test("several lines keep their breaks and tabs, whatever the kind", () => {
+  expect(safeLines("a\r\nb\rc\u2028d\te\u0007")).toBe("a\nb\nc\nd\te");
+});
+
+test("no text leaves anything that a terminal would obey", () => {
+  const hostile = fc.string({
+    unit: fc.constantFrom("\u001b", "[", "]", ";", "\u0007", "\u009b", "a", "\n", "\\", "\u202e", "P", "1"),
+  });
+  fc.assert(
+    fc.property(fc.oneof(hostile, fc.string({ unit: "binary" })), (text) => {
+      expect(safeLines(text)).not.toMatch(harmful);
+      expect(safeLine(text)).not.toMatch(/[\n\t]/);
+    }),
+  );
+});
+
+test("unfinished sequences take linear time", () => {
+  const started = performance.now();
+  for (const piece of ["\u001b]8;;", "\u001b[1;", "\u001b]", "\u001bP"]) safeLine(piece.repeat(200_000));
+  safeLine(`\u001b]${"a".repeat(1_000_000)}`);
+  expect(performance.now() - started).toBeLessThan(2000);
+});
+
+test("JSON for a terminal says the same without raw control characters", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), (text) => {
+      const json = toSafeJson({ text });
+      expect(json.replaceAll("\n", "")).not.toMatch(harmful);
+      expect(JSON.parse(json)).toEqual(JSON.parse(JSON.stringify({ text })));
+    }),
+  );
+});

@@ -1,0 +1,23 @@
+import type { CommanderError } from "commander";
+import type { KitError } from "../base/kit-error.ts";
+import type { ErrorCode } from "../protocol/error-code.ts";
+import { commandTable } from "./command-table.ts";
+import { usageError } from "./report-error.ts";
+
+/** What commander found wrong with a line, in kit's words: what, what was meant, where to read on. */
+export function toUsageError(error: CommanderError, argv: readonly string[]): KitError<ErrorCode> {
+  const [first = "", second] = error.message.replace(/^error: /, "").split("\n");
+  const message = `${first.charAt(0).toUpperCase()}${first.slice(1)}.`;
+  const meant = second?.replace(/^\(|\)$/g, "");
+  const help = `'kit ${[...calledNames(argv), "--help"].join(" ")}' explains the command.`;
+  return usageError(message, meant ? `${meant} ${help}` : help);
+}
+
+/** The command that a line names, as far as it names one: `specs list`. */
+function calledNames(argv: readonly string[]): readonly string[] {
+  const [name, below] = argv.filter((word) => !word.startsWith("-"));
+  const entry = commandTable.find((candidate) => candidate.name === name);
+  if (!entry) return [];
+  const isKnown = "commands" in entry && entry.commands.some((command) => command.name === below);
+  return isKnown && below !== undefined ? [entry.name, below] : [entry.name];
+}

@@ -1,0 +1,16 @@
+import type { GuidelineAdapter } from "../adapter.ts";
+import { folderOf } from "../folders.ts";
+import { parseSectionedFile } from "../sectioned-file.ts";
+
+const sources = /(?:^|\/)AGENTS(?:\.override)?\.md$/;
+
+/** `AGENTS.md` anywhere, and Codex's `AGENTS.override.md`; a nested file applies to its folder. */
+export const agentsAdapter: GuidelineAdapter = {
+  name: "agents",
+  source_type: "agents",
+  matches: (path) => sources.test(path),
+  parse(source) {
+    const scope = folderOf(source.path);
+    return parseSectionedFile(source, { source_type: "agents", tool: "agents", scope, imports: "none" });
+  },
+};

@@ -1,0 +1,80 @@
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import type { FrontMatter } from "../../specs/markdown/front-matter.ts";
+import { splitOutsideBraces } from "../../specs/markdown/split-outside-braces.ts";
+import type { GuidelineAdapter, Inclusion } from "../adapter.ts";
+import { declaredGlobs } from "../declared-globs.ts";
+import { holderOf } from "../folders.ts";
+import { type Declared, parseWholeFile } from "../whole-file.ts";
+
+const sources = /(?:^|\/)\.kiro\/steering\/(?:.*\/)?[^/]+\.md$/s;
+const inclusions = new Map<string, Inclusion>([
+  ["always", "always"],
+  ["filematch", "pattern"],
+  ["auto", "auto"],
+  ["manual", "manual"],
+]);
+const tags: Readonly<Record<Inclusion, readonly string[]>> = {
+  always: ["always"],
+  pattern: ["fileMatch"],
+  auto: ["auto", "manual"],
+  manual: ["manual"],
+};
+
+/** Kiro's steering files, one guideline each. Without an `inclusion`, Kiro always loads them. */
+export const kiroSteeringAdapter: GuidelineAdapter = {
+  name: "kiro-steering",
+  source_type: "steering",
+  matches: (path) => sources.test(path),
+  parse(source) {
+    const scope = holderOf(source.path, ".kiro");
+    const kind = { source_type: "steering", tool: "kiro", scope, imports: "file-reference" } as const;
+    return parseWholeFile(source, kind, (frontMatter) => declaredByKiro(source.path, frontMatter));
+  },
+};
+
+function declaredByKiro(path: string, frontMatter: FrontMatter): Declared {
+  const { data, raw } = frontMatter;
+  const diagnostics: Diagnostic[] = [];
+  const warn = (key: string, code: string, message: string): void => {
+    const rule = code === "comma_list" ? "glob-no-match" : "front-matter";
+    diagnostics.push({
+      severity: "warning",
+      rule,
+      code,
+      message,
+      path,
+      line: lineOfKey(raw, key),
+      field: key,
+    });
+  };
+  // In Kiro a comma is part of the pattern: several patterns are a list.
+  const globs = declaredGlobs(data.fileMatchPattern, { splitCommas: false });
+  const inclusion = inclusions.get(String(data.inclusion ?? "always").toLowerCase());
+  if (inclusion === undefined)
+    warn(
+      "inclusion",
+      "inclusion_unknown",
+      "inclusion is none of always, fileMatch, auto and manual, so always is assumed.",
+    );
+  if (inclusion === "pattern" && globs.length === 0)
+    warn("inclusion", "pattern_missing", "inclusion is fileMatch, but there is no fileMatchPattern.");
+  if (inclusion !== "pattern" && globs.length > 0)
+    warn("fileMatchPattern", "pattern_unused", "fileMatchPattern counts only with inclusion: fileMatch.");
+  const list = globs.find((glob) => splitOutsideBraces(glob).length > 1);
+  if (list !== undefined && inclusion === "pattern") {
+    const parts = splitOutsideBraces(list).map((part) => JSON.stringify(part.trim()));
+    const hint = `[${parts.join(", ")}]`.slice(0, 300);
+    warn(
+      "fileMatchPattern",
+      "comma_list",
+      `Kiro takes a comma list for one pattern, which matches nothing; write ${hint}.`,
+    );
+  }
+  return { inclusion: inclusion ?? "always", globs, tags: tags[inclusion ?? "always"], diagnostics };
+}
+
+/** The 1-based line of a key in the file; its front matter begins on line 2. */
+function lineOfKey(raw: string, key: string): number {
+  const index = raw.split(/\r\n?|\n/).findIndex((line) => line.startsWith(`${key}:`));
+  return index === -1 ? 1 : index + 2;
+}

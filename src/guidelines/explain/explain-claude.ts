@@ -1,0 +1,57 @@
+import type { GuidelineMatch } from "../guideline-matcher.ts";
+import type { GuidelineRecord } from "../guideline-record.ts";
+import { depthOf, type ExplainRequest, type ToolView, toApplied } from "./explain-request.ts";
+import { createImportChain } from "./import-chain.ts";
+
+/**
+ * Claude Code: the instruction files from the root down to the file's folder, one after another, each
+ * followed by its imports; none overrides another. Rules of a folder come after its instruction files.
+ *
+ * @see FORMATS.md, Claude Code
+ */
+export function explainClaude(request: ExplainRequest, matches: readonly GuidelineMatch[]): ToolView {
+  const view: ToolView = { applied: [], shadowed: [] };
+  const chain = createImportChain(request, {
+    maxHops: 4,
+    relativeToFile: true,
+    limitRule: "Claude Code follows imports over at most four files.",
+    kind: { source_type: "fw_c", tool: "claude", imports: "at" },
+  });
+  const readsAgents = request.claudeReadsAgents === true;
+  const read = matches
+    .filter(({ record }) => record.tool === "claude" || (readsAgents && record.tool === "agents"))
+    .map((match, index) => ({ match, index }));
+  read.sort(
+    (a, b) =>
+      depthOf(a.match.record.scope) - depthOf(b.match.record.scope) ||
+      rankOf(a.match.record) - rankOf(b.match.record) ||
+      a.index - b.index,
+  );
+  for (const { match } of read) chain.add(toApplied(match), match.record, view);
+  if (!readsAgents) shadowAgents(matches, view);
+  return view;
+}
+
+/** The order of the files that lie in one folder. */
+function rankOf(record: GuidelineRecord): number {
+  if (record.source_file.endsWith("CLAUDE.local.md")) return 3;
+  if (record.source_file.includes(".claude/rules/")) return record.inclusion === "always" ? 4 : 5;
+  if (record.tool === "agents") return 2;
+  return record.source_file.endsWith(".claude/CLAUDE.md") ? 1 : 0;
+}
+
+function shadowAgents(matches: readonly GuidelineMatch[], view: ToolView): void {
+  const reader = view.applied[0]?.guideline.source_file;
+  if (reader === undefined) return;
+  const applied = new Set(view.applied.map((each) => each.guideline.id));
+  for (const match of matches) {
+    if (
+      match.record.tool !== "agents" ||
+      match.record.source_type === "sample" ||
+      applied.has(match.record.id)
+    )
+      continue;
+    const rule = "Claude Code reads CLAUDE.md; it reads AGENTS.md where a CLAUDE.md imports it.";
+    view.shadowed.push({ ...toApplied(match), shadowed_by: reader, rule });
+  }
+}

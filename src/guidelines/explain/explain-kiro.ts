@@ -1,0 +1,25 @@
+import type { GuidelineMatch } from "../guideline-matcher.ts";
+import type { GuidelineRecord } from "../guideline-record.ts";
+import { type ExplainRequest, inReadingOrder, type ToolView, toApplied } from "./explain-request.ts";
+import { createImportChain } from "./import-chain.ts";
+
+/**
+ * Kiro: steering that is always included, then what its pattern includes, each followed by the files
+ * that it references; steering that somebody or the agent has to ask for comes last.
+ */
+export function explainKiro(request: ExplainRequest, matches: readonly GuidelineMatch[]): ToolView {
+  const view: ToolView = { applied: [], shadowed: [] };
+  const chain = createImportChain(request, {
+    maxHops: 1,
+    relativeToFile: false,
+    limitRule: "File references of a referenced file are not followed.",
+    kind: { source_type: "steering", tool: "kiro", imports: "none" },
+  });
+  const own = matches.filter(({ record }) => record.tool === "kiro");
+  for (const match of inReadingOrder(own, rankOf)) chain.add(toApplied(match), match.record, view);
+  return view;
+}
+
+function rankOf(record: GuidelineRecord): number {
+  return { always: 0, pattern: 1, auto: 2, manual: 3 }[record.inclusion];
+}

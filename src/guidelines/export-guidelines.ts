@@ -1,0 +1,19 @@
+import type { ExportFormat, ExportResult } from "../protocol/guideline.ts";
+import { conventionalFiles } from "./convert-guideline.ts";
+import type { GuidelineRecord } from "./guideline-record.ts";
+import { headingLine, renderSection } from "./render-section.ts";
+
+/**
+ * All guidelines in one file under a project heading, a sub-heading each. Read back, it gives the same
+ * titles, contents and file patterns. Samples are left out unless they are all there is.
+ */
+export function exportGuidelines(
+  records: readonly GuidelineRecord[],
+  format: ExportFormat,
+  projectName: string,
+): ExportResult {
+  const own = records.filter((record) => record.source_type !== "sample");
+  const sections = (own.length > 0 ? own : records).map(renderSection);
+  const content = [headingLine(1, `${projectName} guidelines`), ...sections].join("\n\n");
+  return { filename: conventionalFiles[format], content: `${content}\n` };
+}

@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import { createGuidelineMatcher, projectPath } from "./guideline-matcher.ts";
+import type { GuidelineRecord } from "./guideline-record.ts";
+import { readGuidelines } from "./read-guidelines.ts";
+
+const records: GuidelineRecord[] = Object.entries({
+  "CLAUDE.md": "## Root\nx",
+  "packages/api/CLAUDE.md": "## Api\nx",
+  "packages/api/.cursor/rules/ts.mdc": "---\nglobs: src/*.ts\n---\n# Nested ts\n",
+  ".cursor/rules/ts.mdc": "---\nglobs: *.ts,**/*.tsx\n---\n# Ts\n",
+  ".cursor/rules/always.mdc": "---\nglobs: web/**\nalwaysApply: true\n---\n# Always\n",
+  ".cursor/rules/agent.mdc": "---\ndescription: d\n---\n# Agent\n",
+  ".kiro/steering/a-manual.md": "---\ninclusion: manual\n---\n# Manual\n",
+  ".kiro/steering/comma.md": "---\ninclusion: fileMatch\nfileMatchPattern: '*.ts,*.tsx'\n---\n# Comma\n",
+  ".kiro/steering/bad.md": "---\ninclusion: fileMatch\nfileMatchPattern: '[a'\n---\n# Bad\n",
+}).flatMap(([path, text]) => readGuidelines({ path, text }).records);
+const matcher = createGuidelineMatcher(records);
+const titles = (path: string) => matcher.match(path).map(({ record }) => record.title);
+
+test("guidelines apply by scope and glob, those that wait to be asked for come last", () => {
+  expect(titles("a.ts")).toEqual(["Always", "Ts", "Root", "Agent", "Manual"]);
+  expect(titles("src/a.ts")).toEqual(["Always", "Root", "Agent", "Manual"]);
+  expect(titles("src/a.tsx")).toEqual(["Always", "Ts", "Root", "Agent", "Manual"]);
+  expect(titles("packages/api/src/a.ts")).toEqual(["Always", "Root", "Nested ts", "Api", "Agent", "Manual"]);
+  expect(titles("packages/apis/src/a.ts")).toEqual(["Always", "Root", "Agent", "Manual"]);
+});
+
+test("a match says why", () => {
+  const why = (path: string) =>
+    matcher.match(path).map(({ record, reason, glob }) => [record.title, reason, glob]);
+  expect(why("packages/api/src/a.tsx")).toEqual([
+    ["Always", "always", undefined],
+    ["Ts", "pattern", "**/*.tsx"],
+    ["Root", "always", undefined],
+    ["Api", "nested", undefined],
+    ["Agent", "auto", undefined],
+    ["Manual", "manual", undefined],
+  ]);
+});
+
+test("a path outside the project matches nothing", () => {
+  for (const path of ["../../etc/passwd", "/etc/passwd", "a/../../x", "C:\\x", "", ".", "a\0b"])
+    expect(matcher.match(path)).toEqual([]);
+  expect(projectPath("./a//b/")).toBe("a/b");
+});
+
+test("asking for one guideline gives what asking for all gives", () => {
+  for (const path of ["a.ts", "src/a.tsx", "packages/api/src/a.ts", "../x", "packages/api"]) {
+    const all = matcher.match(path);
+    const single = records.map((record) => matcher.test(record, path)).filter((match) => match !== undefined);
+    expect(new Set(single)).toEqual(new Set(all));
+  }
+});

@@ -1,0 +1,35 @@
+/**
+ * `kit/guidelines`: guidelines without a project around them: read a file, match, convert, export.
+ *
+ * Everything here is pure and runs anywhere.
+ */
+export {
+  type ConversionFormat,
+  type ConversionResult,
+  conversionFormats,
+  type ExportFormat,
+  type ExportResult,
+  exportFormats,
+  type Guideline,
+  type GuidelineList,
+  type SourceType,
+  sourceTypes,
+} from "../protocol/guideline.ts";
+export type { GuidelineQuery } from "../protocol/guideline-query.ts";
+export type {
+  GuidelineAdapter,
+  GuidelineDraft,
+  GuidelineTool,
+  Inclusion,
+  ParsedGuidelines,
+} from "./adapter.ts";
+export { type ConversionContext, convertGuideline } from "./convert-guideline.ts";
+export { exportGuidelines } from "./export-guidelines.ts";
+export { compileGlob, type Glob } from "./glob.ts";
+export { createGuidelineMatcher, type GuidelineMatch, type GuidelineMatcher } from "./guideline-matcher.ts";
+export type { GuidelineRecord } from "./guideline-record.ts";
+export { listGuidelines } from "./list-guidelines.ts";
+export { mergeSection } from "./merge-section.ts";
+export { readGuidelines } from "./read-guidelines.ts";
+export { conversionFormatOf, sourceTypeOf } from "./source-aliases.ts";
+export { toGuideline } from "./to-guideline.ts";

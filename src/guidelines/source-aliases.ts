@@ -1,0 +1,21 @@
+import {
+  type ConversionFormat,
+  conversionFormats,
+  type SourceType,
+  sourceTypes,
+} from "../protocol/guideline.ts";
+import { frameworkOf } from "../specs/frameworks.ts";
+
+/** The source type of a wire value, framework id or alias in any case: `claude` is `fw_c`, `kiro` is `steering`. */
+export function sourceTypeOf(name: string): SourceType | undefined {
+  const wanted = name.toLowerCase();
+  const framework = frameworkOf(wanted);
+  const value = framework === "fw_a" ? "steering" : (framework ?? wanted);
+  return sourceTypes.find((type) => type === value);
+}
+
+/** The same for a format to convert to. */
+export function conversionFormatOf(name: string): ConversionFormat | undefined {
+  const type = sourceTypeOf(name);
+  return conversionFormats.find((format) => format === type);
+}

@@ -1,0 +1,216 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type CallToolResult, Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { shopFiles } from "../server/testing/shop-files.ts";
+import { type TemporaryProject, temporaryProject } from "../server/testing/temporary-project.ts";
+import { maxAnswerLength } from "./bounds.ts";
+
+const script = join(import.meta.dirname, "testing/serve-process.ts");
+const manyRules = Array.from({ length: 60 }, (_, n) => `## Rule ${n}\n\n${`Do ${n} well. `.repeat(100)}\n`);
+const files = { ...shopFiles, "packages/big/AGENTS.md": `# Big\n\n${manyRules.join("\n")}` };
+
+let shop: TemporaryProject;
+let client: Client;
+
+async function connect(mode: "legacy" | "auto"): Promise<Client> {
+  const connected = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode } });
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [script, shop.root],
+    stderr: "pipe",
+  });
+  await connected.connect(transport);
+  return connected;
+}
+
+async function call(name: string, input: Record<string, unknown>): Promise<CallToolResult> {
+  return await client.callTool({ name, arguments: input });
+}
+
+function textOf(result: CallToolResult): string {
+  return result.content.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+/** Untyped, as a model sees it. */
+function structureOf(result: CallToolResult) {
+  return JSON.parse(JSON.stringify(result.structuredContent));
+}
+
+beforeAll(async () => {
+  shop = await temporaryProject(files);
+  client = await connect("auto");
+});
+afterAll(async () => {
+  await client.close();
+  await shop.remove();
+});
+
+test("a client of either generation of the protocol sees the same tools, all of them only reading", async () => {
+  const legacy = await connect("legacy");
+  try {
+    const { tools } = await client.listTools();
+    expect((await legacy.listTools()).tools.map(({ name }) => name)).toEqual(tools.map(({ name }) => name));
+    expect(tools.map(({ name }) => name)).toContain("guidelines_for");
+    for (const tool of tools) {
+      expect(tool).toMatchObject({
+        description: expect.stringMatching(/\.$/),
+        inputSchema: { type: "object", additionalProperties: false },
+        outputSchema: { type: "object" },
+        annotations: { readOnlyHint: true },
+      });
+    }
+    expect(client.getInstructions()).toContain("guidelines_for");
+    const result = await legacy.callTool({ name: "spec_search", arguments: { q: "refund" } });
+    expect(result.structuredContent).toMatchObject({ total: expect.any(Number) });
+  } finally {
+    await legacy.close();
+  }
+});
+
+describe("guidelines", () => {
+  test("for a file come with their text, their place and the reason", async () => {
+    const result = await call("guidelines_for", { file: "src/api/orders.ts" });
+    const { total, applied } = structureOf(result);
+    expect(total).toBe(applied.length);
+    const api = applied.find((one: { source_file: string }) => one.source_file === ".cursor/rules/api.mdc");
+    expect(api).toMatchObject({
+      reason: "pattern",
+      detail: "src/api/**",
+      content: expect.stringContaining("Validate"),
+    });
+    expect(textOf(result)).toContain(".cursor/rules/api.mdc:");
+    const claude = structureOf(await call("guidelines_for", { file: "src/api/orders.ts", tool: "claude" }));
+    expect(claude.tool).toBe("fw_c");
+    expect(claude.applied.some((one: { source_file: string }) => one.source_file.includes(".cursor"))).toBe(
+      false,
+    );
+  });
+
+  test("are found, given and converted", async () => {
+    const [found] = structureOf(await call("guidelines_search", { q: "cents" })).guidelines;
+    expect(found).toMatchObject({ title: "Money", source_file: "AGENTS.md" });
+    const got = await call("guideline_get", { id: found.id });
+    expect(structureOf(got).guideline).toMatchObject({ id: found.id, tags: expect.any(Array) });
+    expect(textOf(got)).toContain("Amounts are integers");
+    const converted = structureOf(await call("guideline_convert", { id: found.id, format: "kiro" }));
+    expect(converted).toMatchObject({ filename: "money.md", frontmatter: { inclusion: "always" } });
+  });
+
+  test("that are too many for one answer come in parts that say so, and none is lost", async () => {
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const input = { file: "packages/big/x.ts", ...(cursor === undefined ? {} : { cursor }) };
+      const result = await call("guidelines_for", input);
+      expect(JSON.stringify(result.structuredContent).length).toBeLessThan(1.5 * maxAnswerLength);
+      const page = structureOf(result);
+      seen.push(...page.applied.map((one: { title: string }) => one.title));
+      cursor = page.next_cursor;
+      expect(textOf(result).includes("[cut: there is more")).toBe(cursor !== undefined);
+    } while (cursor !== undefined);
+    expect(seen.filter((title) => title.startsWith("Rule "))).toHaveLength(60);
+    expect(new Set(seen).size).toBe(seen.length);
+  });
+});
+
+describe("specs", () => {
+  test("are found by words and by their tool's name, with file and line", async () => {
+    const result = await call("spec_search", { q: "refund", framework: "kiro" });
+    const [first] = structureOf(result).specs;
+    expect(first).toMatchObject({ framework: "fw_a", path: expect.any(String), line: expect.any(Number) });
+    expect(textOf(result)).toContain(`${first.path}:${first.line}`);
+  });
+
+  test("are given whole", async () => {
+    const result = await call("spec_get", { id: "fw_a-checkout-requirements-req1" });
+    expect(structureOf(result).spec.metadata.code_refs).toEqual(["src/api/orders.ts"]);
+    expect(textOf(result)).toContain("Code: src/api/orders.ts");
+  });
+
+  test("tell what a change of files affects", async () => {
+    const result = await call("spec_impact", { files: ["src/api/orders.ts"] });
+    const { affected, total } = structureOf(result);
+    expect(total).toBe(affected.length);
+    expect(affected[0]).toMatchObject({ title: expect.any(String), because: expect.any(Array) });
+    expect(textOf(result)).toContain("fw_a-checkout-requirements-req1");
+  });
+
+  test("tell which criteria no test names", async () => {
+    const { totals, criteria } = structureOf(await call("spec_coverage", {}));
+    expect(totals).toMatchObject({ criteria: 3, covered: 1 });
+    expect(criteria.map((one: { id: string }) => one.id)).toEqual(["checkout#1.2", "checkout#2.1"]);
+    const all = await call("spec_coverage", { show: "all", feature: "checkout" });
+    expect(textOf(all)).toContain("checkout#1.1");
+    expect(textOf(all)).toContain("tests: src/api/orders.test.ts:1");
+    expect((await call("spec_coverage", { feature: "nope" })).isError).toBe(true);
+  });
+
+  test("tell what is stale, as far as Git can say", async () => {
+    const result = structureOf(await call("spec_stale", {}));
+    expect(result).toMatchObject({ total: 0, stale: [], notes: [expect.stringContaining("repository")] });
+  });
+
+  test("are resources, too", async () => {
+    const { contents } = await client.readResource({ uri: "kit://specs/fw_a-checkout-requirements-req1" });
+    expect(contents[0]).toMatchObject({
+      mimeType: "text/markdown",
+      text: expect.stringContaining("Place an order"),
+    });
+    await expect(client.readResource({ uri: "kit://specs/nope" })).rejects.toThrow("There is no");
+  });
+});
+
+test("what goes wrong is a result that a model can read", async () => {
+  const failures: readonly [string, Record<string, unknown>, string][] = [
+    ["guideline_get", { id: "nope" }, "There is no guideline"],
+    ["spec_get", { id: "__proto__" }, "There is no spec block"],
+    ["spec_impact", {}, "Give files, ids or since"],
+    ["spec_impact", { since: "main" }, "not a Git repository"],
+    ["spec_search", { limit: 1_000 }, "limit"],
+    ["spec_search", { colour: "red" }, "colour"],
+    ["guidelines_for", { file: "../etc/passwd" }, "inside the project"],
+    ["guidelines_for", {}, "is required"],
+    ["guideline_convert", { id: "x", format: "docx" }, "format"],
+  ];
+  for (const [name, input, message] of failures) {
+    const result = await call(name, input);
+    expect([name, result.isError]).toEqual([name, true]);
+    expect(textOf(result)).toContain(message);
+    expect(textOf(result)).not.toContain(shop.root);
+  }
+});
+
+test("answers follow the files while they change", async () => {
+  await writeFile(join(shop.root, "AGENTS.md"), "# Shop\n\n## Zebras\n\nStripes only.\n");
+  await expect
+    .poll(async () => structureOf(await call("guidelines_search", { q: "stripes" })).total, {
+      timeout: 5_000,
+    })
+    .toBe(1);
+});
+
+test("stdout carries the protocol only, and the process ends when the client hangs up", async () => {
+  const child = spawn(process.execPath, [script, shop.root], { stdio: ["pipe", "pipe", "pipe"] });
+  let output = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    output += chunk.toString("utf8");
+  });
+  const params = {
+    protocolVersion: "2025-06-18",
+    capabilities: {},
+    clientInfo: { name: "raw", version: "1" },
+  };
+  child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params })}\n`);
+  child.stdin.write("this is no JSON\n");
+  child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" })}\n`);
+  child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id: 2, method: "tools/list" })}\n`);
+  await expect.poll(() => output, { timeout: 10_000 }).toContain('"id":2');
+  child.stdin.end();
+  const [code] = await once(child, "exit");
+  expect(code).toBe(0);
+  for (const line of output.trim().split("\n")) expect(JSON.parse(line)).toMatchObject({ jsonrpc: "2.0" });
+});

@@ -1,0 +1,144 @@
+import { z } from "zod";
+import type { ProjectGuidelines } from "../../project/project.ts";
+import type {
+  AppliedGuideline,
+  ExplainTool,
+  Explanation,
+  ShadowedGuideline,
+} from "../../protocol/guideline-query.ts";
+import { explainTools } from "../../protocol/guideline-query.ts";
+import { projectPathField } from "../../protocol/http/fields.ts";
+import { type CutText, cutText, maxListedContent, pageOf } from "../bounds.ts";
+import { cutMark, nextPageMark } from "../text.ts";
+import type { ReadTool } from "../tool.ts";
+import { nextCursor, toolInput } from "./fields.ts";
+
+interface Input {
+  readonly file: string;
+  readonly tool?: ExplainTool;
+  readonly cursor?: string;
+}
+
+interface Applied extends Pick<AppliedGuideline, "reason" | "detail" | "line">, CutText {
+  readonly id: string;
+  readonly title: string;
+  readonly source_file: string;
+}
+
+interface Shadowed extends Pick<ShadowedGuideline, "shadowed_by" | "rule"> {
+  readonly id: string;
+  readonly title: string;
+  readonly source_file: string;
+}
+
+interface Output {
+  readonly file: string;
+  readonly tool?: ExplainTool;
+  readonly total: number;
+  readonly applied: readonly Applied[];
+  readonly shadowed: readonly Shadowed[];
+  readonly next_cursor?: string;
+}
+
+const place = { id: z.string(), title: z.string(), source_file: z.string() };
+
+const output: z.ZodType<Output> = z.object({
+  file: z.string(),
+  tool: z.enum(explainTools).exactOptional(),
+  total: z.int().meta({ description: "How many guidelines apply." }),
+  applied: z
+    .array(
+      z.object({
+        ...place,
+        line: z.int(),
+        reason: z.enum(["always", "pattern", "nested", "import", "manual", "auto"]),
+        detail: z.string().exactOptional(),
+        content: z.string(),
+        content_cut: z.int().exactOptional(),
+      }),
+    )
+    .meta({ description: "In the order in which the tool reads them." }),
+  shadowed: z.array(z.object({ ...place, shadowed_by: z.string(), rule: z.string() })),
+  next_cursor: z.string().exactOptional(),
+});
+
+const maxShadowed = 20;
+
+/** `guidelines_for`: the rules for one file, with the reason each applies. */
+export function guidelinesForTool(guidelines: ProjectGuidelines): ReadTool<Input, Output> {
+  return {
+    name: "guidelines_for",
+    title: "Guidelines for a file",
+    description:
+      "Which coding guidelines of this repository apply to a file, and why. Call it before you write or change a file. The file need not exist yet.",
+    input: z.strictObject({
+      file: projectPathField,
+      tool: toolInput.exactOptional(),
+      cursor: nextCursor.exactOptional(),
+    }),
+    output,
+    run: ({ file, tool, cursor }) => toOutput(guidelines.explain(file, tool), cursor),
+    toText,
+  };
+}
+
+function toOutput(explanation: Explanation, cursor: string | undefined): Output {
+  const { file, tool, applied, shadowed } = explanation;
+  const { items, total, next_cursor } = pageOf(applied, { cursor, toItem });
+  return {
+    file,
+    ...(tool === undefined ? {} : { tool }),
+    total,
+    applied: items,
+    shadowed: shadowed
+      .slice(0, maxShadowed)
+      .map(({ guideline: { id, title, source_file }, shadowed_by, rule }) => ({
+        id,
+        title,
+        source_file,
+        shadowed_by,
+        rule,
+      })),
+    ...(next_cursor === undefined ? {} : { next_cursor }),
+  };
+}
+
+function toItem({ guideline, line, reason, detail }: AppliedGuideline): Applied {
+  const { id, title, source_file, content } = guideline;
+  return {
+    id,
+    title,
+    source_file,
+    line,
+    reason,
+    ...(detail === undefined ? {} : { detail }),
+    ...cutText(content, maxListedContent),
+  };
+}
+
+const reasons: Readonly<Record<AppliedGuideline["reason"], string>> = {
+  always: "always",
+  pattern: "its pattern matches",
+  nested: "the file lies in its folder",
+  import: "imported",
+  manual: "only when asked for",
+  auto: "when the task fits its description",
+};
+
+function toText({ file, total, applied, shadowed, next_cursor }: Output): string {
+  const parts = [`${total} ${total === 1 ? "guideline applies" : "guidelines apply"} to ${file}.`];
+  for (const { title, source_file, line, reason, detail, content, content_cut, id } of applied) {
+    const why = detail === undefined ? reasons[reason] : `${reasons[reason]}: ${detail}`;
+    parts.push(
+      `## ${title}\n(${source_file}:${line}; ${why}; id ${id})\n\n${content}${cutMark(content_cut, "guideline_get")}`,
+    );
+  }
+  if (shadowed.length > 0) {
+    const lines = shadowed.map(
+      ({ title, source_file, shadowed_by, rule }) =>
+        `- ${title} (${source_file}), by ${shadowed_by}: ${rule}`,
+    );
+    parts.push(`Not in force here:\n${lines.join("\n")}`);
+  }
+  return `${parts.join("\n\n")}${nextPageMark(next_cursor)}`;
+}

@@ -1,0 +1,156 @@
+import { z } from "zod";
+import { KitError } from "../../base/kit-error.ts";
+import { readChangedFiles, toChangedPaths } from "../../project/git/changed-files.ts";
+import type { Project, ProjectSpecs } from "../../project/project.ts";
+import { countField, projectPathField, textField } from "../../protocol/http/fields.ts";
+import { type AffectedSpec, type ImpactEdge, specEdgeKinds } from "../../protocol/spec-query.ts";
+import { pageOf } from "../bounds.ts";
+import { excerptOf, nextPageMark, placeOf } from "../text.ts";
+import type { ReadTool } from "../tool.ts";
+import { nextCursor } from "./fields.ts";
+
+interface Input {
+  readonly files?: readonly string[];
+  readonly ids?: readonly string[];
+  readonly since?: string;
+  readonly depth?: number;
+  readonly cursor?: string;
+}
+
+interface Affected extends Pick<AffectedSpec, "id" | "score"> {
+  readonly title: string;
+  readonly path: string;
+  readonly line?: number;
+  readonly because: readonly ImpactEdge[];
+}
+
+interface Output {
+  readonly changed: readonly string[];
+  readonly total: number;
+  readonly affected: readonly Affected[];
+  readonly tests: readonly string[];
+  readonly tests_cut?: number;
+  readonly files: readonly string[];
+  readonly files_cut?: number;
+  readonly next_cursor?: string;
+}
+
+const output: z.ZodType<Output> = z.object({
+  changed: z.array(z.string()).meta({ description: "The changed files that the answer is about." }),
+  total: z.int().meta({ description: "How many spec blocks are affected." }),
+  affected: z.array(
+    z.object({
+      id: z.string(),
+      title: z.string(),
+      path: z.string(),
+      line: z.int().exactOptional(),
+      score: z.number().meta({ description: "0 to 1." }),
+      because: z
+        .array(z.object({ from: z.string(), to: z.string(), kind: z.enum(specEdgeKinds) }))
+        .meta({ description: "The edges that led here." }),
+    }),
+  ),
+  tests: z.array(z.string()).meta({ description: "Test files to run." }),
+  tests_cut: z.int().exactOptional(),
+  files: z.array(z.string()).meta({ description: "Files that the affected specs lie in or name." }),
+  files_cut: z.int().exactOptional(),
+  next_cursor: z.string().exactOptional(),
+});
+
+const maxListedFiles = 100;
+
+/** `spec_impact`: what a change affects, from files, spec ids, or everything since a revision. */
+export function specImpactTool({ specs, root }: Project): ReadTool<Input, Output> {
+  return {
+    name: "spec_impact",
+    title: "What a change affects",
+    description:
+      "Which specs, tests and files a change affects, with the links that lead there. Give changed files, spec ids, or a Git revision to compare the working tree with (`since`: main, HEAD). Call it before you finish a change, to see what to check and which tests to run.",
+    input: z.strictObject({
+      files: z.array(projectPathField).max(1_000).exactOptional(),
+      ids: z.array(textField(1_000)).max(1_000).exactOptional(),
+      since: textField(256).exactOptional().meta({ description: "A branch, tag or commit." }),
+      depth: countField(5)
+        .exactOptional()
+        .meta({ description: "How many links to follow, 1 to 5; default 2." }),
+      cursor: nextCursor.exactOptional(),
+    }),
+    output,
+    run: async (input, signal) => {
+      const since = input.since === undefined ? [] : await changedSince(input.since, { root, signal });
+      const changed = [...new Set([...(input.files ?? []), ...since])];
+      if (changed.length === 0 && (input.ids ?? []).length === 0 && input.since === undefined) {
+        throw new KitError({ code: "invalid_request", message: "Give files, ids or since." });
+      }
+      return toOutput(specs, { ...input, changed });
+    },
+    toText,
+  };
+}
+
+async function changedSince(
+  since: string,
+  { root, signal }: { root: string; signal: AbortSignal },
+): Promise<readonly string[]> {
+  return toChangedPaths(await readChangedFiles({ root, since, signal }));
+}
+
+function toOutput(specs: ProjectSpecs, input: Input & { changed: readonly string[] }): Output {
+  const { changed, ids, depth, cursor } = input;
+  const impact = specs.impact({
+    files: changed,
+    ...(ids === undefined ? {} : { ids }),
+    ...(depth === undefined ? {} : { depth }),
+  });
+  const toItem = (affected: AffectedSpec): Affected => toAffected(specs, affected);
+  const { items, total, next_cursor } = pageOf(impact.affected, { cursor, limit: 50, toItem });
+  return {
+    changed: changed.slice(0, maxListedFiles),
+    total,
+    affected: items,
+    tests: impact.tests.slice(0, maxListedFiles),
+    ...(impact.tests.length > maxListedFiles ? { tests_cut: impact.tests.length - maxListedFiles } : {}),
+    files: impact.files.slice(0, maxListedFiles),
+    ...(impact.files.length > maxListedFiles ? { files_cut: impact.files.length - maxListedFiles } : {}),
+    ...(next_cursor === undefined ? {} : { next_cursor }),
+  };
+}
+
+function toAffected(specs: ProjectSpecs, { id, score, path }: AffectedSpec): Affected {
+  const block = specs.get(id);
+  const line = block?.metadata.source?.start_line;
+  return {
+    id,
+    title: excerptOf(block?.title ?? id, 200),
+    path: block?.path ?? "",
+    ...(line === undefined ? {} : { line }),
+    score,
+    because: path,
+  };
+}
+
+function toText(output: Output): string {
+  const { total, affected, next_cursor } = output;
+  const lines = affected.map(
+    ({ id, title, path, line, score, because }) =>
+      `- ${score.toFixed(2)} ${title} (${placeOf(path, line)}; id ${id})${why(because)}`,
+  );
+  const parts = [
+    [`${total} ${total === 1 ? "spec block is" : "spec blocks are"} affected.`, ...lines].join("\n"),
+    section("Tests to run", output.tests, output.tests_cut),
+    section("Files", output.files, output.files_cut),
+  ];
+  return `${parts.filter((part) => part !== "").join("\n\n")}${nextPageMark(next_cursor)}`;
+}
+
+function why(edges: readonly ImpactEdge[]): string {
+  const first = edges[0];
+  if (first === undefined) return "";
+  return `\n  ${[first.from, ...edges.map(({ kind, to }) => `-${kind}-> ${to}`)].join(" ")}`;
+}
+
+function section(name: string, files: readonly string[], cut: number | undefined): string {
+  if (files.length === 0) return "";
+  const rest = cut === undefined ? [] : [`[cut: ${cut} more]`];
+  return [`${name}:`, ...files.map((file) => `- ${file}`), ...rest].join("\n");
+}

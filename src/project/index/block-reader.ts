@@ -1,0 +1,76 @@
+import type { SpecBlock } from "../../protocol/spec-block.ts";
+import { resolveMentions } from "../../specs/resolve-mentions.ts";
+import { toSpecBlock } from "../../specs/to-spec-block.ts";
+import { parentOf } from "../tree/folder.ts";
+import { toBlockId } from "./block-id.ts";
+import { DamagedIndexError } from "./damaged-index-error.ts";
+import type { IndexDatabase } from "./index-database.ts";
+import { createLinkResolver } from "./link-resolver.ts";
+import { type StoredBlock, unpackBlock } from "./stored-block.ts";
+
+/** What the index does not know of a file by itself. */
+export interface ProjectFacts {
+  hasFile(path: string): boolean;
+  /** First and last commit of a file, in seconds since 1970. */
+  datesOf(path: string): { readonly first?: number; readonly last: number } | undefined;
+}
+
+/** A block with its place, before the project around it is looked at. */
+export interface PlacedBlock {
+  readonly key: number;
+  readonly id: string;
+  /** What the adapter asked for as its id. */
+  readonly base: string;
+  readonly path: string;
+  readonly block: StoredBlock;
+}
+
+/** Reads one block; throws a `DamagedIndexError` when the index names a block that it does not hold. */
+export function readPlacedBlock(database: IndexDatabase, key: number): PlacedBlock {
+  const row = database.get<
+    [kind: number, base: string, n: number, data: string, checksum: number, path: string]
+  >(
+    `SELECT b.kind, b.base, b.n, b.data, b.checksum, f.path
+     FROM blocks b JOIN files f ON f.id = b.file WHERE b.key = ?`,
+    key,
+  );
+  if (row === undefined) throw new DamagedIndexError("A block is missing.");
+  const [kind, base, n, data, checksum, path] = row;
+  return { key, id: toBlockId(kind, base, n), base, path, block: unpackBlock(data, { key, checksum }) };
+}
+
+/** Reads blocks by key, in the order given, as the project around them makes them now. */
+export function readBlocks(
+  database: IndexDatabase,
+  { keys, facts }: { readonly keys: Iterable<number>; readonly facts: ProjectFacts },
+): SpecBlock[] {
+  const links = createLinkResolver(database);
+  const blocks: SpecBlock[] = [];
+  for (const key of keys) {
+    const { id, path, block } = readPlacedBlock(database, key);
+    const folder = parentOf(path);
+    const related = new Set<string>();
+    for (const link of block.links) {
+      const target = links.resolve(link.target, folder);
+      if (target !== undefined && target.id !== id) related.add(target.id);
+    }
+    const refs = resolveMentions(path, block.mentions, facts.hasFile);
+    const dates = facts.datesOf(path);
+    const draft = { ...block, id: { kind: "declared", value: id } as const };
+    blocks.push(
+      toSpecBlock(draft, {
+        id,
+        path,
+        related_specs: [...related],
+        ...refs,
+        ...(dates === undefined ? {} : { updated_at: toIsoTime(dates.last) }),
+        ...(dates?.first === undefined ? {} : { created_at: toIsoTime(dates.first) }),
+      }),
+    );
+  }
+  return blocks;
+}
+
+function toIsoTime(seconds: number): string {
+  return new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
+}

@@ -1,0 +1,40 @@
+import { KitError } from "../../base/kit-error.ts";
+import type { PassSteps } from "../pass-steps.ts";
+import type { IndexDatabase } from "./index-database.ts";
+
+/** How long a pass waits for another process that fills the index. */
+const maxWaitMs = 120_000;
+
+/** Takes the right to write, waiting for another process that has it. */
+export function* beginWrite(database: IndexDatabase): PassSteps<void> {
+  const start = performance.now();
+  for (;;) {
+    try {
+      database.exec("BEGIN IMMEDIATE");
+      return;
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      if (performance.now() - start > maxWaitMs) throw stuck(error);
+    }
+    yield { sleepMs: 20 };
+  }
+}
+
+function stuck(cause: unknown): KitError {
+  const message = "Another process is writing the index of this project and does not finish.";
+  return new KitError({ code: "unavailable", message, cause });
+}
+
+/** SQLITE_BUSY, in its low byte: extended codes add to it. */
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && "errcode" in error && (Number(error.errcode) & 0xff) === 5;
+}
+
+/** Undoes a transaction after an error; one that SQLite has undone itself is left alone. */
+export function rollback(database: IndexDatabase): void {
+  try {
+    database.exec("ROLLBACK");
+  } catch {
+    // There is nothing to undo any more.
+  }
+}

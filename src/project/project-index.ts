@@ -1,0 +1,43 @@
+import type { GuidelineRecord } from "../guidelines/guideline-record.ts";
+import type { Diagnostic } from "../protocol/diagnostic.ts";
+import type { IndexDatabase } from "./index/index-database.ts";
+import type { RefreshOptions, ScanSummary } from "./project.ts";
+import type { Tree } from "./tree/folder.ts";
+
+/** The index of an open project: what the parts of a `Project` are made from. */
+export interface ProjectIndex {
+  /** Absolute, with links resolved. */
+  readonly root: string;
+  /**
+   * Asks the index. An index that turns out to be damaged is built anew and asked again, so the
+   * answer is right in any case.
+   */
+  read<Result>(question: (database: IndexDatabase) => Result): Result;
+  /** The answer to a question, kept under a name until anything in the index has changed. */
+  cached<Result>(name: string, question: (database: IndexDatabase) => Result): Result;
+  /** Differs from an earlier value when anything that can be read has changed. */
+  generation(): number;
+  tree(): Tree;
+  /** Every file that is not ignored, project-relative, sorted. */
+  files(): readonly string[];
+  hasFile(path: string): boolean;
+  /** In path, then position order. The same list until the index changes. */
+  guidelineRecords(): readonly GuidelineRecord[];
+  /** Those of reading and parsing guideline files. */
+  guidelineDiagnostics(): readonly Diagnostic[];
+  /** SHA-256 of a source file's bytes, base64url; undefined for other files and unreadable ones. */
+  fileHash(path: string): string | undefined;
+  /** First and last commit of a file, in seconds since 1970, and the last one's hash. */
+  datesOf(
+    path: string,
+  ): { readonly first?: number; readonly last: number; readonly commit: string } | undefined;
+  /** The text of any project file, decoded; undefined for one that cannot be read. Never leaves the root. */
+  readText(path: string): string | undefined;
+  refresh(options?: IndexRefreshOptions): Promise<ScanSummary>;
+  close(): Promise<void>;
+}
+
+export interface IndexRefreshOptions extends RefreshOptions {
+  /** Look at these folders only. */
+  readonly folders?: readonly string[];
+}

@@ -1,0 +1,55 @@
+import type { SpecBlock } from "../protocol/spec-block.ts";
+import { keysOfId } from "./index/block-id.ts";
+import { type ProjectFacts, readBlocks } from "./index/block-reader.ts";
+import type { IndexDatabase } from "./index/index-database.ts";
+import type { ProjectSpecs } from "./project.ts";
+import type { ProjectIndex } from "./project-index.ts";
+import { findImpact } from "./query/impact.ts";
+import { runQuery } from "./query/run-query.ts";
+import { specDiagnostics } from "./query/spec-diagnostics.ts";
+import { specGraph } from "./query/spec-graph.ts";
+
+/** Blocks that `all` reads at a time: enough to be quick, few enough to be small. */
+const chunkSize = 500;
+
+interface Place {
+  readonly path: string;
+  readonly position: number;
+}
+
+/** Creates the specs of a project over its index. */
+export function createProjectSpecs(index: ProjectIndex): ProjectSpecs {
+  const facts: ProjectFacts = { hasFile: index.hasFile, datesOf: index.datesOf };
+  const readChunk = (database: IndexDatabase, { path, position }: Place) => {
+    const found = database.all<[key: number, path: string, position: number]>(
+      `SELECT b.key, f.path, b.position FROM files f CROSS JOIN blocks b ON b.file = f.id
+       WHERE f.path >= ? AND (f.path > ? OR b.position > ?) ORDER BY f.path, b.position LIMIT ?`,
+      ...[path, path, position, chunkSize],
+    );
+    const last = found.at(-1);
+    return {
+      blocks: readBlocks(database, { keys: found.map(([key]) => key), facts }),
+      last: last && { path: last[1], position: last[2] },
+    };
+  };
+  return {
+    query: (query) => index.read((database) => runQuery(database, { query, facts })),
+    get(id) {
+      return index.read(
+        (database) => readBlocks(database, { keys: keysOfId(database, id).slice(0, 1), facts })[0],
+      );
+    },
+    *all(): Iterable<SpecBlock> {
+      // Goes on by place and not by key, because keys change with every edit of their file.
+      for (let place: Place | undefined = { path: "", position: -1 }; place !== undefined; ) {
+        const from: Place = place;
+        const chunk = index.read((database) => readChunk(database, from));
+        yield* chunk.blocks;
+        place = chunk.last;
+      }
+    },
+    diagnostics: () => index.cached("spec-diagnostics", specDiagnostics),
+    impact: (request) => index.read((database) => findImpact(database, { request, hasFile: index.hasFile })),
+    graph: () => index.cached("graph", (database) => specGraph(database, index.hasFile)),
+  };
+}

@@ -1,0 +1,128 @@
+import type { SpecEdgeKind } from "../../protocol/spec-query.ts";
+import { mentionCandidates } from "../../specs/resolve-mentions.ts";
+import { isTestPath } from "../../specs/test-path.ts";
+import { type PlacedBlock, readPlacedBlock } from "../index/block-reader.ts";
+import type { IndexDatabase } from "../index/index-database.ts";
+import { createLinkResolver } from "../index/link-resolver.ts";
+import { blockRef, mentionRefsOf, writtenPathOf } from "../index/refs.ts";
+import { parentOf } from "../tree/folder.ts";
+
+/** A block that an edge leads to. */
+export interface BlockEdge {
+  readonly to: PlacedBlock;
+  readonly kind: SpecEdgeKind;
+}
+
+/** A file that a block names. */
+export interface FileEdge {
+  readonly path: string;
+  readonly kind: "code_ref" | "test_ref";
+}
+
+/** The edges between blocks and files, looked up one by one. Keeps what it reads: make one per question. */
+export interface Edges {
+  block(key: number): PlacedBlock;
+  /** Blocks that lie in a file, or that name it; the file need not exist any more. */
+  fromFile(path: string): BlockEdge[];
+  /** Blocks that a block links to, or that link to it. */
+  fromBlock(from: PlacedBlock): BlockEdge[];
+  /** Blocks of the other documents of the same feature, at most `limit`, in path, then position order. */
+  ofFeature(from: PlacedBlock, limit: number): BlockEdge[];
+  /** Files of the project that a block names. */
+  filesOf(from: PlacedBlock): FileEdge[];
+  /** Blocks that a block links to. */
+  linksOf(from: PlacedBlock): BlockEdge[];
+}
+
+export function createEdges(database: IndexDatabase, hasFile: (path: string) => boolean): Edges {
+  const blocks = new Map<number, PlacedBlock>();
+  const links = createLinkResolver(database);
+
+  const block = (key: number): PlacedBlock => {
+    let found = blocks.get(key);
+    if (found === undefined) {
+      found = readPlacedBlock(database, key);
+      blocks.set(key, found);
+    }
+    return found;
+  };
+
+  /** The file that a mention means, when `assumed` is taken to exist. */
+  const resolve = (from: PlacedBlock, mention: string, assumed?: string): string | undefined =>
+    mentionCandidates(from.path, mention).find(
+      (path) => path !== from.path && (path === assumed || hasFile(path)),
+    );
+
+  const mentionKind = (path: string, role: "code" | "test" | undefined): FileEdge["kind"] =>
+    (role === undefined ? isTestPath(path) : role === "test") ? "test_ref" : "code_ref";
+
+  const linksOf = (from: PlacedBlock): BlockEdge[] =>
+    from.block.links.flatMap(({ target, kind }) => {
+      const found = links.resolve(target, parentOf(from.path));
+      return found === undefined || found.key === from.key ? [] : [{ to: block(found.key), kind }];
+    });
+
+  const linksTo = (to: PlacedBlock): BlockEdge[] => {
+    const names = new Set([blockRef(to.base), blockRef(to.id)]);
+    return [...names].flatMap((name) =>
+      database.all<[number]>("SELECT key FROM refs WHERE target = ?", name).flatMap(([key]) => {
+        const from = block(key);
+        if (from.key === to.key) return [];
+        const link = from.block.links.find(
+          ({ target }) => links.resolve(target, parentOf(from.path))?.key === to.key,
+        );
+        return link === undefined ? [] : [{ to: from, kind: link.kind }];
+      }),
+    );
+  };
+
+  const mentionsOf = (path: string): BlockEdge[] => {
+    const { from, to } = mentionRefsOf(path);
+    const found = database.all<[string, number]>(
+      "SELECT target, key FROM refs WHERE target >= ? AND target < ?",
+      ...[from, to],
+    );
+    return found.flatMap(([target, key]) => {
+      const written = writtenPathOf(target);
+      // Most mentions of a common name mean other files, and that shows without reading the block.
+      if (!path.endsWith(written.replace(/^(?:\.{0,2}\/)+/, ""))) return [];
+      const mentioning = block(key);
+      if (resolve(mentioning, written, path) !== path) return [];
+      const mention = mentioning.block.mentions.find((one) => one.path === written);
+      return [{ to: mentioning, kind: mentionKind(path, mention?.role) }];
+    });
+  };
+
+  return {
+    block,
+    linksOf,
+    fromFile(path) {
+      const defined = database.all<[number]>(
+        "SELECT key FROM blocks WHERE file = (SELECT id FROM files WHERE path = ?) ORDER BY position",
+        path,
+      );
+      const defines = defined.map(([key]): BlockEdge => ({ to: block(key), kind: "defines" }));
+      return [...defines, ...mentionsOf(path)];
+    },
+    fromBlock: (from) => [...linksOf(from), ...linksTo(from)],
+    ofFeature(from, limit) {
+      const { feature } = from.block;
+      if (feature === undefined) return [];
+      return database
+        .all<[number]>(
+          `SELECT b.key FROM features e JOIN files f ON f.id = e.file JOIN blocks b ON b.file = f.id
+           WHERE e.feature = ? AND f.path <> ? ORDER BY f.path, b.position LIMIT ?`,
+          ...[feature, from.path, limit],
+        )
+        .map(([key]) => ({ to: block(key), kind: "same_feature" }));
+    },
+    filesOf(from) {
+      const files = new Map<string, FileEdge>();
+      for (const { path: written, role } of from.block.mentions) {
+        const path = resolve(from, written);
+        if (path !== undefined && !files.has(path)) files.set(path, { path, kind: mentionKind(path, role) });
+      }
+      return [...files.values()];
+    },
+  };
+}

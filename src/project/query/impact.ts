@@ -1,0 +1,142 @@
+import { KitError } from "../../base/kit-error.ts";
+import type {
+  AffectedSpec,
+  Impact,
+  ImpactEdge,
+  ImpactRequest,
+  SpecEdgeKind,
+} from "../../protocol/spec-query.ts";
+import { isTestPath } from "../../specs/test-path.ts";
+import { keysOfId } from "../index/block-id.ts";
+import type { PlacedBlock } from "../index/block-reader.ts";
+import type { IndexDatabase } from "../index/index-database.ts";
+import { type BlockEdge, createEdges } from "./edges.ts";
+import { invalid } from "./query-plan.ts";
+
+/** How much of a change an edge passes on. */
+export const edgeWeights: Readonly<Record<SpecEdgeKind, number>> = {
+  defines: 1,
+  code_ref: 0.9,
+  test_ref: 0.8,
+  implements: 0.8,
+  validates: 0.7,
+  related: 0.6,
+  same_feature: 0.3,
+};
+
+/** Documents of one feature say little about each other, so only so many blocks are named by them. */
+const maxSameFeature = 20;
+
+interface Reached {
+  readonly block: PlacedBlock;
+  readonly score: number;
+  readonly path: readonly ImpactEdge[];
+}
+
+export interface FindImpactOptions {
+  readonly request: ImpactRequest;
+  readonly hasFile: (path: string) => boolean;
+}
+
+/**
+ * Finds what a change of files or blocks affects: every block is reached by the edges with the
+ * highest product of weights, of at most `depth` edges. Blocks that are asked about are not among
+ * the affected. A same-feature edge is always the last of its path.
+ *
+ * Throws `spec_not_found` for an unknown id, `invalid_request` for a depth other than 1 to 5.
+ */
+export function findImpact(database: IndexDatabase, { request, hasFile }: FindImpactOptions): Impact {
+  const { files = [], ids = [], depth = 2 } = request;
+  if (!Number.isInteger(depth) || depth < 1 || depth > 5)
+    throw invalid("depth", "must be a whole number from 1 to 5");
+  const edges = createEdges(database, hasFile);
+  const asked = new Map<number, Reached>();
+  for (const id of ids) {
+    const [key] = keysOfId(database, id);
+    if (key === undefined) throw notFound(id);
+    asked.set(key, { block: edges.block(key), score: 1, path: [] });
+  }
+  const best = new Map<number, Reached>();
+  let frontier = new Map<number, Reached>();
+  const reach = (
+    from: { readonly name: string; readonly score: number; readonly path: readonly ImpactEdge[] },
+    edge: BlockEdge,
+  ): void => {
+    const score = from.score * edgeWeights[edge.kind];
+    const { key, id } = edge.to;
+    if (asked.has(key) || (best.get(key)?.score ?? 0) >= score) return;
+    const reached = {
+      block: edge.to,
+      score,
+      path: [...from.path, { from: from.name, to: id, kind: edge.kind }],
+    };
+    best.set(key, reached);
+    frontier.set(key, reached);
+  };
+  const changed = new Set(files.map(toProjectPath));
+  for (const file of changed) {
+    for (const edge of edges.fromFile(file)) reach({ name: file, score: 1, path: [] }, edge);
+  }
+  // A block that is asked about is where a path starts, as a file is: its edges count from one.
+  let expanding = new Map([...asked]);
+  for (let length = 1; length <= depth; length += 1) {
+    for (const { block, score, path } of expanding.values()) {
+      if (path.at(-1)?.kind === "same_feature") continue;
+      const from = { name: block.id, score, path };
+      for (const edge of edges.fromBlock(block)) reach(from, edge);
+      for (const edge of edges.ofFeature(block, maxSameFeature)) reach(from, edge);
+    }
+    expanding = frontier;
+    frontier = new Map();
+  }
+  return toImpact([...asked.values()], { affected: [...best.values()], changed, edges, hasFile });
+}
+
+function toImpact(
+  asked: readonly Reached[],
+  {
+    affected,
+    changed,
+    edges,
+    hasFile,
+  }: {
+    readonly affected: readonly Reached[];
+    readonly changed: ReadonlySet<string>;
+    readonly edges: ReturnType<typeof createEdges>;
+    readonly hasFile: (path: string) => boolean;
+  },
+): Impact {
+  const tests = new Set([...changed].filter((path) => isTestPath(path) && hasFile(path)));
+  const files = new Set<string>();
+  for (const { block, path } of [...asked, ...affected]) {
+    files.add(block.path);
+    // What is only of the same feature may well be untouched: its tests need not run.
+    if (path.at(-1)?.kind === "same_feature") continue;
+    for (const file of edges.filesOf(block)) {
+      files.add(file.path);
+      if (file.kind === "test_ref") tests.add(file.path);
+    }
+  }
+  const specs = affected.map(
+    ({ block, score, path }): AffectedSpec => ({ id: block.id, score: round(score), path }),
+  );
+  specs.sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1));
+  return { affected: specs, tests: [...tests].sort(), files: [...files].sort() };
+}
+
+/** Products of decimal weights, without the noise of binary fractions. */
+function round(score: number): number {
+  return Math.round(score * 1e6) / 1e6;
+}
+
+function toProjectPath(file: string): string {
+  return file.replace(/^(?:\.\/)+/, "");
+}
+
+export function notFound(id: string): KitError<"spec_not_found"> {
+  return new KitError({
+    code: "spec_not_found",
+    message: `No spec has the id ${JSON.stringify(id.slice(0, 200))}.`,
+    hint: "List the ids with: kit specs list",
+  });
+}

@@ -1,0 +1,67 @@
+import { toKey } from "../index/block-key.ts";
+import type { IndexDatabase } from "../index/index-database.ts";
+import { parseCursor, toCursor, wrongCursor } from "./cursor.ts";
+import { type Match, type MatchCounts, toCounts } from "./match.ts";
+import type { QueryPlan } from "./query-plan.ts";
+
+interface ListOptions {
+  readonly plan: QueryPlan;
+  readonly cursor: string | undefined;
+}
+
+type PlacedKey = [key: number, path: string, position: number];
+
+/** The blocks that pass the filters, in path, then position order. */
+export function listBlocks(database: IndexDatabase, { plan, cursor }: ListOptions): Match {
+  const counts = countBlocks(database, plan);
+  const [path, position] = cursor === undefined ? ["", -1] : placeOf(plan, cursor);
+  const filter = filterOf(plan);
+  const found =
+    counts.total === 0
+      ? []
+      : database.all<PlacedKey>(
+          `SELECT b.key, f.path, b.position FROM files f CROSS JOIN blocks b ON b.file = f.id
+           WHERE f.path >= ? AND (f.path > ? OR b.position > ?) ${filter.sql}
+           ORDER BY f.path, b.position LIMIT ?`,
+          ...[path, path, position, ...filter.values, plan.limit + 1],
+        );
+  const page = found.slice(0, plan.limit);
+  const last = page.at(-1);
+  return {
+    keys: page.map(([key]) => key),
+    counts,
+    ...(found.length > plan.limit && last && { nextCursor: toCursor(plan, [last[1], last[2]]) }),
+  };
+}
+
+function placeOf(plan: QueryPlan, cursor: string): [string, number] {
+  const [path, position] = parseCursor(plan, cursor);
+  if (typeof path !== "string" || typeof position !== "number") throw wrongCursor();
+  return [path, position];
+}
+
+function countBlocks(database: IndexDatabase, plan: QueryPlan): MatchCounts {
+  if (plan.mark === undefined && plan.files === undefined) return toCounts(plan.classes);
+  const filter = filterOf(plan);
+  return toCounts(
+    database.all<[number, number]>(
+      `SELECT b.key / ${toKey(1, 0)} AS code, count(*) FROM blocks b WHERE TRUE ${filter.sql} GROUP BY code`,
+      ...filter.values,
+    ),
+  );
+}
+
+/** What the plan asks of a row of `blocks b`. Lists go in as JSON, so that the statement stays the same. */
+function filterOf({ classes, mark, files }: QueryPlan): { sql: string; values: (string | number)[] } {
+  let sql = `AND b.key / ${toKey(1, 0)} IN (SELECT value FROM json_each(?))`;
+  const values: (string | number)[] = [JSON.stringify([...classes.keys()])];
+  if (files !== undefined) {
+    sql += " AND b.file IN (SELECT value FROM json_each(?))";
+    values.push(JSON.stringify(files));
+  }
+  if (mark !== undefined) {
+    sql += " AND b.key IN (SELECT rowid FROM search WHERE search MATCH ?)";
+    values.push(`marks : "${mark}"`);
+  }
+  return { sql, values };
+}

@@ -1,0 +1,94 @@
+import { createHash } from "node:crypto";
+import picomatch from "picomatch";
+import { KitError } from "../../base/kit-error.ts";
+import type { SpecQuery } from "../../protocol/spec-query.ts";
+import { classOf } from "../index/block-key.ts";
+import type { IndexDatabase } from "../index/index-database.ts";
+import { tagMark, toSearchTerms } from "../index/search-text.ts";
+
+/** A query, made ready for the index. */
+export interface QueryPlan {
+  /** FTS5 terms that must all match; undefined for a query without `q`, empty for one without words. */
+  readonly terms: readonly string[] | undefined;
+  /** The classes of blocks that pass the filters on enums, with the number of blocks in each. */
+  readonly classes: ReadonlyMap<number, number>;
+  /** The word of the tag filter. */
+  readonly mark: string | undefined;
+  /** Ids of the files that pass the path filter. */
+  readonly files: readonly number[] | undefined;
+  readonly limit: number;
+  /** Names the query without its page, so that a cursor is not used with another one. */
+  readonly digest: string;
+}
+
+/** More words than any search needs; each costs a look-up. */
+const maxTerms = 32;
+const defaultLimit = 50;
+const maxLimit = 1000;
+
+/** Throws `invalid_request` for a query that nobody can mean. */
+export function planQuery(database: IndexDatabase, query: SpecQuery): QueryPlan {
+  const { limit = defaultLimit } = query;
+  if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit) {
+    throw invalid("limit", `must be a whole number from 1 to ${maxLimit}`);
+  }
+  const terms = query.q === undefined || query.q.trim() === "" ? undefined : toSearchTerms(query.q);
+  if (terms !== undefined && terms.length > maxTerms)
+    throw invalid("q", `may have at most ${maxTerms} words`);
+  const classes = new Map(
+    database
+      .all<[number, number]>("SELECT code, blocks FROM classes")
+      .filter(([code]) => passes(code, query)),
+  );
+  const { q, framework, spec_type, lifecycle, priority, tag, path } = query;
+  return {
+    terms,
+    classes,
+    mark: tag === undefined ? undefined : tagMark(tag),
+    files: path === undefined || path === "" ? undefined : filesAt(database, path),
+    limit,
+    digest: createHash("sha256")
+      .update(JSON.stringify([q, framework, spec_type, lifecycle, priority, tag, path]))
+      .digest("base64url")
+      .slice(0, 12),
+  };
+}
+
+export function invalid(field: string, message: string, cause?: unknown): KitError<"invalid_request"> {
+  return new KitError({
+    code: "invalid_request",
+    message: `${field} ${message}.`,
+    meta: { issues: [{ path: field, message }] },
+    cause,
+  });
+}
+
+function passes(code: number, query: SpecQuery): boolean {
+  const { framework, spec_type, lifecycle, priority } = classOf(code);
+  return (
+    (query.framework === undefined || query.framework === framework) &&
+    (query.spec_type === undefined || query.spec_type === spec_type) &&
+    (query.priority === undefined || query.priority === priority) &&
+    (query.lifecycle === undefined ? lifecycle !== "obsolete" : query.lifecycle === lifecycle)
+  );
+}
+
+/** Files at a path: the file itself, those of a folder and below, or those that a glob matches. */
+function filesAt(database: IndexDatabase, path: string): number[] {
+  const clean = path.replace(/^\.\//, "").replace(/\/+$/, "");
+  if (clean === "." || clean === "") return database.all<[number]>("SELECT id FROM files").map(([id]) => id);
+  const found = database.all<[number]>(
+    // "0" is the character behind "/", so this is all that begins with the folder.
+    "SELECT id FROM files WHERE path = ? OR (path > ? AND path < ?)",
+    ...[clean, `${clean}/`, `${clean}0`],
+  );
+  if (found.length > 0 || !picomatch.scan(clean).isGlob) return found.map(([id]) => id);
+  const matches = toMatcher(clean);
+  const files = database.all<[number, string]>("SELECT id, path FROM files");
+  return files.filter(([, file]) => matches(file)).map(([id]) => id);
+}
+
+function toMatcher(glob: string): (path: string) => boolean {
+  if (glob.length > 1024) throw invalid("path", "is too long");
+  return picomatch(glob, { dot: true });
+}

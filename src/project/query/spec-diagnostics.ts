@@ -1,0 +1,89 @@
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import { duplicateId } from "../../specs/assign-ids.ts";
+import { idKinds, toBlockId } from "../index/block-id.ts";
+import { readPlacedBlock } from "../index/block-reader.ts";
+import type { IndexDatabase } from "../index/index-database.ts";
+import { createLinkResolver } from "../index/link-resolver.ts";
+import { verifyStored } from "../index/stored-block.ts";
+import type { StoredDiagnostic, StoredDiagnostics } from "../read/parse-source.ts";
+import { parentOf } from "../tree/folder.ts";
+
+/** All that is wrong with the spec files of an index, in path, then line order. */
+export function specDiagnostics(database: IndexDatabase): Diagnostic[] {
+  return [...fileDiagnostics(database), ...duplicates(database), ...danglingReferences(database)].sort(
+    (a, b) => compare(a.path, b.path) || (a.line ?? 0) - (b.line ?? 0),
+  );
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Those of reading, parsing and validating each file. */
+function fileDiagnostics(database: IndexDatabase): Diagnostic[] {
+  const rows = database.all<[file: number, guidelines: string, diagnostics: string, checksum: number]>(
+    "SELECT id, guidelines, diagnostics, checksum FROM files WHERE diagnostics <> ''",
+  );
+  return rows.flatMap(([file, guidelines, diagnostics, checksum]) => {
+    verifyStored(guidelines + diagnostics, checksum);
+    const { specs = [] } = JSON.parse(diagnostics) as StoredDiagnostics;
+    return specs.map((diagnostic) => withId(database, file, diagnostic));
+  });
+}
+
+function withId(database: IndexDatabase, file: number, stored: StoredDiagnostic): Diagnostic {
+  const { position, ...diagnostic } = stored;
+  if (position === undefined) return diagnostic;
+  const row = database.get<[kind: number, base: string, n: number]>(
+    "SELECT kind, base, n FROM blocks WHERE file = ? AND position = ?",
+    ...[file, position],
+  );
+  return row === undefined ? diagnostic : { ...diagnostic, id: toBlockId(...row) };
+}
+
+/** Ids that more than one block declares. */
+function duplicates(database: IndexDatabase): Diagnostic[] {
+  const bases = database.all<[string]>(
+    "SELECT base FROM blocks INDEXED BY blocks_by_base WHERE kind = ? GROUP BY base HAVING count(*) > 1",
+    idKinds.declared,
+  );
+  return bases.flatMap(([base]) => {
+    const keys = database.all<[number]>(
+      `SELECT b.key FROM blocks b JOIN files f ON f.id = b.file
+       WHERE b.base = ? AND b.kind = ? ORDER BY f.path, b.position`,
+      ...[base, idKinds.declared],
+    );
+    const places = keys.map(([key]) => {
+      const { path, block } = readPlacedBlock(database, key);
+      return { path, line: block.span.start_line };
+    });
+    const [first, ...others] = places;
+    return first === undefined ? [] : others.map((place) => duplicateId(base, place, first));
+  });
+}
+
+/** Links to blocks that the project does not have. */
+function danglingReferences(database: IndexDatabase): Diagnostic[] {
+  const candidates = database.all<[target: string, key: number]>(
+    `SELECT r.target, r.key FROM refs r WHERE r.target >= 'b' AND r.target < 'c'
+     AND NOT EXISTS (SELECT 1 FROM blocks b WHERE b.base = substr(r.target, 2) AND b.kind <> 1)`,
+  );
+  const links = createLinkResolver(database);
+  const keys = new Set(candidates.map(([, key]) => key));
+  return [...keys].flatMap((key) => {
+    const { id, path, block } = readPlacedBlock(database, key);
+    const once = new Map(block.links.map((link) => [`${link.line} ${link.target}`, link]));
+    return [...once.values()]
+      .filter(({ target }) => links.resolve(target, parentOf(path)) === undefined)
+      .map(
+        ({ target, line }): Diagnostic => ({
+          severity: "warning",
+          rule: "dangling-reference",
+          message: `No block of this project has the id "${target}".`,
+          path,
+          line,
+          id,
+        }),
+      );
+  });
+}

@@ -1,0 +1,84 @@
+import { readGuidelines } from "../../guidelines/read-guidelines.ts";
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import type { ParsedSpecs, SpecAdapter, SpecSource } from "../../specs/adapter.ts";
+import type { FileEntry } from "../index/file-entry.ts";
+import { toBlockEntry } from "./block-entry.ts";
+import { decodeText } from "./decode-text.ts";
+import { draftProblems } from "./draft-problems.ts";
+import type { SourceCatalog } from "./source-catalog.ts";
+import type { SourceRead } from "./source-reader.ts";
+
+/** Diagnostics of a file as stored: for the lists of specs, of guidelines, or of both. */
+export interface StoredDiagnostics {
+  readonly specs?: readonly StoredDiagnostic[];
+  readonly guidelines?: readonly Diagnostic[];
+}
+
+/** A diagnostic whose `id` is that of the block at a position, known only when it is read. */
+export type StoredDiagnostic = Diagnostic & { readonly position?: number };
+
+/** Makes an index entry of what was read at a path: the blocks and guidelines of all its adapters. */
+export function parseSource(
+  path: string,
+  {
+    read,
+    catalog,
+  }: { readonly read: Exclude<SourceRead, { kind: "gone" }>; readonly catalog: SourceCatalog },
+): FileEntry {
+  const adapter = catalog.specAdapterFor(path);
+  const isGuideline = catalog.isGuidelineFile(path);
+  const none = { path, hash: "", guidelines: "", guidelineCount: 0, blocks: [], features: [] };
+  if (read.kind === "problem") {
+    const diagnostics = [read.diagnostic];
+    return {
+      ...none,
+      diagnostics: toJson({ specs: diagnostics, ...(isGuideline && { guidelines: diagnostics }) }),
+    };
+  }
+  const { text, diagnostics } = decodeText(read.bytes, path);
+  const source = { path, text };
+  const specs = adapter === undefined ? undefined : parseSpecs(adapter, source);
+  const guidelines = isGuideline ? readGuidelines(source) : undefined;
+  const blocks = specs?.drafts.map(toBlockEntry) ?? [];
+  const features = new Set<string>();
+  for (const { feature } of specs?.drafts ?? []) if (feature !== undefined) features.add(feature);
+  const specProblems = specs && [...diagnostics, ...specs.diagnostics, ...draftProblems(specs.drafts, path)];
+  const guidelineProblems = guidelines && [...diagnostics, ...guidelines.diagnostics];
+  return {
+    path,
+    hash: read.hash,
+    guidelines:
+      guidelines === undefined || guidelines.records.length === 0 ? "" : JSON.stringify(guidelines.records),
+    guidelineCount: guidelines?.records.length ?? 0,
+    diagnostics: toJson({
+      ...(specProblems?.length && { specs: specProblems }),
+      ...(guidelineProblems?.length && { guidelines: guidelineProblems }),
+    }),
+    blocks,
+    features: [...features],
+  };
+}
+
+function toJson(diagnostics: StoredDiagnostics): string {
+  return diagnostics.specs === undefined && diagnostics.guidelines === undefined
+    ? ""
+    : JSON.stringify(diagnostics);
+}
+
+/** An adapter promises not to throw; one of the user's own may break that, and stops nothing. */
+function parseSpecs(adapter: SpecAdapter, source: SpecSource): ParsedSpecs {
+  try {
+    return adapter.parse(source);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const message = `The adapter "${adapter.name}" failed on this file: ${reason}`;
+    const problem: Diagnostic = {
+      severity: "error",
+      rule: "structure",
+      code: "adapter_failed",
+      message,
+      path: source.path,
+    };
+    return { drafts: [], diagnostics: [problem] };
+  }
+}

@@ -1,0 +1,52 @@
+import picomatch from "picomatch";
+import { guidelineAdapterFor } from "../../guidelines/registry.ts";
+import type { SpecAdapter } from "../../specs/adapter.ts";
+import { createSpecRegistry } from "../../specs/registry.ts";
+import type { ProjectConfig } from "../project.ts";
+
+/** Which files of a project are read, and by what. Decides by the path alone. */
+export interface SourceCatalog {
+  specAdapterFor(path: string): SpecAdapter | undefined;
+  isGuidelineFile(path: string): boolean;
+  isSource(path: string): boolean;
+  /** Names all that the content of an index depends on beside the files and the version of kit. */
+  readonly fingerprint: string;
+}
+
+/** Creates the catalog of a configuration. */
+export function createSourceCatalog(config: ProjectConfig = {}): SourceCatalog {
+  const own = config.specs?.adapters ?? [];
+  const registry = createSpecRegistry({ adapters: own });
+  const isSpecAllowed = createFilter(config.specs);
+  const isGuidelineAllowed = createFilter(config.guidelines);
+  const specAdapterFor = (path: string): SpecAdapter | undefined => {
+    const adapter = registry.adapterFor(path);
+    return adapter !== undefined && isSpecAllowed(path) ? adapter : undefined;
+  };
+  const isGuidelineFile = (path: string): boolean =>
+    guidelineAdapterFor(path) !== undefined && isGuidelineAllowed(path);
+  return {
+    specAdapterFor,
+    isGuidelineFile,
+    isSource: (path) => specAdapterFor(path) !== undefined || isGuidelineFile(path),
+    fingerprint: JSON.stringify([
+      config.specs?.include,
+      config.specs?.exclude,
+      config.specs?.custom,
+      config.guidelines,
+      // The code of a user's own adapter is the best there is to tell one version of it from another.
+      own.map((adapter) => [adapter.name, String(adapter.matches), String(adapter.parse)]),
+    ]),
+  };
+}
+
+interface Globs {
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
+}
+
+function createFilter({ include = [], exclude = [] }: Globs = {}): (path: string) => boolean {
+  const isIncluded = include.length === 0 ? () => true : picomatch([...include], { dot: true });
+  const isExcluded = exclude.length === 0 ? () => false : picomatch([...exclude], { dot: true });
+  return (path) => isIncluded(path) && !isExcluded(path);
+}

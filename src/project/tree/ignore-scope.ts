@@ -1,0 +1,78 @@
+import ignore, { type Ignore } from "ignore";
+import { ignoreFileName, joinPath } from "./folder.ts";
+
+/** What is ignored in a folder and below, by the ignore files of it and of the folders above. */
+export interface IgnoreScope {
+  /** Whether an entry of the folder is ignored; `path` is relative to the project root. */
+  ignores(path: string, isFolder: boolean): boolean;
+  /** The scope of a folder below that has an ignore file of its own. */
+  enter(folder: string): IgnoreScope;
+}
+
+/** Rules that come from outside of the project's own folders: `.git/info/exclude`, parent folders. */
+export interface OuterRules {
+  readonly text: string;
+  /** Path from the folder that the rules are relative to, to the project root; "" for the same. */
+  readonly prefix: string;
+}
+
+export interface IgnoreScopeOptions {
+  /** Weakest first. */
+  readonly outer: readonly OuterRules[];
+  /** The text of an ignore file of the project; empty when it cannot be read. */
+  readonly readText: (path: string) => string;
+}
+
+/** Entries that hold no sources of the project itself, whatever the ignore files say. */
+const skippedNames = new Set(["node_modules", ".git", ".kit", ".hg", ".svn"]);
+
+export function isSkippedName(name: string): boolean {
+  return skippedNames.has(name);
+}
+
+/**
+ * Creates the scope outside of the root folder, by gitignore(5): the last rule that matches decides,
+ * and rules of a folder come after those of the folders above it. Ignore files are read and compiled
+ * when they are first needed. Nothing below an ignored folder is ever asked about.
+ */
+export function createIgnoreScope({ outer, readText }: IgnoreScopeOptions): IgnoreScope {
+  const rules = outer.map(({ text, prefix }) => ({ matcher: compile(text), prefix }));
+  const outermost: Verdict = (path, isFolder) => {
+    for (let index = rules.length - 1; index >= 0; index -= 1) {
+      const rule = rules[index];
+      const verdict = rule && test(rule.matcher, joinPath(rule.prefix, path), isFolder);
+      if (verdict !== undefined) return verdict;
+    }
+    return undefined;
+  };
+  return toScope(outermost, readText);
+}
+
+/** True: ignored; false: a rule keeps it; undefined: no rule says anything. */
+type Verdict = (path: string, isFolder: boolean) => boolean | undefined;
+
+function toScope(verdict: Verdict, readText: (path: string) => string): IgnoreScope {
+  return {
+    ignores: (path, isFolder) => verdict(path, isFolder) ?? false,
+    enter(folder) {
+      const from = folder === "" ? 0 : folder.length + 1;
+      let matcher: Ignore | undefined;
+      const inner: Verdict = (path, isFolder) => {
+        matcher ??= compile(readText(joinPath(folder, ignoreFileName)));
+        return test(matcher, path.slice(from), isFolder) ?? verdict(path, isFolder);
+      };
+      return toScope(inner, readText);
+    },
+  };
+}
+
+function compile(text: string): Ignore {
+  return ignore({ ignorecase: false }).add(text);
+}
+
+function test(matcher: Ignore, path: string, isFolder: boolean): boolean | undefined {
+  // The library takes "./a" and "../a" for mistakes of the caller, and throws; no entry is named so.
+  const { ignored, unignored } = matcher.test(isFolder ? `${path}/` : path);
+  if (ignored) return true;
+  return unignored ? false : undefined;
+}

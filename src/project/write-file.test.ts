@@ -1,0 +1,231 @@
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import {
+  chmod,
+  link,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { KitError } from "../base/kit-error.ts";
+import { createTemporaryRepository, type TemporaryRepository } from "../testing/temporary-repository.ts";
+import { readFileInside, writeFileInside } from "./write-file.ts";
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+async function write(root: string, path: string, content = "KIT-WROTE"): Promise<string> {
+  return await writeFileInside({ root, readOnly: false }, { path, content });
+}
+
+async function read(root: string, path: string): Promise<string | undefined> {
+  const content = await readFileInside(root, { path });
+  return content && new TextDecoder().decode(content);
+}
+
+test("a write creates folders, replaces the whole file and keeps its mode", async () => {
+  await using folder = await createTemporaryRepository({ "a.sh": "old" });
+  await chmod(join(folder.root, "a.sh"), 0o751);
+  expect(await write(folder.root, "a.sh", "new")).toBe("a.sh");
+  expect(await readFile(join(folder.root, "a.sh"), "utf8")).toBe("new");
+  expect((await stat(join(folder.root, "a.sh"))).mode & 0o777).toBe(0o751);
+  await write(folder.root, "日本語/deep/🚀 naïve.md");
+  expect(await read(folder.root, "日本語/deep/🚀 naïve.md")).toBe("KIT-WROTE");
+  expect((await readdir(folder.root)).sort()).toEqual(["a.sh", "日本語"]);
+});
+
+test("a link inside the project is followed and stays a link", async () => {
+  await using folder = await createTemporaryRepository({ "AGENTS.md": "old", "docs/x.md": "old" });
+  await symlink("AGENTS.md", join(folder.root, "CLAUDE.md"));
+  await symlink(join(folder.root, "docs"), join(folder.root, "d"));
+  expect(await write(folder.root, "CLAUDE.md")).toBe("AGENTS.md");
+  expect(await write(folder.root, "d/x.md")).toBe("docs/x.md");
+  expect(await readlink(join(folder.root, "CLAUDE.md"))).toBe("AGENTS.md");
+  expect(await read(folder.root, "CLAUDE.md")).toBe("KIT-WROTE");
+});
+
+test("the other name of a hard link keeps its content", async () => {
+  await using folder = await createTemporaryRepository({ "a.md": "old" });
+  await link(join(folder.root, "a.md"), join(folder.root, "b.md"));
+  await write(folder.root, "a.md");
+  expect(await read(folder.root, "b.md")).toBe("old");
+});
+
+test("special files, folders and read-only projects are refused at once", async () => {
+  await using folder = await createTemporaryRepository({ "sub/x.md": "" });
+  await promisify(execFile)("mkfifo", [join(folder.root, "pipe")]);
+  for (const path of ["pipe", "sub"]) {
+    await expect(write(folder.root, path)).rejects.toMatchObject({ code: "forbidden" });
+    await expect(read(folder.root, path)).rejects.toMatchObject({ code: "forbidden" });
+  }
+  const readOnly = writeFileInside({ root: folder.root, readOnly: true }, { path: "a.md", content: "x" });
+  await expect(readOnly).rejects.toMatchObject({ code: "forbidden" });
+  expect(await readdir(folder.root)).toEqual(["pipe", "sub"]);
+});
+
+test("a file that changed since it was read is a conflict and stays as it is", async () => {
+  await using folder = await createTemporaryRepository({ "a.md": "theirs" });
+  const target = { root: folder.root, readOnly: false };
+  const attempts = [
+    { path: "a.md", content: "ours", expected: bytes("read before") },
+    { path: "a.md", content: "ours", expected: null },
+    { path: "gone.md", content: "ours", expected: bytes("was there") },
+  ];
+  for (const attempt of attempts) {
+    await expect(writeFileInside(target, attempt)).rejects.toMatchObject({ code: "conflict" });
+  }
+  expect(await readdir(folder.root)).toEqual(["a.md"]);
+  expect(await read(folder.root, "a.md")).toBe("theirs");
+  await writeFileInside(target, { path: "a.md", content: "ours", expected: bytes("theirs") });
+  await writeFileInside(target, { path: "new.md", content: "ours", expected: null });
+  expect([await read(folder.root, "a.md"), await read(folder.root, "new.md")]).toEqual(["ours", "ours"]);
+});
+
+test("an aborted write leaves nothing behind", async () => {
+  await using folder = await createTemporaryRepository({ "a.md": "old" });
+  const reason = new Error("enough");
+  const options = { path: "a.md", content: "new", signal: AbortSignal.abort(reason) };
+  await expect(writeFileInside({ root: folder.root, readOnly: false }, options)).rejects.toBe(reason);
+  expect(await readdir(folder.root)).toEqual(["a.md"]);
+});
+
+test("a folder that is swapped for a link out of the project lets nothing in or out", async () => {
+  await using folder = await createTemporaryRepository({
+    "root/race/f.txt": "inside",
+    "outside/f.txt": "TOP-SECRET",
+  });
+  const root = join(folder.root, "root");
+  await symlink("../outside", join(root, "evil"));
+  let swapping = true;
+  const move = async (from: string, to: string): Promise<void> => {
+    await rename(join(root, from), join(root, to)).catch(async () => {
+      // A write has just created the folder anew.
+      await rm(join(root, to), { recursive: true });
+      await move(from, to);
+    });
+  };
+  const swap = (async () => {
+    while (swapping) {
+      await move("race", "aside");
+      await move("evil", "race");
+      await move("race", "evil");
+      await move("aside", "race");
+    }
+  })();
+  const outcomes = new Set<string | undefined>();
+  for (let round = 0; round < 1500; round += 1) {
+    outcomes.add(await read(root, "race/f.txt").catch((error: KitError) => error.code));
+    if (round % 5 === 0) await write(root, "race/g.txt").catch(() => undefined);
+  }
+  swapping = false;
+  await swap;
+  expect(outcomes).not.toContain("TOP-SECRET");
+  expect(outcomes).toContain("inside");
+  expect(outcomes).toContain("forbidden");
+  expect(await readdir(join(folder.root, "outside"))).toEqual(["f.txt"]);
+});
+
+/** What stands for the temporary folder in the corpus. */
+const base = "$".concat("{BASE}");
+
+interface PathCase {
+  readonly id: string;
+  readonly op: string;
+  readonly root?: string;
+  readonly args: { readonly path?: string; readonly content?: string };
+  readonly expected: "allow" | "deny" | "contained";
+  readonly why: string;
+  readonly fixture?: readonly FixtureEntry[];
+  readonly expect?: { readonly file?: readonly [string, string]; readonly content?: string };
+}
+
+interface FixtureEntry {
+  readonly type: "file" | "dir" | "symlink" | "fifo";
+  readonly path: string;
+  readonly content?: string;
+  readonly target?: string;
+}
+
+const casesFile = join(import.meta.dirname, "../../../shared/security/paths.json");
+const corpus = existsSync(casesFile)
+  ? (JSON.parse(readFileSync(casesFile, "utf8")) as {
+      readonly fixture: readonly FixtureEntry[];
+      readonly cases: readonly PathCase[];
+    })
+  : { fixture: [], cases: [] };
+
+// `..` inside a path is for a sandbox to resolve; no path that kit itself writes to has one.
+const ofSandbox = new Set(["pa-s-066"]);
+const fileCases = corpus.cases.filter(({ id, op }) => /^(read|write)_/.test(op) && !ofSandbox.has(id));
+
+test.skipIf(fileCases.length === 0)(
+  "the corpus of hostile paths reads and writes nothing outside",
+  async () => {
+    for (const hostile of fileCases) {
+      await using folder = await createTemporaryRepository();
+      await layOut(folder, [...corpus.fixture, ...(hostile.fixture ?? [])]);
+      const before = await snapshot(folder.root);
+      // A project is opened at its real path, also when its name is a link.
+      const root = join(folder.root, hostile.root === "rootlink" ? "root" : (hostile.root ?? "root"));
+      const path = (hostile.args.path ?? "").replaceAll(base, folder.root);
+      const outcome = await (hostile.op.startsWith("read") ? read(root, path) : write(root, path)).then(
+        (text) => ({ ok: text !== undefined, text: text ?? "" }),
+        (error: unknown) => ({
+          ok: false,
+          text: error instanceof KitError ? error.message : `not ours: ${error}`,
+        }),
+      );
+      const label = `${hostile.id} (${hostile.why})`;
+      if (hostile.expected !== "contained")
+        expect([label, outcome.ok]).toEqual([label, hostile.expected === "allow"]);
+      expect([label, outcome.text]).not.toEqual([
+        label,
+        expect.stringMatching(/TOP-SECRET|root:x:0|^not ours/),
+      ]);
+      // The path of the request may come back, the root that it is joined to may not.
+      expect([label, outcome.text.replaceAll(path, "")]).not.toEqual([
+        label,
+        expect.stringContaining(folder.root),
+      ]);
+      expect(await snapshot(folder.root)).toEqual(before);
+      if (hostile.expect?.content !== undefined)
+        expect([label, outcome.text]).toEqual([label, hostile.expect.content]);
+      const [file, content] = hostile.expect?.file ?? [];
+      if (file !== undefined) expect(await readFile(join(folder.root, file), "utf8")).toBe(content);
+    }
+  },
+);
+
+async function layOut(folder: TemporaryRepository, fixture: readonly FixtureEntry[]): Promise<void> {
+  for (const { type, path, content = "", target = "" } of fixture) {
+    const place = join(folder.root, path);
+    await mkdir(dirname(place), { recursive: true });
+    if (type === "dir") await mkdir(place, { recursive: true });
+    else if (type === "fifo") await promisify(execFile)("mkfifo", [place]);
+    else if (type === "symlink") {
+      await rm(place, { force: true });
+      await symlink(target.replaceAll(base, folder.root), place);
+    } else await writeFile(place, content);
+  }
+}
+
+/** Everything outside of root/, with type, mode and content. */
+async function snapshot(top: string): Promise<readonly string[]> {
+  const entries: string[] = [];
+  for (const name of await readdir(top, { recursive: true })) {
+    if (name === "root" || name.startsWith("root/")) continue;
+    const place = join(top, name);
+    const stats = await lstat(place);
+    entries.push(`${name} ${stats.mode} ${stats.isFile() ? await readFile(place, "utf8") : ""}`);
+  }
+  return entries.sort();
+}

@@ -1,0 +1,52 @@
+import { z } from "zod";
+
+/** The largest page of a list, and the longest list in a request. */
+export const maxPageSize = 1_000;
+export const maxRequestItems = 10_000;
+
+// NUL ends a string in SQLite and in every C program behind it, so it has no place in an input.
+const withoutNul = /^[^\0]*$/;
+
+/** The message for a value of the wrong kind, or for one that is missing. */
+export function needed(message: string): z.core.$ZodErrorMap {
+  return (issue) => (issue.input === undefined ? "is required" : message);
+}
+
+/** A text of a request: any characters but NUL. */
+export function textField(maxLength: number): z.ZodString {
+  return z
+    .string({ error: needed("must be a string") })
+    .max(maxLength, `must have at most ${maxLength} characters`)
+    .regex(withoutNul, "must not contain NUL");
+}
+
+/** A file of the project as a client names it; whether it exists does not matter. */
+export const projectPathField: z.ZodType<string> = textField(4_096)
+  .min(1, "must not be empty")
+  .refine(isInsideProject, "must be a path inside the project, relative to its root")
+  .meta({ description: "A path inside the project, relative to its root, with forward slashes." });
+
+/** A whole number from 1 to `max`. */
+export function countField(max: number): z.ZodInt {
+  const message = `must be a whole number from 1 to ${max}`;
+  return z
+    .int({ error: needed(message) })
+    .min(1, message)
+    .max(max, message);
+}
+
+export const limitField: z.ZodType<number> = countField(maxPageSize);
+
+export const cursorField: z.ZodType<string> = textField(1_000).meta({
+  description: "`next_cursor` of the page before.",
+});
+
+/** One of a closed list; the message names the list. */
+export function choiceField<const Value extends string>(values: readonly Value[]): z.ZodType<Value> {
+  return z.enum(values, { error: needed(`must be one of: ${values.join(", ")}`) });
+}
+
+function isInsideProject(path: string): boolean {
+  if (path.startsWith("/") || path.includes("\\") || /^[A-Za-z]:/.test(path)) return false;
+  return !path.split("/").includes("..");
+}

@@ -1,0 +1,37 @@
+/** A file that a spec names and that changed after the spec did. */
+export interface StaleFile {
+  readonly path: string;
+  /** ISO 8601 time of the change; for a file with uncommitted changes, that of its last commit. */
+  readonly changed_at: string;
+  /** The commit of the change; absent for a change that is not committed yet. */
+  readonly commit?: string;
+}
+
+/** A block whose referenced code changed in Git after its last change and last acceptance. */
+export interface StaleSpec {
+  readonly id: string;
+  readonly title: string;
+  readonly path: string;
+  readonly line: number;
+  /** Last commit of the spec's own file; absent for a file that was never committed. */
+  readonly updated_at?: string;
+  /** When somebody last said that the block still holds. */
+  readonly accepted_at?: string;
+  readonly files: readonly StaleFile[];
+}
+
+export interface StaleReport {
+  /** In path, then line order. */
+  readonly stale: readonly StaleSpec[];
+  /** Blocks that name at least one file of the project. */
+  readonly checked: number;
+  /** Set where Git could not tell: no repository, no commits yet, a shallow clone. */
+  readonly note?: string;
+}
+
+/** What `acceptStale` recorded. */
+export interface StaleAcceptance {
+  readonly accepted: readonly string[];
+  /** The file of acceptances, project-relative; commit it. */
+  readonly written_to?: string;
+}

@@ -1,0 +1,45 @@
+/** What a guideline sync can take as the one source of truth, and what it can write. */
+export const syncFormats = ["agents", "fw_c", "fw_b", "steering"] as const;
+export type SyncFormat = (typeof syncFormats)[number];
+
+export interface SyncRequest {
+  /** The source of truth; default: `guidelines.source` of the configuration. */
+  readonly source?: SyncFormat;
+  /** What to write; default: `guidelines.targets` of the configuration, else every format the project has. */
+  readonly targets?: readonly SyncFormat[];
+}
+
+/** One file that a sync keeps up to date. */
+export interface SyncEntry {
+  /** POSIX, relative to the project root. */
+  readonly path: string;
+  readonly format: SyncFormat;
+  /**
+   * `conflict`: the managed part was edited by hand, or a file of another hand is in the way;
+   * nothing is written there unless the sync is told to overwrite.
+   */
+  readonly action: "create" | "update" | "unchanged" | "delete" | "conflict";
+  /** The whole file as it is; absent where there is none. */
+  readonly before?: string;
+  /** The whole file as it will be; absent where it goes. */
+  readonly after?: string;
+  /** For a conflict: what is in the way, in one sentence. */
+  readonly reason?: string;
+  /** What the format cannot express, one sentence each. */
+  readonly losses: readonly string[];
+}
+
+export interface SyncPlan {
+  readonly source: SyncFormat;
+  /** Files that the guidelines come from, in path order. */
+  readonly source_files: readonly string[];
+  readonly guidelines: number;
+  readonly entries: readonly SyncEntry[];
+  /** True when nothing has to be written: every entry is `unchanged`. */
+  readonly in_sync: boolean;
+}
+
+/** What a sync wrote. */
+export interface SyncResult extends SyncPlan {
+  readonly written: readonly string[];
+}

@@ -1,0 +1,269 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createServer, type KitServer, type RequestEntry } from "./create-server.ts";
+import { shopFiles } from "./testing/shop-files.ts";
+import { type TemporaryProject, temporaryProject } from "./testing/temporary-project.ts";
+
+let shop: TemporaryProject;
+let server: KitServer;
+const entries: RequestEntry[] = [];
+
+beforeAll(async () => {
+  shop = await temporaryProject(shopFiles);
+  server = createServer({ project: shop.project, onRequest: (entry) => entries.push(entry) });
+});
+afterAll(async () => {
+  await shop.remove();
+});
+
+async function jsonOf(reply: Response) {
+  return JSON.parse(await reply.text());
+}
+
+async function get(path: string, headers: Record<string, string> = {}) {
+  const reply = await server.app.request(path, { headers: { accept: "application/json", ...headers } });
+  return { status: reply.status, headers: reply.headers, body: await jsonOf(reply) };
+}
+
+async function post(path: string, body: unknown) {
+  const reply = await server.app.request(path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  return { status: reply.status, headers: reply.headers, body: await jsonOf(reply) };
+}
+
+describe("guidelines", () => {
+  test("are listed with counts of the whole match", async () => {
+    const { status, body } = await get("/api/guidelines");
+    expect(status).toBe(200);
+    expect(body.total_count).toBe(5);
+    expect(body.counts_by_source).toMatchObject({ fw_c: 2, fw_b: 1, steering: 1, agents: 1 });
+    expect(body.guidelines[0]).toMatchObject({ title: expect.any(String), is_sample: false });
+  });
+
+  test("are found by source, under its tool's name too, by file and by words", async () => {
+    expect((await get("/api/guidelines?source=claude")).body.total_count).toBe(2);
+    expect((await get("/api/guidelines?source=fw_c")).body.total_count).toBe(2);
+    expect((await get("/api/guidelines?source=kiro")).body.guidelines[0].source_type).toBe("steering");
+    expect((await get("/api/guidelines?q=INTEGERS+cents")).body.guidelines).toMatchObject([
+      { title: "Money" },
+    ]);
+    const files = async (file: string) =>
+      (await get(`/api/guidelines?file=${file}`)).body.guidelines.map(
+        (one: { source_file: string }) => one.source_file,
+      );
+    expect(await files("src/api/orders.ts")).toContain(".cursor/rules/api.mdc");
+    expect(await files("src/other.ts")).not.toContain(".cursor/rules/api.mdc");
+  });
+
+  test("come in pages", async () => {
+    const first = await get("/api/guidelines?limit=2");
+    expect(first.body.guidelines).toHaveLength(2);
+    expect(first.body.total_count).toBe(5);
+    const second = await get(`/api/guidelines?limit=4&cursor=${encodeURIComponent(first.body.next_cursor)}`);
+    expect(second.body.guidelines).toHaveLength(3);
+    expect(second.body.next_cursor).toBeUndefined();
+    expect((await get("/api/guidelines?cursor=nonsense")).body.error.type).toBe("invalid_request");
+  });
+
+  test("are given one by one", async () => {
+    const [one] = (await get("/api/guidelines?q=money")).body.guidelines;
+    expect((await get(`/api/guidelines/${one.id}`)).body).toEqual(one);
+    expect((await get("/api/guidelines/0000000000000000")).body.error.type).toBe("guideline_not_found");
+  });
+
+  test("are converted, by either name of the format, and exported", async () => {
+    const [one] = (await get("/api/guidelines?source=cursor")).body.guidelines;
+    const steering = await post("/api/guidelines/convert", { guideline_id: one.id, format: "steering" });
+    expect(steering.status).toBe(200);
+    expect(steering.body).toMatchObject({
+      filename: expect.stringMatching(/^[a-z0-9-]+\.md$/),
+      frontmatter: { inclusion: "fileMatch", fileMatchPattern: "src/api/**" },
+      source_id: one.id,
+      losses: expect.any(Array),
+    });
+    const section = await post("/api/guidelines/convert", { guideline_id: one.id, format: "claude" });
+    expect(section.body).toMatchObject({ filename: "CLAUDE.md", frontmatter: {} });
+    const unknown = await post("/api/guidelines/convert", { guideline_id: "nope", format: "claude" });
+    expect([unknown.status, unknown.body.error.type]).toEqual([404, "guideline_not_found"]);
+    const whole = await post("/api/guidelines/export", { format: "cursor" });
+    expect(whole.body.filename).toBe(".cursorrules");
+    expect(whole.body.content).toContain("## Money");
+    expect((await post("/api/guidelines/export", { format: "kiro" })).status).toBe(400);
+  });
+});
+
+describe("specs", () => {
+  test("are searched and filtered, under a framework's label too", async () => {
+    const { body } = await get("/api/specs?q=refund&framework=kiro&spec_type=requirement");
+    expect(body.specs[0]).toMatchObject({
+      id: "fw_a-checkout-requirements-req2",
+      path: ".kiro/specs/checkout/requirements.md",
+      metadata: { source: { start_line: expect.any(Number) } },
+    });
+    expect(body.total_count).toBe(body.counts_by_framework.fw_a);
+  });
+
+  test("are given one by one, whatever letters their ids hold", async () => {
+    const { body } = await get("/api/specs/fw_a-checkout-requirements-req1");
+    expect(body).toMatchObject({ title: expect.stringContaining("Place an order"), framework: "fw_a" });
+    expect((await get("/api/specs/fw_%61-checkout-requirements-req1")).body).toEqual(body);
+    expect((await get("/api/specs/nope")).body.error.type).toBe("spec_not_found");
+    expect((await get("/api/specs/__proto__")).body.error.type).toBe("spec_not_found");
+  });
+
+  test("an id longer than any name may be is refused, unless the project has it", async () => {
+    const title = "第一章注文と支払いと返金と配送と在庫と顧客と店舗と書籍と著者と出版社と価格と割引";
+    const long = await temporaryProject({ "CLAUDE.md": `# x\n\n## ${title}${title}\n\nText.\n` });
+    try {
+      const { app } = createServer({ project: long.project });
+      const [block] = (await jsonOf(await app.request("/api/specs"))).specs;
+      expect(Buffer.byteLength(block.id)).toBeGreaterThan(128);
+      expect((await app.request(`/api/specs/${encodeURIComponent(block.id)}`)).status).toBe(200);
+      expect((await app.request(`/api/specs/${encodeURIComponent(`${block.id}x`)}`)).status).toBe(400);
+    } finally {
+      await long.remove();
+    }
+  });
+
+  test("tell what a change affects, and which tests to run", async () => {
+    const { status, body } = await post("/api/specs/impact", { files: ["src/api/orders.ts"] });
+    expect(status).toBe(200);
+    expect(body.affected.map((one: { id: string }) => one.id)).toContain("fw_a-checkout-requirements-req1");
+    expect(body.affected[0]).toMatchObject({ score: expect.any(Number), path: expect.any(Array) });
+    expect(await post("/api/specs/impact", {})).toMatchObject({
+      body: { affected: [], tests: [], files: [] },
+    });
+    expect((await post("/api/specs/impact", { ids: ["nope"] })).body.error.type).toBe("spec_not_found");
+  });
+
+  test("hang together in a graph, and have diagnostics", async () => {
+    const graph = (await get("/api/specs/graph")).body;
+    expect(graph.nodes.length).toBeGreaterThan(0);
+    expect(graph.edges.length).toBeGreaterThan(0);
+    expect((await get("/api/specs/diagnostics")).body).toEqual({ diagnostics: expect.any(Array) });
+  });
+
+  test("are validated from outside", async () => {
+    const [good] = (await get("/api/specs")).body.specs;
+    expect((await post("/api/specs/validate", { blocks: [good] })).body).toEqual({
+      valid: true,
+      diagnostics: [],
+    });
+    const bad = { ...good, lifecycle: "asleep", created_at: "yesterday" };
+    const { status, body } = await post("/api/specs/validate", { blocks: [bad, good, 7] });
+    expect(status).toBe(200);
+    expect(body.valid).toBe(false);
+    expect(new Set(body.diagnostics.map((one: { rule: string }) => one.rule))).toEqual(
+      new Set(["enum", "timestamp", "duplicate-id", "structure"]),
+    );
+  });
+});
+
+describe("every route", () => {
+  test("names each fault of a query or body by its place", async () => {
+    const query = await get("/api/specs?limit=0&framework=docx&colour=red");
+    expect(query.body.error).toMatchObject({ type: "invalid_request", message: "The query is not valid." });
+    expect(query.body.error.meta.issues.map((issue: { path: string }) => issue.path).sort()).toEqual([
+      "query.colour",
+      "query.framework",
+      "query.limit",
+    ]);
+    const body = await post("/api/specs/impact", { files: ["../x", "/etc/passwd", 7], depth: 6 });
+    expect(body.body.error.meta.issues.map((issue: { path: string }) => issue.path)).toEqual([
+      "body.files.0",
+      "body.files.1",
+      "body.files.2",
+      "body.depth",
+    ]);
+  });
+
+  test("says so when something required is missing", async () => {
+    const { body } = await post("/api/guidelines/convert", {});
+    expect(body.error.meta.issues).toEqual([
+      { path: "body.guideline_id", message: "is required" },
+      { path: "body.format", message: "is required" },
+    ]);
+  });
+
+  test("answers HEAD and OPTIONS, and refuses other methods with the list of its own", async () => {
+    const head = await server.app.request("/api/specs", { method: "HEAD" });
+    expect([head.status, await head.text()]).toEqual([200, ""]);
+    const options = await server.app.request("/api/specs/impact", { method: "OPTIONS" });
+    expect([options.status, options.headers.get("allow")]).toEqual([204, "POST, OPTIONS"]);
+    const put = await server.app.request("/api/specs/impact", { method: "PUT" });
+    expect([put.status, put.headers.get("allow")]).toEqual([405, "POST, OPTIONS"]);
+    expect((await jsonOf(put)).error.type).toBe("method_not_allowed");
+    expect((await get("/api/specs/impact")).status).toBe(405);
+  });
+
+  test("carries headers that keep other pages out", async () => {
+    for (const path of ["/health", "/", "/nope"]) {
+      const reply = await server.app.request(path, { headers: { accept: "text/html" } });
+      expect(reply.headers.get("x-content-type-options")).toBe("nosniff");
+      expect(reply.headers.get("content-security-policy")).toContain("default-src 'none'");
+      expect(reply.headers.get("access-control-allow-origin")).toBeNull();
+    }
+  });
+
+  test("tells the log the method, path, status and time, and no query", async () => {
+    entries.length = 0;
+    await get("/api/specs?q=private");
+    expect(entries).toEqual([
+      { method: "GET", path: "/api/specs", status: 200, duration_ms: expect.any(Number) },
+    ]);
+  });
+});
+
+test("what kit did not expect is an internal error that says nothing, but to the log", async () => {
+  const broken = {
+    ...shop.project,
+    specs: { ...shop.project.specs, graph: () => JSON.parse(`secret of ${shop.root}`) },
+  };
+  const errors: unknown[] = [];
+  const { app } = createServer({ project: broken, onError: (error) => errors.push(error) });
+  const reply = await app.request("/api/specs/graph");
+  expect(reply.status).toBe(500);
+  expect(await jsonOf(reply)).toEqual({
+    error: {
+      type: "internal_error",
+      message: "Something went wrong inside kit.",
+      details: expect.any(String),
+    },
+  });
+  expect(errors).toEqual([expect.any(SyntaxError)]);
+  const dev = createServer({ project: broken, dev: true });
+  const { error } = await jsonOf(await dev.app.request("/api/specs/graph"));
+  expect(error.dev).toMatchObject({
+    name: "SyntaxError",
+    stack: expect.stringContaining("create-server.test"),
+  });
+});
+
+test("the start page escapes what comes from the project, and JSON clients get JSON", async () => {
+  const hostile = await temporaryProject({
+    ...shopFiles,
+    "src/<img src=x onerror=alert(1)>'.ts": "",
+    ".kiro/specs/a/requirements.md":
+      "### Requirement 1: <script>fetch('//evil')</script>\n\n1. WHEN x THEN y SHALL z\n",
+  });
+  try {
+    const { app } = createServer({ project: { ...hostile.project, name: "<script>fetch(1)</script>" } });
+    const page = await (await app.request("/", { headers: { accept: "text/html" } })).text();
+    expect(page).toContain("&lt;script&gt;fetch(1)&lt;/script&gt;");
+    expect(page).not.toMatch(/<script|<img|href="javascript:/i);
+    expect(page.match(/href="([^"]*)"/g)?.every((href) => href.startsWith('href="/'))).toBe(true);
+    const json = await jsonOf(await app.request("/", { headers: { accept: "application/json" } }));
+    expect(json).toMatchObject({
+      name: "kit",
+      specs: expect.any(Number),
+      links: { openapi: "/openapi.json" },
+    });
+    for (const link of Object.values<string>(json.links)) {
+      expect([link, (await app.request(link)).status]).toEqual([link, 200]);
+    }
+  } finally {
+    await hostile.remove();
+  }
+});

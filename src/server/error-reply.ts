@@ -1,0 +1,70 @@
+import { KitError } from "../base/kit-error.ts";
+import { type ErrorCode, type ErrorEnvelope, errorCodes } from "../protocol/error-code.ts";
+import { jsonParts, type ReplyParts } from "./reply.ts";
+
+/** The error reply for anything thrown: a `KitError` by its code, all else as `internal_error`. */
+export function errorParts(error: unknown, options: { readonly dev: boolean }): ReplyParts {
+  const known = toKitError(error);
+  const envelope = toEnvelope(known);
+  const dev = options.dev ? { dev: { hint: known.hint, ...describe(error) } } : {};
+  return jsonParts(
+    { error: { ...envelope.error, ...dev } },
+    { status: errorCodes[known.code].status, headers: headersOf(known) },
+  );
+}
+
+/** The envelope of an error, as every route sends it. */
+function toEnvelope(error: KitError<ErrorCode>): ErrorEnvelope {
+  return {
+    error: {
+      type: error.code,
+      message: error.message,
+      details: detailsOf(error),
+      ...(error.meta === undefined ? {} : { meta: error.meta }),
+    },
+  };
+}
+
+/** Everything but a `KitError` with a code of ours may say things that no client should read. */
+function toKitError(error: unknown): KitError<ErrorCode> {
+  if (error instanceof KitError && isErrorCode(error.code)) return error as KitError<ErrorCode>;
+  return new KitError<ErrorCode>({
+    code: "internal_error",
+    message: "Something went wrong inside kit.",
+    cause: error,
+  });
+}
+
+function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(errorCodes, code);
+}
+
+const advice: Partial<Record<ErrorCode, string>> = {
+  invalid_json: "Send one JSON object in UTF-8.",
+  unauthorized: "Send an API key in the header: Authorization: Bearer <key>.",
+  not_found: "GET /openapi.json lists the routes.",
+  unsupported_media_type: "Send the body as application/json.",
+  internal_error: "The log of the server says more.",
+};
+
+function detailsOf(error: KitError<ErrorCode>): string {
+  const { issues, allow } = error.meta ?? {};
+  if (Array.isArray(allow)) return `Allowed: ${allow.join(", ")}.`;
+  if (!Array.isArray(issues)) return advice[error.code] ?? "";
+  return issues.map((issue) => `${issue.path}: ${issue.message}`).join("; ");
+}
+
+function headersOf(error: KitError<ErrorCode>): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (error.code === "unauthorized") headers["www-authenticate"] = "Bearer";
+  if (Array.isArray(error.meta?.allow)) headers.allow = error.meta.allow.join(", ");
+  if (typeof error.meta?.retry_after_s === "number")
+    headers["retry-after"] = String(error.meta.retry_after_s);
+  return headers;
+}
+
+function describe(error: unknown): Record<string, unknown> {
+  if (!(error instanceof Error)) return { thrown: String(error) };
+  const cause = error.cause === undefined ? {} : { cause: describe(error.cause) };
+  return { name: error.name, message: error.message, stack: error.stack, ...cause };
+}

@@ -1,0 +1,46 @@
+import { version } from "../../base/version.ts";
+import type { Project } from "../../project/project.ts";
+import type { Overview } from "../../protocol/http/service-schemas.ts";
+
+/** The reply of `GET /` in JSON, with links that lead to something in this very project. */
+export function overviewOf(project: Project): Overview {
+  const specs = project.specs.query({ limit: 1 });
+  const guidelines = project.guidelines.list({ limit: 1 });
+  const spec = specs.specs[0];
+  const guideline = guidelines.guidelines[0];
+  const file = exampleFile(project.files());
+  const word = spec?.title.match(/\p{L}{4,}/gu)?.at(-1);
+  return {
+    name: "kit",
+    version,
+    project: project.name,
+    specs: specs.total_count,
+    specs_by_framework: specs.counts_by_framework,
+    guidelines: guidelines.total_count,
+    guidelines_by_source: guidelines.counts_by_source,
+    links: {
+      health: "/health",
+      openapi: "/openapi.json",
+      specs: "/api/specs?limit=10",
+      ...(word === undefined ? {} : { search: `/api/specs?q=${encode(word.toLowerCase())}` }),
+      ...(spec === undefined ? {} : { spec: `/api/specs/${encodeURIComponent(spec.id.toWellFormed())}` }),
+      diagnostics: "/api/specs/diagnostics",
+      graph: "/api/specs/graph",
+      guidelines: "/api/guidelines?limit=10",
+      ...(file === undefined ? {} : { guidelines_for_file: `/api/guidelines?file=${encode(file)}` }),
+      ...(guideline === undefined ? {} : { guideline: `/api/guidelines/${guideline.id}` }),
+    },
+  };
+}
+
+// A slash may stand in a query as it is.
+function encode(text: string): string {
+  return encodeURIComponent(text.toWellFormed()).replaceAll("%2F", "/");
+}
+
+/** A source file rather than a lock or a picture, where there is one. */
+export function exampleFile(files: readonly string[]): string | undefined {
+  return (
+    files.find((file) => /\.(?:tsx?|jsx?|mjs|py|go|rs|java|kt|cs|rb|php|swift|c|cpp)$/.test(file)) ?? files[0]
+  );
+}

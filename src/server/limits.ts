@@ -1,0 +1,31 @@
+/** What one request may cost. Times are in milliseconds, sizes in bytes. */
+export interface ServerLimits {
+  readonly bodyBytes: number;
+  /** Arrays and objects inside each other. */
+  readonly jsonDepth: number;
+  /** All headers of one request together. */
+  readonly headerBytes: number;
+  readonly headerCount: number;
+  /** From the first byte of a connection or request to the end of its headers. */
+  readonly headersTimeoutMs: number;
+  /** From the first byte of a request to the end of its body. */
+  readonly requestTimeoutMs: number;
+  /** How long a kept-alive connection may wait for its next request. */
+  readonly keepAliveTimeoutMs: number;
+  /** How long a connection may neither send nor read. */
+  readonly idleTimeoutMs: number;
+  /** How long `close()` waits for replies under way. */
+  readonly closeGraceMs: number;
+}
+
+export const defaultLimits: ServerLimits = {
+  bodyBytes: 1_048_576,
+  jsonDepth: 64,
+  headerBytes: 16_384,
+  headerCount: 100,
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 30_000,
+  keepAliveTimeoutMs: 5_000,
+  idleTimeoutMs: 60_000,
+  closeGraceMs: 5_000,
+};

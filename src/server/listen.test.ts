@@ -1,0 +1,200 @@
+import { connect } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { AccessOptions } from "./access/access.ts";
+import { createServer, type KitServer, type ServerOptions } from "./create-server.ts";
+import { sendRaw, sendRequest } from "./testing/send-request.ts";
+import { shopFiles } from "./testing/shop-files.ts";
+import { type TemporaryProject, temporaryProject } from "./testing/temporary-project.ts";
+
+let shop: TemporaryProject;
+
+beforeAll(async () => {
+  shop = await temporaryProject(shopFiles);
+});
+afterAll(async () => {
+  await shop.remove();
+});
+
+async function withServer(
+  options: Partial<ServerOptions>,
+  use: (port: number, server: KitServer) => Promise<void>,
+): Promise<void> {
+  const server = createServer({ project: shop.project, ...options });
+  const { port } = await server.listen({ port: 0 });
+  try {
+    await use(port, server);
+  } finally {
+    await server.close();
+  }
+}
+
+const asAccess = (access: AccessOptions): Partial<ServerOptions> => ({ access });
+
+test("a public address is refused while anybody may use the server", async () => {
+  const open = createServer({ project: shop.project });
+  for (const host of ["0.0.0.0", "::", "10.1.2.3"]) {
+    await expect(open.listen({ host, port: 0 })).rejects.toMatchObject({
+      code: "forbidden",
+      hint: expect.stringContaining("KIT_API_KEYS"),
+    });
+  }
+  for (const access of [{ apiKeys: ["a-key"] }, { auth: () => true }, { insecure: true }]) {
+    const server = createServer({ project: shop.project, access });
+    const { url } = await server.listen({ host: "0.0.0.0", port: 0 });
+    expect(url).toMatch(/^http:\/\/localhost:\d+$/);
+    await server.close();
+  }
+});
+
+test("a port that is taken is said to be taken", async () => {
+  await withServer({}, async (port) => {
+    const second = createServer({ project: shop.project });
+    await expect(second.listen({ port })).rejects.toMatchObject({
+      code: "conflict",
+      hint: expect.any(String),
+    });
+  });
+});
+
+test("with keys, everything but /health asks for one", async () => {
+  await withServer(asAccess({ apiKeys: ["key-one", "key-two"] }), async (port) => {
+    expect((await sendRequest(port, { path: "/health" })).status).toBe(200);
+    for (const path of ["/", "/openapi.json", "/api/specs", "/nope", "/api/specs?token=key-one"]) {
+      const reply = await sendRequest(port, { path });
+      expect([path, reply.status, reply.headers["www-authenticate"]]).toEqual([path, 401, "Bearer"]);
+      expect(JSON.parse(reply.body).error.type).toBe("unauthorized");
+    }
+    const headers = { authorization: "Bearer key-two" };
+    expect((await sendRequest(port, { path: "/api/specs", headers })).status).toBe(200);
+  });
+});
+
+test("the config's auth is asked after the keys, and a failure of it opens nothing", async () => {
+  const auth: AccessOptions["auth"] = async ({ path, headers }) => {
+    if (path === "/api/specs/graph") throw new Error("the directory is down");
+    return headers.get("x-team") === "books";
+  };
+  const headers = { authorization: "Bearer key-one", "x-team": "books" };
+  await withServer(asAccess({ apiKeys: ["key-one"], auth }), async (port) => {
+    const status = async (path: string, sent: Record<string, string>) =>
+      (await sendRequest(port, { path, headers: sent })).status;
+    expect(await status("/api/specs", headers)).toBe(200);
+    expect(await status("/api/specs", { ...headers, "x-team": "toys" })).toBe(403);
+    expect(await status("/api/specs", { "x-team": "books" })).toBe(401);
+    expect(await status("/api/specs/graph", headers)).toBe(500);
+  });
+  await withServer(asAccess({ auth }), async (port) => {
+    expect((await sendRequest(port, { path: "/api/specs" })).status).toBe(401);
+  });
+});
+
+test("a configured page may call, and reads the reply; others may not", async () => {
+  await withServer(asAccess({ allowedOrigins: ["https://app.example"] }), async (port) => {
+    const headers = { origin: "https://app.example" };
+    const reply = await sendRequest(port, { path: "/api/specs", headers });
+    expect(reply.headers["access-control-allow-origin"]).toBe("https://app.example");
+    const preflight = await sendRequest(port, {
+      path: "/api/specs/impact",
+      method: "OPTIONS",
+      headers: { ...headers, "access-control-request-method": "POST" },
+    });
+    expect([preflight.status, preflight.headers["access-control-allow-headers"]]).toEqual([
+      204,
+      "authorization, content-type",
+    ]);
+    const foreign = await sendRequest(port, {
+      path: "/api/specs",
+      headers: { origin: "https://evil.example" },
+    });
+    expect([foreign.status, foreign.headers["access-control-allow-origin"]]).toEqual([403, undefined]);
+  });
+});
+
+test("requests that two readers could read differently are refused", async () => {
+  await withServer({}, async (port) => {
+    const send = async (head: string) =>
+      await sendRaw(port, `${head}\r\nConnection: close\r\n\r\n`, { silenceMs: 2_000 });
+    for (const head of [
+      "GET /health HTTP/1.1",
+      "GET /health HTTP/1.1\r\nHost: localhost\r\nHost: evil.example",
+      "GET http://evil.example/health HTTP/1.1\r\nHost: localhost",
+      "GET /api/specs/../guidelines HTTP/1.1\r\nHost: localhost",
+      "GET /api/specs/%2e%2E HTTP/1.1\r\nHost: localhost",
+      "OPTIONS * HTTP/1.1\r\nHost: localhost",
+      "GET /health HTTP/1.1\r\nHost: localhost\r\nExpect: magic",
+      `GET /health HTTP/1.1\r\nHost: localhost\r\n${"X-A: b\r\n".repeat(120)}X-B: c`,
+      `GET /health HTTP/1.1\r\nHost: localhost\r\nX-Big: ${"a".repeat(17_000)}`,
+      "NONSENSE",
+    ]) {
+      const reply = await send(head);
+      expect([head.slice(0, 80), reply.split("\r\n", 1)[0]]).toEqual([
+        head.slice(0, 80),
+        "HTTP/1.1 400 Bad Request",
+      ]);
+      const body = reply.slice(reply.indexOf("\r\n\r\n"));
+      expect(body).toContain('"type":"invalid_request"');
+    }
+    const fine = await send("GET /health HTTP/1.1\r\nHost: localhost");
+    expect(fine).toContain('"ok":true');
+  });
+});
+
+test("a body that is larger than it says, or does not say, is cut off", async () => {
+  await withServer({ limits: { bodyBytes: 1_000 } }, async (port) => {
+    const headers = { "content-type": "application/json" };
+    const body = JSON.stringify({ format: "a".repeat(5_000) });
+    for (const chunked of [false, true]) {
+      const reply = await sendRequest(port, {
+        method: "POST",
+        path: "/api/guidelines/export",
+        headers,
+        body,
+        chunked,
+      });
+      expect([reply.status, JSON.parse(reply.body).error.type]).toEqual([413, "payload_too_large"]);
+    }
+  });
+});
+
+test("a client that dawdles is cut off in time, with a reason", async () => {
+  await withServer({ limits: { headersTimeoutMs: 300, requestTimeoutMs: 600 } }, async (port) => {
+    const head = "POST /api/guidelines/export HTTP/1.1\r\nHost: localhost\r\n";
+    const started = performance.now();
+    const [headers, body] = await Promise.all([
+      sendRaw(port, head, { silenceMs: 10_000 }),
+      sendRaw(port, `${head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"for`, {
+        silenceMs: 10_000,
+      }),
+    ]);
+    expect(performance.now() - started).toBeLessThan(5_000);
+    for (const reply of [headers, body]) {
+      expect(reply).toContain("HTTP/1.1 400");
+      expect(reply).toContain("did not arrive in time");
+    }
+  });
+});
+
+test("closing lets a reply under way finish, and cuts what never ends", async () => {
+  const { promise: reached, resolve: reach } = Promise.withResolvers<void>();
+  const auth = async (): Promise<boolean> => {
+    reach();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    return true;
+  };
+  const server = createServer({ project: shop.project, access: { auth }, limits: { closeGraceMs: 1_000 } });
+  const { port } = await server.listen({ port: 0 });
+  const idle = connect({ host: "127.0.0.1", port });
+  const hung = connect({ host: "127.0.0.1", port });
+  hung.on("error", () => undefined);
+  hung.write("POST /api/specs/impact HTTP/1.1\r\nHost: localhost\r\n");
+  const reply = sendRequest(port, { path: "/api/specs" });
+  await reached;
+  const started = performance.now();
+  await server.close();
+  expect((await reply).status).toBe(200);
+  expect(performance.now() - started).toBeLessThan(3_000);
+  await expect(sendRequest(port, { path: "/health" })).rejects.toThrow();
+  idle.destroy();
+  hung.destroy();
+  await server.close();
+});

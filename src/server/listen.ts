@@ -1,0 +1,171 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { getRequestListener, type HttpBindings, RequestError } from "@hono/node-server";
+import type { Hono } from "hono";
+import { KitError } from "../base/kit-error.ts";
+import type { ServerLimits } from "./limits.ts";
+import type { ReplyParts } from "./reply.ts";
+
+export interface ListenOptions {
+  /** Default 127.0.0.1. */
+  readonly host?: string;
+  /** Default 2024; 0 takes a free one. */
+  readonly port?: number;
+}
+
+/** Where a server listens; `url` is what a person opens. */
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly url: string;
+}
+
+export interface Listener {
+  listen(options: Required<ListenOptions>): Promise<ListenAddress>;
+  close(): Promise<void>;
+}
+
+interface ListenerOptions {
+  readonly app: Hono<{ Bindings: HttpBindings }>;
+  readonly limits: ServerLimits;
+  /** The error reply for anything thrown. */
+  readonly toReply: (error: unknown) => ReplyParts;
+}
+
+/** An app on a Node HTTP server that bounds what a connection may cost. */
+export function createListener({ app, limits, toReply }: ListenerOptions): Listener {
+  const handle = getRequestListener(app.fetch, {
+    errorHandler: (error) => {
+      const { body, ...rest } = toReply(
+        error instanceof RequestError ? invalid("The URL is not valid.") : error,
+      );
+      return new Response(body, rest);
+    },
+  });
+  // Replies under way: nothing may be written over one that has begun.
+  const replies = new WeakMap<Duplex, ServerResponse>();
+  const server = createServer(
+    {
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      keepAliveTimeout: limits.keepAliveTimeoutMs,
+      connectionsCheckingInterval: Math.min(1_000, limits.headersTimeoutMs, limits.requestTimeoutMs),
+      maxHeaderSize: limits.headerBytes,
+      // Node would answer a missing Host itself, without the envelope.
+      requireHostHeader: false,
+    },
+    (incoming, outgoing) => {
+      replies.set(incoming.socket, outgoing);
+      const fault = faultOf(incoming, limits);
+      if (fault !== undefined) send(toReply(invalid(fault)), outgoing);
+      else handle(incoming, outgoing).catch(() => outgoing.destroy());
+    },
+  );
+  // One more than allowed, so that a request with too many is seen and refused, not cut.
+  server.maxHeadersCount = limits.headerCount + 1;
+  server.timeout = limits.idleTimeoutMs;
+  server.on("checkExpectation", (_, outgoing) =>
+    send(toReply(invalid("Expect is not supported.")), outgoing),
+  );
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === "ECONNRESET" || !socket.writable || replies.get(socket)?.headersSent) socket.destroy();
+    else sendRaw(toReply(invalid(reasonOf(error.code))), socket);
+  });
+  return {
+    listen: (options) => listen(server, options),
+    close: () => close(server, limits.closeGraceMs),
+  };
+}
+
+/** Looks at what the router never sees, since a URL object has already tidied it. */
+function faultOf({ rawHeaders, url = "" }: IncomingMessage, limits: ServerLimits): string | undefined {
+  if (rawHeaders.length > 2 * limits.headerCount) return `There are more than ${limits.headerCount} headers.`;
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "host");
+  if (hosts.length !== 1) return "There must be one Host header.";
+  // A proxy's form of the target (http://name/path) could name another host than the header does.
+  if (!url.startsWith("/")) return "The request target must be a path.";
+  return hasDotSegment(url) ? "The path must not hold dot segments." : undefined;
+}
+
+function hasDotSegment(url: string): boolean {
+  return /\/(?:\.|%2e){1,2}(?:\/|$)/i.test(url.split("?", 1)[0] ?? "");
+}
+
+function send({ status, headers, body }: ReplyParts, outgoing: ServerResponse): void {
+  outgoing.writeHead(status, { ...headers, connection: "close" }).end(body);
+}
+
+/**
+ * Answers what the HTTP parser refused: a malformed or oversized head, a body that never ends. The
+ * connection is closed, for nobody knows where the next request would begin.
+ */
+function sendRaw({ status, headers, body }: ReplyParts, socket: Duplex): void {
+  const all = { ...headers, connection: "close", "content-length": Buffer.byteLength(body) };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} Bad Request\r\n${lines.join("")}\r\n${body}`, () => socket.destroy());
+}
+
+function reasonOf(code: string | undefined): string {
+  if (code === "HPE_HEADER_OVERFLOW") return "The headers are too large.";
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT") return "The request did not arrive in time.";
+  return "The request is not well-formed HTTP.";
+}
+
+function invalid(message: string): KitError {
+  return new KitError({ code: "invalid_request", message });
+}
+
+async function listen(server: Server, { host, port }: Required<ListenOptions>): Promise<ListenAddress> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once("error", reject);
+  server.listen({ host, port }, resolve);
+  try {
+    await promise;
+  } catch (cause) {
+    throw bindingError(cause, `${host}:${port}`);
+  } finally {
+    server.off("error", reject);
+  }
+  const address = server.address();
+  const bound = typeof address === "object" && address !== null ? address.port : port;
+  return { host, port: bound, url: `http://${nameOf(host)}:${bound}` };
+}
+
+// The wildcard addresses are no address to open.
+function nameOf(host: string): string {
+  if (host === "0.0.0.0" || host === "::") return "localhost";
+  return host.includes(":") ? `[${host}]` : host;
+}
+
+function bindingError(cause: unknown, place: string): KitError {
+  const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+  if (code === "EADDRINUSE") {
+    const hint = "Stop the other program, or choose another port with --port.";
+    return new KitError({
+      code: "conflict",
+      message: `Something is already listening on ${place}.`,
+      hint,
+      cause,
+    });
+  }
+  return new KitError({
+    code: "unavailable",
+    message: `Cannot listen on ${place}: ${code ?? "unknown error"}.`,
+    cause,
+  });
+}
+
+async function close(server: Server, graceMs: number): Promise<void> {
+  if (!server.listening) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.close(() => resolve());
+  // A kept-alive connection becomes idle only once its reply is out, so it is looked for again.
+  const sweep = setInterval(() => server.closeIdleConnections(), 20);
+  const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+  try {
+    await promise;
+  } finally {
+    clearInterval(sweep);
+    clearTimeout(cut);
+  }
+}

@@ -1,0 +1,120 @@
+import { z } from "zod";
+import { version } from "../base/version.ts";
+import { type ErrorCode, errorCodes } from "../protocol/error-code.ts";
+import { errorEnvelopeSchema } from "../protocol/http/service-schemas.ts";
+import type { Route } from "./route.ts";
+
+type Json = Record<string, unknown>;
+
+/**
+ * The OpenAPI 3.1 description of routes, out of the schemas that check their input.
+ *
+ * OpenAPI 3.1 takes JSON Schema 2020-12 as it is, which is what zod writes, so nothing is translated.
+ */
+export function toOpenApiDocument(routes: readonly Route[]): Json {
+  const { schemas, components } = toJsonSchemas(routes);
+  const paths: Record<string, Json> = {};
+  for (const route of routes) {
+    paths[route.path] ??= {};
+    const operations = paths[route.path];
+    if (operations !== undefined) operations[route.method.toLowerCase()] = toOperation(route, schemas);
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "kit",
+      version,
+      description: "Specs and guidelines of a repository: what applies to a file, what a change affects.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: "/" }],
+    security: [{}, { apiKey: [] }],
+    paths,
+    components: {
+      securitySchemes: {
+        apiKey: { type: "http", scheme: "bearer", description: "Needed where the server has keys." },
+      },
+      schemas: components,
+    },
+  };
+}
+
+function toOperation(route: Route, schemas: Json): Json {
+  const key = route.operation;
+  const body = schemas[`${key}.body`];
+  return {
+    operationId: key,
+    summary: route.summary,
+    ...(route.description === undefined ? {} : { description: route.description }),
+    tags: [route.tag],
+    parameters: [...pathParameters(route), ...queryParameters(schemas[`${key}.query`])],
+    ...(body === undefined
+      ? {}
+      : { requestBody: { required: true, content: { "application/json": { schema: body } } } }),
+    responses: {
+      200: {
+        description: "The answer.",
+        content: { "application/json": { schema: schemas[`${key}.reply`] } },
+      },
+      ...errorReplies(route, schemas.error),
+    },
+  };
+}
+
+function pathParameters(route: Route): Json[] {
+  const name = /\{(\w+)\}/.exec(route.path)?.[1];
+  if (name === undefined) return [];
+  return [
+    { name, in: "path", required: true, description: route.parameter ?? "", schema: { type: "string" } },
+  ];
+}
+
+function queryParameters(schema: unknown): Json[] {
+  const properties = isJson(schema) && isJson(schema.properties) ? schema.properties : {};
+  return Object.entries(properties).map(([name, property]) => {
+    const { description, ...rest } = isJson(property) ? property : {};
+    return { name, in: "query", ...(description === undefined ? {} : { description }), schema: rest };
+  });
+}
+
+const everywhere: readonly ErrorCode[] = ["invalid_request", "unauthorized", "forbidden", "internal_error"];
+const withBody: readonly ErrorCode[] = ["invalid_json", "payload_too_large", "unsupported_media_type"];
+
+function errorReplies(route: Route, schema: unknown): Json {
+  const codes = [...everywhere, ...(route.body === undefined ? [] : withBody), ...(route.errors ?? [])];
+  const byStatus = Map.groupBy(codes, (code) => errorCodes[code].status);
+  return Object.fromEntries(
+    [...byStatus].map(([status, ofStatus]) => [
+      status,
+      { description: ofStatus.join(", "), content: { "application/json": { schema } } },
+    ]),
+  );
+}
+
+/** All schemas in one pass, so that a record that many of them use becomes one component. */
+function toJsonSchemas(routes: readonly Route[]): { schemas: Json; components: Json } {
+  const all: Record<string, z.ZodType> = { error: errorEnvelopeSchema };
+  for (const route of routes) {
+    const key = route.operation;
+    all[`${key}.reply`] = route.reply;
+    if (route.query !== undefined) all[`${key}.query`] = route.query;
+    if (route.body !== undefined) all[`${key}.body`] = route.body;
+  }
+  const whole = z.toJSONSchema(z.object(all), { io: "input" });
+  const moved: unknown = JSON.parse(
+    JSON.stringify(whole, tidy).replaceAll('"#/$defs/', '"#/components/schemas/'),
+  );
+  if (!isJson(moved) || !isJson(moved.properties)) return { schemas: {}, components: {} };
+  return { schemas: moved.properties, components: isJson(moved.$defs) ? moved.$defs : {} };
+}
+
+// zod bounds every integer by what a double can hold, which tells a reader nothing.
+function tidy(key: string, value: unknown): unknown {
+  if (key === "maximum" && value === Number.MAX_SAFE_INTEGER) return undefined;
+  if (key === "minimum" && value === Number.MIN_SAFE_INTEGER) return undefined;
+  return value;
+}
+
+function isJson(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

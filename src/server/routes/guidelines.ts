@@ -1,0 +1,76 @@
+import { KitError } from "../../base/kit-error.ts";
+import { conversionFormatOf, sourceTypeOf } from "../../guidelines/source-aliases.ts";
+import type { Project } from "../../project/project.ts";
+import {
+  conversionResultSchema,
+  convertRequestSchema,
+  exportRequestSchema,
+  exportResultSchema,
+  guidelineListSchema,
+  guidelineQuerySchema,
+  guidelineSchema,
+} from "../../protocol/http/guideline-schemas.ts";
+import { readSegment } from "../request/read-segment.ts";
+import { defineRoute, type Route } from "../route.ts";
+
+const tag = "guidelines";
+
+/** `/api/guidelines`: list, one, convert, export (requirements, part 4C). */
+export function guidelineRoutes({ guidelines }: Project): readonly Route[] {
+  return [
+    defineRoute({
+      operation: "listGuidelines",
+      method: "GET",
+      path: "/api/guidelines",
+      summary: "List guidelines",
+      description:
+        "Filters combine with AND. `source` also takes the names kiro, cursor and claude. In order of file, then position.",
+      tag,
+      query: guidelineQuerySchema,
+      aliases: { source: sourceTypeOf },
+      reply: guidelineListSchema,
+      handle: ({ query }) => guidelines.list(query),
+    }),
+    defineRoute({
+      operation: "getGuideline",
+      method: "GET",
+      path: "/api/guidelines/{id}",
+      summary: "One guideline",
+      tag,
+      parameter: "The guideline's id: 16 hex digits.",
+      reply: guidelineSchema,
+      errors: ["guideline_not_found"],
+      handle: ({ segment }) => {
+        const guideline = guidelines.get(readSegment(segment, { name: "id" }));
+        if (guideline !== undefined) return guideline;
+        throw new KitError({ code: "guideline_not_found", message: "There is no guideline with this id." });
+      },
+    }),
+    defineRoute({
+      operation: "convertGuideline",
+      method: "POST",
+      path: "/api/guidelines/convert",
+      summary: "Convert a guideline to another format",
+      description:
+        "Writes nothing unless `preview` is false. `format` also takes the names kiro, cursor and claude.",
+      tag,
+      body: convertRequestSchema,
+      aliases: { format: conversionFormatOf },
+      reply: conversionResultSchema,
+      errors: ["guideline_not_found", "conflict"],
+      handle: ({ body }) => guidelines.convert(body),
+    }),
+    defineRoute({
+      operation: "exportGuidelines",
+      method: "POST",
+      path: "/api/guidelines/export",
+      summary: "All guidelines as one file",
+      description: "`format` also takes the names cursor and claude. Writes nothing.",
+      tag,
+      body: exportRequestSchema,
+      aliases: { format: conversionFormatOf },
+      reply: exportResultSchema,
+      handle: ({ body }) => guidelines.export(body),
+    }),
+  ];
+}

@@ -1,0 +1,19 @@
+import { version } from "../../base/version.ts";
+import { type Health, healthSchema } from "../../protocol/http/service-schemas.ts";
+import { defineRoute, type Route } from "../route.ts";
+
+/** `GET /health`: answers without a key, and says nothing about the project. */
+export function healthRoutes(): readonly Route[] {
+  const health: Health = { ok: true, name: "kit", version };
+  return [
+    defineRoute({
+      operation: "checkHealth",
+      method: "GET",
+      path: "/health",
+      summary: "Whether the server is there",
+      tag: "service",
+      reply: healthSchema,
+      handle: () => health,
+    }),
+  ];
+}

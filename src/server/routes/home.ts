@@ -1,0 +1,35 @@
+import { createHash } from "node:crypto";
+import type { Project } from "../../project/project.ts";
+import { overviewSchema } from "../../protocol/http/service-schemas.ts";
+import { homePage } from "../home/home-page.ts";
+import { homeStyle } from "../home/home-style.ts";
+import { exampleFile, overviewOf } from "../home/overview.ts";
+import { htmlReply } from "../reply.ts";
+import { defineRoute, type Route } from "../route.ts";
+
+/** `GET /`: a page for people; JSON for clients that ask for JSON and not for HTML. */
+export function homeRoutes(project: Project): readonly Route[] {
+  const style = createHash("sha256").update(homeStyle).digest("base64");
+  const policy = `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+  return [
+    defineRoute({
+      operation: "getOverview",
+      method: "GET",
+      path: "/",
+      summary: "What this server knows, and where to go on",
+      description: "A page for browsers; JSON with `Accept: application/json`.",
+      tag: "service",
+      reply: overviewSchema,
+      handle: async ({ accept, url }) => {
+        const overview = overviewOf(project);
+        if (wantsJson(accept)) return overview;
+        const example = { origin: new URL(url).origin, file: exampleFile(project.files()) ?? "README.md" };
+        return htmlReply(await homePage(overview, example), policy);
+      },
+    }),
+  ];
+}
+
+function wantsJson(accept: string): boolean {
+  return accept.includes("application/json") && !accept.includes("text/html");
+}

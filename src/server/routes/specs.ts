@@ -1,0 +1,107 @@
+import { KitError } from "../../base/kit-error.ts";
+import type { Project, ProjectSpecs } from "../../project/project.ts";
+import {
+  diagnosticsSchema,
+  impactRequestSchema,
+  impactSchema,
+  specBlockSchema,
+  specGraphSchema,
+  specPageSchema,
+  specQuerySchema,
+  validateRequestSchema,
+  validationResultSchema,
+} from "../../protocol/http/spec-schemas.ts";
+import type { SpecBlock } from "../../protocol/spec-block.ts";
+import { frameworkOf } from "../../specs/frameworks.ts";
+import { validateBlocks } from "../../specs/validate.ts";
+import { invalidSegment, maxSegmentBytes, readSegment } from "../request/read-segment.ts";
+import { defineRoute, type Route } from "../route.ts";
+
+const tag = "specs";
+
+/** `/api/specs`: list and search, one, diagnostics, impact, graph, validate (CONTRACT, part 2). */
+export function specRoutes({ specs }: Project): readonly Route[] {
+  return [
+    defineRoute({
+      operation: "listSpecs",
+      method: "GET",
+      path: "/api/specs",
+      summary: "List or search spec blocks",
+      description:
+        "Filters combine with AND. With `q`, ranked by relevance, lifecycle and priority; without it, in order of file, then position. `framework` also takes the names kiro, cursor, claude, speckit and tessl.",
+      tag,
+      query: specQuerySchema,
+      aliases: { framework: frameworkOf },
+      reply: specPageSchema,
+      handle: ({ query }) => specs.query(query),
+    }),
+    defineRoute({
+      operation: "listDiagnostics",
+      method: "GET",
+      path: "/api/specs/diagnostics",
+      summary: "What is wrong with the specs",
+      tag,
+      reply: diagnosticsSchema,
+      handle: () => ({ diagnostics: specs.diagnostics() }),
+    }),
+    defineRoute({
+      operation: "getSpecGraph",
+      method: "GET",
+      path: "/api/specs/graph",
+      summary: "How specs, code and tests hang together",
+      tag,
+      reply: specGraphSchema,
+      handle: () => specs.graph(),
+    }),
+    defineRoute({
+      operation: "findImpact",
+      method: "POST",
+      path: "/api/specs/impact",
+      summary: "What a change affects",
+      tag,
+      body: impactRequestSchema,
+      reply: impactSchema,
+      errors: ["spec_not_found"],
+      handle: ({ body }) => specs.impact(body),
+    }),
+    defineRoute({
+      operation: "validateSpecs",
+      method: "POST",
+      path: "/api/specs/validate",
+      summary: "Judge spec blocks by the validation rules",
+      description: "The blocks need not belong to the project, and nothing is stored.",
+      tag,
+      body: validateRequestSchema,
+      reply: validationResultSchema,
+      handle: ({ body }) => {
+        const diagnostics = validateBlocks(body.blocks);
+        return { valid: diagnostics.every(({ severity }) => severity !== "error"), diagnostics };
+      },
+    }),
+    defineRoute({
+      operation: "getSpec",
+      method: "GET",
+      path: "/api/specs/{id}",
+      summary: "One spec block",
+      tag,
+      parameter: "The block's id, percent-encoded.",
+      reply: specBlockSchema,
+      errors: ["spec_not_found"],
+      handle: ({ segment }) => findSpec(specs, segment),
+    }),
+  ];
+}
+
+// Titles in scripts of three bytes a letter make ids longer than any other name in a path may be. Such
+// an id is good when the project has it.
+const maxIdBytes = 1_024;
+
+function findSpec(specs: ProjectSpecs, segment: string): SpecBlock {
+  const id = readSegment(segment, { name: "id", maxBytes: maxIdBytes });
+  const block = specs.get(id);
+  if (block !== undefined) return block;
+  if (Buffer.byteLength(id) > maxSegmentBytes) {
+    throw invalidSegment("id", `must have at most ${maxSegmentBytes} bytes`);
+  }
+  throw new KitError({ code: "spec_not_found", message: "There is no spec block with this id." });
+}

@@ -1,0 +1,69 @@
+import type { SpecMetadata } from "../../../protocol/spec-block.ts";
+import type { ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "../../adapter.ts";
+import { blockTitle } from "../../block-title.ts";
+import { readFrontMatter } from "../../markdown/front-matter.ts";
+import { frontMatterDiagnostics } from "../../markdown/front-matter-diagnostics.ts";
+import { scanMarkdown } from "../../markdown/scan-markdown.ts";
+import { type Segment, segmentsOf } from "../../markdown/segments.ts";
+import { mentionsIn } from "../../mentions.ts";
+import { slugOf } from "../../slug.ts";
+import { writeClaude } from "./write-claude.ts";
+
+const sources = /(?:^|\/)(?:CLAUDE\.md|\.claude\/rules\/(?:.*\/)?[^/]+\.md)$/;
+
+/**
+ * Claude Code: `CLAUDE.md` anywhere, `.claude/CLAUDE.md`, `.claude/rules/**\/*.md`.
+ *
+ * One constraint per section. A section is a first- or second-level heading with the text up to the
+ * next such heading; deeper headings stay in its content. Text before the first heading is a block
+ * named after the file, and a heading with nothing below it is its own content, so no rule is lost.
+ * `metadata.level` is the level of the heading (0 without one), `metadata.parents` the titles it lies
+ * under, and `metadata.frontmatter`, on the first block, the front matter as it was spelled.
+ */
+export const claudeAdapter: SpecAdapter = {
+  name: "claude",
+  framework: "fw_c",
+  matches: (path) => sources.test(path),
+  parse,
+  write: writeClaude,
+};
+
+function parse(source: SpecSource): ParsedSpecs {
+  const scan = scanMarkdown(source.text);
+  const frontMatter = readFrontMatter(scan);
+  const drafts: SpecDraft[] = [];
+  for (const segment of segmentsOf(scan, 2)) {
+    if (!segment.says && segment.hasChildren) continue;
+    const title =
+      segment.heading === undefined ? fileTitle(source.path) : segment.heading.title || "Untitled";
+    const slug = slugOf(title) || "section";
+    drafts.push({
+      id: { kind: "base", value: `fw_c-${slug}` },
+      framework: "fw_c",
+      spec_type: "constraint",
+      title,
+      content: segment.says ? segment.body : title,
+      tags: ["fw_c", slug],
+      lifecycle: "active",
+      priority: "medium",
+      metadata: metadataOf(segment, drafts.length === 0 ? frontMatter.raw : ""),
+      span: { start_line: segment.startLine, end_line: segment.endLine },
+      links: [],
+      mentions: mentionsIn(scan, segment.startLine, segment.endLine),
+    });
+  }
+  return { drafts, diagnostics: frontMatterDiagnostics(source.path, frontMatter.problems) };
+}
+
+function metadataOf(segment: Segment, frontmatter: string): SpecMetadata {
+  return {
+    ...(frontmatter !== "" && { frontmatter }),
+    level: segment.heading?.level ?? 0,
+    ...(segment.parents.length > 0 && { parents: segment.parents }),
+  };
+}
+
+/** The name of a file without its extension: "CLAUDE", "testing". */
+function fileTitle(path: string): string {
+  return blockTitle(path.slice(path.lastIndexOf("/") + 1).replace(/\.md$/, "")) || "Untitled";
+}

@@ -1,0 +1,145 @@
+import type { Diagnostic } from "../../../protocol/diagnostic.ts";
+import { maxSummaryLength, priorities, type SpecMetadata } from "../../../protocol/spec-block.ts";
+import type { DraftMention, ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "../../adapter.ts";
+import { blockTitle } from "../../block-title.ts";
+import { readFrontMatter } from "../../markdown/front-matter.ts";
+import { frontMatterDiagnostics } from "../../markdown/front-matter-diagnostics.ts";
+import { lineKinds, type MarkdownScan, scanMarkdown, textOfLines } from "../../markdown/scan-markdown.ts";
+import { withoutBlankEdges } from "../../markdown/sections.ts";
+import { mentionsIn } from "../../mentions.ts";
+import { slugOf } from "../../slug.ts";
+import { type ListedRule, rulesOf } from "./rule-list.ts";
+import { type JsonRule, readRulesJson } from "./rules-json.ts";
+import { writeCursor } from "./write-cursor.ts";
+
+const sources = /(?:^|\/)(?:\.cursorrules|\.cursor\/(?:rules\.json|rules\/(?:.*\/)?[^/]+\.mdc))$/;
+
+/**
+ * Cursor: `.cursor/rules.json`, `.cursorrules`, `.cursor/rules/**\/*.mdc`, in any folder.
+ *
+ * One constraint per rule. A rule is an entry of the JSON list, a whole `.mdc` file, or what
+ * `rulesOf` finds in a `.cursorrules` file (which may also hold the JSON list). The second tag is the
+ * topic: the heading or label above the rule, the `topic`, `category`, `group` or `tag` of a JSON
+ * entry, the name of the `.mdc` file, or else "general".
+ */
+export const cursorAdapter: SpecAdapter = {
+  name: "cursor",
+  framework: "fw_b",
+  matches: (path) => sources.test(path),
+  parse,
+  write: writeCursor,
+};
+
+function parse(source: SpecSource): ParsedSpecs {
+  if (source.path.endsWith(".mdc")) return parseRuleFile(source);
+  if (source.path.endsWith(".json")) return parseJson(source);
+  // Some repositories keep the JSON list in the older file; whatever else starts with a brace is text.
+  if (/^\s*[{[]/.test(source.text)) {
+    const parsed = parseJson(source);
+    if (parsed.drafts.length > 0) return parsed;
+  }
+  return parseRules(source);
+}
+
+function parseJson(source: SpecSource): ParsedSpecs {
+  if (source.text.trim() === "") return { drafts: [], diagnostics: [] };
+  const { rules, diagnostics } = readRulesJson(source.path, source.text);
+  const drafts = rules.map((rule) =>
+    toDraft(rule, { metadata: jsonMetadata(rule), mentions: mentionsOfText(rule), entry: rule.entry }),
+  );
+  return { drafts, diagnostics };
+}
+
+function parseRules(source: SpecSource): ParsedSpecs {
+  const scan = scanMarkdown(source.text);
+  const { raw, problems } = readFrontMatter(scan);
+  const drafts = rulesOf(scan).map((rule, index) => {
+    const metadata = {
+      ...(index === 0 && raw !== "" && { frontmatter: raw }),
+      ...(rule.topic !== undefined && { topic: rule.topic }),
+    };
+    return toDraft(rule, { metadata, mentions: mentionsIn(scan, rule.startLine, rule.endLine) });
+  });
+  return { drafts, diagnostics: frontMatterDiagnostics(source.path, problems) };
+}
+
+function parseRuleFile(source: SpecSource): ParsedSpecs {
+  const scan = scanMarkdown(source.text);
+  const { data, raw, problems } = readFrontMatter(scan);
+  const diagnostics: Diagnostic[] = frontMatterDiagnostics(source.path, problems);
+  const { from, to } = withoutBlankEdges(scan, scan.bodyLine, scan.lineCount);
+  const body = textOfLines(scan, from, to);
+  const description = typeof data.description === "string" ? data.description.trim() : "";
+  // A rule that Cursor's model asks for by its description may say all it has to say there.
+  const text = body === "" ? description : body;
+  if (text === "") return { drafts: [], diagnostics };
+  const name = source.path.slice(source.path.lastIndexOf("/") + 1, -".mdc".length);
+  const lines = body === "" ? { startLine: 1, endLine: scan.lineCount } : { startLine: from, endLine: to };
+  const draft = toDraft(
+    { text, topic: name, ...lines },
+    {
+      metadata: raw === "" ? {} : { frontmatter: raw },
+      mentions: mentionsIn(scan, lines.startLine, lines.endLine),
+      heading: firstHeading(scan),
+    },
+  );
+  const summary =
+    description !== "" && description.length <= maxSummaryLength ? { summary: description } : {};
+  return { drafts: [{ ...draft, ...summary }], diagnostics };
+}
+
+interface DraftParts {
+  readonly metadata: SpecMetadata;
+  readonly mentions: readonly DraftMention[];
+  readonly heading?: string | undefined;
+  readonly entry?: Readonly<Record<string, unknown>> | undefined;
+}
+
+function toDraft(rule: ListedRule, parts: DraftParts): SpecDraft {
+  const topic = slugOf(rule.topic ?? "") || "general";
+  // Code says little in one line; what stands above it names it better.
+  const isCode = /^(?:```|~~~)/.test(rule.text);
+  const words = parts.heading ?? blockTitle((isCode && rule.topic) || rule.text);
+  const ownTags = Array.isArray(parts.entry?.tags)
+    ? parts.entry.tags.filter((tag) => typeof tag === "string")
+    : [];
+  const tags = ["fw_b", topic, ...ownTags];
+  return {
+    id: { kind: "sequence", prefix: "fw_b-rule-" },
+    framework: "fw_b",
+    spec_type: "constraint",
+    title: `Cursor rule: ${words || topic}`,
+    content: rule.text,
+    tags: [...new Set(tags)],
+    lifecycle: "active",
+    priority: priorities.find((priority) => priority === parts.entry?.priority) ?? "medium",
+    metadata: parts.metadata,
+    span: { start_line: rule.startLine, end_line: rule.endLine },
+    links: [],
+    mentions: parts.mentions,
+  };
+}
+
+function jsonMetadata(rule: JsonRule): SpecMetadata {
+  return {
+    ...(rule.topic !== undefined && { topic: rule.topic }),
+    ...(rule.entry !== undefined && { entry: rule.entry }),
+  };
+}
+
+/** A JSON text has its own lines, none of which are lines of the file. */
+function mentionsOfText(rule: JsonRule): DraftMention[] {
+  const scan = scanMarkdown(rule.text);
+  return mentionsIn(scan, 1, scan.lineCount).map((mention) => ({ ...mention, line: rule.startLine }));
+}
+
+/** The heading that opens the body of a rule file, which says what the rule is. */
+function firstHeading(scan: MarkdownScan): string | undefined {
+  const heading = scan.headings[0];
+  if (heading === undefined || heading.title === "") return undefined;
+  for (let line = scan.bodyLine; line < heading.line; line += 1) {
+    if (scan.kinds[line - 1] !== lineKinds.prose || textOfLines(scan, line, line).trim() !== "")
+      return undefined;
+  }
+  return heading.title;
+}

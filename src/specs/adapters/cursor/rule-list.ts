@@ -1,0 +1,207 @@
+import { columnsBefore, withoutColumns } from "../../markdown/indent.ts";
+import { type LineKind, lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
+
+/** A rule of a `.cursorrules` file: where it stands, what it says, and what it is about. */
+export interface ListedRule {
+  readonly startLine: number;
+  readonly endLine: number;
+  /** Without the list marker and its indent; line ends are LF. */
+  readonly text: string;
+  /** The heading or label it stands under. */
+  readonly topic?: string;
+}
+
+/** A list marker, with the white space before and behind it; the bullet is one people paste. */
+const listMarker = /^[ \t]*(?:[-*+•]|\d{1,9}[.)])(?:[ \t]+|$)/;
+const maxLabelLength = 60;
+const maxLabelWords = 8;
+
+/** A rule that is being read. `indent` is how far its text stands from the margin, for list items. */
+interface OpenRule {
+  readonly kind: "item" | "paragraph" | "other";
+  readonly from: number;
+  to: number;
+  readonly markerLength: number;
+  readonly indent: number;
+  /** A paragraph that introduces the list below it, which belongs to it. */
+  introduces: boolean;
+}
+
+/**
+ * The rules of a `.cursorrules` text. The format is free, so what people take for a rule decides: each
+ * list item of the outer list with all that is nested in it, and each paragraph outside of lists.
+ *
+ * - Code, tables and HTML belong to the rule before them.
+ * - Headings are topics, and so are labels: a short line in bold or with a colon at its end, or any
+ *   short line without a full stop that stands before a list.
+ * - A longer line that ends with a colon introduces the list below it, and both are one rule.
+ * - A heading or label with nothing below it is a rule itself.
+ */
+export function rulesOf(scan: MarkdownScan): ListedRule[] {
+  const reader = new RuleReader(scan);
+  const headings = new Map(scan.headings.map((heading) => [heading.line, heading]));
+  for (let line = scan.bodyLine; line <= scan.lineCount; line += 1) {
+    const heading = headings.get(line);
+    if (heading !== undefined) {
+      reader.heading(heading.title, { from: line, to: heading.end_line, level: heading.level });
+      line = heading.end_line;
+    } else {
+      reader.line(line, scan.kinds[line - 1] ?? lineKinds.prose);
+    }
+  }
+  return reader.finish();
+}
+
+/** Reads line by line; private state that changes with every line is what makes it a class. */
+class RuleReader {
+  private readonly scan: MarkdownScan;
+  private readonly rules: ListedRule[] = [];
+  private open: OpenRule | undefined;
+  private gap = false;
+  private topic: string | undefined;
+  /** A topic under which no rule stands yet. */
+  private bareTopic: { from: number; to: number; level: number } | undefined;
+
+  constructor(scan: MarkdownScan) {
+    this.scan = scan;
+  }
+
+  heading(title: string, place: { from: number; to: number; level: number }): void {
+    this.close();
+    this.startTopic(title, place);
+  }
+
+  line(line: number, kind: LineKind): void {
+    const text = lineText(this.scan, line);
+    if (text.trim() === "") {
+      this.gap = true;
+      return;
+    }
+    if (kind !== lineKinds.prose) this.attach(line, kind);
+    else if (isThematicBreak(text) && !(this.open?.kind === "item" && columnsBefore(text) >= 2)) this.close();
+    else this.proseLine(line, text);
+    this.gap = false;
+  }
+
+  finish(): ListedRule[] {
+    this.close();
+    this.closeTopic(0);
+    return this.rules;
+  }
+
+  private proseLine(line: number, text: string): void {
+    const marker = listMarker.exec(text)?.[0];
+    const indent = columnsBefore(text);
+    if (marker !== undefined) {
+      if (this.open?.introduces || (this.open?.kind === "item" && indent >= this.open.indent + 2)) {
+        this.open.to = line;
+        return;
+      }
+      if (this.open?.kind === "paragraph" && this.introduceList(this.open)) {
+        this.open.introduces = true;
+        this.open.to = line;
+        return;
+      }
+      this.close();
+      this.start("item", line, { markerLength: marker.length, indent });
+    } else if (this.open !== undefined && (!this.gap || (this.open.kind === "item" && indent >= 2))) {
+      this.open.to = line;
+    } else if (this.open?.introduces && indent >= 2) {
+      this.open.to = line;
+    } else {
+      this.close();
+      this.start("paragraph", line, { markerLength: 0, indent: 0 });
+    }
+  }
+
+  /** Code and HTML continue a rule. A comment on its own says nothing to Cursor's reader. */
+  private attach(line: number, kind: LineKind): void {
+    if (this.open !== undefined) this.open.to = line;
+    else if (kind !== lineKinds.comment) this.start("other", line, { markerLength: 0, indent: 0 });
+  }
+
+  private start(
+    kind: OpenRule["kind"],
+    line: number,
+    marker: { markerLength: number; indent: number },
+  ): void {
+    this.open = { kind, from: line, to: line, ...marker, introduces: false };
+  }
+
+  /** Whether the paragraph before a list is its introduction; a label becomes the topic instead. */
+  private introduceList(paragraph: OpenRule): boolean {
+    const text = this.textOf(paragraph);
+    if (paragraph.from === paragraph.to && isLabel(text, "before-list")) {
+      this.open = undefined;
+      this.startTopic(labelText(text), { from: paragraph.from, to: paragraph.to, level: 7 });
+      return false;
+    }
+    return /[:：][*_]*$/.test(text);
+  }
+
+  private close(): void {
+    const rule = this.open;
+    this.open = undefined;
+    if (rule === undefined) return;
+    const text = this.textOf(rule);
+    if (text === "") return;
+    if (rule.kind === "paragraph" && rule.from === rule.to && isLabel(text, "alone")) {
+      this.startTopic(labelText(text), { from: rule.from, to: rule.to, level: 7 });
+      return;
+    }
+    this.bareTopic = undefined;
+    this.add(rule.from, rule.to, text);
+  }
+
+  private startTopic(title: string, place: { from: number; to: number; level: number }): void {
+    this.closeTopic(place.level);
+    this.topic = title === "" ? undefined : title;
+    this.bareTopic = place;
+  }
+
+  /** A topic with no rule below it is a rule, unless the next heading lies below it. */
+  private closeTopic(nextLevel: number): void {
+    const bare = this.bareTopic;
+    this.bareTopic = undefined;
+    if (bare !== undefined && nextLevel <= bare.level && this.topic !== undefined)
+      this.add(bare.from, bare.to, this.topic);
+  }
+
+  private add(startLine: number, endLine: number, text: string): void {
+    this.rules.push({ startLine, endLine, text, ...(this.topic !== undefined && { topic: this.topic }) });
+  }
+
+  private textOf(rule: OpenRule): string {
+    const first = lineText(this.scan, rule.from);
+    const marker = first.slice(0, rule.markerLength);
+    const lines = [rule.kind === "item" ? first.slice(marker.length).trimStart() : first];
+    const width = rule.kind === "item" ? columnsBefore(first) + marker.trimStart().length : 0;
+    for (let line = rule.from + 1; line <= rule.to; line += 1) {
+      const text = lineText(this.scan, line);
+      lines.push(text.trim() === "" ? "" : withoutColumns(text, width));
+    }
+    return lines.join("\n").trimEnd();
+  }
+}
+
+function isThematicBreak(text: string): boolean {
+  const marks = text.replace(/[ \t]/g, "");
+  const mark = marks[0] ?? "";
+  return marks.length >= 3 && "-*_".includes(mark) && marks === mark.repeat(marks.length);
+}
+
+function isLabel(text: string, place: "alone" | "before-list"): boolean {
+  if (text.length > maxLabelLength || text.split(/\s+/, maxLabelWords + 1).length > maxLabelWords)
+    return false;
+  if (/[:：][*_]*$/.test(text) || /^(\*\*|__)[^*_]+\1$/.test(text)) return labelText(text) !== "";
+  return place === "before-list" && !/[.!?;。！？…`>|]$/.test(text);
+}
+
+/** A label without emphasis and without its colon. */
+function labelText(text: string): string {
+  return text
+    .replace(/\*\*|__/g, "")
+    .trim()
+    .replace(/[:：]$/, "")
+    .trim();
+}

@@ -1,0 +1,28 @@
+import type { MarkdownScan } from "../../markdown/scan-markdown.ts";
+import { lastLineOf, type RequirementSection } from "./requirement-sections.ts";
+
+const constraintTitle =
+  /\bnon[- ]?functional\b|\bconstraints?\b|\blimitations?\b|\bquality attributes?\b|非機能|制約|非功能|约束|約束|비기능|제약/i;
+
+/**
+ * The sections that limit all requirements of a document (non-functional requirements, constraints),
+ * outside of the requirement sections themselves.
+ */
+export function constraintSections(
+  scan: MarkdownScan,
+  requirements: readonly RequirementSection[],
+): RequirementSection[] {
+  const ends = new Map(requirements.map(({ heading, to }) => [heading, to]));
+  const starts = new Set(ends.keys());
+  const sections: RequirementSection[] = [];
+  let taken = 0;
+  for (const [index, heading] of scan.headings.entries()) {
+    taken = Math.max(taken, ends.get(heading) ?? 0);
+    if (heading.line <= taken || !constraintTitle.test(heading.title)) continue;
+    taken = lastLineOf(scan, index, starts);
+    if (taken > heading.end_line) {
+      sections.push({ heading, number: undefined, from: heading.end_line + 1, to: taken });
+    }
+  }
+  return sections;
+}

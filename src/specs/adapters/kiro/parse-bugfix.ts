@@ -1,0 +1,70 @@
+import type { ParsedSpecs, SpecDraft, SpecSource } from "../../adapter.ts";
+import { type MarkdownScan, scanMarkdown } from "../../markdown/scan-markdown.ts";
+import { type Section, sectionsOf, withoutBlankEdges } from "../../markdown/sections.ts";
+import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
+import { criteriaOfItems } from "./criteria.ts";
+import { criterionItems } from "./criterion-items.ts";
+import { nothingFound } from "./diagnostics.ts";
+import { type KiroDocument, requirementId } from "./kiro-path.ts";
+import { parseRequirements } from "./parse-requirements.ts";
+import { sectionDraft } from "./section-draft.ts";
+
+/**
+ * The three parts of a bug analysis, with the number that their statements have by Kiro's template.
+ * What the software does now is no acceptance criterion; what it shall do, and keep doing, is one.
+ */
+const behaviors = [
+  { name: "current", number: "1", title: /\b(?:current|actual|defective|buggy)\b.*\bbehaviou?r/i },
+  { name: "expected", number: "2", title: /\b(?:expected|correct|desired)\b.*\bbehaviou?r/i },
+  {
+    name: "unchanged",
+    number: "3",
+    title: /\b(?:unchanged|preserved)\b.*\bbehaviou?r|regression prevention/i,
+  },
+] as const;
+
+type Behavior = (typeof behaviors)[number];
+
+/**
+ * Reads a bugfix.md, which stands in for requirements.md: a block per behaviour (current, expected,
+ * unchanged) with the ids of requirements, so that `_Requirements: 2.1_` of a task finds them.
+ */
+export function parseBugfix(source: SpecSource, document: KiroDocument): ParsedSpecs {
+  const scan = scanMarkdown(source.text);
+  const drafts: SpecDraft[] = [];
+  for (const section of sectionsOf(scan, (heading) => behaviorOf(heading.title) !== undefined)) {
+    const behavior = behaviorOf(section.heading.title);
+    if (behavior !== undefined) drafts.push(toDraft(scan, { section, behavior }, document));
+  }
+  if (drafts.length > 0) return { drafts, diagnostics: unclosedDiagnostics(scan, source.path) };
+  const requirements = parseRequirements(source, document);
+  if (requirements.drafts.length > 0) return requirements;
+  return {
+    drafts,
+    diagnostics: [...unclosedDiagnostics(scan, source.path), ...nothingFound(scan, source.path, "behaviour")],
+  };
+}
+
+function behaviorOf(title: string): Behavior | undefined {
+  return behaviors.find((behavior) => behavior.title.test(title));
+}
+
+function toDraft(
+  scan: MarkdownScan,
+  part: { readonly section: Section; readonly behavior: Behavior },
+  document: KiroDocument,
+): SpecDraft {
+  const { heading, bodyLine, endLine } = part.section;
+  const { name } = part.behavior;
+  const lines = withoutBlankEdges(scan, bodyLine, endLine);
+  const { labelled, others } = criterionItems(scan, lines);
+  const items = labelled ?? others;
+  const number =
+    items.find((item) => item.number?.includes("."))?.number?.split(".")[0] ?? part.behavior.number;
+  return {
+    ...sectionDraft(scan, { id: requirementId(document.feature, number), heading, lines }, document),
+    spec_type: "requirement",
+    tags: ["fw_a", document.feature, "bugfix"],
+    metadata: { number, behavior: name, ...criteriaOfItems(name === "current" ? [] : items, number) },
+  };
+}

@@ -1,0 +1,89 @@
+import type { Diagnostic } from "../../../protocol/diagnostic.ts";
+import type { TaskStatus } from "../../../protocol/spec-block.ts";
+import type { ParsedSpecs, SpecDraft, SpecSource } from "../../adapter.ts";
+import { type MarkdownScan, scanMarkdown } from "../../markdown/scan-markdown.ts";
+import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
+import { mentionsIn } from "../../mentions.ts";
+import { slugOf } from "../../slug.ts";
+import { detailText, type LineRange, type TaskItem, taskItemsIn } from "../../task-list.ts";
+import { duplicateNumber, nothingFound } from "./diagnostics.ts";
+import type { KiroDocument } from "./kiro-path.ts";
+import { requirementLinks } from "./requirement-references.ts";
+import { type TaskEntry, taskEntries } from "./task-entries.ts";
+
+/**
+ * What the character in a box means. A queued task (`[~]`) waits to be run and is `open`; the
+ * character itself is kept as `metadata.state`.
+ */
+const statuses: Readonly<Record<string, TaskStatus>> = {
+  " ": "open",
+  "~": "open",
+  "-": "in_progress",
+  x: "done",
+  X: "done",
+};
+
+/** Reads a tasks.md: a block per checkbox, with the detail lines of its own. */
+export function parseTasks(source: SpecSource, document: KiroDocument): ParsedSpecs {
+  const scan = scanMarkdown(source.text);
+  const diagnostics = unclosedDiagnostics(scan, source.path);
+  const entries = taskEntries(taskItemsIn(scan, scan.bodyLine, scan.lineCount));
+  const seen = new Map<string, number>();
+  for (const { item, number } of entries) {
+    if (statuses[item.state] === undefined) diagnostics.push(oddState(source.path, item));
+    if (number === undefined) continue;
+    const first = seen.get(number);
+    if (first === undefined) seen.set(number, item.line);
+    else {
+      const message = `Task ${number} is already in line ${first}.`;
+      diagnostics.push(duplicateNumber(source.path, item.line, message));
+    }
+  }
+  if (entries.length === 0) diagnostics.push(...nothingFound(scan, source.path, "task"));
+  return { drafts: entries.map((entry) => toDraft(scan, entry, document)), diagnostics };
+}
+
+function toDraft(scan: MarkdownScan, entry: TaskEntry, document: KiroDocument): SpecDraft {
+  const { item, number, title } = entry;
+  const own = [...ownLines(item), ...entry.elsewhere];
+  const details = [...item.details, ...entry.elsewhere];
+  return {
+    id: { kind: "base", value: `fw_a-${document.feature}-tasks-${number ?? (slugOf(title) || "task")}` },
+    framework: "fw_a",
+    spec_type: "task",
+    title: title || `Task ${number ?? ""}`.trim(),
+    content: detailText(scan, { details }) || title || "Task",
+    tags: ["fw_a", document.feature],
+    lifecycle: "active",
+    priority: "medium",
+    metadata: {
+      ...(number === undefined ? {} : { number }),
+      status: statuses[item.state] ?? "open",
+      ...(item.state === "~" || statuses[item.state] === undefined ? { state: item.state } : {}),
+      ...(item.optional ? { optional: true } : {}),
+      ...(entry.isParallel ? { parallel: true } : {}),
+    },
+    span: { start_line: item.line, end_line: item.details.at(-1)?.to ?? item.line },
+    feature: document.folder,
+    links: requirementLinks(scan, own, document.feature),
+    mentions: own.flatMap(({ from, to }) => mentionsIn(scan, from, to)),
+  };
+}
+
+/** The lines of a task without those of its subtasks, in as few ranges as there are. */
+function ownLines(item: TaskItem): LineRange[] {
+  const [first, ...others] = item.details;
+  if (first?.from !== item.line + 1) return [{ from: item.line, to: item.line }, ...item.details];
+  return [{ from: item.line, to: first.to }, ...others];
+}
+
+function oddState(path: string, item: TaskItem): Diagnostic {
+  return {
+    severity: "warning",
+    rule: "structure",
+    code: "task_state_unknown",
+    message: `"[${item.state}]" is not a task state (blank, x, - or ~); the task counts as open.`,
+    path,
+    line: item.line,
+  };
+}

@@ -1,0 +1,81 @@
+import type { Heading, MarkdownScan } from "../../markdown/scan-markdown.ts";
+import { lineKinds, lineText } from "../../markdown/scan-markdown.ts";
+import { isAcceptanceLine, isAcceptanceTitle, isStoryTitle, requirementNumber } from "./labels.ts";
+
+/** A requirement of a requirements.md: its heading, its own number, and the lines below it. */
+export interface RequirementSection {
+  readonly heading: Heading;
+  readonly number: string | undefined;
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * The requirement sections of a document: headings that carry a requirement number in any language,
+ * and, outside of those, headings that have acceptance criteria below them. A section ends before
+ * the next requirement and before the next heading of its own or a higher level.
+ */
+export function requirementSections(scan: MarkdownScan): RequirementSection[] {
+  const numbers = scan.headings.map((heading) => requirementNumber(heading.title));
+  const starts = new Set(scan.headings.filter((_, index) => numbers[index] !== undefined));
+  for (const heading of headingsWithCriteria(scan, numbers)) starts.add(heading);
+  return scan.headings.flatMap((heading, index) => {
+    if (!starts.has(heading)) return [];
+    const number = numbers[index] ?? leadingNumber(heading.title);
+    return [{ heading, number, from: heading.end_line + 1, to: lastLineOf(scan, index, starts) }];
+  });
+}
+
+/**
+ * The last line of the section that a heading opens, where the headings in `starts` open others. Parts
+ * of a requirement (its story, its criteria) may have headings of the same level.
+ */
+export function lastLineOf(scan: MarkdownScan, index: number, starts: ReadonlySet<Heading>): number {
+  const level = scan.headings[index]?.level ?? 1;
+  for (let at = index + 1; at < scan.headings.length; at += 1) {
+    const next = scan.headings[at];
+    if (next === undefined) break;
+    const closes = next.level < level || (next.level === level && !isPartTitle(next.title));
+    if (closes || starts.has(next)) return next.line - 1;
+  }
+  return scan.lineCount;
+}
+
+function isPartTitle(title: string): boolean {
+  return isAcceptanceTitle(title) || isStoryTitle(title);
+}
+
+/** Unnumbered requirements: the headings right above acceptance criteria that lie in no numbered one. */
+function headingsWithCriteria(scan: MarkdownScan, numbers: readonly (string | undefined)[]): Heading[] {
+  const found: Heading[] = [];
+  /** The headings that the current line lies in, outermost first. */
+  const path: { heading: Heading; isNumbered: boolean }[] = [];
+  let index = 0;
+  for (let line = 1; line <= scan.lineCount; line += 1) {
+    const heading = scan.headings[index]?.line === line ? scan.headings[index] : undefined;
+    if (heading === undefined) {
+      const isLabel = scan.kinds[line - 1] === lineKinds.prose && isAcceptanceLine(lineText(scan, line));
+      if (isLabel) addParent(found, path);
+      continue;
+    }
+    if (isAcceptanceTitle(heading.title)) addParent(found, path);
+    else if (!isStoryTitle(heading.title)) {
+      while ((path.at(-1)?.heading.level ?? 0) >= heading.level) path.pop();
+      path.push({ heading, isNumbered: numbers[index] !== undefined });
+    }
+    index += 1;
+    line = heading.end_line;
+  }
+  return found;
+}
+
+function addParent(found: Heading[], path: readonly { heading: Heading; isNumbered: boolean }[]): void {
+  const parent = path.at(-1);
+  if (parent === undefined || path.some(({ isNumbered }) => isNumbered)) return;
+  if (found.at(-1) !== parent.heading) found.push(parent.heading);
+}
+
+/** "2. Login" and "1.3 Logout" number a requirement as well as "Requirement 2" does. */
+function leadingNumber(title: string): string | undefined {
+  return /^(\d+(?:\.\d+)*)[.):]?\s/.exec(title)?.[1];
+}

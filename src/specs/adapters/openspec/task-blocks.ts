@@ -1,0 +1,41 @@
+import type { TaskStatus } from "../../../protocol/spec-block.ts";
+import type { SpecDraft } from "../../adapter.ts";
+import { blockTitle } from "../../block-title.ts";
+import type { MarkdownScan } from "../../markdown/scan-markdown.ts";
+import { slugOf } from "../../slug.ts";
+import { detailText, taskItemsIn } from "../../task-list.ts";
+import { toDraft } from "./draft.ts";
+import type { OpenspecDocument } from "./openspec-path.ts";
+
+const taskNumber = /^(\d+(?:\.\d+)*)[.)]?(?=\s)/;
+
+/** Each checkbox of a change's tasks.md. */
+export function taskBlocks(scan: MarkdownScan, document: OpenspecDocument): SpecDraft[] {
+  let heading = 0;
+  return taskItemsIn(scan, scan.bodyLine, scan.lineCount).map((item) => {
+    while ((scan.headings[heading]?.line ?? item.line) < item.line) heading += 1;
+    const section = scan.headings[heading - 1]?.title ?? "";
+    const number = taskNumber.exec(item.text)?.[1];
+    const details = detailText(scan, item);
+    const content = details === "" ? item.text : `${item.text}\n${details}`;
+    const title = blockTitle(item.text) || "Task";
+    return toDraft(scan, document, {
+      id: `${document.idStem}-tasks-${number ?? (slugOf(item.text) || "task")}`,
+      spec_type: "task",
+      title,
+      content: content === "" ? title : content,
+      metadata: {
+        status: statusOf(item.state),
+        ...(number !== undefined && { task: number }),
+        ...(section !== "" && { section }),
+      },
+      from: item.line,
+      to: item.details.at(-1)?.to ?? item.line,
+    });
+  });
+}
+
+function statusOf(state: string): TaskStatus {
+  if (state === "x" || state === "X") return "done";
+  return state === "-" || state === "~" ? "in_progress" : "open";
+}

@@ -1,0 +1,138 @@
+import type { AcceptanceCriterion, EarsEntry, Priority, SpecMetadata } from "../../../protocol/spec-block.ts";
+import type { SpecDraft } from "../../adapter.ts";
+import { classifyCriterion } from "../../ears.ts";
+import { listItemEnd, listItemText, listMarker } from "../../markdown/list-item.ts";
+import {
+  type Heading,
+  lineKinds,
+  lineText,
+  type MarkdownScan,
+  textOfLines,
+} from "../../markdown/scan-markdown.ts";
+import { withoutBlankEdges } from "../../markdown/sections.ts";
+import { mentionsIn } from "../../mentions.ts";
+import { scenarioCriterion } from "../../scenario.ts";
+import { statementId, storyId } from "./speckit-path.ts";
+
+export interface LineRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+const storyTitle = /^User Story[ \t]+(\d+)\b/i;
+/** The one story of the older template, whose scenarios are a section of their own. */
+const primaryTitle = /^Primary User Story\b/i;
+const scenariosTitle = /^Acceptance Scenarios\b/i;
+const scenariosLabel = /^[ \t]*(?:\*\*|__)?Acceptance (?:Scenarios|Criteria)\b/i;
+/** P1 is what a first release needs; Spec Kit does not go above it. */
+const priorityOf: Readonly<Record<string, Priority>> = { "0": "critical", "1": "high", "2": "medium" };
+
+/** The user stories of a spec.md. */
+export function storyBlocks(scan: MarkdownScan, document: { feature: string; folder: string }): SpecDraft[] {
+  const drafts: SpecDraft[] = [];
+  for (const [index, heading] of scan.headings.entries()) {
+    const number = storyTitle.exec(heading.title)?.[1];
+    const isPrimary = number === undefined && primaryTitle.test(heading.title);
+    if (heading.level > 4 || (number === undefined && !isPrimary)) continue;
+    const body = bodyOf(scan, index);
+    drafts.push(toDraft(scan, { heading, body, number }, document));
+  }
+  return drafts;
+}
+
+/** The lines below a story's heading, without the rule that separates it from the next one. */
+function bodyOf(scan: MarkdownScan, index: number): LineRange {
+  const own = scan.headings[index];
+  const level = own?.level ?? 1;
+  let next = index + 1;
+  if (scenariosTitle.test(scan.headings[next]?.title ?? "")) next += 1;
+  while ((scan.headings[next]?.level ?? 0) > level) next += 1;
+  const end = (scan.headings[next]?.line ?? scan.lineCount + 1) - 1;
+  let lines = withoutBlankEdges(scan, (own?.end_line ?? 0) + 1, end);
+  while (lines.to >= lines.from && /^[ \t]*(?:-{3,}|\*{3,}|_{3,})[ \t]*$/.test(lineText(scan, lines.to)))
+    lines = withoutBlankEdges(scan, lines.from, lines.to - 1);
+  return lines;
+}
+
+function toDraft(
+  scan: MarkdownScan,
+  story: { heading: Heading; body: LineRange; number: string | undefined },
+  document: { feature: string; folder: string },
+): SpecDraft {
+  const { heading, body, number } = story;
+  const { feature, folder } = document;
+  const priority = /\bPriority:?[ \t]*P(\d)/i.exec(heading.title)?.[1];
+  const metadata: SpecMetadata = {
+    level: heading.level,
+    ...(number !== undefined && { story: `US${number}` }),
+    ...storyText(scan, body),
+    ...criteriaOf(scan, body, number),
+  };
+  const content = textOfLines(scan, body.from, body.to);
+  return {
+    id: {
+      kind: "base",
+      value: number === undefined ? statementId(feature, "primary-user-story") : storyId(feature, number),
+    },
+    framework: "fw_d",
+    spec_type: "requirement",
+    title: heading.title,
+    content: content === "" ? heading.title : content,
+    tags: ["fw_d", feature, "user-story"],
+    lifecycle: "active",
+    priority: priority === undefined ? "medium" : (priorityOf[priority] ?? "low"),
+    metadata,
+    span: { start_line: heading.line, end_line: Math.max(body.to, heading.end_line) },
+    feature: folder,
+    links: [],
+    mentions: mentionsIn(scan, heading.line, body.to),
+  };
+}
+
+/** The first paragraph of a story. */
+function storyText(scan: MarkdownScan, body: LineRange): { user_story?: string } {
+  const lines: string[] = [];
+  for (let line = body.from; line <= body.to && scan.kinds[line - 1] === lineKinds.prose; line += 1) {
+    const text = lineText(scan, line).trim();
+    if (text === "" || /^(?:#|\*\*|\d+[.)][ \t]|[-*+][ \t])/.test(text)) break;
+    lines.push(text);
+  }
+  return lines.length === 0 ? {} : { user_story: lines.join(" ") };
+}
+
+/** The list items that are scenarios, or that stand below the label that says so. */
+function criteriaOf(
+  scan: MarkdownScan,
+  body: LineRange,
+  story: string | undefined,
+): Pick<SpecMetadata, "acceptance_criteria" | "ears_patterns"> {
+  const criteria: AcceptanceCriterion[] = [];
+  const entries: EarsEntry[] = [];
+  let isLabelled = false;
+  for (let line = body.from; line <= body.to; line += 1) {
+    if (scan.kinds[line - 1] !== lineKinds.prose) continue;
+    const text = lineText(scan, line);
+    const marker = listMarker.exec(text);
+    if (marker === null) {
+      if (scenariosLabel.test(text.replace(/^[# \t]+/, ""))) isLabelled = true;
+      else if (/^[ \t]*(?:#|(?:\*\*|__)[^*_]+(?:\*\*|__))/.test(text)) isLabelled = false;
+      continue;
+    }
+    const end = listItemEnd(scan, line, body.to);
+    const item = listItemText(scan, line, end);
+    const scenario = scenarioCriterion(item);
+    if (scenario === undefined && !isLabelled) continue;
+    const words = item.replace(/\*\*/g, "").replace(/\s+/g, " ").trim();
+    const { pattern, trigger, response } = scenario ?? classifyCriterion(words);
+    const own = marker[1] ?? String(criteria.length + 1);
+    criteria.push({ pattern, trigger, response });
+    entries.push({
+      pattern: pattern as EarsEntry["pattern"],
+      text: words,
+      line,
+      number: story === undefined ? own : `${story}.${own}`,
+    });
+    line = end;
+  }
+  return criteria.length === 0 ? {} : { acceptance_criteria: criteria, ears_patterns: entries };
+}

@@ -1,0 +1,42 @@
+import type { DraftMention } from "../../adapter.ts";
+import { lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
+import { toMentionPath } from "../../mention-path.ts";
+
+export const annotationKinds = ["generate", "describe", "use", "test", "doc"] as const;
+export type AnnotationKind = (typeof annotationKinds)[number];
+
+/** An annotation of Tessl's: `[@test](../a.test.ts)`, or `[@test] ../a.test.ts` in inline code. */
+export interface Annotation {
+  readonly kind: AnnotationKind;
+  /** As written: a path, a package name or a glob. */
+  readonly target: string;
+  readonly line: number;
+}
+
+const annotation =
+  /\[@(generate|describe|use|test|doc)\](?:\(([^()\s]{1,512})\)|[ \t]{1,8}([^\s`()[\]]{1,512}))/g;
+
+/** The annotations of a range of lines, in order. Code fences and comments hold none. */
+export function annotationsIn(scan: MarkdownScan, from: number, to: number): Annotation[] {
+  const found: Annotation[] = [];
+  // A text without the mark has none; that is the case for whatever is not Tessl's.
+  if (!scan.text.includes("[@")) return found;
+  for (let line = from; line <= to; line += 1) {
+    if (scan.kinds[line - 1] !== lineKinds.prose) continue;
+    for (const [, kind, linked, written] of lineText(scan, line).matchAll(annotation))
+      found.push({ kind: kind as AnnotationKind, target: linked ?? written ?? "", line });
+  }
+  return found;
+}
+
+/** Whether a line holds annotations and nothing else. */
+export function isAnnotationLine(text: string): boolean {
+  return text.includes("[@") && text.replace(annotation, "").replace(/[`\s*+-]/g, "") === "";
+}
+
+/** What an annotation says about a file; packages and globs are no files. */
+export function toMention({ kind, target, line }: Annotation): DraftMention | undefined {
+  const path = toMentionPath(target);
+  if (path === undefined || kind === "doc") return undefined;
+  return { path, line, role: kind === "test" ? "test" : "code" };
+}

@@ -1,0 +1,63 @@
+import type {
+  CoverageCount,
+  CoverageReport,
+  CriterionCoverage,
+  CriterionTest,
+} from "../../protocol/coverage.ts";
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import type { CriteriaList } from "./list-criteria.ts";
+import type { TitleComparison } from "./similar-titles.ts";
+
+/** The evidence per criterion, by its index. */
+export type Evidence = ReadonlyMap<number, readonly CriterionTest[]>;
+
+export interface ReportInput extends CriteriaList {
+  readonly evidence: Evidence;
+  readonly suggestions: Pick<TitleComparison, "suggestionsFor">;
+  /** Features to report on; default all. */
+  readonly selection?: ReadonlySet<number> | undefined;
+  readonly testFiles: number;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Puts criteria, evidence and suggestions together, and counts. */
+export function buildCoverageReport(input: ReportInput): CoverageReport {
+  const { criteria, features, evidence, suggestions, selection } = input;
+  const covered = criteria.flatMap((criterion, index): readonly CriterionCoverage[] => {
+    if (selection?.has(criterion.feature) === false) return [];
+    const tests = evidence.get(index) ?? [];
+    const { id, number, spec_id, path, line, text } = criterion;
+    const feature = features[criterion.feature]?.label ?? "";
+    const similar = tests.length > 0 ? [] : suggestions.suggestionsFor(index);
+    const suggested = similar.map(({ path, line, score, text }) => {
+      return { path, line, score: Math.round(score * 100) / 100, quote: text.slice(0, 200) };
+    });
+    return [{ id, feature, number, spec_id, path, line, text, tests, suggestions: suggested }];
+  });
+  const byFeature = Map.groupBy(covered, ({ feature }) => feature);
+  const selected = features.filter((_, index) => selection?.has(index) !== false);
+  return {
+    criteria: covered,
+    totals: count(covered),
+    by_feature: selected.map(({ label, path }) => ({
+      feature: label,
+      path,
+      ...count(byFeature.get(label) ?? []),
+    })),
+    test_files: input.testFiles,
+    diagnostics: input.diagnostics,
+  };
+}
+
+function count(criteria: readonly CriterionCoverage[]): CoverageCount {
+  const covered = criteria.filter(({ tests }) => tests.length > 0);
+  const uncovered = criteria.length - covered.length;
+  return {
+    criteria: criteria.length,
+    covered: covered.length,
+    covered_by_requirement: covered.filter(({ tests }) => tests.every((test) => test.whole_requirement))
+      .length,
+    uncovered,
+    suggested: criteria.filter(({ suggestions }) => suggestions.length > 0).length,
+  };
+}

@@ -1,0 +1,103 @@
+import { slugOf } from "../slug.ts";
+import type { CriteriaList } from "./list-criteria.ts";
+
+/** Criteria by everything that a test can name them with. Values are indexes into the list. */
+export interface CriteriaIndex extends CriteriaList {
+  /** Per number as `toNumberKey` spells it. */
+  readonly byNumber: ReadonlyMap<string, readonly number[]>;
+  /** Per number of a whole requirement. */
+  readonly byRequirement: ReadonlyMap<string, readonly number[]>;
+  readonly bySpecId: ReadonlyMap<string, readonly number[]>;
+  /** A feature by its label, slug or name without a leading number; null for a name of several. */
+  readonly featureByName: ReadonlyMap<string, number | null>;
+  /** A feature by the path of its folder or file. */
+  readonly featureByPath: ReadonlyMap<string, number>;
+  /** By the first word of its name: the features, with all words of their names. */
+  readonly featureByWord: ReadonlyMap<string, readonly NamedFeature[]>;
+}
+
+export interface NamedFeature {
+  /** Index into `features`. */
+  readonly feature: number;
+  /** Of the name without a leading number: `["gift", "cards"]`. */
+  readonly words: readonly string[];
+}
+
+/** One spelling per number: `1.02` is `1.2`, `FR-001` and `fr_1` are `fr-1`. */
+export function toNumberKey(number: string): string {
+  return number
+    .toLowerCase()
+    .replace(/[_ ]/g, "-")
+    .replace(/^([a-z]+)(?=\d)/, "$1-")
+    .replace(/(^|[.-])0+(?=\d)/g, "$1");
+}
+
+export function indexCriteria(list: CriteriaList): CriteriaIndex {
+  const { criteria, features } = list;
+  const featureByName = new Map<string, number | null>();
+  const addName = (name: string, index: number): void => {
+    if (name === "" || featureByName.get(name) === index) return;
+    featureByName.set(name, featureByName.has(name) ? null : index);
+  };
+  for (const [index, { label }] of features.entries()) addName(label.toLowerCase(), index);
+  const labels = new Set(featureByName.keys());
+  for (const [index, { label }] of features.entries()) {
+    // A short name never takes the place of a label that is spelled the same.
+    for (const name of shortNamesOf(label)) if (!labels.has(name)) addName(name, index);
+  }
+  const indexes = criteria.map((_, index) => index);
+  const named = features.map(({ label }, feature): NamedFeature => {
+    return { feature, words: wordsOf(withoutNumber(label.split("/").at(-1) ?? "")) };
+  });
+  return {
+    ...list,
+    byNumber: group(indexes, (index) => numberOf(criteria[index]?.number)),
+    byRequirement: group(indexes, (index) => numberOf(criteria[index]?.requirement)),
+    bySpecId: group(indexes, (index) => criteria[index]?.spec_id),
+    featureByName,
+    featureByPath: new Map(features.map(({ path }, index) => [path, index])),
+    featureByWord: group(named, ({ words }) => words[0]),
+  };
+}
+
+/** Words of a name or path in lower case, split at punctuation and at capitals. */
+export function wordsOf(text: string): string[] {
+  return (text
+    .replace(/([\p{Ll}\p{N}])(?=\p{Lu})/gu, "$1 ")
+    .toLowerCase()
+    .match(/[\p{L}\p{N}]+/gu) ?? []) as string[];
+}
+
+function shortNamesOf(label: string): readonly string[] {
+  const last = label.split("/").at(-1) ?? label;
+  return [...new Set([slugOf(label), last.toLowerCase(), slugOf(last), slugOf(withoutNumber(last))])];
+}
+
+/** Spec Kit numbers its features: `001-gift-cards`. */
+const withoutNumber = (name: string): string => name.replace(/^\d+[-_]/, "");
+
+const numberOf = (number: string | undefined): string | undefined => number && toNumberKey(number);
+
+function group<T>(
+  items: readonly T[],
+  keyOf: (item: T) => string | undefined,
+): ReadonlyMap<string, readonly T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    if (key === undefined) continue;
+    const members = groups.get(key);
+    if (members === undefined) groups.set(key, [item]);
+    else members.push(item);
+  }
+  return groups;
+}
+
+/** The criteria of one feature among others. */
+export function ofFeature(
+  { criteria }: CriteriaIndex,
+  indexes: readonly number[] | undefined,
+  feature: number,
+): readonly number[] {
+  return indexes?.filter((index) => criteria[index]?.feature === feature) ?? [];
+}

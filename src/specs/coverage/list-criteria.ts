@@ -1,0 +1,79 @@
+import type { SpecBlock } from "../../protocol/spec-block.ts";
+import { slugOf } from "../slug.ts";
+import { labelFeatures } from "./label-features.ts";
+
+/** An acceptance criterion of the project. */
+export interface Criterion {
+  /** `<feature>#<number>`. */
+  readonly id: string;
+  /** Index into `features`. */
+  readonly feature: number;
+  readonly number: string;
+  /** The number of the whole requirement, where the criterion is one of several: "1" of "1.2". */
+  readonly requirement?: string;
+  readonly spec_id: string;
+  readonly path: string;
+  readonly line: number;
+  readonly text: string;
+}
+
+/** What is specified together: by convention the documents of one folder. */
+export interface Feature {
+  /** Unique in the project: the folder's name, with as many folders above it as that takes. */
+  readonly label: string;
+  /** The folder, or the file where a file stands for itself. */
+  readonly path: string;
+}
+
+export interface CriteriaList {
+  readonly criteria: readonly Criterion[];
+  readonly features: readonly Feature[];
+}
+
+/** Documents that share a feature with the others of their folder. */
+const featureDocument = /(?:^|\/)(?:requirements|bugfix|design|spec|plan|tasks)\.md$/;
+
+/** The folder or file of the feature that a document belongs to. */
+export function featurePathOf(path: string): string {
+  return featureDocument.test(path) ? path.slice(0, Math.max(0, path.lastIndexOf("/"))) : path;
+}
+
+/**
+ * The acceptance criteria of a project's blocks: the `ears_patterns` of its requirements, and each
+ * requirement that is stated in one sentence (`FR-003`). Obsolete blocks are left out.
+ */
+export function listCriteria(blocks: Iterable<SpecBlock>): CriteriaList {
+  const drafts: (Omit<Criterion, "id" | "feature"> & { readonly featurePath: string })[] = [];
+  const featurePaths = new Set<string>();
+  for (const block of blocks) {
+    if (block.spec_type !== "requirement" || block.lifecycle === "obsolete") continue;
+    const featurePath = featurePathOf(block.path);
+    for (const criterion of criteriaOf(block)) {
+      featurePaths.add(featurePath);
+      drafts.push({ ...criterion, featurePath });
+    }
+  }
+  const features = labelFeatures([...featurePaths]);
+  const indexOfPath = new Map(features.map(({ path }, index) => [path, index]));
+  const criteria = drafts.map(({ featurePath, ...draft }): Criterion => {
+    const feature = indexOfPath.get(featurePath) ?? 0;
+    return { ...draft, feature, id: `${features[feature]?.label ?? ""}#${draft.number}` };
+  });
+  return { criteria, features };
+}
+
+function criteriaOf(block: SpecBlock): readonly Omit<Criterion, "id" | "feature">[] {
+  const { ears_patterns: entries = [], story, number } = block.metadata;
+  const place = { spec_id: block.id, path: block.path };
+  const whole = typeof story === "string" ? story : typeof number === "string" ? number : slugOf(block.title);
+  return entries.map((entry, index) => {
+    const own = entry.number ?? String(index + 1);
+    const isCode = /^[A-Za-z]/.test(own);
+    // A scenario of user story 1 would otherwise have the number of a criterion of requirement 1.
+    const dotted = own.includes(".") ? own : `${whole}.${own}`;
+    const full = isCode ? own : typeof story === "string" ? dotted.replace(/^[^.]*/, story) : dotted;
+    const criterion = { ...place, number: full, line: entry.line, text: entry.text };
+    const requirement = full.startsWith(`${whole}.`) ? whole : full.slice(0, full.indexOf("."));
+    return isCode ? criterion : { ...criterion, requirement };
+  });
+}

@@ -1,0 +1,180 @@
+import type { CoverageEvidence } from "../../protocol/coverage.ts";
+import { type CriteriaIndex, ofFeature, toNumberKey, wordsOf } from "./criteria-index.ts";
+import type { TestReference } from "./test-references.ts";
+
+/** A criterion that a line of a test names. */
+export interface NamedCriterion {
+  /** Index into the list of criteria. */
+  readonly criterion: number;
+  readonly line: number;
+  readonly evidence: CoverageEvidence;
+  /** True when the line names the requirement that the criterion is one part of. */
+  readonly isWhole: boolean;
+}
+
+/** A line that names a criterion which no spec has. */
+export interface DanglingReference {
+  readonly line: number;
+  /** As it would be a key: `auth#9.9`. */
+  readonly key: string;
+}
+
+export interface ResolvedReferences {
+  readonly named: readonly NamedCriterion[];
+  readonly dangling: readonly DanglingReference[];
+  /** The features that the file belongs to. */
+  readonly features: ReadonlySet<number>;
+}
+
+/** How strongly a test file belongs to a feature. A name counts the more words it shares. */
+const explicitLink = 1000;
+
+/**
+ * Says which criteria the references of one test file name.
+ *
+ * A key names its feature itself. A number alone needs one, and takes the first of these that is
+ * clear: the nearest line above that names a feature (`Feature: auth`); the feature that the file
+ * belongs to most strongly, among those with the number (a spec names the file, or the file names a
+ * spec or a key of the feature, else the file's path has the feature's name); for a file that belongs
+ * to no feature, the only feature of the project that has the number. Otherwise it names nothing.
+ *
+ * @see decisions/2026-11-21-coverage-evidence.md
+ */
+export function resolveReferences(
+  index: CriteriaIndex,
+  file: {
+    readonly path: string;
+    readonly references: readonly TestReference[];
+    readonly namedBy: Iterable<number>;
+  },
+): ResolvedReferences {
+  const links = linksOf(index, file);
+  const named: NamedCriterion[] = [];
+  const dangling: DanglingReference[] = [];
+  let marker: number | undefined;
+  for (const reference of file.references) {
+    const { line } = reference;
+    switch (reference.kind) {
+      case "feature":
+        marker = featureNamed(index, reference.name) ?? marker;
+        break;
+      case "path":
+        break;
+      case "spec":
+        for (const criterion of index.bySpecId.get(trimId(index, reference.id)) ?? []) {
+          named.push({
+            criterion,
+            line,
+            evidence: "key",
+            isWhole: index.criteria[criterion]?.requirement !== undefined,
+          });
+        }
+        break;
+      case "key": {
+        const feature = featureNamed(index, reference.name) ?? featureAt(index, reference.name);
+        if (feature === undefined) break;
+        const found = inFeature(index, { number: reference.number, feature });
+        for (const one of found) named.push({ ...one, line, evidence: "key" });
+        if (found.length === 0 && /^(?:[A-Za-z]{1,4}-?)?\d/.test(reference.number)) {
+          dangling.push({ line, key: `${index.features[feature]?.label}#${reference.number}` });
+        }
+        break;
+      }
+      case "number": {
+        const feature = marker ?? clearest(index, { links, number: reference.number });
+        if (feature === undefined) break;
+        const found = inFeature(index, { number: reference.number, feature });
+        for (const one of found) named.push({ ...one, line, evidence: "number" });
+        // Codes such as FR-1 and plain numbers occur in fixtures; a dotted number below a feature's name
+        // is meant.
+        if (found.length === 0 && marker === feature && /^\d+\.\d/.test(reference.number)) {
+          dangling.push({ line, key: `${index.features[feature]?.label}#${reference.number}` });
+        }
+        break;
+      }
+    }
+  }
+  return { named, dangling, features: new Set(links.keys()) };
+}
+
+type Found = Pick<NamedCriterion, "criterion" | "isWhole">;
+
+function inFeature(
+  index: CriteriaIndex,
+  { number, feature }: { readonly number: string; readonly feature: number },
+): readonly Found[] {
+  const key = toNumberKey(number);
+  const own = ofFeature(index, index.byNumber.get(key), feature);
+  if (own.length > 0) return own.map((criterion) => ({ criterion, isWhole: false }));
+  return ofFeature(index, index.byRequirement.get(key), feature).map((criterion) => ({
+    criterion,
+    isWhole: true,
+  }));
+}
+
+function clearest(
+  index: CriteriaIndex,
+  { links, number }: { readonly links: ReadonlyMap<number, number>; readonly number: string },
+): number | undefined {
+  const key = toNumberKey(number);
+  const having = new Set<number>();
+  for (const criterion of [...(index.byNumber.get(key) ?? []), ...(index.byRequirement.get(key) ?? [])]) {
+    const feature = index.criteria[criterion]?.feature;
+    if (feature !== undefined) having.add(feature);
+  }
+  if (links.size === 0) return having.size === 1 ? [...having][0] : undefined;
+  const linked = [...having].filter((feature) => links.has(feature));
+  const strongest = Math.max(...linked.map((feature) => links.get(feature) ?? 0));
+  const best = linked.filter((feature) => links.get(feature) === strongest);
+  return best.length === 1 ? best[0] : undefined;
+}
+
+function linksOf(
+  index: CriteriaIndex,
+  file: {
+    readonly path: string;
+    readonly references: readonly TestReference[];
+    readonly namedBy: Iterable<number>;
+  },
+): ReadonlyMap<number, number> {
+  const links = new Map<number, number>();
+  for (const feature of file.namedBy) links.set(feature, explicitLink);
+  for (const reference of file.references) {
+    const feature =
+      reference.kind === "path"
+        ? featureAt(index, reference.path)
+        : reference.kind === "key" || reference.kind === "feature"
+          ? featureNamed(index, reference.name)
+          : undefined;
+    if (feature !== undefined) links.set(feature, explicitLink);
+  }
+  const pathWords = wordsOf(file.path);
+  for (const [at, word] of pathWords.entries()) {
+    for (const { feature, words } of index.featureByWord.get(word) ?? []) {
+      if (links.has(feature) || !words.every((one, offset) => pathWords[at + offset] === one)) continue;
+      links.set(feature, words.length);
+    }
+  }
+  return links;
+}
+
+function featureNamed(index: CriteriaIndex, name: string): number | undefined {
+  return index.featureByName.get(name.toLowerCase()) ?? index.featureByName.get(slugLike(name)) ?? undefined;
+}
+
+/** The feature whose folder or file a path leads to or into. */
+function featureAt(index: CriteriaIndex, written: string): number | undefined {
+  const path = written.replace(/^(?:\.{1,2}\/)+/, "");
+  for (let end = path.length; end > 0; end = path.lastIndexOf("/", end - 1)) {
+    const feature = index.featureByPath.get(path.slice(0, end));
+    if (feature !== undefined) return feature;
+  }
+  return undefined;
+}
+
+/** An id in prose may have a full stop behind it. */
+function trimId(index: CriteriaIndex, id: string): string {
+  return index.bySpecId.has(id) ? id : id.replace(/[.-]+$/, "");
+}
+
+const slugLike = (name: string): string => wordsOf(name).join("-");

@@ -1,0 +1,130 @@
+import { referencesIn } from "../adapters/kiro/requirement-references.ts";
+import { splitLines } from "../markdown/split-lines.ts";
+
+/** Something in the text of a test that may name a criterion, a feature or a spec file. */
+export type TestReference = { readonly line: number } & (
+  | { readonly kind: "key"; readonly name: string; readonly number: string }
+  | { readonly kind: "number"; readonly number: string }
+  | { readonly kind: "feature"; readonly name: string }
+  | { readonly kind: "path"; readonly path: string }
+  | { readonly kind: "spec"; readonly id: string }
+);
+
+/** The name of one test, as its author wrote it. */
+export interface TestTitle {
+  readonly line: number;
+  readonly text: string;
+}
+
+/** A test file, read once for all that coverage asks of it. */
+export interface TestText {
+  /** In line order. */
+  readonly references: readonly TestReference[];
+  readonly titles: readonly TestTitle[];
+  /** A line as it stands in the file, trimmed and cut. */
+  quote(line: number): string;
+}
+
+const number = String.raw`\d{1,4}(?:[._]\d{1,4}){0,3}`;
+const between = String.raw`[ \t]{0,4}(?:,|、|;|&|and|to|-|–|—)[ \t]{0,4}(?:and[ \t]{1,4})?(?:(?:requirements?|reqs?)[ \t]{1,4})?`;
+
+/** `auth#1.2`, `.kiro/specs/auth/requirements.md#1.2`. */
+const key =
+  /(?<![\p{L}\p{N}_#./@-])([\p{L}\p{N}_.][\p{L}\p{N}_./-]{0,199})#([\p{L}\p{N}][\p{L}\p{N}._-]{0,99})/gu;
+/**
+ * `Requirement 1.2`, `Validates: Requirements 1.1, 2.3`, `test_requirement_1_2`, `AC-1.2`, `US3`; not
+ * `### Requirement 1`, a heading in the text of a fixture.
+ */
+const numbers = new RegExp(
+  String.raw`(?<![\p{L}\p{N}]|##[ \t])(requirements?|reqs?|acceptance[ _-]criteri(?:on|a)|criteri(?:on|a)|ac|user[ _-]stor(?:y|ies)|us|要件|需求)([ \t_:#.*-]{0,6})(${number}(?:${between}${number}){0,50})(?![\p{L}\p{N}])`,
+  "giu",
+);
+/** `FR-001`, `test_fr_001_x`; without a hyphen or the like only in capitals. */
+const codes = /(?<![\p{L}\p{N}])(N?FR|SC|BR)([-_ ]?)(\d{1,4}[a-z]?)(?![\p{L}\p{N}])/giu;
+const features =
+  /(?<![\p{L}\p{N}])(?:feature|spec|capability)[ \t]{0,4}[:=(][ \t]{0,4}["'`]?([^\r\n,;"'`)*]{1,120})/giu;
+const paths =
+  /(?<![\p{L}\p{N}_./-])(?:\.{0,2}\/){0,20}([\p{L}\p{N}_.@-]{1,100}(?:\/[\p{L}\p{N}_.@()[\]-]{1,100}){1,20})/gu;
+const ids = /(?<![\p{L}\p{N}_-])fw_[a-e]-[\p{L}\p{N}.-]{1,200}/gu;
+
+/** Words so common that a number behind them means a requirement only if it is dotted or marked. */
+const shortWords = new Set(["req", "reqs", "ac", "us"]);
+
+const callTitle =
+  /\b(?:it|test|describe|specify|scenario|context|DisplayName)(?:\.\w{1,20}){0,3}[ \t]{0,4}\([ \t\r\n]{0,20}(["'`])((?:(?!\1)[^\\\r\n]|\\.){1,300})\1/g;
+const functionTitle =
+  /\b(?:def|fn|func|fun|void|function)[ \t]{1,4}(?:\([^)\n]{0,80}\)[ \t]{0,4})?`?((?:test|should|it)[_A-Z ][^`(\n]{1,150}|\w{1,150}_test(?=\())/gi;
+const rubyTitle =
+  /\b(?:it|describe|context|scenario|specify|test)[ \t]{1,4}(["'])([^"'\n]{1,300})\1[ \t]{1,4}do\b/g;
+const gherkinTitle = /^[ \t]*(?:Scenario(?: Outline)?|Example):[ \t]*([^\n]{1,300})/gm;
+
+/** Reads the text of a test file. Linear: every pattern has a bounded reach from where it starts. */
+export function readTestText(text: string): TestText {
+  const { starts, ends } = splitLines(text);
+  const lineAt = lineFinder(starts);
+  const references = [...referencesOf(text, lineAt)].sort((a, b) => a.line - b.line);
+  const titles = [...titlesOf(text, lineAt)].sort((a, b) => a.line - b.line);
+  const quote = (line: number): string => {
+    const start = starts[line - 1] ?? 0;
+    return text
+      .slice(start, Math.min(ends[line - 1] ?? start, start + 2000))
+      .trim()
+      .slice(0, 200);
+  };
+  return { references, titles, quote };
+}
+
+function* referencesOf(text: string, lineAt: (offset: number) => number): Generator<TestReference> {
+  for (const { index, 1: name = "", 2: written = "" } of text.matchAll(key)) {
+    yield { kind: "key", line: lineAt(index), name, number: written.replace(/[._-]+$/, "") };
+  }
+  for (const { index, 1: word = "", 2: mark = "", 3: list = "" } of text.matchAll(numbers)) {
+    for (const found of numbersOf(word, mark, list))
+      yield { kind: "number", line: lineAt(index), number: found };
+  }
+  for (const { index, 1: word = "", 2: mark = "", 3: digits = "" } of text.matchAll(codes)) {
+    if (mark === "_" || mark === "-" || word === word.toUpperCase()) {
+      yield { kind: "number", line: lineAt(index), number: `${word}-${digits}` };
+    }
+  }
+  for (const { index, 1: name = "" } of text.matchAll(features)) {
+    yield { kind: "feature", line: lineAt(index), name: name.trim() };
+  }
+  for (const { index, 1: path = "" } of text.matchAll(paths))
+    yield { kind: "path", line: lineAt(index), path };
+  for (const { index, 0: id } of text.matchAll(ids)) yield { kind: "spec", line: lineAt(index), id };
+}
+
+function numbersOf(word: string, mark: string, list: string): readonly string[] {
+  const isShort = shortWords.has(word.toLowerCase());
+  const isMarked = word === word.toUpperCase() && (mark === "" || mark === "-");
+  if (isShort && !isMarked && !/\d[._]\d/.test(list)) return [];
+  const isStory = /^us/i.test(word);
+  return referencesIn(list.replaceAll("_", ".")).map(({ requirement, criterion }) => {
+    const found = criterion ?? requirement;
+    return isStory ? `US${found}` : found;
+  });
+}
+
+function* titlesOf(text: string, lineAt: (offset: number) => number): Generator<TestTitle> {
+  for (const { index, 2: title = "" } of text.matchAll(callTitle)) yield { line: lineAt(index), text: title };
+  for (const { index, 1: title = "" } of text.matchAll(functionTitle))
+    yield { line: lineAt(index), text: title };
+  for (const { index, 2: title = "" } of text.matchAll(rubyTitle)) yield { line: lineAt(index), text: title };
+  for (const { index, 1: title = "" } of text.matchAll(gherkinTitle))
+    yield { line: lineAt(index), text: title };
+}
+
+/** Finds the 1-based line of an offset; offsets of one pattern come in order, so most look nearby. */
+function lineFinder(starts: ArrayLike<number>): (offset: number) => number {
+  return (offset) => {
+    let low = 0;
+    let high = starts.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((starts[middle] ?? 0) <= offset) low = middle;
+      else high = middle - 1;
+    }
+    return low + 1;
+  };
+}

@@ -1,0 +1,53 @@
+/**
+ * `kit/specs`: spec blocks without a project around them. What an adapter of your own is made of.
+ *
+ * Everything here is pure and runs anywhere.
+ */
+export type { Diagnostic, DiagnosticRule } from "../protocol/diagnostic.ts";
+export {
+  type AcceptanceCriterion,
+  type EarsEntry,
+  type EarsPattern,
+  type Framework,
+  frameworks,
+  type Lifecycle,
+  lifecycles,
+  maxSummaryLength,
+  type Priority,
+  priorities,
+  type SourceSpan,
+  type SpecBlock,
+  type SpecMetadata,
+  type SpecType,
+  specTypes,
+  type TaskStatus,
+} from "../protocol/spec-block.ts";
+export type {
+  DraftId,
+  DraftLink,
+  DraftMention,
+  ParsedSpecs,
+  SpecAdapter,
+  SpecDraft,
+  SpecSource,
+  WrittenSpecs,
+} from "./adapter.ts";
+export { classifyCriterion, type EarsClassification } from "./ears.ts";
+export { type FrameworkInfo, frameworkInfos, frameworkLabel, frameworkOf } from "./frameworks.ts";
+export { type FrontMatter, readFrontMatter } from "./markdown/front-matter.ts";
+export type { FrontMatterCode, FrontMatterProblem } from "./markdown/front-matter-problem.ts";
+export {
+  type Heading,
+  type LineKind,
+  lineKinds,
+  lineText,
+  type MarkdownScan,
+  scanMarkdown,
+  textOfLines,
+} from "./markdown/scan-markdown.ts";
+export { type Section, sectionsOf } from "./markdown/sections.ts";
+export { mentionsIn } from "./mentions.ts";
+export { createSpecRegistry, type SpecRegistry, type SpecRegistryOptions } from "./registry.ts";
+export { slugOf } from "./slug.ts";
+export { type TaskItem, taskItemsIn } from "./task-list.ts";
+export { validateBlocks } from "./validate.ts";

@@ -1,0 +1,35 @@
+export type FrontMatterCode =
+  | "frontmatter_unterminated"
+  | "frontmatter_invalid"
+  | "frontmatter_not_a_mapping"
+  | "frontmatter_duplicate_key"
+  | "frontmatter_too_large";
+
+/** What is wrong with a front matter; `line` is 1-based, of the file. */
+export interface FrontMatterProblem {
+  readonly code: FrontMatterCode;
+  readonly message: string;
+  readonly line: number;
+  readonly severity: "error" | "warning";
+}
+
+/** What one way of reading the text between the fences gave; lines are 1-based, of that text. */
+export interface FrontMatterReading {
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly problems: readonly FrontMatterProblem[];
+}
+
+export function duplicateKey(key: string, line: number): FrontMatterProblem {
+  const message = `The key "${shownKey(key)}" occurs twice in the front matter; the last one counts.`;
+  return { code: "frontmatter_duplicate_key", message, line, severity: "error" };
+}
+
+export function invalid(message: string, line: number): FrontMatterProblem {
+  return { code: "frontmatter_invalid", message, line, severity: "error" };
+}
+
+/** A key as it may stand in a message: short and without control characters. */
+export function shownKey(key: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a message
+  return key.slice(0, 60).replace(/[\u0000-\u001f\u007f-\u009f]/g, " ");
+}

@@ -1,0 +1,44 @@
+import { readPlainFrontMatter } from "./front-matter-plain.ts";
+import type { FrontMatterProblem } from "./front-matter-problem.ts";
+import { readYamlFrontMatter } from "./front-matter-yaml.ts";
+import type { MarkdownScan } from "./scan-markdown.ts";
+import { lineKinds, textOfLines } from "./scan-markdown.ts";
+
+export interface FrontMatter {
+  /** What could be read; `{}` where there is none. Never holds the key `__proto__`. */
+  readonly data: Readonly<Record<string, unknown>>;
+  /** The text between the fences as it lies in the file. */
+  readonly raw: string;
+  readonly problems: readonly FrontMatterProblem[];
+}
+
+const none: FrontMatter = { data: {}, raw: "", problems: [] };
+
+/**
+ * Reads the YAML front matter of a scanned text. Never throws, runs nothing, expands no alias.
+ *
+ * Text that is not YAML is read line by line, because the tools' own files are not always YAML:
+ * Cursor writes `globs: *.ts,**\/*.tsx`, which YAML takes for an alias. Only a value that cannot be
+ * read that way either is a problem. Linear in the text.
+ */
+export function readFrontMatter(scan: MarkdownScan): FrontMatter {
+  const open = scan.unclosed.find((entry) => entry.kind === "front_matter");
+  if (open !== undefined) {
+    const message = "The front matter is never closed: a line of three hyphens is missing.";
+    return {
+      ...none,
+      problems: [{ code: "frontmatter_unterminated", message, line: open.line, severity: "error" }],
+    };
+  }
+  if (scan.kinds[0] !== lineKinds.frontMatter) return none;
+  const raw = textOfLines(scan, 2, scan.bodyLine - 2);
+  if (raw.trim() === "") return { ...none, raw };
+  const text = raw.includes("\r") ? raw.replace(/\r\n?/g, "\n") : raw;
+  const plain = readPlainFrontMatter(text);
+  if (plain !== undefined) return { data: plain, raw, problems: [] };
+
+  const reading = readYamlFrontMatter(text);
+  // The opening fence is line 1 of the file.
+  const problems = reading.problems.map((entry) => ({ ...entry, line: entry.line + 1 }));
+  return { data: reading.data, raw, problems };
+}

@@ -1,0 +1,34 @@
+const codeExtensions = new Set(
+  (
+    "ts tsx mts cts js jsx mjs cjs vue svelte py pyi rb go rs java kt kts scala groovy cs fs vb c h cc cpp cxx hpp " +
+    "m mm swift php ex exs erl hs ml clj cljs cljc dart lua r jl pl t sh bash bats ps1 sql zig nim cr sol elm feature robot"
+  ).split(" "),
+);
+const testOnlyExtensions = new Set(["bats", "feature", "robot", "t"]);
+
+const testFolders = new Set(
+  "test tests __tests__ testing spec specs __specs__ e2e cypress integration-tests integration_tests unit-tests unit_tests".split(
+    " ",
+  ),
+);
+
+/** `a.test.ts`, `a_spec.rb`, `a-test.js`, `test_a.py`, `tests.rs`, `a.e2e.ts`, `a.cy.ts`. */
+const testName = /(?:^|[._-])(?:tests?|specs?|e2e|cy|it)(?:[._-]|$)/;
+/** `LoginTest.java`, `LoginTests.cs`, `LoginSpec.scala`, `LoginIT.java`. */
+const capitalName = /[a-z0-9](?:Tests?|TestCase|Specs?|IT)$/;
+
+/**
+ * Whether a path is that of a test, by the conventions of its language: a source file (by its
+ * extension) in a folder of tests, or with a name that says so. Decides by the path alone.
+ */
+export function isTestPath(path: string): boolean {
+  const segments = path.split("/");
+  const file = segments.pop() ?? "";
+  const dot = file.lastIndexOf(".");
+  const extension = file.slice(dot + 1).toLowerCase();
+  if (dot <= 0 || !codeExtensions.has(extension)) return false;
+  if (testOnlyExtensions.has(extension)) return true;
+  const name = file.slice(0, dot);
+  if (testName.test(name.toLowerCase()) || capitalName.test(name)) return true;
+  return segments.some((segment) => testFolders.has(segment.toLowerCase()));
+}

@@ -1,0 +1,55 @@
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+
+/** A real folder of its own for one test, and a real Git repository once `init` was called. */
+export interface TemporaryRepository {
+  /** Absolute, with links resolved. */
+  readonly root: string;
+  write(path: string, text: string): Promise<void>;
+  /** Runs Git in the root and returns its output without the last line feed. */
+  git(...args: readonly string[]): Promise<string>;
+  init(): Promise<void>;
+  /** Commits everything at the given time (seconds since 1970) and returns the commit. */
+  commit(message: string, time: number): Promise<string>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Creates the folder with the given files in it. The caller disposes of it. */
+export async function createTemporaryRepository(
+  files: Readonly<Record<string, string>> = {},
+): Promise<TemporaryRepository> {
+  const root = await realpath(await mkdtemp(join(tmpdir(), "kit-test-")));
+  const run = async (args: readonly string[], time?: number): Promise<string> => {
+    const date =
+      time === undefined ? {} : { GIT_AUTHOR_DATE: `@${time} +0200`, GIT_COMMITTER_DATE: `@${time} +0200` };
+    const env = { PATH: process.env.PATH, HOME: root, GIT_CONFIG_NOSYSTEM: "1", ...date };
+    const { stdout } = await promisify(execFile)("git", [...args], { cwd: root, env });
+    return stdout.replace(/\n$/, "");
+  };
+  const repository: TemporaryRepository = {
+    root,
+    async write(path, text) {
+      await mkdir(dirname(join(root, path)), { recursive: true });
+      await writeFile(join(root, path), text);
+    },
+    git: (...args) => run(args),
+    async init() {
+      await run(["init", "--quiet", "--initial-branch=main"]);
+      await run(["config", "user.name", "Ann"]);
+      await run(["config", "user.email", "ann@example.org"]);
+    },
+    async commit(message, time) {
+      await run(["add", "--all"]);
+      await run(["commit", "--quiet", "--allow-empty", "--message", message], time);
+      return await run(["rev-parse", "HEAD"]);
+    },
+    async [Symbol.asyncDispose]() {
+      await rm(root, { recursive: true, force: true });
+    },
+  };
+  for (const [path, text] of Object.entries(files)) await repository.write(path, text);
+  return repository;
+}

@@ -1,0 +1,89 @@
+import { execFile } from "node:child_process";
+import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { readEntries } from "../../scripts/entries.ts";
+import { repositoryRoot } from "../../scripts/files.ts";
+
+const run = promisify(execFile);
+let folder = "";
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "kit-consumer-"));
+  const { stdout } = await run("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", folder], {
+    cwd: repositoryRoot,
+  });
+  const packed: readonly { filename: string }[] = JSON.parse(stdout);
+  const modules = join(folder, "node_modules");
+  await mkdir(join(modules, "kit"), { recursive: true });
+  const tarball = join(folder, packed[0]?.filename ?? "");
+  await run("tar", ["-xzf", tarball, "--strip-components=1", "-C", join(modules, "kit")]);
+  await linkDependencies(modules);
+  await writeFile(join(folder, "package.json"), JSON.stringify({ name: "consumer", type: "module" }));
+});
+
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+test("every entry of the packed package can be imported", async () => {
+  const names = (await readEntries()).map(({ name }) => name);
+  const code = `for (const name of ${JSON.stringify(names)}) {
+    if (Object.keys(await import(name)).length === 0) throw new Error(name + " exports nothing");
+  }`;
+  await run(process.execPath, ["--input-type=module", "--eval", code], { cwd: folder });
+});
+
+test("a strict TypeScript project compiles against the packed types", async () => {
+  await copyFile(join(import.meta.dirname, "consumer.ts"), join(folder, "consumer.ts"));
+  const settings = {
+    compilerOptions: {
+      module: "nodenext",
+      target: "es2024",
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noEmit: true,
+      types: ["node"],
+    },
+    files: ["consumer.ts"],
+  };
+  await writeFile(join(folder, "tsconfig.json"), JSON.stringify(settings));
+  const tsc = join(repositoryRoot, "node_modules/typescript/bin/tsc");
+  const output = await run(process.execPath, [tsc, "-p", folder], { cwd: folder }).then(
+    () => "",
+    (error: { stdout?: string }) => error.stdout,
+  );
+  expect(output).toBe("");
+});
+
+test("the packed command answers, and reads a project", async () => {
+  const kit = join(folder, "node_modules/kit/bin/kit.mjs");
+  await writeFile(join(folder, "CLAUDE.md"), "# Rules\n\n## Tests\n\nWrite them first.\n");
+  const version = await run(process.execPath, [kit, "--version"], { cwd: folder });
+  const manifest: { version: string } = JSON.parse(
+    await readFile(join(repositoryRoot, "package.json"), "utf8"),
+  );
+  expect(version.stdout).toContain(manifest.version);
+  const list = await run(process.execPath, [kit, "guidelines", "list", "--json"], { cwd: folder });
+  const { guidelines }: { guidelines: readonly { title: string }[] } = JSON.parse(list.stdout);
+  expect(guidelines.map(({ title }) => title)).toEqual(["Tests"]);
+});
+
+test("the schemas can be imported as JSON", async () => {
+  const code = `const { default: schema } = await import("kit/schema/spec-block.json", { with: { type: "json" } });
+    if (!schema.required.includes("spec_type")) throw new Error("not the schema of a spec block");`;
+  await run(process.execPath, ["--input-type=module", "--eval", code], { cwd: folder });
+});
+
+/** Links what package.json declares for use, and nothing else, so that an undeclared import fails. */
+async function linkDependencies(modules: string): Promise<void> {
+  const manifest: { dependencies: Record<string, string> } = JSON.parse(
+    await readFile(join(modules, "kit/package.json"), "utf8"),
+  );
+  for (const name of [...Object.keys(manifest.dependencies), "@types/node"]) {
+    await mkdir(dirname(join(modules, name)), { recursive: true });
+    await symlink(join(repositoryRoot, "node_modules", name), join(modules, name));
+  }
+}

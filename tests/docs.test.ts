@@ -1,0 +1,60 @@
+import { execFile } from "node:child_process";
+import { cp, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { listFiles, repositoryRoot } from "../scripts/files.ts";
+import { readMarkdownPage } from "../scripts/markdown-page.ts";
+
+const run = promisify(execFile);
+const pages = [join(repositoryRoot, "README.md"), ...(await listFiles(join(repositoryRoot, "docs")))];
+const lines = (await Promise.all(pages.map(commandLines))).flat();
+let shop = "";
+
+// The commands of the documentation work on the example, so they run on a copy of it with a history.
+beforeAll(async () => {
+  shop = await mkdtemp(join(tmpdir(), "kit-docs-"));
+  await cp(join(repositoryRoot, "examples/shop"), shop, { recursive: true });
+  await rm(join(shop, ".kit"), { recursive: true, force: true });
+  const git = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"];
+  await run("git", ["init", "--quiet", "--initial-branch=main"], { cwd: shop });
+  await run("git", ["add", "--all"], { cwd: shop });
+  await run("git", [...git, "commit", "--quiet", "--message", "All of it"], { cwd: shop });
+  await run("git", [...git, "commit", "--quiet", "--allow-empty", "--message", "Nothing"], { cwd: shop });
+});
+
+afterAll(async () => {
+  await rm(shop, { recursive: true, force: true });
+});
+
+test("the documentation shows commands", () => {
+  expect(lines.length).toBeGreaterThan(15);
+});
+
+test.each(lines)("$place: $line", async ({ words }) => {
+  const args = [join(repositoryRoot, "bin/kit.mjs"), ...words];
+  const { code, stderr } = await run(process.execPath, args, { cwd: shop }).then(
+    ({ stderr: text }) => ({ code: 0, stderr: text }),
+    (error: { code?: number; stderr?: string }) => ({ code: error.code, stderr: error.stderr ?? "" }),
+  );
+  // 1 is an answer, too: there are findings. 2 would be a command or an option that does not exist.
+  expect([0, 1], stderr).toContain(code);
+  expect(stderr).not.toMatch(/^\s+at .*:\d+:\d+\)?$/m);
+});
+
+/** Lines of `sh` fences that start with `kit`; without those that serve until somebody stops them. */
+async function commandLines(
+  file: string,
+): Promise<readonly { place: string; line: string; words: string[] }[]> {
+  const { fences } = await readMarkdownPage(file);
+  return fences
+    .filter(({ language }) => language === "sh")
+    .flatMap(({ code, line }) => code.split("\n").map((text, index) => ({ text, line: line + index })))
+    .filter(({ text }) => /^kit (?!start|dev|mcp)/.test(text))
+    .map(({ text, line }) => ({
+      place: `${file.slice(repositoryRoot.length + 1)}:${line}`,
+      line: text,
+      words: (text.match(/"[^"]*"|\S+/g) ?? []).slice(1).map((word) => word.replace(/^"(.*)"$/, "$1")),
+    }));
+}

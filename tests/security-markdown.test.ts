@@ -1,0 +1,180 @@
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { repositoryRoot } from "../scripts/files.ts";
+import type { CaseReport, LoadedRecord } from "./security/case-report.ts";
+import { knownExpectations, type MarkdownCase, pathOfCase, writeCase } from "./security/markdown-case.ts";
+import { sharedFile } from "./shared-folder.ts";
+
+const corpus = sharedFile("security/markdown.json");
+const cases: readonly MarkdownCase[] =
+  corpus === undefined ? [] : JSON.parse(readFileSync(corpus, "utf8")).cases;
+
+describe.skipIf(corpus === undefined)("hostile Markdown, each case in a process of its own", () => {
+  test("there are cases, and the test knows every key of theirs", () => {
+    expect(cases.length).toBeGreaterThan(0);
+    const keys = cases.flatMap(({ expected }) => Object.keys(expected));
+    expect(keys.filter((key) => !knownExpectations.some((known) => known === key))).toEqual([]);
+  });
+
+  test.each(cases.map((one) => [`${one.id} ${one.why}`, one] as const))("%s", async (_name, markdownCase) => {
+    // One folder deeper, since a fixture may write beside the repository.
+    const base = await mkdtemp(join(tmpdir(), "kit-security-"));
+    const root = join(base, "repository");
+    try {
+      await mkdir(root);
+      await writeCase(root, markdownCase);
+      const report = await loadInOwnProcess(base, { root, markdownCase });
+      const printed = await runCommands(root);
+      checkOutcome(report, markdownCase);
+      checkReplies(report);
+      checkRecords(report, markdownCase);
+      checkOutput(`${JSON.stringify(report)}\n${printed}`, { markdownCase, printed, report });
+      checkLimits(report, markdownCase);
+      expect(existsSync(join(root, "PWNED")) || existsSync(join(repositoryRoot, "PWNED"))).toBe(false);
+      expect(report.polluted).toBe(false);
+    } finally {
+      await rm(base, { recursive: true, force: true });
+    }
+  });
+});
+
+async function loadInOwnProcess(
+  base: string,
+  { root, markdownCase }: { root: string; markdownCase: MarkdownCase },
+): Promise<CaseReport> {
+  const caseFile = join(base, "case.json");
+  await writeFile(caseFile, JSON.stringify(markdownCase));
+  const script = join(repositoryRoot, "tests/security/load-case.ts");
+  const { stdout } = await promisify(execFile)(process.execPath, [script, root, caseFile], {
+    cwd: repositoryRoot,
+    maxBuffer: 512 * 1024 * 1024,
+    timeout: 60_000,
+  });
+  return JSON.parse(stdout);
+}
+
+/** What the command line prints for people; it may fail the validation, and must not break. */
+async function runCommands(root: string): Promise<string> {
+  const commands = [
+    ["specs", "list"],
+    ["specs", "validate"],
+    ["guidelines", "list"],
+  ];
+  const outputs: string[] = [];
+  for (const command of commands) {
+    const args = [join(repositoryRoot, "bin/kit.mjs"), ...command, "--cwd", root];
+    const { code, output } = await promisify(execFile)(process.execPath, args, {
+      maxBuffer: 512 * 1024 * 1024,
+      timeout: 60_000,
+      env: { ...process.env, FORCE_COLOR: "0", NO_COLOR: "1" },
+    }).then(
+      ({ stdout, stderr }) => ({ code: 0, output: stdout + stderr }),
+      (error: { code?: number; stdout?: string; stderr?: string }) => ({
+        code: error.code ?? -1,
+        output: `${error.stdout}${error.stderr}`,
+      }),
+    );
+    expect([0, 1], `kit ${command.join(" ")}: ${output.slice(0, 500)}`).toContain(code);
+    expect(output).not.toMatch(/^\s+at .*:\d+:\d+\)?$/m);
+    outputs.push(output);
+  }
+  return outputs.join("\n");
+}
+
+function checkOutcome(report: CaseReport, markdownCase: MarkdownCase): void {
+  const path = pathOfCase(markdownCase);
+  const { expected } = markdownCase;
+  const diagnostics = report.diagnostics.filter((diagnostic) => diagnostic.path === path);
+  const loaded = report.records.some((record) => record.path === path);
+  const errors = diagnostics.filter((diagnostic) => diagnostic.severity === "error");
+  if (expected.outcome === "ok") expect({ loaded, errors }).toEqual({ loaded: true, errors: [] });
+  if (expected.outcome === "diagnostic") expect(diagnostics, "no diagnostic names the file").not.toEqual([]);
+  const isEmpty = markdownCase.content === "";
+  if (expected.outcome === "ok_or_diagnostic") expect(loaded || diagnostics.length > 0 || isEmpty).toBe(true);
+  if (expected.diagnostic_code_any_of !== undefined) {
+    expect(diagnostics.some(({ code }) => expected.diagnostic_code_any_of?.includes(code ?? ""))).toBe(true);
+  }
+  if (expected.other_files_ok) {
+    expect(report.records.some((record) => record.path === "AGENTS.md")).toBe(true);
+  }
+}
+
+function checkReplies(report: CaseReport): void {
+  for (const { path, status, body } of report.replies) {
+    expect(status, `${path}: ${body.slice(0, 200)}`).toBe(200);
+    if (path !== "/") JSON.parse(body);
+  }
+}
+
+function checkRecords(report: CaseReport, { expected }: MarkdownCase): void {
+  const titles = report.records.map((record) => record.title);
+  const texts = report.records.map((record) => `${record.title}\n${record.content}`).join("\n");
+  for (const text of expected.text_includes ?? []) expect(texts).toContain(text);
+  for (const text of expected.heading_text_excludes ?? []) expect(titles.join("\n")).not.toContain(text);
+  if (expected.title_any_of !== undefined) {
+    expect(titles.some((title) => expected.title_any_of?.includes(title))).toBe(true);
+  }
+  const longest = expected.max_title_chars;
+  if (longest !== undefined) {
+    const names = [
+      ...titles,
+      ...report.records.map(({ id }) => id),
+      ...report.steering.map(({ filename }) => filename),
+    ];
+    expect(Math.max(...names.map((name) => name.length))).toBeLessThanOrEqual(longest);
+  }
+  if (expected.unique_ids) {
+    const ids = report.records.map(toKey);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(report.ids_again).toEqual(report.records.map(({ id }) => id));
+  }
+  checkHeadings(report, expected);
+  if (expected.frontmatter !== undefined) expect(report.frontmatter).toEqual(expected.frontmatter);
+  for (const key of expected.roundtrip_frontmatter_keys_exclude ?? []) {
+    for (const { frontmatter, read_back } of report.steering) {
+      expect(Object.keys({ ...frontmatter, ...read_back })).not.toContain(key);
+    }
+  }
+}
+
+/** Headings are those of the scanner that every adapter uses; no title may come from anywhere else. */
+function checkHeadings(report: CaseReport, expected: MarkdownCase["expected"]): void {
+  const headings = report.headings ?? [];
+  if (expected.headings !== undefined) {
+    expect(headings).toEqual(expected.headings);
+    for (const hidden of ["hidden", "not a heading", "swallowed", "still no"]) {
+      expect(report.records.map((record) => record.title)).not.toContain(hidden);
+    }
+  }
+  if (expected.heading_count !== undefined) expect(headings.length).toBe(expected.heading_count);
+  if (expected.has_heading !== undefined) expect(headings).toContainEqual(expected.has_heading);
+}
+
+function checkOutput(
+  everything: string,
+  { markdownCase, printed, report }: { markdownCase: MarkdownCase; printed: string; report: CaseReport },
+): void {
+  const { expected } = markdownCase;
+  for (const text of expected.output_excludes ?? []) expect(everything).not.toContain(text);
+  for (const text of expected.log_output_excludes ?? []) expect(printed).not.toContain(text);
+  const html = report.replies.find(({ path }) => path === "/")?.body ?? "";
+  for (const text of expected.html_excludes ?? []) expect(html).not.toContain(text);
+  for (const text of expected.diagnostic_or_escaped ?? []) {
+    const named = report.diagnostics.some((diagnostic) => diagnostic.path === pathOfCase(markdownCase));
+    expect(named || !printed.includes(text)).toBe(true);
+  }
+}
+
+function checkLimits(report: CaseReport, { expected }: MarkdownCase): void {
+  expect(report.elapsed_ms).toBeLessThan(expected.max_ms ?? 2000);
+  expect(report.rss_growth_mb).toBeLessThan(expected.max_rss_growth_mb ?? 256);
+}
+
+function toKey({ kind, id }: LoadedRecord): string {
+  return `${kind}:${id}`;
+}

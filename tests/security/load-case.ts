@@ -1,0 +1,129 @@
+/**
+ * A process of its own that loads one case of the corpus, as kit would, and prints what came of it.
+ *
+ * Arguments: the project's root, and the case as JSON in a file. It loads a harmless project first, so
+ * that what is measured is the case and not the start of Node.
+ */
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openProject, type Project } from "kit";
+import { createServer } from "kit/server";
+import { readFrontMatter, scanMarkdown } from "kit/specs";
+import type { CaseReport, LoadedRecord } from "./case-report.ts";
+import { type MarkdownCase, pathOfCase } from "./markdown-case.ts";
+
+const [root = "", caseFile = ""] = process.argv.slice(2);
+const markdownCase: MarkdownCase = JSON.parse(await readFile(caseFile, "utf8"));
+await warmUp();
+
+const rssBefore = process.resourceUsage().maxRSS;
+const started = performance.now();
+const project = await openProject({ root, indexFile: ":memory:" });
+try {
+  await project.refresh();
+  const records = recordsOf(project);
+  const matched =
+    markdownCase.expected.match_path === undefined
+      ? undefined
+      : project.guidelines.list({ file: markdownCase.expected.match_path }).total_count;
+  const elapsedMs = performance.now() - started;
+  const rssGrowthMb = (process.resourceUsage().maxRSS - rssBefore) / 1024;
+  const report: CaseReport = {
+    elapsed_ms: elapsedMs,
+    rss_growth_mb: rssGrowthMb,
+    records,
+    diagnostics: [...project.specs.diagnostics(), ...project.guidelines.diagnostics()],
+    ids_again: await idsOfSecondLoad(),
+    steering: await convertAll(project),
+    replies: await repliesOf(project),
+    polluted: "polluted" in {} || "PWNED" in globalThis,
+    ...(matched === undefined ? {} : { matched }),
+    ...(await scanOf()),
+  };
+  process.stdout.write(JSON.stringify(report));
+} finally {
+  await project.close();
+}
+
+async function warmUp(): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "kit-warm-up-"));
+  try {
+    const steering = join(folder, ".kiro/steering");
+    await mkdir(steering, { recursive: true });
+    await writeFile(join(steering, "a.md"), "---\ninclusion: always\n---\n# A\n\nText.\n");
+    await writeFile(join(folder, "CLAUDE.md"), "# B\n\n## C\n\nText.\n");
+    const warm = await openProject({ root: folder, indexFile: ":memory:" });
+    await warm.refresh();
+    await warm.close();
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function recordsOf(opened: Project): readonly LoadedRecord[] {
+  const guidelines = opened.guidelines
+    .list({})
+    .guidelines.filter((guideline) => !guideline.is_sample)
+    .map(({ id, title, content, source_file }) => ({
+      id,
+      title,
+      content,
+      path: source_file,
+      kind: "guideline" as const,
+    }));
+  const specs = [...opened.specs.all()].map(({ id, title, content, path, metadata }) => ({
+    id,
+    title,
+    content: `${content}\n${metadata.user_story ?? ""}`,
+    path,
+    kind: "spec" as const,
+  }));
+  return [...guidelines, ...specs];
+}
+
+async function idsOfSecondLoad(): Promise<readonly string[]> {
+  const again = await openProject({ root, indexFile: ":memory:" });
+  try {
+    await again.refresh();
+    return recordsOf(again).map(({ id }) => id);
+  } finally {
+    await again.close();
+  }
+}
+
+/** Every guideline as a steering file, with the front matter that a reader finds in it. */
+async function convertAll(opened: Project): Promise<CaseReport["steering"]> {
+  const guidelines = opened.guidelines.list({ limit: 50 }).guidelines;
+  const results = guidelines.map(async ({ id }) => {
+    const { filename, content, frontmatter } = await opened.guidelines.convert({
+      guideline_id: id,
+      format: "steering",
+    });
+    return { filename, frontmatter, read_back: readFrontMatter(scanMarkdown(content)).data };
+  });
+  return await Promise.all(results);
+}
+
+async function repliesOf(opened: Project): Promise<CaseReport["replies"]> {
+  const { app } = createServer({ project: opened });
+  const paths = ["/api/guidelines", "/api/specs", "/api/specs/diagnostics", "/"];
+  return await Promise.all(
+    paths.map(async (path) => {
+      const reply = await app.request(`http://127.0.0.1${path}`, {
+        headers: { accept: path === "/" ? "text/html" : "application/json" },
+      });
+      return { path, status: reply.status, body: await reply.text() };
+    }),
+  );
+}
+
+async function scanOf(): Promise<Partial<CaseReport>> {
+  const bytes = await readFile(join(root, pathOfCase(markdownCase))).catch(() => undefined);
+  if (bytes === undefined) return {};
+  const scan = scanMarkdown(new TextDecoder().decode(bytes));
+  return {
+    headings: scan.headings.map(({ level, title }) => [level, title] as const),
+    frontmatter: readFrontMatter(scan).data,
+  };
+}
