@@ -19,6 +19,7 @@ import {
   specTypes,
 } from "../protocol/spec-block.ts";
 import { type SyncFormat, syncFormats } from "../protocol/sync.ts";
+import type { SpecExportFormat } from "../specs/export/export-specs.ts";
 import { frameworkInfos, frameworkLabel, frameworkOf } from "../specs/frameworks.ts";
 import { usageError } from "./report-error.ts";
 
@@ -55,10 +56,17 @@ export const parseSpecType: (text: string) => SpecType = oneOf("type of spec", p
 export const parseLifecycle: (text: string) => Lifecycle = oneOf("lifecycle", plain(lifecycles));
 export const parsePriority: (text: string) => Priority = oneOf("priority", plain(priorities));
 
-export const parseFramework: (text: string) => Framework = oneOf(
-  "framework",
-  frameworkInfos.map(({ id, aliases }) => ({ name: aliases[0] ?? id, value: id })),
-  frameworkOf,
+const frameworkChoices: readonly Choice<Framework>[] = frameworkInfos.map(({ id, aliases }) => ({
+  name: aliases[0] ?? id,
+  value: id,
+}));
+export const parseFramework: (text: string) => Framework = oneOf("framework", frameworkChoices, frameworkOf);
+
+/** What specs can be exported as. */
+export const parseExportTarget: (text: string) => SpecExportFormat = oneOf<SpecExportFormat>(
+  "format to export to",
+  [...plain(["json", "jsonl"] as const), ...frameworkChoices],
+  (text) => (text === "json" || text === "jsonl" ? text : frameworkOf(text)),
 );
 
 /** The names that people write for sources and formats of guidelines. */

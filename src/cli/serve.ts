@@ -58,7 +58,7 @@ export function serve(
         );
         try {
           if (context.json) context.output.json({ ...address, project: opened.project.name });
-          else printWelcome(context.output, address.url, opened);
+          else printWelcome(context.output, address.url, opened.project);
           if (!signal.aborted) await once(signal, "abort");
         } finally {
           await watcher.close();

@@ -1,7 +1,7 @@
 import { relative, resolve } from "node:path";
 import { type LoadedConfig, loadConfig } from "../app/config/load-config.ts";
 import { openProject } from "../project/open-project.ts";
-import type { Project, RefreshOptions, ScanSummary } from "../project/project.ts";
+import type { Project, RefreshOptions } from "../project/project.ts";
 import type { CommandContext, ExitCode } from "./command.ts";
 import { safeLine } from "./text/safe-text.ts";
 
@@ -9,7 +9,6 @@ import { safeLine } from "./text/safe-text.ts";
 export interface OpenedProject {
   readonly project: Project;
   readonly loaded: LoadedConfig;
-  readonly scan: ScanSummary;
 }
 
 export interface WithProjectOptions {
@@ -17,18 +16,19 @@ export interface WithProjectOptions {
   readonly readOnly?: boolean;
 }
 
-/** Opens the project of a command line, brings it up to date, and closes it again whatever happens. */
+/** Opens the project of a command line, up to date with the disk, and closes it whatever happens. */
 export async function withProject(
   context: CommandContext,
   use: (opened: OpenedProject) => Promise<ExitCode>,
   options: WithProjectOptions = {},
 ): Promise<ExitCode> {
+  const { root, output } = context;
   const loaded = await loadProjectConfig(context);
   const readOnly = options.readOnly ?? loaded.config.server?.read_only ?? false;
-  const project = await openProject({ root: context.root, config: loaded.config, readOnly });
+  const project = await openProject({ root, config: loaded.config, readOnly, ...toRefreshOptions(context) });
   try {
-    const scan = await refresh(project, context);
-    return await use({ project, loaded, scan });
+    output.progress("");
+    return await use({ project, loaded });
   } finally {
     await project.close();
   }
@@ -46,14 +46,6 @@ export async function loadProjectConfig({
   for (const warning of loaded.warnings)
     output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(warning)}`);
   return loaded;
-}
-
-async function refresh(project: Project, context: CommandContext): Promise<ScanSummary> {
-  try {
-    return await project.refresh(toRefreshOptions(context));
-  } finally {
-    context.output.progress("");
-  }
 }
 
 /** Work that takes less than this says nothing, in ms. */

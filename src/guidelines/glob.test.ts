@@ -98,11 +98,12 @@ test("every match begins with the prefix, ends with the suffix and holds the nee
   fc.assert(
     fc.property(globs, paths, (glob, path) => {
       if (!picomatch(glob, { dot: true, noextglob: true, nonegate: true })(path)) return;
-      const { prefix, suffix, needle } = compileGlob(glob);
+      const { prefix, suffix, needle, names } = compileGlob(glob);
       if (glob.endsWith("/**") && !path.startsWith(prefix)) return;
       expect(path.startsWith(prefix)).toBe(true);
       expect(path.endsWith(suffix)).toBe(true);
       expect(path).toContain(needle);
+      expect(path.split("/")).toEqual(expect.arrayContaining([...names]));
     }),
     { numRuns: 20_000 },
   );

@@ -13,6 +13,8 @@ export interface Glob {
   readonly prefix: string;
   readonly suffix: string;
   readonly needle: string;
+  /** Names of folders or files that every matching path has among its own. */
+  readonly names: readonly string[];
   matches(path: string): boolean;
 }
 
@@ -30,7 +32,7 @@ interface Single {
 /** A folder or file name of a pattern, or "globstar" for any number of folders. */
 type Segment = "globstar" | readonly Token[];
 
-const never = { prefix: "", suffix: "", needle: "", matches: () => false };
+const never = { prefix: "", suffix: "", needle: "", names: [], matches: () => false };
 
 /**
  * Compiles a glob: `*` and `?` stay within one folder, `**` spans any number of them, `{a,b}` is
@@ -57,6 +59,7 @@ export function compileGlob(source: string): Glob {
     prefix,
     suffix,
     needle,
+    names: commonNames(patterns),
     matches(path) {
       if (!path.startsWith(prefix) || !path.endsWith(suffix) || !path.includes(needle)) return false;
       const parts = path.split("/");
@@ -217,6 +220,16 @@ function commonNeedle(patterns: readonly (readonly Segment[])[]): string {
   const [first = [], ...others] = patterns.map(literals);
   const shared = first.filter((text) => others.every((texts) => texts.some((other) => other.includes(text))));
   return shared.reduce((longest, text) => (text.length > longest.length ? text : longest), "");
+}
+
+function commonNames(patterns: readonly (readonly Segment[])[]): string[] {
+  const [first = [], ...others] = patterns.map((segments) =>
+    segments.flatMap((segment) => {
+      const [only, ...more] = segment === "globstar" ? [] : segment;
+      return only?.kind === "text" && more.length === 0 ? [only.text] : [];
+    }),
+  );
+  return first.filter((name) => others.every((names) => names.includes(name)));
 }
 
 function literals(segments: readonly Segment[]): string[] {

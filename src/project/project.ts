@@ -82,8 +82,15 @@ export interface Project {
   datesOf(path: string): FileDates | undefined;
   /** Brings the index up to date with the disk. */
   refresh(options?: RefreshOptions): Promise<ScanSummary>;
-  /** Keeps the index current until it is closed; `onChange` hears of every pass that found a change. */
-  watch(onChange?: (summary: ScanSummary) => void): Promise<{ close(): Promise<void> }>;
+  /**
+   * Keeps the index current until it is closed; `onChange` hears of every pass that found a change.
+   * `onError` hears once when the system cannot watch (any more): the files are then looked at every
+   * two seconds.
+   */
+  watch(
+    onChange?: (summary: ScanSummary) => void,
+    onError?: (error: unknown) => void,
+  ): Promise<{ close(): Promise<void> }>;
   close(): Promise<void>;
 }
 

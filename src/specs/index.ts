@@ -32,7 +32,9 @@ export type {
   SpecSource,
   WrittenSpecs,
 } from "./adapter.ts";
+export type { CustomSource } from "./adapters/custom/custom-adapter.ts";
 export { classifyCriterion, type EarsClassification } from "./ears.ts";
+export { exportSpecs, type SpecExportFormat } from "./export/export-specs.ts";
 export { type FrameworkInfo, frameworkInfos, frameworkLabel, frameworkOf } from "./frameworks.ts";
 export { type FrontMatter, readFrontMatter } from "./markdown/front-matter.ts";
 export type { FrontMatterCode, FrontMatterProblem } from "./markdown/front-matter-problem.ts";

@@ -1,5 +1,5 @@
 import { type Command, defineCommand } from "../command.ts";
-import { noSpecsHint } from "../render/no-specs.ts";
+import { hasSpecs, noSpecsHint } from "../render/no-specs.ts";
 import { printSpecPage } from "../render/print-specs.ts";
 import { readSpecs, specFilters, toSpecQuery } from "../spec-filters.ts";
 import { withProject } from "../with-project.ts";
@@ -12,11 +12,11 @@ export const specsList: Command = defineCommand({
     "kit specs list --path .kiro/specs/checkout --all --json",
   ],
   run: ({ options }, context) =>
-    withProject(context, async ({ project, scan }) => {
+    withProject(context, async ({ project }) => {
       const page = readSpecs(project.specs, toSpecQuery(options, context), options.all ?? false);
       if (context.json) context.output.json(page);
       else if (page.total_count > 0) printSpecPage(context.output, page);
-      else context.output.note(scan.specs > 0 ? "No spec matches these filters." : noSpecsHint());
+      else context.output.note(hasSpecs(project) ? "No spec matches these filters." : noSpecsHint());
       return 0;
     }),
 });

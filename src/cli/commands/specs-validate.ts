@@ -16,7 +16,7 @@ export const specsValidate: Command = defineCommand({
   ],
   details: "Ends with 1 when there is an error.",
   run: ({ args, options }, context) =>
-    withProject(context, async ({ project, scan }) => {
+    withProject(context, async ({ project }) => {
       const paths = args.map((path) => toProjectPath(path, context));
       const isMeant = (path: string): boolean =>
         paths.length === 0 ||
@@ -24,7 +24,11 @@ export const specsValidate: Command = defineCommand({
       const diagnostics = project.specs.diagnostics().filter((diagnostic) => isMeant(diagnostic.path));
       const format = options.format ?? (context.json ? "json" : "text");
       const body = { valid: countErrors(diagnostics) === 0, diagnostics };
-      printDiagnostics(context.output, { diagnostics, body, subject: count(scan.specs, "spec") }, format);
+      printDiagnostics(
+        context.output,
+        { diagnostics, body, subject: count(project.specs.query({ limit: 1 }).total_count, "spec") },
+        format,
+      );
       return exitCodeOf(diagnostics, options);
     }),
 });

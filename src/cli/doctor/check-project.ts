@@ -31,7 +31,7 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
   }
   try {
     await withProject(context, async (opened) => {
-      checks.push(checkIndex(opened), ...checkSources(opened), ...checkProblems(opened));
+      checks.push(await checkIndex(opened, signal), ...checkSources(opened), ...checkProblems(opened));
       return 0;
     });
   } catch (error) {
@@ -62,7 +62,8 @@ async function checkRepository(
   return { check: { name, status: "ok", message }, isInRepository: true };
 }
 
-function checkIndex({ project, scan }: OpenedProject): Check {
+async function checkIndex({ project }: OpenedProject, signal: AbortSignal): Promise<Check> {
+  const scan = await project.refresh({ signal });
   const size = statSync(join(project.root, ".kit", "index.db"), { throwIfNoEntry: false })?.size;
   const where = size === undefined ? "in memory" : `.kit/index.db, ${(size / 1_048_576).toFixed(1)} MB`;
   const state = `${where}; ${count(scan.source_files, "file")} up to date in ${scan.duration_ms.toFixed(0)} ms`;

@@ -1,4 +1,10 @@
+import type { Project } from "../../project/project.ts";
 import { frameworkInfos } from "../../specs/frameworks.ts";
+
+/** Whether there is any spec at all, obsolete ones included. */
+export function hasSpecs(project: Project): boolean {
+  return Iterator.from(project.specs.all()).some(() => true);
+}
 
 /** For somebody whose repository has no spec that kit can read. */
 export function noSpecsHint(): string {

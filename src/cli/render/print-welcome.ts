@@ -1,18 +1,18 @@
 import { version } from "../../base/version.ts";
+import type { Project } from "../../project/project.ts";
 import type { Output } from "../output.ts";
 import { safeLine } from "../text/safe-text.ts";
-import type { OpenedProject } from "../with-project.ts";
 import { pickExamples } from "./pick-examples.ts";
 import { count } from "./places.ts";
 
 /** Says what is served and where, and three things to try on this very project. */
-export function printWelcome(output: Output, url: string, { project, scan }: OpenedProject): void {
+export function printWelcome(output: Output, url: string, project: Project): void {
   const { file, word } = pickExamples(project);
   const address = output.style(["bold", "cyan"], url);
   output.line(`kit ${version} serves ${output.style("bold", safeLine(project.name))} at ${address}`);
-  output.line(
-    `${count(scan.specs, "spec")} and ${count(scan.guidelines, "guideline")} from ${count(scan.source_files, "file")}`,
-  );
+  const specs = count(project.specs.query({ limit: 1 }).total_count, "spec");
+  const guidelines = count(project.guidelines.list({ limit: 1 }).total_count, "guideline");
+  output.line(`${specs} and ${guidelines}`);
   output.line();
   output.line("Three things to try:");
   const tries: readonly Try[] = [

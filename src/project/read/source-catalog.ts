@@ -16,7 +16,7 @@ export interface SourceCatalog {
 /** Creates the catalog of a configuration. */
 export function createSourceCatalog(config: ProjectConfig = {}): SourceCatalog {
   const own = config.specs?.adapters ?? [];
-  const registry = createSpecRegistry({ adapters: own });
+  const registry = createSpecRegistry({ adapters: own, custom: config.specs?.custom ?? [] });
   const isSpecAllowed = createFilter(config.specs);
   const isGuidelineAllowed = createFilter(config.guidelines);
   const specAdapterFor = (path: string): SpecAdapter | undefined => {

@@ -83,8 +83,7 @@ export function readRulesJson(
       readList(value.rules, span.members.get("rules"), undefined);
     else report('The file is not a rule list: `{"rules": [...]}` is expected.', 1, "rules");
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    report(`The file is not JSON: ${reason}`);
+    report(`The file is not JSON: ${error instanceof Error ? error.message : String(error)}.`);
   }
   return { rules, diagnostics };
 }

@@ -4,6 +4,7 @@ import { parseBugfix } from "./parse-bugfix.ts";
 import { parseDesign } from "./parse-design.ts";
 import { parseRequirements } from "./parse-requirements.ts";
 import { parseTasks } from "./parse-tasks.ts";
+import { writeKiro } from "./write-kiro.ts";
 
 /** Kiro and cc-sdd: `.kiro/specs/<feature>/{requirements,bugfix,design,tasks}.md`. */
 export const kiroAdapter: SpecAdapter = {
@@ -11,6 +12,7 @@ export const kiroAdapter: SpecAdapter = {
   framework: "fw_a",
   matches: (path) => kiroDocumentOf(path) !== undefined,
   parse,
+  write: writeKiro,
 };
 
 function parse(source: SpecSource): ParsedSpecs {

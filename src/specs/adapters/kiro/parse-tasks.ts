@@ -52,7 +52,7 @@ function toDraft(scan: MarkdownScan, entry: TaskEntry, document: KiroDocument): 
     framework: "fw_a",
     spec_type: "task",
     title: title || `Task ${number ?? ""}`.trim(),
-    content: detailText(scan, { details }) || title || "Task",
+    content: contentOf(entry, detailText(scan, { details })),
     tags: ["fw_a", document.feature],
     lifecycle: "active",
     priority: "medium",
@@ -68,6 +68,13 @@ function toDraft(scan: MarkdownScan, entry: TaskEntry, document: KiroDocument): 
     links: requirementLinks(scan, own, document.feature),
     mentions: own.flatMap(({ from, to }) => mentionsIn(scan, from, to)),
   };
+}
+
+/** The details; behind the whole text of the first line where the title is too long to hold it. */
+function contentOf(entry: TaskEntry, details: string): string {
+  const { title, fullTitle } = entry;
+  if (fullTitle.length > title.length) return details === "" ? fullTitle : `${fullTitle}\n${details}`;
+  return details || title || "Task";
 }
 
 /** The lines of a task without those of its subtasks, in as few ranges as there are. */

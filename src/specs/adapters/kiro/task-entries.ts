@@ -6,6 +6,8 @@ export interface TaskEntry {
   readonly item: TaskItem;
   readonly number: string | undefined;
   readonly title: string;
+  /** The title before it is cut to the length of titles. */
+  readonly fullTitle: string;
   /** cc-sdd's `(P)`: the task can be worked on beside its neighbours. */
   readonly isParallel: boolean;
   /** Detail lines further down, below a heading that repeats the task. */
@@ -36,14 +38,16 @@ const numbered = /^(?:\*\*)?(?:Task\s+)?(\d+(?:\.\d+)+|\d{1,3})(?:[.):：]|(?=\s
 const parallelMark = /^\(P\)\s+/;
 
 /** "1.2 Title", "1. Title", "**3. Title**" and "Task 4: Title" carry a number, "Title" none. */
-function readTitle(text: string): Pick<TaskEntry, "number" | "title" | "isParallel"> {
+function readTitle(text: string): Omit<TaskEntry, "item" | "elsewhere"> {
   const bold = /^\*\*(.+)\*\*$/s.exec(text)?.[1];
   const plain = bold !== undefined && !bold.includes("**") ? bold : text;
   const match = numbered.exec(plain);
   const title = match === null ? plain : (match[2] ?? "");
+  const fullTitle = title.replace(parallelMark, "").trim();
   return {
     number: match?.[1]?.replace(/(^|\.)0+(?=\d)/g, "$1"),
-    title: toTitle(title.replace(parallelMark, "")),
+    title: toTitle(fullTitle),
+    fullTitle,
     isParallel: parallelMark.test(title),
   };
 }

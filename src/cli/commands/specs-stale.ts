@@ -1,0 +1,74 @@
+import { acceptStale, staleSpecs } from "../../project/stale.ts";
+import type { StaleFile, StaleReport, StaleSpec } from "../../protocol/stale.ts";
+import { asText } from "../choices.ts";
+import { type Command, defineCommand, flag, listOption } from "../command.ts";
+import { findSpec } from "../find-record.ts";
+import type { Output } from "../output.ts";
+import { count, place } from "../render/places.ts";
+import { usageError } from "../report-error.ts";
+import { type Column, printTable } from "../table.ts";
+import { safeLine } from "../text/safe-text.ts";
+import { withProject } from "../with-project.ts";
+
+export const specsStale: Command = defineCommand({
+  options: {
+    accept: listOption(
+      "--accept <ids...>",
+      "Record that these specs still hold with the code as it is",
+      asText,
+    ),
+    acceptAll: flag("--accept-all", "The same for every stale spec"),
+    check: flag("--check", "End with 1 when a spec is stale (for CI)"),
+  },
+  examples: [
+    "kit specs stale",
+    "kit specs stale --accept fw_a-checkout-design-cart",
+    "kit specs stale --check",
+  ],
+  details:
+    "A spec is stale when a file that it names changed in Git after the spec did. Acceptances are kept in a file that belongs into Git.",
+  run: ({ options }, context) =>
+    withProject(context, async ({ project }) => {
+      const { output, signal } = context;
+      const { accept, acceptAll = false, check = false } = options;
+      if (accept !== undefined && acceptAll)
+        throw usageError("--accept and --accept-all exclude each other.");
+      if (accept !== undefined || acceptAll) {
+        const ids = accept?.map((id) => findSpec(project, id).id);
+        const acceptance = await acceptStale(project, { signal, ...(ids === undefined ? {} : { ids }) });
+        if (context.json) output.json(acceptance);
+        else if (acceptance.written_to === undefined)
+          output.line("Nothing to accept: these specs are not stale.");
+        else
+          output.line(
+            `Accepted ${count(acceptance.accepted.length, "spec")} in ${acceptance.written_to}; commit it.`,
+          );
+        return 0;
+      }
+      const report = await staleSpecs(project, { signal });
+      if (context.json) output.json(report);
+      else printReport(output, report);
+      return check && report.stale.length > 0 ? 1 : 0;
+    }),
+});
+
+const columns: readonly Column<StaleSpec>[] = [
+  { header: "ID", value: ({ id }) => id, style: () => "cyan" },
+  { header: "TITLE", value: ({ title }) => title, cut: "end" },
+  { header: "SPEC CHANGED", value: ({ updated_at }) => updated_at.slice(0, 10) },
+  { header: "CODE CHANGED", value: ({ files }) => files.map(changeOf).join(", "), cut: "end" },
+  { header: "WHERE", value: ({ path, line }) => place(path, line), style: () => "dim", cut: "start" },
+];
+
+function changeOf({ path, changed_at, commit }: StaleFile): string {
+  const when = commit === undefined ? "not committed" : (changed_at ?? "").slice(0, 10);
+  return `${path} (${when})`;
+}
+
+function printReport(output: Output, { stale, checked, notes }: StaleReport): void {
+  printTable(output, stale, columns);
+  for (const note of notes) output.note(`${output.noteStyle("yellow", "note:")} ${safeLine(note)}`);
+  const all = count(checked, "spec");
+  if (stale.length > 0) output.note(`${count(stale.length, "stale spec")} of ${all} that name code.`);
+  else output.note(`${output.noteStyle("green", "✓")} No spec is stale, of ${all} that name code.`);
+}

@@ -1,0 +1,47 @@
+import { mkdirSync, realpathSync } from "node:fs";
+import { resolve } from "node:path";
+import { KitError } from "../base/kit-error.ts";
+import { readFileInside, writeFileInside } from "../project/write-file.ts";
+import type { ErrorCode } from "../protocol/error-code.ts";
+import type { CommandContext } from "./command.ts";
+
+export interface WriteFilesOptions {
+  /** As written on the line; created where it is missing. */
+  readonly folder: string;
+  /** Replaces files that say something else. */
+  readonly overwrite: boolean;
+  readonly context: CommandContext;
+}
+
+/**
+ * Writes files into a folder, and gives the paths of those that were new or different.
+ *
+ * Throws `conflict` before anything is written when a file there says something else.
+ */
+export async function writeFiles(
+  files: readonly { readonly path: string; readonly content: string }[],
+  { folder, overwrite, context }: WriteFilesOptions,
+): Promise<readonly string[]> {
+  const absolute = resolve(context.cwd, folder);
+  mkdirSync(absolute, { recursive: true });
+  const target = { root: realpathSync(absolute), readOnly: false };
+  const changes: { readonly path: string; readonly content: string; readonly expected: Uint8Array | null }[] =
+    [];
+  for (const { path, content } of files) {
+    const existing =
+      (await readFileInside(target.root, { path, maxBytes: Number.POSITIVE_INFINITY })) ?? null;
+    if (existing !== null && Buffer.from(content).equals(existing)) continue;
+    if (existing !== null && !overwrite) throw inTheWay(path);
+    changes.push({ path, content, expected: existing });
+  }
+  for (const change of changes) await writeFileInside(target, { ...change, signal: context.signal });
+  return changes.map(({ path }) => path);
+}
+
+function inTheWay(path: string): KitError<ErrorCode> {
+  return new KitError({
+    code: "conflict",
+    message: `${path} is there already and says something else; nothing was written.`,
+    hint: "Choose another folder, or --overwrite.",
+  });
+}

@@ -1,0 +1,86 @@
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import { splitOutsideBraces } from "../../specs/markdown/split-outside-braces.ts";
+import { compileGlob } from "../glob.ts";
+import type { GuidelineRecord } from "../guideline-record.ts";
+import { createFileIndex, type FileIndex } from "./file-index.ts";
+
+/**
+ * A warning for every declared glob that matches no file, with the glob that was probably meant: one
+ * that does match. `files` are all files of the project; without any, nothing can be said.
+ */
+export function globDiagnostics(records: readonly GuidelineRecord[], files: readonly string[]): Diagnostic[] {
+  const index = createFileIndex(files);
+  if (index.size === 0) return [];
+  const verdicts = new Map<string, Verdict | undefined>();
+  const diagnostics: Diagnostic[] = [];
+  for (const record of records) {
+    if (record.source_type === "sample") continue;
+    for (const source of new Set(record.globs)) {
+      const key = `${record.scope}\n${source}`;
+      if (!verdicts.has(key)) verdicts.set(key, judge(source, record.scope, index));
+      const verdict = verdicts.get(key);
+      if (verdict === undefined) continue;
+      diagnostics.push({
+        severity: "warning",
+        rule: "glob-no-match",
+        ...verdict,
+        path: record.source_file,
+        line: record.span.start_line,
+        id: record.id,
+        field: "file_pattern",
+      });
+    }
+  }
+  return diagnostics;
+}
+
+interface Verdict {
+  readonly code: "glob_invalid" | "glob_no_file";
+  readonly message: string;
+}
+
+function judge(source: string, scope: string, index: FileIndex): Verdict | undefined {
+  const glob = compileGlob(source);
+  if (glob.invalid === undefined && index.hasMatch(glob, scope)) return undefined;
+  const below = scope === "" ? "" : ` below ${shown(scope)}`;
+  const intended = intendedGlob(source, scope, index);
+  const hint = intended === undefined ? "" : ` Did you mean ${intended}?`;
+  return glob.invalid === undefined
+    ? { code: "glob_no_file", message: `The glob "${shown(source)}" matches no file${below}.${hint}` }
+    : {
+        code: "glob_invalid",
+        message: `The glob "${shown(source)}" matches nothing: ${glob.invalid}.${hint}`,
+      };
+}
+
+/** The first likely reading of a glob that matches a file, quoted; the slips are those of real rules. */
+function intendedGlob(source: string, scope: string, index: FileIndex): string | undefined {
+  const parts = splitOutsideBraces(source).map((part) => part.trim());
+  if (parts.length > 1 && parts.some((part) => isMatched(part, scope, index)))
+    return `a list of ${parts.map((part) => `"${shown(part)}"`).join(", ")}`;
+  const path = source.replaceAll("\\", "/").replace(/^(?:\.?\/)+/, "");
+  const fromRoot = scope !== "" && path.startsWith(`${scope}/`) ? [path.slice(scope.length + 1)] : [];
+  const folder = path.replace(/\/+$/, "");
+  const mayBeFolder = !/[*?[{][^/]*$/.test(folder);
+  const guesses = [
+    ...fromRoot,
+    path,
+    path.replace(/\/\*$/, "/**"),
+    ...(mayBeFolder ? [`${folder}/**`] : []),
+    `**/${path}`,
+    path.replace(/\/(\*[^/]*)$/, "/**/$1"),
+    ...(mayBeFolder ? [`**/${folder}/**`] : []),
+  ];
+  const found = guesses.find((guess) => guess !== source && isMatched(guess, scope, index));
+  return found === undefined ? undefined : `"${shown(found)}"`;
+}
+
+function isMatched(source: string, scope: string, index: FileIndex): boolean {
+  const glob = compileGlob(source);
+  return glob.invalid === undefined && index.hasMatch(glob, scope);
+}
+
+function shown(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a message
+  return text.slice(0, 120).replace(/[\u0000-\u001f\u007f-\u009f]/g, " ");
+}

@@ -1,0 +1,61 @@
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import { resolveImport } from "../explain/import-chain.ts";
+import { folderOf } from "../folders.ts";
+import type { GuidelineRecord } from "../guideline-record.ts";
+
+/** Only names of texts are taken for imports: `@acme/ui` and `@example.com` are not. */
+const textFile = /\.(?:md|mdx|mdc|markdown|txt|json|ya?ml|toml|rst|adoc)$/i;
+
+/** Guidelines that another one or their own front matter keeps from having an effect, and lost imports. */
+export function ineffectiveGuidelines(
+  records: readonly GuidelineRecord[],
+  hasFile: (path: string) => boolean,
+): Diagnostic[] {
+  const files = new Set(records.map((record) => record.source_file));
+  const diagnostics: Diagnostic[] = [];
+  for (const record of records) {
+    diagnostics.push(...overridden(record, files), ...ignoredGlobs(record), ...lostImports(record, hasFile));
+  }
+  return diagnostics;
+}
+
+function overridden(record: GuidelineRecord, files: ReadonlySet<string>): Diagnostic[] {
+  if (record.tool !== "agents" || !/(?:^|\/)AGENTS\.md$/.test(record.source_file)) return [];
+  const override = record.source_file.replace(/AGENTS\.md$/, "AGENTS.override.md");
+  if (!files.has(override)) return [];
+  const message = `"${record.title}" is never read: ${override} takes the place of its file.`;
+  return [about(record, { rule: "shadowed", code: "agents_override", message })];
+}
+
+function ignoredGlobs(record: GuidelineRecord): Diagnostic[] {
+  if (record.tool !== "cursor" || record.inclusion !== "always" || record.globs.length === 0) return [];
+  const cause =
+    record.whole_file && record.source_file.endsWith(".mdc")
+      ? "alwaysApply is true"
+      : ".cursorrules has no globs";
+  const message = `The globs of "${record.title}" have no effect: ${cause}, so it is always loaded.`;
+  return [about(record, { rule: "shadowed", code: "globs_ignored", message })];
+}
+
+function lostImports(record: GuidelineRecord, hasFile: (path: string) => boolean): Diagnostic[] {
+  const folder = record.tool === "kiro" ? "" : folderOf(record.source_file);
+  return record.imports.flatMap(({ path: written, line }) => {
+    const path = textFile.test(written) ? resolveImport(written, folder) : undefined;
+    if (path === undefined || hasFile(path)) return [];
+    const message = `The import of ${written} finds no file of the project.`;
+    return [{ ...about(record, { rule: "import", code: "import_missing", message }), line }];
+  });
+}
+
+function about(
+  record: GuidelineRecord,
+  found: Pick<Diagnostic, "rule" | "message"> & { readonly code: string },
+): Diagnostic {
+  return {
+    severity: "warning",
+    ...found,
+    path: record.source_file,
+    line: record.span.start_line,
+    id: record.id,
+  };
+}

@@ -1,0 +1,63 @@
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import type { GuidelineRecord } from "../guideline-record.ts";
+
+/** Text shorter than this, without blanks, says too little to be called a copy. */
+const minComparedLength = 24;
+
+/**
+ * Guidelines that say the same twice, and guidelines of the same heading that apply to the same files
+ * and say different things. Both name the two places. What a sync wrote is a copy on purpose.
+ */
+export function repeatedGuidelines(records: readonly GuidelineRecord[]): Diagnostic[] {
+  const own = records.filter((record) => record.managed === undefined && record.source_type !== "sample");
+  const texts = new Map(own.map((record) => [record.id, normalized(record.content)]));
+  const textOf = (record: GuidelineRecord): string => texts.get(record.id) ?? "";
+  const diagnostics: Diagnostic[] = [];
+
+  const copies = own.filter((record) => textOf(record).replaceAll(" ", "").length >= minComparedLength);
+  for (const [first, ...others] of Map.groupBy(copies, textOf).values()) {
+    for (const record of others) {
+      if (first === undefined) continue;
+      const message = `"${record.title}" has the same text as ${placeOf(first)}.`;
+      diagnostics.push(warning(record, { rule: "duplicate-guideline", code: "same_text", message }));
+    }
+  }
+
+  const said = own.filter((record) => textOf(record) !== "");
+  for (const [first, ...others] of Map.groupBy(said, audienceOf).values()) {
+    for (const record of others) {
+      if (first === undefined || first.source_file === record.source_file) continue;
+      if (textOf(first) === textOf(record)) continue;
+      const message = `"${record.title}" says something else than ${placeOf(first)}, and both apply to the same files.`;
+      diagnostics.push(warning(record, { rule: "contradiction", code: "same_heading", message }));
+    }
+  }
+  return diagnostics;
+}
+
+/** Guidelines of one heading that apply to the same files. */
+function audienceOf(record: GuidelineRecord): string {
+  const globs = record.inclusion === "pattern" ? record.globs.toSorted() : [];
+  return JSON.stringify([record.scope, globs, record.title.toLowerCase().replace(/\s+/g, " ")]);
+}
+
+function normalized(text: string): string {
+  return text.replace(/\s+/g, " ").trim().toLowerCase();
+}
+
+function placeOf(record: GuidelineRecord): string {
+  return `"${record.title}" in ${record.source_file}:${record.span.start_line}`;
+}
+
+function warning(
+  record: GuidelineRecord,
+  about: Pick<Diagnostic, "rule" | "message"> & { readonly code: string },
+): Diagnostic {
+  return {
+    severity: "warning",
+    ...about,
+    path: record.source_file,
+    line: record.span.start_line,
+    id: record.id,
+  };
+}

@@ -1,0 +1,45 @@
+import { explainFile } from "../guidelines/explain/explain-file.ts";
+import { exportGuidelines } from "../guidelines/export-guidelines.ts";
+import { createGuidelineMatcher, type GuidelineMatcher } from "../guidelines/guideline-matcher.ts";
+import type { GuidelineRecord } from "../guidelines/guideline-record.ts";
+import { listGuidelines } from "../guidelines/list-guidelines.ts";
+import { withSamples } from "../guidelines/samples.ts";
+import { toGuideline } from "../guidelines/to-guideline.ts";
+import type { ProjectGuidelines } from "./project.ts";
+import type { ProjectIndex } from "./project-index.ts";
+
+/** The guidelines of an index, ready to be asked; made anew when the index has changed. */
+export interface GuidelineReads
+  extends Pick<ProjectGuidelines, "list" | "get" | "diagnostics" | "explain" | "export"> {
+  /** The project's own guidelines, or the samples where it has none. In path, then position order. */
+  records(): readonly GuidelineRecord[];
+  record(id: string): GuidelineRecord | undefined;
+  matcher(): GuidelineMatcher;
+}
+
+export function createGuidelineReads(index: ProjectIndex, projectName: string): GuidelineReads {
+  const records = () => index.cached("guidelines-or-samples", () => withSamples(index.guidelineRecords()));
+  const matcher = () => index.cached("guideline-matcher", () => createGuidelineMatcher(records()));
+  const byId = () =>
+    index.cached("guidelines-by-id", () => new Map(records().map((record) => [record.id, record])));
+  return {
+    records,
+    matcher,
+    record: (id) => byId().get(id),
+    list: (query) => listGuidelines(records(), query, matcher()),
+    get(id) {
+      const record = byId().get(id);
+      return record && toGuideline(record);
+    },
+    diagnostics: index.guidelineDiagnostics,
+    explain: (file, tool) =>
+      explainFile({
+        records: records(),
+        matcher: matcher(),
+        file,
+        ...(tool !== undefined && { tool }),
+        readText: index.readText,
+      }),
+    export: ({ format }) => exportGuidelines(records(), format, projectName),
+  };
+}

@@ -1,0 +1,73 @@
+import { mkdtempSync, realpathSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join, resolve } from "node:path";
+import { KitError } from "../base/kit-error.ts";
+import { createProjectGuidelines } from "./create-project-guidelines.ts";
+import { createProjectIndex } from "./create-project-index.ts";
+import type { OpenProjectOptions, Project, RefreshOptions } from "./project.ts";
+import { createProjectSpecs } from "./project-specs.ts";
+import { createSourceCatalog } from "./read/source-catalog.ts";
+import { watchProject } from "./watch-project.ts";
+
+/**
+ * Opens a repository: its index as it was left, brought up to date with the disk. The caller closes
+ * it. `signal` and `onProgress` are those of the first pass.
+ *
+ * Throws `invalid_request` when the root is no folder.
+ */
+export async function openProject(options: OpenProjectOptions & RefreshOptions): Promise<Project> {
+  const root = rootOf(options.root);
+  const place = placeOfIndex(root, options.indexFile);
+  const { config = {}, readOnly = false } = options;
+  const catalog = createSourceCatalog(config);
+  const index = createProjectIndex({ root, file: place.file, catalog });
+  const close = async (): Promise<void> => {
+    await index.close();
+    place.remove();
+  };
+  try {
+    await index.refresh(options);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    root,
+    name: basename(root),
+    readOnly,
+    specs: createProjectSpecs(index),
+    guidelines: createProjectGuidelines({ index, name: basename(root), readOnly, config }),
+    files: index.files,
+    datesOf: index.datesOf,
+    refresh: index.refresh,
+    watch: async (onChange, onError) => await watchProject(index, { onChange, onError }),
+    close,
+  };
+}
+
+function rootOf(given: string): string {
+  try {
+    const root = realpathSync(resolve(given));
+    if (statSync(root).isDirectory()) return root;
+  } catch (error) {
+    throw noFolder(error);
+  }
+  throw noFolder();
+}
+
+function noFolder(cause?: unknown): KitError<"invalid_request"> {
+  const message = "The project root is not a folder that can be opened.";
+  return new KitError({ code: "invalid_request", message, cause });
+}
+
+/** An index that is not to be kept lies in a folder of its own, which goes with the project. */
+function placeOfIndex(root: string, indexFile?: string): { readonly file: string; remove(): void } {
+  if (indexFile !== ":memory:") {
+    return {
+      file: indexFile === undefined ? join(root, ".kit", "index.db") : resolve(indexFile),
+      remove() {},
+    };
+  }
+  const folder = mkdtempSync(join(tmpdir(), "kit-index-"));
+  return { file: join(folder, "index.db"), remove: () => rmSync(folder, { recursive: true, force: true }) };
+}

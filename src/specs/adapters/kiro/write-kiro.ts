@@ -1,0 +1,68 @@
+import type { SpecBlock } from "../../../protocol/spec-block.ts";
+import type { WrittenSpecs } from "../../adapter.ts";
+import { blocksByPath } from "../../export/blocks-by-path.ts";
+import { scanMarkdown } from "../../markdown/scan-markdown.ts";
+import { headingLine } from "../../markdown/write-segments.ts";
+import { kiroDocumentOf } from "./kiro-path.ts";
+import { writeTasks } from "./write-tasks.ts";
+
+/**
+ * Renders each file of the blocks after Kiro's templates. The text around the blocks (introduction,
+ * glossary) is not theirs, and so is not written.
+ */
+export function writeKiro(blocks: readonly SpecBlock[]): WrittenSpecs {
+  const files = blocksByPath(blocks).map(({ path, blocks: own }) => ({
+    path,
+    content: contentOf(path, own),
+  }));
+  return { files, losses: [] };
+}
+
+function contentOf(path: string, blocks: readonly SpecBlock[]): string {
+  switch (kiroDocumentOf(path)?.kind) {
+    case "requirements":
+      return sections(["# Requirements Document", "## Requirements"], blocks);
+    case "bugfix":
+      return sections(["# Bugfix Requirements Document", "## Bug Analysis"], blocks);
+    case "tasks":
+      return writeTasks(blocks);
+    case "design":
+      return writeDesign(blocks);
+    case undefined:
+      return "";
+  }
+}
+
+/** Requirements and constraints, each below a heading that is above the headings of its own text. */
+function sections(opening: readonly string[], blocks: readonly SpecBlock[]): string {
+  const parts = blocks.flatMap((block) => {
+    const usual = block.spec_type === "constraint" ? 2 : 3;
+    return [headingLine(block.title, Math.min(usual, levelAbove(block.content))), ...bodyOf(block)];
+  });
+  return `${[...opening, ...parts].join("\n\n")}\n`;
+}
+
+/** A design without sections is the only block of its document, and its title is the document's. */
+function writeDesign(blocks: readonly SpecBlock[]): string {
+  const [first] = blocks;
+  const isWhole = blocks.length === 1 && first !== undefined && /-design(?:-\d+)?$/.test(first.id);
+  const parts = isWhole
+    ? [headingLine(first.title, 1), ...bodyOf(first)]
+    : ["# Design Document", ...blocks.flatMap((block) => [headingLine(block.title, 2), ...bodyOf(block)])];
+  return `${parts.join("\n\n")}\n`;
+}
+
+/** A section without text has its title for content. */
+function bodyOf(block: SpecBlock): string[] {
+  return block.content === block.title ? [] : [block.content];
+}
+
+/** The level above all headings of a text; 6 where it has none. */
+function levelAbove(content: string): number {
+  // The line break keeps a rule at the start from being read as front matter.
+  const levels = scanMarkdown(`\n${content}`).headings.map(({ level }) => level - 1);
+  return Math.max(
+    1,
+    levels.reduce((least, level) => Math.min(least, level), 6),
+  );
+}

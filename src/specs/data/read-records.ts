@@ -1,0 +1,199 @@
+import type { Node } from "yaml";
+import { isMap, isSeq, LineCounter, parseAllDocuments } from "yaml";
+import { type JsonSpan, lineFinder, parseJsonWithSpans } from "./locate-json.ts";
+import { inspectYaml, isYamlTooDeep, maxYamlDepth, withoutPrototypeKeys } from "./safe-yaml.ts";
+
+/** A record of a data file, and where it lies. */
+export interface DataRecord {
+  readonly value: unknown;
+  readonly startLine: number;
+  readonly endLine: number;
+  /** The line of a field, or of the record where it has no such field. */
+  lineOf(field: string): number;
+}
+
+export interface DataProblem {
+  readonly message: string;
+  readonly line?: number;
+  readonly field?: string;
+  /** Set where a size or depth is more than is read. */
+  readonly isLimit?: boolean;
+}
+
+export interface DataFile {
+  readonly records: readonly DataRecord[];
+  readonly problems: readonly DataProblem[];
+}
+
+const dataFormats = ["json", "jsonl", "yaml"] as const;
+export type DataFormat = (typeof dataFormats)[number];
+
+/** YAML longer than this, in UTF-16 units, is not read: its parser takes seconds for a hostile megabyte. */
+export const maxYamlLength: number = 512 * 1024;
+
+/** The format of a data file by its extension. */
+export function dataFormatOf(path: string): DataFormat | undefined {
+  const extension = /\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase();
+  if (extension === "ndjson") return "jsonl";
+  return extension === "yml" ? "yaml" : dataFormats.find((format) => format === extension);
+}
+
+/**
+ * The records of a data file: a list of them, `{specs: [...]}`, `{blocks: [...]}`, or one record; a
+ * line each in JSONL, and any of these per document in YAML. Never throws, expands no alias, and
+ * takes time linear in the text. What cannot be read is a problem, and the other records load.
+ */
+export function readRecords(text: string, format: DataFormat): DataFile {
+  if (text.trim() === "") return { records: [], problems: [] };
+  switch (format) {
+    case "json":
+      return readJson(text);
+    case "jsonl":
+      return readJsonLines(text);
+    case "yaml":
+      return readYaml(text);
+  }
+}
+
+/** The keys below which a file may hold its records. */
+const listKeys = ["specs", "blocks"];
+
+function readJson(text: string): DataFile {
+  const lineOf = lineFinder(text);
+  try {
+    const { value, span, duplicates } = parseJsonWithSpans(text);
+    const problems = duplicates.map(({ key, offset }) => duplicateKey(key, lineOf(offset)));
+    return { records: jsonRecords(value, span, lineOf), problems };
+  } catch (error) {
+    return { records: [], problems: [notJson(error)] };
+  }
+}
+
+function readJsonLines(text: string): DataFile {
+  const records: DataRecord[] = [];
+  const problems: DataProblem[] = [];
+  for (const [index, source] of text.split(/\r\n|\n|\r/).entries()) {
+    if (source.trim() === "") continue;
+    const line = index + 1;
+    try {
+      const { value, duplicates } = parseJsonWithSpans(source);
+      problems.push(...duplicates.map(({ key }) => duplicateKey(key, line)));
+      records.push({
+        value: withoutPrototypeKeys(value),
+        startLine: line,
+        endLine: line,
+        lineOf: () => line,
+      });
+    } catch (error) {
+      problems.push(notJson(error, line));
+    }
+  }
+  return { records, problems };
+}
+
+function jsonRecords(value: unknown, span: JsonSpan, lineOf: (offset: number) => number): DataRecord[] {
+  const toRecord = (item: unknown, at: JsonSpan | undefined): DataRecord => {
+    const startLine = lineOf(at?.start ?? 0);
+    return {
+      value: withoutPrototypeKeys(item),
+      startLine,
+      endLine: lineOf(Math.max(0, (at?.end ?? 1) - 1)),
+      lineOf: (field) => {
+        const member = at?.members.get(field);
+        return member === undefined ? startLine : lineOf(member.start);
+      },
+    };
+  };
+  if (Array.isArray(value)) return value.map((item, index) => toRecord(item, span.items[index]));
+  const key = listKeyOf(value);
+  if (key === undefined) return [toRecord(value, span)];
+  const list = (value as Readonly<Record<string, readonly unknown[]>>)[key] ?? [];
+  return list.map((item, index) => toRecord(item, span.members.get(key)?.items[index]));
+}
+
+function listKeyOf(value: unknown): string | undefined {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  return listKeys.find((key) => Array.isArray((value as Readonly<Record<string, unknown>>)[key]));
+}
+
+function notJson(error: unknown, line?: number): DataProblem {
+  // V8 says where, and quotes the text around the place, which may be long.
+  const reason = (error instanceof Error ? error.message : String(error)).slice(0, 200);
+  const own = /\(line (\d+) column \d+\)/.exec(reason)?.[1];
+  const at = line ?? (own === undefined ? undefined : Number(own));
+  return { message: `This is not JSON: ${reason}.`, ...(at !== undefined && { line: at }) };
+}
+
+function duplicateKey(key: string, line: number): DataProblem {
+  return {
+    message: `The key ${JSON.stringify(key.slice(0, 60))} occurs twice; the last one counts.`,
+    line,
+    field: key,
+  };
+}
+
+function readYaml(source: string): DataFile {
+  if (source.length > maxYamlLength) {
+    const message = `The file is longer than ${maxYamlLength} characters and is not read; JSON and JSONL may be.`;
+    return { records: [], problems: [{ message, isLimit: true }] };
+  }
+  const text = source.includes("\r") ? source.replace(/\r\n?/g, "\n") : source;
+  if (isYamlTooDeep(text)) {
+    const message = `The file is nested deeper than ${maxYamlDepth} levels and is not read.`;
+    return { records: [], problems: [{ message, isLimit: true }] };
+  }
+  const lineCounter = new LineCounter();
+  const lineOf = (offset: number): number => Math.max(1, lineCounter.linePos(offset).line);
+  // `yaml` compares every key with every other one; `inspectYaml` does it in linear time.
+  const options = {
+    uniqueKeys: false,
+    merge: false,
+    prettyErrors: false,
+    lineCounter,
+    logLevel: "silent",
+  } as const;
+  const records: DataRecord[] = [];
+  const problems: DataProblem[] = [];
+  for (const document of parseAllDocuments(text, options)) {
+    const [error] = document.errors;
+    if (error !== undefined) {
+      problems.push({ message: `This is not YAML: ${error.message}`, line: lineOf(error.pos[0]) });
+      continue;
+    }
+    const { hasAlias, duplicates } = inspectYaml(document.contents);
+    if (hasAlias) {
+      const line = lineOf(document.contents?.range?.[0] ?? 0);
+      problems.push({ message: "YAML aliases are not read: write the value out.", line });
+      continue;
+    }
+    problems.push(...duplicates.map(({ key, offset }) => duplicateKey(key, lineOf(offset))));
+    const value = document.toJS({ maxAliasCount: 0 });
+    if (document.contents !== null) records.push(...yamlRecords(value, document.contents, lineOf));
+  }
+  return { records, problems };
+}
+
+function yamlRecords(value: unknown, node: Node, lineOf: (offset: number) => number): DataRecord[] {
+  const toRecord = (item: unknown, at: unknown): DataRecord => {
+    const range = (at as Partial<Node> | undefined)?.range ?? node.range ?? [0, 0, 0];
+    const startLine = lineOf(range[0]);
+    return {
+      value: withoutPrototypeKeys(item),
+      startLine,
+      // The range of a block ends on the line behind it.
+      endLine: Math.max(startLine, lineOf(Math.max(0, range[1] - 1))),
+      lineOf: (field) => {
+        const pair = isMap(at) ? at.items.find(({ key }) => String(key) === field) : undefined;
+        const offset = (pair?.key as Partial<Node> | undefined)?.range?.[0];
+        return offset === undefined ? startLine : lineOf(offset);
+      },
+    };
+  };
+  if (Array.isArray(value) && isSeq(node))
+    return value.map((item, index) => toRecord(item, node.items[index]));
+  const key = listKeyOf(value);
+  if (key === undefined || !isMap(node)) return [toRecord(value, node)];
+  const list = (value as Readonly<Record<string, readonly unknown[]>>)[key] ?? [];
+  const seq = node.get(key, true);
+  return list.map((item, index) => toRecord(item, isSeq(seq) ? seq.items[index] : undefined));
+}
