@@ -1,10 +1,10 @@
 import { readFile, stat } from "node:fs/promises";
-import { registerHooks } from "node:module";
 import { basename, extname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseEnv } from "node:util";
 import { KitError, type KitErrorInit } from "../../base/kit-error.ts";
 import type { ErrorIssue } from "../../protocol/error-code.ts";
+import { answerForKit } from "../answer-for-kit.ts";
 import { type Environment, parseEnvironment } from "./environment.ts";
 import type { KitConfig } from "./kit-config.ts";
 import { parseConfig } from "./parse-config.ts";
@@ -138,23 +138,5 @@ async function importDefault(file: string, name: string): Promise<unknown> {
   throw unusable({
     message: `${name} has no default export.`,
     hint: "Write: export default defineConfig({ … })",
-  });
-}
-
-/**
- * Lets a configuration import `kit` where the package is not installed: kit may run from elsewhere
- * (npx, a global install). An installed kit is preferred.
- */
-function answerForKit(): { deregister(): void } {
-  const own = new URL(`../../index${extname(import.meta.url)}`, import.meta.url).href;
-  return registerHooks({
-    resolve(specifier, context, nextResolve) {
-      try {
-        return nextResolve(specifier, context);
-      } catch (error) {
-        if (specifier !== "kit") throw error;
-        return nextResolve(own, context);
-      }
-    },
   });
 }
