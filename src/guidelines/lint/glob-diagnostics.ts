@@ -12,6 +12,8 @@ export function globDiagnostics(records: readonly GuidelineRecord[], files: read
   const index = createFileIndex(files);
   if (index.size === 0) return [];
   const verdicts = new Map<string, Verdict | undefined>();
+  // The front matter of a sectioned file holds for each of its sections, and is one mistake.
+  const said = new Set<string>();
   const diagnostics: Diagnostic[] = [];
   for (const record of records) {
     if (record.source_type === "sample") continue;
@@ -19,7 +21,9 @@ export function globDiagnostics(records: readonly GuidelineRecord[], files: read
       const key = `${record.scope}\n${source}`;
       if (!verdicts.has(key)) verdicts.set(key, judge(source, record.scope, index));
       const verdict = verdicts.get(key);
-      if (verdict === undefined) continue;
+      const place = `${record.source_file}\n${source}`;
+      if (verdict === undefined || said.has(place)) continue;
+      said.add(place);
       diagnostics.push({
         severity: "warning",
         rule: "glob-no-match",

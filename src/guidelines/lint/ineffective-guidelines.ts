@@ -12,11 +12,11 @@ export function ineffectiveGuidelines(
   hasFile: (path: string) => boolean,
 ): Diagnostic[] {
   const files = new Set(records.map((record) => record.source_file));
-  const diagnostics: Diagnostic[] = [];
-  for (const record of records) {
-    diagnostics.push(...overridden(record, files), ...ignoredGlobs(record), ...lostImports(record, hasFile));
-  }
-  return diagnostics;
+  return records.flatMap((record) => [
+    ...overridden(record, files),
+    ...ignoredGlobs(record),
+    ...lostImports(record, hasFile),
+  ]);
 }
 
 function overridden(record: GuidelineRecord, files: ReadonlySet<string>): Diagnostic[] {
@@ -28,12 +28,13 @@ function overridden(record: GuidelineRecord, files: ReadonlySet<string>): Diagno
 }
 
 function ignoredGlobs(record: GuidelineRecord): Diagnostic[] {
-  if (record.tool !== "cursor" || record.inclusion !== "always" || record.globs.length === 0) return [];
-  const cause =
-    record.whole_file && record.source_file.endsWith(".mdc")
-      ? "alwaysApply is true"
-      : ".cursorrules has no globs";
-  const message = `The globs of "${record.title}" have no effect: ${cause}, so it is always loaded.`;
+  const isIgnored = record.tool === "cursor" && record.inclusion === "always" && record.globs.length > 0;
+  // The sections of a .cursorrules share its front matter; it is said at the first one.
+  if (!isIgnored || record.position > 0) return [];
+  const cause = record.source_file.endsWith(".mdc")
+    ? "alwaysApply is true, so the rule is always loaded"
+    : "Cursor reads no front matter in .cursorrules, and always loads it";
+  const message = `The globs have no effect: ${cause}.`;
   return [about(record, { rule: "shadowed", code: "globs_ignored", message })];
 }
 

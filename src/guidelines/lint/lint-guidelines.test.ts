@@ -86,9 +86,18 @@ test("rules without effect and imports without a file are named", () => {
       ".cursor/rules/a.mdc": "---\nglobs: **\nalwaysApply: true\n---\n# Always\n",
     }),
   ).toEqual([
-    '.cursor/rules/a.mdc:1 shadowed: The globs of "Always" have no effect: alwaysApply is true, so it is always loaded.',
+    ".cursor/rules/a.mdc:1 shadowed: The globs have no effect: alwaysApply is true, so the rule is always loaded.",
     'AGENTS.md:1 shadowed: "A" is never read: AGENTS.override.md takes the place of its file.',
     "CLAUDE.md:1 import: The import of docs/gone.md finds no file of the project.",
+  ]);
+});
+
+test("one mistake in the front matter of a sectioned file is said once", () => {
+  expect(
+    lint({ ".cursorrules": "---\nglobs: *.x\n---\n## A\nx\n## B\ny\n", "CLAUDE.md": "x", "AGENTS.md": "y" }),
+  ).toEqual([
+    '.cursorrules:4 glob-no-match: The glob "*.x" matches no file.',
+    ".cursorrules:4 shadowed: The globs have no effect: Cursor reads no front matter in .cursorrules, and always loads it.",
   ]);
 });
 

@@ -23,7 +23,7 @@ export function repeatedGuidelines(records: readonly GuidelineRecord[]): Diagnos
     }
   }
 
-  const said = own.filter((record) => textOf(record) !== "");
+  const said = own.filter((record) => textOf(record) !== "" && hasHeading(record));
   for (const [first, ...others] of Map.groupBy(said, audienceOf).values()) {
     for (const record of others) {
       if (first === undefined || first.source_file === record.source_file) continue;
@@ -39,6 +39,11 @@ export function repeatedGuidelines(records: readonly GuidelineRecord[]): Diagnos
 function audienceOf(record: GuidelineRecord): string {
   const globs = record.inclusion === "pattern" ? record.globs.toSorted() : [];
   return JSON.stringify([record.scope, globs, record.title.toLowerCase().replace(/\s+/g, " ")]);
+}
+
+/** Text without a heading is named after its file, which says nothing about what it is about. */
+function hasHeading(record: GuidelineRecord): boolean {
+  return record.title !== record.source_file.slice(record.source_file.lastIndexOf("/") + 1);
 }
 
 function normalized(text: string): string {

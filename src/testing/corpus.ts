@@ -1,0 +1,48 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** A real repository's spec and guideline files, and what an independent count found in them. */
+export interface CorpusProject {
+  readonly name: string;
+  /** POSIX, relative to the project's root, in order. Real files only. */
+  readonly files: readonly { readonly path: string; readonly text: string }[];
+  /** Zero counts are left out. */
+  readonly expected: Readonly<Record<string, number>>;
+}
+
+/** The corpus lies beside a checkout in some places, and in others does not. */
+const folder = join(import.meta.dirname, "..", "..", "..", "shared", "corpus");
+
+export const hasCorpus: boolean = existsSync(join(folder, "corpus.tar.gz"));
+
+/** Unpacks the corpus into a temporary folder, reads all of it, and removes the folder again. */
+export function loadCorpus(): readonly CorpusProject[] {
+  if (!hasCorpus) return [];
+  const { projects } = JSON.parse(readFileSync(join(folder, "EXPECTED.json"), "utf8"));
+  const unpacked = mkdtempSync(join(tmpdir(), "kit-corpus-"));
+  try {
+    execFileSync("tar", ["-xzf", join(folder, "corpus.tar.gz"), "-C", unpacked]);
+    const root = join(unpacked, "shared");
+    return Object.entries<Record<string, number>>(projects).map(([name, expected]) => ({
+      name,
+      expected,
+      files: readFiles(join(root, name)),
+    }));
+  } finally {
+    rmSync(unpacked, { recursive: true, force: true });
+  }
+}
+
+function readFiles(root: string): CorpusProject["files"] {
+  return readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => {
+      const file = join(entry.parentPath, entry.name);
+      // Without `ignoreBOM` the decoder drops the byte order mark; what is not UTF-8 becomes U+FFFD.
+      const text = new TextDecoder().decode(readFileSync(file));
+      return { path: file.slice(root.length + 1).replaceAll("\\", "/"), text };
+    })
+    .sort((one, other) => (one.path < other.path ? -1 : 1));
+}
