@@ -3,7 +3,7 @@ import { type ErrorCode, type ErrorEnvelope, errorCodes } from "../protocol/erro
 import { jsonParts, type ReplyParts } from "./reply.ts";
 
 /** The error reply for anything thrown: a `KitError` by its code, all else as `internal_error`. */
-export function errorParts(error: unknown, options: { readonly dev: boolean }): ReplyParts {
+export function toErrorReply(error: unknown, options: { readonly dev: boolean }): ReplyParts {
   const known = toKitError(error);
   const envelope = toEnvelope(known);
   const dev = options.dev ? { dev: { hint: known.hint, ...describe(error) } } : {};

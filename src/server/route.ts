@@ -37,6 +37,8 @@ export interface RouteSpec<Query, Body> {
   /** Names that clients may write instead of a wire value, by query parameter or body field. */
   readonly aliases?: Readonly<Record<string, (name: string) => string | undefined>>;
   readonly reply: z.ZodType;
+  /** Whether a browser gets a page in its place. */
+  readonly hasPage?: true;
   /** Error codes besides those that any route can answer. */
   readonly errors?: readonly ErrorCode[];
   /** The reply's JSON value, or a whole reply. */

@@ -20,6 +20,7 @@ export function homeRoutes(project: Project): readonly Route[] {
       description: "A page for browsers; JSON with `Accept: application/json`.",
       tag: "service",
       reply: overviewSchema,
+      hasPage: true,
       handle: async ({ accept, url }) => {
         const overview = overviewOf(project);
         if (wantsJson(accept)) return overview;
