@@ -34,7 +34,7 @@ type Generated =
   | { readonly repeat: string; readonly times: number };
 
 /** The text that a case describes instead of spelling it out. */
-export function generate(value: Generated): string {
+function generate(value: Generated): string {
   if (typeof value === "string") return value;
   if ("concat" in value) return value.concat.map(generate).join("");
   return value.repeat.repeat(value.times);
