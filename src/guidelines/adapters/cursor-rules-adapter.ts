@@ -23,7 +23,7 @@ export const cursorRulesAdapter: GuidelineAdapter = {
  *
  * @see FORMATS.md, Cursor
  */
-export function declaredByCursor(data: Readonly<Record<string, unknown>>): Declared {
+function declaredByCursor(data: Readonly<Record<string, unknown>>): Declared {
   const globs = declaredGlobs(data.globs, { splitCommas: true });
   if (data.alwaysApply === true || data.alwaysApply === "true")
     return { inclusion: "always", globs, tags: ["always", "alwaysApply"] };

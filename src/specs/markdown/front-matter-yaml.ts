@@ -6,7 +6,7 @@ import type { FrontMatterReading } from "./front-matter-problem.ts";
 import { duplicateKey, invalid } from "./front-matter-problem.ts";
 
 /** Front matter longer than this, in UTF-16 units, is not read. */
-export const maxFrontMatterLength = 32_768;
+const maxFrontMatterLength = 32_768;
 
 /** Reads the text between two fences as YAML, and line by line where it is none. */
 export function readYamlFrontMatter(text: string): FrontMatterReading {
