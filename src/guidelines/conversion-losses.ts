@@ -42,7 +42,7 @@ export function patternLosses(record: GuidelineRecord, target: LossTarget): stri
   const pattern = filePatternOf(record);
   if (pattern === undefined || target.obeysPatterns) return [];
   return [
-    `${target.name} cannot limit a section to ${shown(pattern)}; the pattern is kept as a line to read.`,
+    `A section cannot be limited to ${shown(pattern)} in ${target.name}; the pattern is kept as a line to read.`,
   ];
 }
 
@@ -67,7 +67,7 @@ function scopeLosses(record: GuidelineRecord, target: LossTarget): string[] {
 export function importLosses(record: GuidelineRecord, target: LossTarget): string[] {
   if (record.imports.length === 0 || importsOf[record.tool] === target.imports) return [];
   const paths = [...new Set(record.imports.map((each) => shown(each.path)))];
-  return [`${target.name} does not follow the references to ${listed(paths)}; they stay as text.`];
+  return [`References to ${listed(paths)} are not followed in ${target.name}; they stay as text.`];
 }
 
 /** `carried`: keys that the target has a place for, beside those that are carried in another form. */
@@ -81,7 +81,7 @@ export function frontMatterLosses(
     return !carriedKeys.has(key) && !carried.includes(key) && value !== null && value !== "";
   });
   if (keys.length === 0) return [];
-  return [`${target.name} has no place for ${listed(keys.map(shown))} of the front matter.`];
+  return [`There is no place in ${target.name} for ${listed(keys.map(shown))} of the front matter.`];
 }
 
 function listed(items: readonly string[]): string {

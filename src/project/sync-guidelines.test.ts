@@ -186,8 +186,8 @@ test("patterns and inclusion are carried where the target knows them, and losses
     '"Asked" (.kiro/steering/asked.md) is loaded on request only, which AGENTS.md cannot say.',
   );
   expect(entryOf(plan, "AGENTS.md")?.losses).toEqual([
-    '"Types": AGENTS.md cannot limit a section to **/*.{ts,tsx},a b/*.ts; the pattern is kept as a line to read.',
-    '"Types": AGENTS.md does not follow the references to docs/x.md; they stay as text.',
+    '"Types": A section cannot be limited to **/*.{ts,tsx},a b/*.ts in AGENTS.md; the pattern is kept as a line to read.',
+    '"Types": References to docs/x.md are not followed in AGENTS.md; they stay as text.',
   ]);
   const list = shop.project.guidelines.list({ file: "src/a.tsx", source: "fw_b" });
   expect(list.guidelines.map(({ title }) => title)).toEqual(["Types", "Asked", "Deploys"]);
