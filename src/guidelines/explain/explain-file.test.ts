@@ -103,7 +103,7 @@ test("Cursor's order is always, matching, legacy, and asked for last", () => {
     "CLAUDE.md": "# Claude\nx",
   };
   expect(explain(files, "a.ts", "fw_b").applied).toEqual([
-    "Always | always | always included, so its pattern web/** is ignored",
+    "Always | always | (its pattern web/** is ignored)",
     "Glob | pattern | *.ts",
     "Legacy | always",
     "Agent | auto",
