@@ -142,18 +142,20 @@ async function importDefault(file: string, name: string): Promise<unknown> {
 }
 
 /**
- * Lets a configuration import `kit` where the package is not installed: kit may run from elsewhere
- * (npx, a global install). An installed kit is preferred.
+ * Lets a configuration import `kit` and its entries where the package is not installed: kit may run
+ * from elsewhere (npx, a global install). An installed kit is preferred.
  */
 function answerForKit(): { deregister(): void } {
-  const own = new URL(`../../index${extname(import.meta.url)}`, import.meta.url).href;
+  const extension = extname(import.meta.url);
   return registerHooks({
     resolve(specifier, context, nextResolve) {
       try {
         return nextResolve(specifier, context);
       } catch (error) {
-        if (specifier !== "kit") throw error;
-        return nextResolve(own, context);
+        const [, entry] = /^kit(\/[a-z]+)?$/.exec(specifier) ?? [];
+        if (entry === undefined && specifier !== "kit") throw error;
+        const own = new URL(`../..${entry ?? ""}/index${extension}`, import.meta.url);
+        return nextResolve(own.href, context);
       }
     },
   });
