@@ -65,7 +65,8 @@ function scopeLosses(record: GuidelineRecord, target: LossTarget): string[] {
 }
 
 export function importLosses(record: GuidelineRecord, target: LossTarget): string[] {
-  if (record.imports.length === 0 || importsOf[record.tool] === target.imports) return [];
+  const syntax = importsOf[record.tool];
+  if (record.imports.length === 0 || syntax === "none" || syntax === target.imports) return [];
   const paths = [...new Set(record.imports.map((each) => shown(each.path)))];
   return [`References to ${listed(paths)} are not followed in ${target.name}; they stay as text.`];
 }

@@ -8,7 +8,8 @@ import { toGuideline } from "./to-guideline.ts";
 
 /**
  * The guidelines that pass every filter of a query. `records` are in the order of `compareRecords`, and
- * so is the answer; for a `file`, those that wait to be asked for come last. Count and sources describe the whole match, not the page.
+ * so is the answer; for a `file`, those that wait to be asked for come last. Count and sources describe
+ * the whole match, not the page.
  *
  * Throws `invalid_request` for a cursor that is not one of ours.
  */

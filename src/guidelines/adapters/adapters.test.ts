@@ -165,7 +165,7 @@ test("imports are found outside code, with their lines", () => {
   expect(first(".kiro/steering/a.md", "x #[[file:api/open api.yaml]] `#[[file:no]]` @no").imports).toEqual([
     { path: "api/open api.yaml", line: 1 },
   ]);
-  expect(first("AGENTS.md", "@no.md").imports).toEqual([]);
+  expect(first(".cursorrules", "@no.md").imports).toEqual([]);
 });
 
 test("titles hold no control characters and no marks that reorder text", () => {

@@ -85,9 +85,18 @@ test("Claude Code follows imports over four files, and no further", () => {
 });
 
 test("an import of AGENTS.md brings its sections once", () => {
-  const files = { "CLAUDE.md": "@AGENTS.md\n@AGENTS.md\n", "AGENTS.md": "## A\nx\n## B\nx\n" };
+  const files = {
+    "CLAUDE.md": "@AGENTS.md\n@AGENTS.md\n",
+    "AGENTS.md": "## A\n@docs/c.md\n## B\nx\n",
+    "docs/c.md": "# C\n",
+  };
   expect(explain(files, "x", "fw_c")).toEqual({
-    applied: ["CLAUDE.md | always", "A | import | CLAUDE.md", "B | import | CLAUDE.md"],
+    applied: [
+      "CLAUDE.md | always",
+      "A | import | CLAUDE.md",
+      "C | import | CLAUDE.md > AGENTS.md",
+      "B | import | CLAUDE.md",
+    ],
     shadowed: [],
   });
 });
