@@ -24,7 +24,7 @@ export const cursorRulesAdapter: GuidelineAdapter = {
  * @see FORMATS.md, Cursor
  */
 function declaredByCursor(data: Readonly<Record<string, unknown>>): Declared {
-  const globs = declaredGlobs(data.globs, { splitCommas: true });
+  const globs = declaredGlobs(data.globs, "cursor");
   if (data.alwaysApply === true || data.alwaysApply === "true")
     return { inclusion: "always", globs, tags: ["always", "alwaysApply"] };
   if (globs.length > 0) return { inclusion: "pattern", globs, tags: ["fileMatch"] };
