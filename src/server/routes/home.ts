@@ -24,7 +24,7 @@ export function homeRoutes(project: Project): readonly Route[] {
       handle: async ({ accept, url }) => {
         const overview = overviewOf(project);
         if (wantsJson(accept)) return overview;
-        const example = { origin: new URL(url).origin, file: exampleFile(project.files()) ?? "README.md" };
+        const example = { origin: new URL(url).origin, file: exampleFile(project) ?? "README.md" };
         return htmlReply(await homePage(overview, example), policy);
       },
     }),
