@@ -32,7 +32,7 @@ const rooms = {
 const homes = {
   "@hono/node-server": "server",
   hono: "server",
-  "@modelcontextprotocol/[^/]+": "mcp|cli/commands",
+  "@modelcontextprotocol/[^/]+": "mcp",
   chokidar: "project",
   ignore: "project",
   commander: "cli",

@@ -67,7 +67,7 @@ function toDeclarationFile(file: string, module: Module): DeclarationFile {
   const imports = new Map<string, { name: string; from: string }>();
   const items = new Map<string, ModuleItem[]>();
   const resolve = (specifier: string) =>
-    specifier.startsWith(".") ? join(dirname(file), specifier.replace(/\.js$/, ".d.ts")) : undefined;
+    specifier.startsWith(".") ? join(dirname(file), specifier.replace(/\.[jt]s$/, ".d.ts")) : undefined;
   const declare = (name: string, item: ModuleItem) => items.set(name, [...(items.get(name) ?? []), item]);
 
   for (const item of module.body) {
@@ -107,8 +107,7 @@ function declaredNames(declaration: object): readonly string[] {
 }
 
 function printItems(items: readonly ModuleItem[]): string {
-  const span = { start: 0, end: 0, ctxt: 0 };
-  return printSync({ type: "Module", span, body: [...items], interpreter: "" }).code.trim();
+  return printSync({ ...parseSync(""), body: [...items] }).code.trim();
 }
 
 function isNode(value: unknown): value is Record<string, unknown> & { type: string } {

@@ -1,9 +1,16 @@
 /**
  * `kit`: open a project and ask it, configure it, and the records that cross the wire.
  */
-export { defineConfig, type KitConfig, type ServerConfig } from "./app/config/kit-config.ts";
+export {
+  type AuthRequest,
+  defineConfig,
+  type KitConfig,
+  type ServerConfig,
+} from "./app/config/kit-config.ts";
 export { KitError, type KitErrorInit } from "./base/kit-error.ts";
 export { version } from "./base/version.ts";
+export type { FileDates } from "./project/git/file-dates.ts";
+export { openProject } from "./project/open-project.ts";
 export type {
   OpenProjectOptions,
   Project,

@@ -61,7 +61,8 @@ test("enums, dates and the length of a summary are checked", () => {
 });
 
 async function readExample(what: "specs" | "guidelines"): Promise<readonly unknown[]> {
-  const args = [join(repositoryRoot, "bin/kit.mjs"), what, "list", "--json", "--all"];
+  const all = what === "specs" ? ["--all"] : [];
+  const args = [join(repositoryRoot, "bin/kit.mjs"), what, "list", "--json", ...all];
   const { stdout } = await promisify(execFile)(process.execPath, args, {
     cwd: join(repositoryRoot, "examples/shop"),
     maxBuffer: 64 * 1024 * 1024,

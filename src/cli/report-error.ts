@@ -75,12 +75,13 @@ function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(errorCodes, code);
 }
 
+/** What the message itself does not say. */
 function issuesOf(error: KitError<ErrorCode>): readonly string[] {
   const issues: unknown = error.meta?.issues;
   if (!Array.isArray(issues)) return [];
   return issues
-    .map((issue) => `${issue.path}: ${issue.message}`)
-    .filter((line) => !error.message.includes(line));
+    .filter((issue) => !error.message.includes(issue.message))
+    .map((issue) => `${issue.path}: ${issue.message}`);
 }
 
 function toEnvelope(error: KitError<ErrorCode>): ErrorEnvelope {

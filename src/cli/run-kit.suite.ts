@@ -13,7 +13,10 @@ export interface RunResult {
   readonly stderr: string;
 }
 
-const script = `import { main } from ${JSON.stringify(new URL("main.ts", import.meta.url).href)};
+// As the launcher does it, with the source in the place of what is built from it.
+const script = `import { enableCompileCache } from "node:module";
+enableCompileCache();
+const { main } = await import(${JSON.stringify(new URL("main.ts", import.meta.url).href)});
 process.exitCode = await main(process.argv.slice(1));`;
 
 /** Starts the real command line, from its source, as a process of its own. */

@@ -68,6 +68,14 @@ Name the criterion that a test is about.
   "src/checkout/cart.test.ts": `test("Requirement 1.1: a guest gets a receipt (checkout#1.1)", () => {});\n`,
 };
 
+const began = "2026-01-01T12:00:00Z";
+const author = {
+  GIT_AUTHOR_NAME: "Ada",
+  GIT_AUTHOR_EMAIL: "ada@example.org",
+  GIT_COMMITTER_NAME: "Ada",
+  GIT_COMMITTER_EMAIL: "ada@example.org",
+};
+
 export function createSampleProject(): SampleProject {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "kit-sample-")));
   const write = (path: string, text: string): void => {
@@ -75,14 +83,19 @@ export function createSampleProject(): SampleProject {
     writeFileSync(join(root, path), text);
   };
   const git = (...args: readonly string[]): string =>
-    execFileSync("git", ["-c", "user.name=Ada", "-c", "user.email=ada@example.org", ...args], {
+    execFileSync("git", args, {
       cwd: root,
       encoding: "utf8",
+      env: { ...process.env, ...author },
       stdio: ["ignore", "pipe", "pipe"],
     });
   for (const [path, text] of Object.entries(files)) write(path, text);
   git("init", "--quiet", "--initial-branch=main");
   git("add", "--all");
-  git("commit", "--quiet", "--message=Begin the shop");
+  // Long ago, so that whatever a test commits comes later.
+  execFileSync("git", ["commit", "--quiet", "--message=Begin the shop"], {
+    cwd: root,
+    env: { ...process.env, ...author, GIT_AUTHOR_DATE: began, GIT_COMMITTER_DATE: began },
+  });
   return { root, write, git, remove: () => rmSync(root, { recursive: true, force: true }) };
 }

@@ -27,7 +27,13 @@ export function printTable<Row>(output: Output, rows: readonly Row[], columns: r
     for (const line of cells) output.line(line.join("\t"));
     return;
   }
-  if (rows.length === 0) return;
+  const filled = columns.map((_, index) => cells.some((line) => line[index] !== ""));
+  if (filled.includes(false)) {
+    // A column that says nothing takes room from those that do.
+    const kept = columns.filter((_, index) => filled[index]);
+    if (kept.length > 0) printTable(output, rows, kept);
+    return;
+  }
   const widths = fitWidths(
     columns.map((column, index) => ({
       width: cells.reduce(

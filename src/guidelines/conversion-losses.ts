@@ -3,20 +3,20 @@ import type { GuidelineDraft, GuidelineTool } from "./adapter.ts";
 import type { GuidelineRecord } from "./guideline-record.ts";
 import { filePatternOf } from "./to-guideline.ts";
 
-/** What a conversion writes: where it applies, which patterns its tool obeys, which imports it follows. */
-interface Target {
+/** What is written: its name, whether its tool obeys patterns, which imports it follows. */
+export interface LossTarget {
   readonly name: string;
   readonly obeysPatterns: boolean;
   readonly imports: "at" | "file-reference" | "none";
 }
 
-const targets: Readonly<Record<ConversionFormat, Target>> = {
+const targets: Readonly<Record<ConversionFormat, LossTarget>> = {
   steering: { name: "a steering file", obeysPatterns: true, imports: "file-reference" },
   fw_c: { name: "CLAUDE.md", obeysPatterns: false, imports: "at" },
   fw_b: { name: ".cursorrules", obeysPatterns: false, imports: "none" },
 };
 
-const importsOf: Readonly<Record<GuidelineTool, Target["imports"]>> = {
+const importsOf: Readonly<Record<GuidelineTool, LossTarget["imports"]>> = {
   claude: "at",
   cursor: "at",
   kiro: "file-reference",
@@ -38,15 +38,15 @@ export function conversionLosses(record: GuidelineRecord, format: ConversionForm
   ];
 }
 
-function patternLosses(record: GuidelineRecord, target: Target): string[] {
+export function patternLosses(record: GuidelineRecord, target: LossTarget): string[] {
   const pattern = filePatternOf(record);
   if (pattern === undefined || target.obeysPatterns) return [];
   return [
-    `${target.name} cannot limit a section to ${shown(pattern)}; the pattern is kept as a line to read.`,
+    `A section cannot be limited to ${shown(pattern)} in ${target.name}; the pattern is kept as a line to read.`,
   ];
 }
 
-function inclusionLosses(record: GuidelineRecord, target: Target): string[] {
+function inclusionLosses(record: GuidelineRecord, target: LossTarget): string[] {
   if (record.inclusion === "manual")
     return [`The guideline is loaded only when somebody mentions it; in ${target.name} it is always loaded.`];
   if (record.inclusion === "auto")
@@ -56,7 +56,7 @@ function inclusionLosses(record: GuidelineRecord, target: Target): string[] {
   return [];
 }
 
-function scopeLosses(record: GuidelineRecord, target: Target): string[] {
+function scopeLosses(record: GuidelineRecord, target: LossTarget): string[] {
   if (record.scope === "") return [];
   const folder = shown(record.scope);
   return record.globs.length > 0 && target.obeysPatterns
@@ -64,19 +64,25 @@ function scopeLosses(record: GuidelineRecord, target: Target): string[] {
     : [`The guideline applies to ${folder} only; in ${target.name} it applies to the whole project.`];
 }
 
-function importLosses(record: GuidelineRecord, target: Target): string[] {
-  if (record.imports.length === 0 || importsOf[record.tool] === target.imports) return [];
+export function importLosses(record: GuidelineRecord, target: LossTarget): string[] {
+  const syntax = importsOf[record.tool];
+  if (record.imports.length === 0 || syntax === "none" || syntax === target.imports) return [];
   const paths = [...new Set(record.imports.map((each) => shown(each.path)))];
-  return [`${target.name} does not follow the references to ${listed(paths)}; they stay as text.`];
+  return [`References to ${listed(paths)} are not followed in ${target.name}; they stay as text.`];
 }
 
-function frontMatterLosses(record: Pick<GuidelineDraft, "frontmatter">, target: Target): string[] {
+/** `carried`: keys that the target has a place for, beside those that are carried in another form. */
+export function frontMatterLosses(
+  record: Pick<GuidelineDraft, "frontmatter">,
+  target: LossTarget,
+  carried: readonly string[] = [],
+): string[] {
   const keys = Object.keys(record.frontmatter).filter((key) => {
     const value = record.frontmatter[key];
-    return !carriedKeys.has(key) && value !== null && value !== "";
+    return !carriedKeys.has(key) && !carried.includes(key) && value !== null && value !== "";
   });
   if (keys.length === 0) return [];
-  return [`${target.name} has no place for ${listed(keys.map(shown))} of the front matter.`];
+  return [`There is no place in ${target.name} for ${listed(keys.map(shown))} of the front matter.`];
 }
 
 function listed(items: readonly string[]): string {

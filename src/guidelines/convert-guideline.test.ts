@@ -28,7 +28,7 @@ test("a Cursor rule becomes a steering file with its pattern", () => {
     content: '---\ninclusion: fileMatch\nfileMatchPattern: "**/*.ts"\n---\n\n# Use Const\n\nAlways.\n',
     frontmatter: { inclusion: "fileMatch", fileMatchPattern: "**/*.ts" },
     source_id: record.id,
-    losses: ["a steering file has no place for description of the front matter."],
+    losses: ["There is no place in a steering file for description of the front matter."],
   });
 });
 
@@ -55,9 +55,9 @@ test("a steering file becomes a section, and says what is lost", () => {
     content: "## Api\n\n_File pattern: `api/**`_\n\nSee #[[file:api/spec.yaml]].\n",
     frontmatter: {},
     losses: [
-      "CLAUDE.md cannot limit a section to api/**; the pattern is kept as a line to read.",
+      "A section cannot be limited to api/** in CLAUDE.md; the pattern is kept as a line to read.",
       "The guideline applies to web only; in CLAUDE.md it applies to the whole project.",
-      "CLAUDE.md does not follow the references to api/spec.yaml; they stay as text.",
+      "References to api/spec.yaml are not followed in CLAUDE.md; they stay as text.",
     ],
   });
 });

@@ -1,13 +1,29 @@
 import { splitOutsideBraces } from "../specs/markdown/split-outside-braces.ts";
+import type { GuidelineTool } from "./adapter.ts";
 
 /**
- * The globs that a front matter value declares, as they are spelled: a list, a string, or a string
- * with several globs between commas (Cursor, Claude Code). Quotes around each one are not part of it.
+ * Whether a string is several globs between commas. In all else the tools agree: globs are relative to
+ * the folder of their scope, `*` stays within a folder, `**` spans any, braces expand, and a bracket
+ * that is never closed matches nothing.
+ *
+ * @see FORMATS.md, "Decisions for kit"
  */
-export function declaredGlobs(value: unknown, options: { readonly splitCommas: boolean }): string[] {
+const splitsCommas: Readonly<Record<GuidelineTool, boolean>> = {
+  claude: true,
+  cursor: true,
+  // In Kiro a comma is part of the pattern: several patterns are a list.
+  kiro: false,
+  agents: false,
+};
+
+/**
+ * The globs that a front matter value declares, as they are spelled: a list, or a string. Quotes
+ * around each one are not part of it.
+ */
+export function declaredGlobs(value: unknown, tool: GuidelineTool): string[] {
   if (Array.isArray(value)) return value.filter(isText).map(unquoted).filter(isSomething);
   if (!isText(value)) return [];
-  const parts = options.splitCommas ? splitOutsideBraces(value) : [value];
+  const parts = splitsCommas[tool] ? splitOutsideBraces(value) : [value];
   return parts.map(unquoted).filter(isSomething);
 }
 

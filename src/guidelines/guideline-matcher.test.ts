@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createGuidelineMatcher, projectPath } from "./guideline-matcher.ts";
 import type { GuidelineRecord } from "./guideline-record.ts";
@@ -50,4 +51,29 @@ test("asking for one guideline gives what asking for all gives", () => {
     const single = records.map((record) => matcher.test(record, path)).filter((match) => match !== undefined);
     expect(new Set(single)).toEqual(new Set(all));
   }
+});
+
+test("the compiled matcher gives what asking every guideline gives, in order", () => {
+  const names = fc.constantFrom("a", "b", "a.ts", "b.ts");
+  const paths = fc.array(names, { minLength: 1, maxLength: 4 }).map((parts) => parts.join("/"));
+  const globs = fc.constantFrom("*.ts", "**/*.ts", "a/**", "**/b/*", "{a,b}/*.ts", "b.ts", "**");
+  const drafts = fc.record({
+    scope: fc.constantFrom("", "a", "a/b"),
+    globs: fc.array(globs, { maxLength: 3 }),
+    inclusion: fc.constantFrom("always", "pattern", "auto", "manual"),
+  });
+  const [template] = readGuidelines({ path: "CLAUDE.md", text: "# T\nx\n" }).records;
+  fc.assert(
+    fc.property(fc.array(drafts, { maxLength: 12 }), paths, (all, path) => {
+      if (template === undefined) throw new Error("no template");
+      const made = all.map((draft, position) => ({ ...template, ...draft, position }));
+      const compiled = createGuidelineMatcher(made);
+      const single = made.map((record) => compiled.test(record, path)).filter((match) => match !== undefined);
+      const isLast = ({ reason }: { reason: string }) => reason === "auto" || reason === "manual";
+      const expected = [...single.filter((match) => !isLast(match)), ...single.filter(isLast)];
+      expect(compiled.match(path).map(({ record }) => record.position)).toEqual(
+        expected.map(({ record }) => record.position),
+      );
+    }),
+  );
 });

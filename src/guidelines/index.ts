@@ -15,7 +15,8 @@ export {
   type SourceType,
   sourceTypes,
 } from "../protocol/guideline.ts";
-export type { GuidelineQuery } from "../protocol/guideline-query.ts";
+export { type ExplainTool, explainTools, type GuidelineQuery } from "../protocol/guideline-query.ts";
+export { type SyncFormat, syncFormats } from "../protocol/sync.ts";
 export type {
   GuidelineAdapter,
   GuidelineDraft,

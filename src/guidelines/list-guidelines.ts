@@ -5,10 +5,12 @@ import type { GuidelineQuery } from "../protocol/guideline-query.ts";
 import { type GuidelineMatcher, isAsked } from "./guideline-matcher.ts";
 import { compareRecords, type GuidelineRecord } from "./guideline-record.ts";
 import { toGuideline } from "./to-guideline.ts";
+import { createWordSearch } from "./word-search.ts";
 
 /**
  * The guidelines that pass every filter of a query. `records` are in the order of `compareRecords`, and
- * so is the answer; for a `file`, those that wait to be asked for come last. Count and sources describe the whole match, not the page.
+ * so is the answer; for a `file`, those that wait to be asked for come last. Count and sources describe
+ * the whole match, not the page.
  *
  * Throws `invalid_request` for a cursor that is not one of ours.
  */
@@ -17,15 +19,11 @@ export function listGuidelines(
   query: GuidelineQuery,
   matcher: GuidelineMatcher,
 ): GuidelineList {
-  const words = (query.q ?? "")
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((word) => word !== "");
+  const hasWords = createWordSearch(query.q ?? "");
   const candidates =
     query.file === undefined ? records : matcher.match(query.file).map((match) => match.record);
   const found = candidates.filter(
-    (record) =>
-      (query.source === undefined || record.source_type === query.source) && holdsAll(record, words),
+    (record) => (query.source === undefined || record.source_type === query.source) && hasWords(record),
   );
   const counts: Record<string, number> = {};
   for (const { source_type } of found) counts[source_type] = (counts[source_type] ?? 0) + 1;
@@ -40,13 +38,6 @@ export function listGuidelines(
     counts_by_source: counts,
     ...(last !== undefined && { next_cursor: toCursor(last) }),
   };
-}
-
-function holdsAll(record: GuidelineRecord, words: readonly string[]): boolean {
-  if (words.length === 0) return true;
-  const title = record.title.toLowerCase();
-  const content = record.content.toLowerCase();
-  return words.every((word) => title.includes(word) || content.includes(word));
 }
 
 /** The place of the last guideline of a page; it holds when other files change in between. */

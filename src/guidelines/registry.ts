@@ -7,7 +7,7 @@ import { cursorrulesAdapter } from "./adapters/cursorrules-adapter.ts";
 import { kiroSteeringAdapter } from "./adapters/kiro-steering-adapter.ts";
 
 /** Every guideline format that kit reads; the first that accepts a path reads the file. */
-export const guidelineAdapters: readonly GuidelineAdapter[] = [
+const guidelineAdapters: readonly GuidelineAdapter[] = [
   claudeRulesAdapter,
   claudeAdapter,
   cursorrulesAdapter,

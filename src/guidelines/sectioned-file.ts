@@ -34,8 +34,9 @@ export function parseSectionedFile(
   declare: (frontMatter: FrontMatter) => Declared = always,
 ): ParsedGuidelines {
   const sealed = findSealed(source.text);
-  const scan = { ...scanMarkdown(sealed.masked), text: source.text };
-  const frontMatter = readFrontMatter(scan);
+  const scanned = { ...scanMarkdown(sealed.masked), text: source.text };
+  const frontMatter = readFrontMatter(scanned);
+  const scan = { ...scanned, bodyLine: frontMatter.bodyLine };
   const diagnostics = textDiagnostics(source.path, scan, frontMatter);
   const declared = declare(frontMatter);
   const fallback = cleanTitle(source.path.slice(source.path.lastIndexOf("/") + 1), "Untitled");

@@ -35,7 +35,8 @@ export function parseWholeFile(
   const diagnostics = textDiagnostics(source.path, scan, frontMatter);
   if (source.text.trim() === "") return { drafts: [], diagnostics };
   const declared = declare(frontMatter);
-  const body = titledBody(scan, { from: scan.bodyLine, to: scan.lineCount });
+  const lines = { from: frontMatter.bodyLine, to: scan.lineCount };
+  const body = titledBody(scan, lines);
   const named = [frontMatter.data.title, frontMatter.data.name].find((name) => typeof name === "string");
   const fallback = cleanTitle(singleLine(String(named ?? "")), titleOfFile(source.path));
   const managed = managedFileOf(source.text);
@@ -50,7 +51,7 @@ export function parseWholeFile(
     scope: kind.scope,
     frontmatter: frontMatter.data,
     span: { start_line: 1, end_line: scan.lineCount },
-    imports: importsIn(scan, kind.imports, { from: scan.bodyLine, to: scan.lineCount }),
+    imports: importsIn(scan, kind.imports, lines),
     whole_file: true,
     ...(managed !== undefined && { managed: managed.source }),
   };

@@ -61,7 +61,7 @@ export function pageOf<Source, Item>(
 }
 
 /** A cursor as a position; 0 without one. What is no position is past every end. */
-export function positionOf(cursor: string | undefined): number {
+function positionOf(cursor: string | undefined): number {
   if (cursor === undefined) return 0;
   return /^\d{1,9}$/.test(cursor) ? Number(cursor) : Number.MAX_SAFE_INTEGER;
 }

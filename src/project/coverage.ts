@@ -83,12 +83,11 @@ function selectFeatures(
   names: readonly string[] | undefined,
 ): ReadonlySet<number> | undefined {
   if (names === undefined || names.length === 0) return undefined;
-  const labels = index.features.map(({ label }) => label);
   return new Set(
     names.map((name) => {
       const feature = index.featureByName.get(name.toLowerCase());
       if (feature !== undefined && feature !== null) return feature;
-      const near = suggest(name, labels);
+      const near = suggest(name, index.featureByName.keys());
       throw new KitError({
         code: "invalid_request",
         message: `No feature "${name}" has acceptance criteria.`,

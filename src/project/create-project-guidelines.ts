@@ -1,7 +1,10 @@
-import { KitError } from "../base/kit-error.ts";
+import { lintGuidelines } from "../guidelines/lint/lint-guidelines.ts";
+import { convertProjectGuideline } from "./convert-project-guideline.ts";
 import { createGuidelineReads } from "./guideline-reads.ts";
 import type { ProjectConfig, ProjectGuidelines } from "./project.ts";
 import type { ProjectIndex } from "./project-index.ts";
+import { createSourceCatalog } from "./read/source-catalog.ts";
+import { planProjectSync, type SyncContext, syncProject } from "./sync-guidelines.ts";
 
 export interface ProjectGuidelinesOptions {
   readonly index: ProjectIndex;
@@ -11,20 +14,61 @@ export interface ProjectGuidelinesOptions {
 }
 
 /** Creates the guidelines of a project over its index. */
-export function createProjectGuidelines({ index, name }: ProjectGuidelinesOptions): ProjectGuidelines {
+export function createProjectGuidelines(options: ProjectGuidelinesOptions): ProjectGuidelines {
+  const { index, name, readOnly, config } = options;
   const reads = createGuidelineReads(index, name);
-  const unavailable = (): never => {
-    throw new KitError({ code: "unavailable", message: "This part of kit is on its way." });
+  const inTurn = createQueue();
+  const { isGuidelineFile } = createSourceCatalog(config);
+
+  /** Brings what was written into the index, so that the next answer has it. */
+  const noticing = async <Result>(write: () => Promise<{ result: Result; written: readonly string[] }>) => {
+    const { result, written } = await write();
+    if (written.length > 0) await index.refresh({ folders: foldersOf(written) });
+    return result;
   };
+
+  const syncContext = async (): Promise<SyncContext> => {
+    await index.refresh();
+    const { source, targets } = config.guidelines ?? {};
+    return { root: index.root, readOnly, paths: index.files().filter(isGuidelineFile), source, targets };
+  };
+
   return {
     list: reads.list,
     get: reads.get,
     diagnostics: reads.diagnostics,
     explain: reads.explain,
     export: reads.export,
-    convert: unavailable,
-    lint: unavailable,
-    planSync: unavailable,
-    sync: unavailable,
+    lint: () => index.cached("guideline-lint", () => lintGuidelines(reads.records(), index.files())),
+    convert: (request) =>
+      inTurn(() => noticing(() => convertProjectGuideline({ index, reads, readOnly }, request))),
+    planSync: (request) => inTurn(async () => await planProjectSync(await syncContext(), request)),
+    sync: (request) =>
+      inTurn(() =>
+        noticing(async () => {
+          const result = await syncProject(await syncContext(), request);
+          return { result, written: result.written };
+        }),
+      ),
   };
+}
+
+/** One write after the other, so that none of this process takes another's result away. */
+function createQueue(): <Result>(work: () => Promise<Result>) => Promise<Result> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const result = last.then(work, work);
+    last = result.catch(() => undefined);
+    return result;
+  };
+}
+
+/** The folders on the way to files, all of which may be new. */
+function foldersOf(paths: readonly string[]): readonly string[] {
+  const folders = new Set([""]);
+  for (const path of paths) {
+    for (let at = path.indexOf("/"); at !== -1; at = path.indexOf("/", at + 1))
+      folders.add(path.slice(0, at));
+  }
+  return [...folders];
 }

@@ -83,6 +83,30 @@ export async function writeFileInside(target: WritableRoot, options: WriteInside
   }
 }
 
+/**
+ * Removes one regular file of the project; a link loses the file that it leads to. Nothing to remove is no error.
+ *
+ * Throws `conflict` when the file is not what was expected, else as `writeFileInside` does.
+ */
+export async function removeFileInside(
+  target: WritableRoot,
+  options: { readonly path: string; readonly expected: Uint8Array },
+): Promise<void> {
+  assertWritable(target);
+  const place = await findPlace({ root: target.root, path: options.path });
+  if (place === undefined) return;
+  try {
+    if ((await describe(place)) === undefined) return;
+    await assertUnchanged(place, options.expected);
+    await unlink(join(place.folder, place.name));
+    await syncFolder(place.folder);
+  } catch (error) {
+    throw error instanceof KitError ? error : toKitError(error, options.path);
+  } finally {
+    await place.close();
+  }
+}
+
 /** Throws `forbidden` in a read-only project. */
 export function assertWritable(target: WritableRoot): void {
   if (!target.readOnly) return;

@@ -35,7 +35,10 @@ export interface AppliedGuideline {
   /** 1-based lines of the source file. */
   readonly line: number;
   readonly reason: "always" | "pattern" | "nested" | "import" | "manual" | "auto";
-  /** For a pattern, the glob that matched; for an import, the importing files, outermost first. */
+  /**
+   * For a pattern, the glob that matched; for an import, the importing files, outermost first, joined
+   * by ` > `; for a guideline that is always included in spite of its globs, that they are ignored.
+   */
   readonly detail?: string;
 }
 

@@ -1,9 +1,9 @@
 /** A file that a spec names and that changed after the spec did. */
 export interface StaleFile {
   readonly path: string;
-  /** ISO 8601 time of the change; for a file with uncommitted changes, that of its last commit. */
-  readonly changed_at: string;
-  /** The commit of the change; absent for a change that is not committed yet. */
+  /** ISO 8601 time of the last commit of the file; absent for a file that was never committed. */
+  readonly changed_at?: string;
+  /** That commit; absent where the change is not committed yet. */
   readonly commit?: string;
 }
 
@@ -13,8 +13,8 @@ export interface StaleSpec {
   readonly title: string;
   readonly path: string;
   readonly line: number;
-  /** Last commit of the spec's own file; absent for a file that was never committed. */
-  readonly updated_at?: string;
+  /** Last commit of the spec's own file. */
+  readonly updated_at: string;
   /** When somebody last said that the block still holds. */
   readonly accepted_at?: string;
   readonly files: readonly StaleFile[];
@@ -25,13 +25,14 @@ export interface StaleReport {
   readonly stale: readonly StaleSpec[];
   /** Blocks that name at least one file of the project. */
   readonly checked: number;
-  /** Set where Git could not tell: no repository, no commits yet, a shallow clone. */
-  readonly note?: string;
+  /** Sentences on what Git could not tell: no repository, no commit yet, a shallow clone. */
+  readonly notes: readonly string[];
 }
 
 /** What `acceptStale` recorded. */
 export interface StaleAcceptance {
+  /** Ids of the blocks that were stale. */
   readonly accepted: readonly string[];
-  /** The file of acceptances, project-relative; commit it. */
+  /** The file of acceptances, project-relative; commit it. Absent where nothing was written. */
   readonly written_to?: string;
 }

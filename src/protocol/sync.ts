@@ -23,7 +23,7 @@ export interface SyncEntry {
   readonly before?: string;
   /** The whole file as it will be; absent where it goes. */
   readonly after?: string;
-  /** For a conflict: what is in the way, in one sentence. */
+  /** For a conflict, what is in the way; for a file that needs no writing, why. One sentence. */
   readonly reason?: string;
   /** What the format cannot express, one sentence each. */
   readonly losses: readonly string[];
@@ -34,6 +34,8 @@ export interface SyncPlan {
   /** Files that the guidelines come from, in path order. */
   readonly source_files: readonly string[];
   readonly guidelines: number;
+  /** Guidelines that a target has no place for at all, one sentence each. */
+  readonly left_out: readonly string[];
   readonly entries: readonly SyncEntry[];
   /** True when nothing has to be written: every entry is `unchanged`. */
   readonly in_sync: boolean;

@@ -64,7 +64,10 @@ describe("guidelines", () => {
     const second = await get(`/api/guidelines?limit=4&cursor=${encodeURIComponent(first.body.next_cursor)}`);
     expect(second.body.guidelines).toHaveLength(3);
     expect(second.body.next_cursor).toBeUndefined();
-    expect((await get("/api/guidelines?cursor=nonsense")).body.error.type).toBe("invalid_request");
+    for (const list of ["/api/guidelines", "/api/specs"]) {
+      const { status, body } = await get(`${list}?cursor=nonsense`);
+      expect([status, body.error.meta.issues[0].path]).toEqual([400, "query.cursor"]);
+    }
   });
 
   test("are given one by one", async () => {

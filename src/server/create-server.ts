@@ -4,7 +4,7 @@ import { KitError } from "../base/kit-error.ts";
 import type { Project } from "../project/project.ts";
 import { errorCodes } from "../protocol/error-code.ts";
 import { type Access, type AccessOptions, createAccess } from "./access/access.ts";
-import { errorParts } from "./error-reply.ts";
+import { toErrorReply } from "./error-reply.ts";
 import { defaultLimits, type ServerLimits } from "./limits.ts";
 import { createListener, type ListenAddress, type ListenOptions } from "./listen.ts";
 import { mountRoutes } from "./mount-routes.ts";
@@ -53,7 +53,7 @@ export function createServer(options: ServerOptions): KitServer {
   const access = createAccess(options.access ?? {});
   const dev = options.dev ?? false;
   const toReply = (error: unknown): ReplyParts => {
-    const reply = errorParts(error, { dev });
+    const reply = toErrorReply(error, { dev });
     if (reply.status === errorCodes.internal_error.status) options.onError?.(error);
     return reply;
   };

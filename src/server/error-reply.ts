@@ -3,7 +3,7 @@ import { type ErrorCode, type ErrorEnvelope, errorCodes } from "../protocol/erro
 import { jsonParts, type ReplyParts } from "./reply.ts";
 
 /** The error reply for anything thrown: a `KitError` by its code, all else as `internal_error`. */
-export function errorParts(error: unknown, options: { readonly dev: boolean }): ReplyParts {
+export function toErrorReply(error: unknown, options: { readonly dev: boolean }): ReplyParts {
   const known = toKitError(error);
   const envelope = toEnvelope(known);
   const dev = options.dev ? { dev: { hint: known.hint, ...describe(error) } } : {};
@@ -63,8 +63,9 @@ function headersOf(error: KitError<ErrorCode>): Record<string, string> {
   return headers;
 }
 
-function describe(error: unknown): Record<string, unknown> {
+// Causes can be long chains, and even circles.
+function describe(error: unknown, depth = 5): Record<string, unknown> {
   if (!(error instanceof Error)) return { thrown: String(error) };
-  const cause = error.cause === undefined ? {} : { cause: describe(error.cause) };
+  const cause = error.cause === undefined || depth === 0 ? {} : { cause: describe(error.cause, depth - 1) };
   return { name: error.name, message: error.message, stack: error.stack, ...cause };
 }

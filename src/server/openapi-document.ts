@@ -54,7 +54,10 @@ function toOperation(route: Route, schemas: Json): Json {
     responses: {
       200: {
         description: "The answer.",
-        content: { "application/json": { schema: schemas[`${key}.reply`] } },
+        content: {
+          "application/json": { schema: schemas[`${key}.reply`] },
+          ...(route.hasPage ? { "text/html": { schema: { type: "string" } } } : {}),
+        },
       },
       ...errorReplies(route, schemas.error),
     },

@@ -4,7 +4,7 @@ import type { z } from "zod";
 import type { ErrorCode } from "../protocol/error-code.ts";
 import type { ServerLimits } from "./limits.ts";
 import { jsonReply } from "./reply.ts";
-import { checkInput } from "./request/check-input.ts";
+import { checkInput, locateIssues } from "./request/check-input.ts";
 import { readJsonBody } from "./request/read-body.ts";
 import { readQuery } from "./request/read-query.ts";
 
@@ -37,6 +37,8 @@ export interface RouteSpec<Query, Body> {
   /** Names that clients may write instead of a wire value, by query parameter or body field. */
   readonly aliases?: Readonly<Record<string, (name: string) => string | undefined>>;
   readonly reply: z.ZodType;
+  /** Whether a browser gets a page in its place. */
+  readonly hasPage?: true;
   /** Error codes besides those that any route can answer. */
   readonly errors?: readonly ErrorCode[];
   /** The reply's JSON value, or a whole reply. */
@@ -59,15 +61,20 @@ export function defineRoute<Query = undefined, Body = undefined>(spec: RouteSpec
       const query = spec.query && checkInput("query", toQuery(readQuery(url), spec), spec.query);
       const body =
         spec.body && checkInput("body", withAliases(await readJsonBody(raw, limits), spec), spec.body);
-      const value = await spec.handle({
+      const input: RouteInput<Query, Body> = {
         // Absent exactly where the type says `undefined`: a route without a schema has none.
         query: query as Query,
         body: body as Body,
         segment: path.slice(path.lastIndexOf("/") + 1),
         accept: context.req.header("accept") ?? "",
         url,
-      });
-      return value instanceof Response ? value : jsonReply(value);
+      };
+      try {
+        const value = await spec.handle(input);
+        return value instanceof Response ? value : jsonReply(value);
+      } catch (error) {
+        throw locateIssues(error, spec.body === undefined ? "query" : "body");
+      }
     },
   };
 }

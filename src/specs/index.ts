@@ -3,11 +3,12 @@
  *
  * Everything here is pure and runs anywhere.
  */
-export type { Diagnostic, DiagnosticRule } from "../protocol/diagnostic.ts";
+export { type Diagnostic, type DiagnosticRule, diagnosticRules } from "../protocol/diagnostic.ts";
 export {
   type AcceptanceCriterion,
   type EarsEntry,
   type EarsPattern,
+  earsPatterns,
   type Framework,
   frameworks,
   type Lifecycle,
@@ -33,6 +34,7 @@ export type {
   WrittenSpecs,
 } from "./adapter.ts";
 export type { CustomSource } from "./adapters/custom/custom-adapter.ts";
+export type { CustomDefaults } from "./adapters/custom/record-draft.ts";
 export { classifyCriterion, type EarsClassification } from "./ears.ts";
 export { exportSpecs, type SpecExportFormat } from "./export/export-specs.ts";
 export { type FrameworkInfo, frameworkInfos, frameworkLabel, frameworkOf } from "./frameworks.ts";
@@ -51,5 +53,5 @@ export { type Section, sectionsOf } from "./markdown/sections.ts";
 export { mentionsIn } from "./mentions.ts";
 export { createSpecRegistry, type SpecRegistry, type SpecRegistryOptions } from "./registry.ts";
 export { slugOf } from "./slug.ts";
-export { type TaskItem, taskItemsIn } from "./task-list.ts";
+export { type LineRange, type TaskItem, taskItemsIn } from "./task-list.ts";
 export { validateBlocks } from "./validate.ts";

@@ -2,6 +2,9 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { SpecBlock } from "../protocol/spec-block.ts";
+import { assembleBlocks } from "../specs/assemble-blocks.ts";
+import { createSpecRegistry } from "../specs/registry.ts";
 
 /** A real repository's spec and guideline files, and what an independent count found in them. */
 export interface CorpusProject {
@@ -45,4 +48,16 @@ function readFiles(root: string): CorpusProject["files"] {
       return { path: file.slice(root.length + 1).replaceAll("\\", "/"), text };
     })
     .sort((one, other) => (one.path < other.path ? -1 : 1));
+}
+
+const registry = createSpecRegistry();
+
+/** The spec blocks of a project of the corpus, as an index of it would have them. */
+export function blocksOfProject({ files }: CorpusProject): readonly SpecBlock[] {
+  const paths = new Set(files.map(({ path }) => path));
+  const parsed = files.flatMap(({ path, text }) => {
+    const adapter = registry.adapterFor(path);
+    return adapter === undefined ? [] : [{ path, parsed: adapter.parse({ path, text }) }];
+  });
+  return assembleBlocks(parsed, (path) => paths.has(path)).blocks;
 }

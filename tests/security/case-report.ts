@@ -10,7 +10,9 @@ export interface LoadedRecord {
 
 /** What `load-case.ts` prints. */
 export interface CaseReport {
+  /** Of the load, by the clock and in processor time. */
   readonly elapsed_ms: number;
+  readonly cpu_ms: number;
   /** How much the process grew at its largest, from after the warm-up on. */
   readonly rss_growth_mb: number;
   readonly records: readonly LoadedRecord[];

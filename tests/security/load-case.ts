@@ -4,7 +4,7 @@
  * Arguments: the project's root, and the case as JSON in a file. It loads a harmless project first, so
  * that what is measured is the case and not the start of Node.
  */
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { lstat, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openProject, type Project } from "kit";
@@ -18,19 +18,20 @@ const markdownCase: MarkdownCase = JSON.parse(await readFile(caseFile, "utf8"));
 await warmUp();
 
 const rssBefore = process.resourceUsage().maxRSS;
+const cpuBefore = process.cpuUsage();
 const started = performance.now();
 const project = await openProject({ root, indexFile: ":memory:" });
 try {
-  await project.refresh();
-  const records = recordsOf(project);
+  const { match_path } = markdownCase.expected;
   const matched =
-    markdownCase.expected.match_path === undefined
-      ? undefined
-      : project.guidelines.list({ file: markdownCase.expected.match_path }).total_count;
+    match_path === undefined ? undefined : project.guidelines.list({ file: match_path }).total_count;
   const elapsedMs = performance.now() - started;
+  const cpu = process.cpuUsage(cpuBefore);
   const rssGrowthMb = (process.resourceUsage().maxRSS - rssBefore) / 1024;
+  const records = recordsOf(project);
   const report: CaseReport = {
     elapsed_ms: elapsedMs,
+    cpu_ms: (cpu.user + cpu.system) / 1000,
     rss_growth_mb: rssGrowthMb,
     records,
     diagnostics: [...project.specs.diagnostics(), ...project.guidelines.diagnostics()],
@@ -54,7 +55,6 @@ async function warmUp(): Promise<void> {
     await writeFile(join(steering, "a.md"), "---\ninclusion: always\n---\n# A\n\nText.\n");
     await writeFile(join(folder, "CLAUDE.md"), "# B\n\n## C\n\nText.\n");
     const warm = await openProject({ root: folder, indexFile: ":memory:" });
-    await warm.refresh();
     await warm.close();
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -85,7 +85,6 @@ function recordsOf(opened: Project): readonly LoadedRecord[] {
 async function idsOfSecondLoad(): Promise<readonly string[]> {
   const again = await openProject({ root, indexFile: ":memory:" });
   try {
-    await again.refresh();
     return recordsOf(again).map(({ id }) => id);
   } finally {
     await again.close();
@@ -118,10 +117,11 @@ async function repliesOf(opened: Project): Promise<CaseReport["replies"]> {
   );
 }
 
+/** The headings of the file itself; a link or a folder in its place is none of the reader's business. */
 async function scanOf(): Promise<Partial<CaseReport>> {
-  const bytes = await readFile(join(root, pathOfCase(markdownCase))).catch(() => undefined);
-  if (bytes === undefined) return {};
-  const scan = scanMarkdown(new TextDecoder().decode(bytes));
+  const file = join(root, pathOfCase(markdownCase));
+  if (!(await lstat(file)).isFile()) return {};
+  const scan = scanMarkdown(new TextDecoder().decode(await readFile(file)));
   return {
     headings: scan.headings.map(({ level, title }) => [level, title] as const),
     frontmatter: readFrontMatter(scan).data,

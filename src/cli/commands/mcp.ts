@@ -1,7 +1,5 @@
-import { once } from "node:events";
 import { stdin } from "node:process";
-import { serveStdio } from "@modelcontextprotocol/server/stdio";
-import { createMcpServer } from "../../mcp/create-mcp-server.ts";
+import { serveMcp } from "../../mcp/serve-mcp.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { describeError } from "../report-error.ts";
 import { withProject } from "../with-project.ts";
@@ -19,24 +17,10 @@ export const mcp: Command = defineCommand({
     withProject(context, async ({ project }) => {
       const { output, signal } = context;
       const onError = (error: unknown): void => output.note(`kit mcp: ${describeError(error)}`);
-      const watcher = await project.watch();
-      const ended = endOf(signal);
-      const connection = serveStdio(() => createMcpServer(project, { onError }), { onerror: onError });
-      try {
-        if (stdin.isTTY)
-          output.note(
-            "kit mcp speaks JSON-RPC on stdin and stdout; a coding agent starts it. Ctrl-C ends it.",
-          );
-        await ended;
-      } finally {
-        await connection.close();
-        await watcher.close();
+      if (stdin.isTTY) {
+        output.note("kit mcp speaks JSON-RPC on stdin and stdout; a coding agent starts it. Ctrl-C ends it.");
       }
+      await serveMcp(project, { signal, onError });
       return 0;
     }),
 });
-
-async function endOf(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await Promise.race([once(stdin, "end"), once(stdin, "close"), once(signal, "abort")]);
-}

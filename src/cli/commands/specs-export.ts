@@ -32,7 +32,11 @@ export const specsExport: Command = defineCommand({
       const { output } = context;
       const { format = "json", out, overwrite = false } = options;
       const { adapters = [], custom = [] } = loaded.config.specs ?? {};
-      const blocks: readonly SpecBlock[] = [...project.specs.all()];
+      const all: readonly SpecBlock[] = [...project.specs.all()];
+      // A framework's files hold that framework's specs; what is not among them is no loss of theirs.
+      const blocks = all.filter(
+        (spec) => format === "json" || format === "jsonl" || spec.framework === format,
+      );
       const { files, losses } = exportSpecs(blocks, format, createSpecRegistry({ adapters, custom }));
       if (out !== undefined) {
         const written = await writeFiles(files, { folder: out, overwrite, context });

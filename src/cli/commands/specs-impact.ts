@@ -95,9 +95,12 @@ function printImpact(output: Output, { impact, project, changed }: ImpactReport)
   }
 }
 
-/** The steps that led to a spec: `code_ref src/cart.ts, implements fw_a-cart-requirements-req1`. */
+/** The steps that led to a spec, the last one first: `implements fw_a-cart-tasks-1, code_ref src/cart.ts`. */
 function reasonOf({ path }: AffectedSpec): string {
-  return path.map((edge) => `${edge.kind} ${edge.from}`).join(", ");
+  return path
+    .toReversed()
+    .map((edge) => `${edge.kind} ${edge.from}`)
+    .join(", ");
 }
 
 function printPaths(output: Output, title: string, paths: readonly string[]): void {

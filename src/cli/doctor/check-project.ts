@@ -2,7 +2,6 @@ import { statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { readGitState } from "../../project/git/git-state.ts";
-import { runGit } from "../../project/git/run-git.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { frameworkInfos, frameworkLabel } from "../../specs/frameworks.ts";
 import { sourceLabel } from "../choices.ts";
@@ -15,9 +14,10 @@ import type { Check } from "./check.ts";
 /** What is well with the project of a command line and what is not. Fails in no case that it can report. */
 export async function checkProject(context: CommandContext): Promise<readonly Check[]> {
   const { root, signal } = context;
-  const checks: Check[] = [{ name: "project", status: "ok", message: root }];
-  const { check, isInRepository } = await checkRepository(root, signal);
-  checks.push(check);
+  const checks: Check[] = [
+    { name: "project", status: "ok", message: root },
+    await checkRepository(root, signal),
+  ];
   try {
     const { file } = await loadProjectConfig(context);
     checks.push({
@@ -40,26 +40,22 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
       toCheck("index", error, "Remove the folder .kit and run this again; KIT_DEBUG=1 shows more."),
     );
   }
-  if (isInRepository) checks.push(...(await checkIgnored(root, signal)));
   return checks;
 }
 
-async function checkRepository(
-  root: string,
-  signal: AbortSignal,
-): Promise<{ readonly check: Check; readonly isInRepository: boolean }> {
+async function checkRepository(root: string, signal: AbortSignal): Promise<Check> {
   const name = "repository";
   const state = await readGitState(root, signal);
   if (state.kind === "none") {
     const hint = "Specs have no dates here, and 'kit specs stale' and 'impact --since' need Git.";
-    return { check: { name, status: "warning", message: state.reason, hint }, isInRepository: false };
+    return { name, status: "warning", message: state.reason, hint };
   }
   if (state.boundary.size > 0) {
     const hint = "git fetch --unshallow brings the rest; until then, old changes have no date.";
-    return { check: { name, status: "warning", message: "A shallow clone.", hint }, isInRepository: true };
+    return { name, status: "warning", message: "A shallow clone.", hint };
   }
   const message = state.head === undefined ? "Git, no commit yet" : `Git, at ${state.head.slice(0, 12)}`;
-  return { check: { name, status: "ok", message }, isInRepository: true };
+  return { name, status: "ok", message };
 }
 
 async function checkIndex({ project }: OpenedProject, signal: AbortSignal): Promise<Check> {
@@ -121,13 +117,6 @@ function summarize(name: string, diagnostics: readonly Diagnostic[], command: st
   const errors = countErrors(diagnostics);
   const message = `${count(errors, "error")}, ${count(diagnostics.length - errors, "warning")}`;
   return { name, status: errors > 0 ? "error" : "warning", message, hint: `'${command}' lists them.` };
-}
-
-async function checkIgnored(root: string, signal: AbortSignal): Promise<readonly Check[]> {
-  const result = await runGit(["check-ignore", "--quiet", ".kit/index.db"], { cwd: root, signal });
-  if (result.status !== "failed" || result.exitCode !== 1) return [];
-  const hint = "Add the line .kit/ to .gitignore: the index belongs to this machine.";
-  return [{ name: "gitignore", status: "warning", message: ".kit is not ignored by Git.", hint }];
 }
 
 function toCheck(name: string, error: unknown, otherwise: string): Check {

@@ -143,6 +143,18 @@ test("broken front matter is a diagnostic, and the body still loads", () => {
   expect(diagnostics).toMatchObject([{ rule: "front-matter", code: "frontmatter_invalid", line: 2 }]);
 });
 
+test("text between two rules is text, although it looks like front matter", () => {
+  const text = "---\nRead this.\n---\n\n## A\nx\n";
+  expect(read("CLAUDE.md", text).records).toMatchObject([
+    { title: "CLAUDE.md", content: "---\nRead this.\n---" },
+    { title: "A" },
+  ]);
+  expect(first(".claude/rules/a.md", "---\n- a\n---\n# T\n")).toMatchObject({
+    title: "T",
+    content: "---\n- a\n---\n# T",
+  });
+});
+
 test("imports are found outside code, with their lines", () => {
   const text = "See @docs/a.md, and (@../b.md).\n`@no.md` me@example.org\n```\n@no.md\n```\n- @~/c.md#part\n";
   expect(first("CLAUDE.md", text).imports).toEqual([
@@ -153,7 +165,7 @@ test("imports are found outside code, with their lines", () => {
   expect(first(".kiro/steering/a.md", "x #[[file:api/open api.yaml]] `#[[file:no]]` @no").imports).toEqual([
     { path: "api/open api.yaml", line: 1 },
   ]);
-  expect(first("AGENTS.md", "@no.md").imports).toEqual([]);
+  expect(first(".cursorrules", "@no.md").imports).toEqual([]);
 });
 
 test("titles hold no control characters and no marks that reorder text", () => {

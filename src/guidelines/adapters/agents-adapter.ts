@@ -11,6 +11,7 @@ export const agentsAdapter: GuidelineAdapter = {
   matches: (path) => sources.test(path),
   parse(source) {
     const scope = folderOf(source.path);
-    return parseSectionedFile(source, { source_type: "agents", tool: "agents", scope, imports: "none" });
+    // AGENTS.md imports nothing by itself; where a CLAUDE.md imports it, Claude Code reads on from here.
+    return parseSectionedFile(source, { source_type: "agents", tool: "agents", scope, imports: "at" });
   },
 };

@@ -17,7 +17,7 @@ export const claudeRulesAdapter: GuidelineAdapter = {
     const scope = holderOf(source.path, ".claude");
     const kind = { source_type: "fw_c", tool: "claude", scope, imports: "at" } as const;
     return parseWholeFile(source, kind, ({ data }) => {
-      const globs = declaredGlobs(data.paths ?? data.globs, { splitCommas: true });
+      const globs = declaredGlobs(data.paths ?? data.globs, "claude");
       return globs.length > 0
         ? { inclusion: "pattern", globs, tags: ["fileMatch"] }
         : { inclusion: "always", globs, tags: ["always"] };

@@ -23,8 +23,8 @@ export const cursorRulesAdapter: GuidelineAdapter = {
  *
  * @see FORMATS.md, Cursor
  */
-export function declaredByCursor(data: Readonly<Record<string, unknown>>): Declared {
-  const globs = declaredGlobs(data.globs, { splitCommas: true });
+function declaredByCursor(data: Readonly<Record<string, unknown>>): Declared {
+  const globs = declaredGlobs(data.globs, "cursor");
   if (data.alwaysApply === true || data.alwaysApply === "true")
     return { inclusion: "always", globs, tags: ["always", "alwaysApply"] };
   if (globs.length > 0) return { inclusion: "pattern", globs, tags: ["fileMatch"] };

@@ -18,7 +18,7 @@ export const cursorrulesAdapter: GuidelineAdapter = {
     const kind = { source_type: "fw_b", tool: "cursor", scope, imports: "none" } as const;
     return parseSectionedFile(source, kind, ({ data }) => ({
       inclusion: "always",
-      globs: declaredGlobs(data.globs, { splitCommas: true }),
+      globs: declaredGlobs(data.globs, "cursor"),
       tags: [],
     }));
   },

@@ -47,8 +47,7 @@ function declaredByKiro(path: string, frontMatter: FrontMatter): Declared {
       field: key,
     });
   };
-  // In Kiro a comma is part of the pattern: several patterns are a list.
-  const globs = declaredGlobs(data.fileMatchPattern, { splitCommas: false });
+  const globs = declaredGlobs(data.fileMatchPattern, "kiro");
   const inclusion = inclusions.get(String(data.inclusion ?? "always").toLowerCase());
   if (inclusion === undefined)
     warn(

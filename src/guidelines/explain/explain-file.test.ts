@@ -85,9 +85,18 @@ test("Claude Code follows imports over four files, and no further", () => {
 });
 
 test("an import of AGENTS.md brings its sections once", () => {
-  const files = { "CLAUDE.md": "@AGENTS.md\n@AGENTS.md\n", "AGENTS.md": "## A\nx\n## B\nx\n" };
+  const files = {
+    "CLAUDE.md": "@AGENTS.md\n@AGENTS.md\n",
+    "AGENTS.md": "## A\n@docs/c.md\n## B\nx\n",
+    "docs/c.md": "# C\n",
+  };
   expect(explain(files, "x", "fw_c")).toEqual({
-    applied: ["CLAUDE.md | always", "A | import | CLAUDE.md", "B | import | CLAUDE.md"],
+    applied: [
+      "CLAUDE.md | always",
+      "A | import | CLAUDE.md",
+      "C | import | CLAUDE.md > AGENTS.md",
+      "B | import | CLAUDE.md",
+    ],
     shadowed: [],
   });
 });
@@ -103,7 +112,7 @@ test("Cursor's order is always, matching, legacy, and asked for last", () => {
     "CLAUDE.md": "# Claude\nx",
   };
   expect(explain(files, "a.ts", "fw_b").applied).toEqual([
-    "Always | always | always included, so its pattern web/** is ignored",
+    "Always | always | (its pattern web/** is ignored)",
     "Glob | pattern | *.ts",
     "Legacy | always",
     "Agent | auto",

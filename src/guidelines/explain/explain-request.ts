@@ -38,7 +38,7 @@ export function toApplied(match: GuidelineMatch): AppliedGuideline {
 
 function ignoredGlobs(record: GuidelineRecord): string | undefined {
   if (record.inclusion !== "always" || record.globs.length === 0) return undefined;
-  return `always included, so its pattern ${record.globs.join(",")} is ignored`;
+  return `(its pattern ${record.globs.join(",")} is ignored)`;
 }
 
 /** Sorts by what `rankOf` says, then from the root folder down, then by file and position. */

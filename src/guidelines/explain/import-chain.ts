@@ -22,11 +22,13 @@ export function createImportChain(
   request: ExplainRequest,
   rules: ImportRules,
 ): { add(applied: AppliedGuideline, record: GuidelineRecord, view: ToolView): void } {
-  const byFile = Map.groupBy(request.records, (record) => record.source_file);
+  // Most files import nothing, and then nobody asks for this.
+  let byFile: Map<string, GuidelineRecord[]> | undefined;
   const seen = new Set<string>();
   const beyond = new Set<string>();
 
   const recordsOf = (path: string): readonly GuidelineRecord[] => {
+    byFile ??= Map.groupBy(request.records, (record) => record.source_file);
     const known = byFile.get(path);
     if (known !== undefined) return known;
     const text = request.readText?.(path);

@@ -39,6 +39,7 @@ function ignoredGlobs(record: GuidelineRecord): Diagnostic[] {
 }
 
 function lostImports(record: GuidelineRecord, hasFile: (path: string) => boolean): Diagnostic[] {
+  if (record.tool === "agents") return [];
   const folder = record.tool === "kiro" ? "" : folderOf(record.source_file);
   return record.imports.flatMap(({ path: written, line }) => {
     const path = textFile.test(written) ? resolveImport(written, folder) : undefined;

@@ -14,7 +14,7 @@ test("a part is added at the end, replaced in place and removed without a trace"
   expect(partOf(first)).toMatchObject({ source: "agents", isIntact: true });
   const extended = `${first}\nWritten below by hand.\n`;
   const second = putManagedPart(extended, "## Tests\n\nBe better.", "agents");
-  expect(second).toContain("Be better.\n<!-- /kit:sync -->\n\nWritten below by hand.\n");
+  expect(second).toContain("Be better.\n\n<!-- /kit:sync -->\n\nWritten below by hand.\n");
   expect(second).not.toContain("Be good");
   expect(putManagedPart(second, "## Tests\n\nBe better.", "agents")).toBe(second);
   expect(removeManagedPart(first)).toBe(own);

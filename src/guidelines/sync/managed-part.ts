@@ -48,13 +48,13 @@ export function isInside(part: ReturnType<typeof managedPartOf>, line: number): 
 }
 
 /**
- * A file with its managed part replaced, or with one added at its end; `body` ends with a line feed.
+ * A file with its managed part replaced, or with one added at its end.
  * Every byte outside stays, and the file's own line ends are used. Expects a part that is not damaged.
  */
 export function putManagedPart(text: string, body: string, source: ManagedMark["source"]): string {
   const lineEnd = /\r\n|\n|\r/.exec(text)?.[0] ?? "\n";
-  const mark = toMarkText({ source, hash: managedHash(`\n${body}\n`) });
-  const part = `<!-- ${mark} -->\n\n${body}\n${closingLine}`.replaceAll("\n", lineEnd);
+  const mark = toMarkText({ source, hash: managedHash(`\n${body}\n\n`) });
+  const part = `<!-- ${mark} -->\n\n${body}\n\n${closingLine}`.replaceAll("\n", lineEnd);
   const place = placeOf(text);
   if (place !== undefined) return text.slice(0, place.from) + part + text.slice(place.to);
   if (text.replace(/^\ufeff/, "").trim() === "") return `${text}${part}${lineEnd}`;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 
-/** The largest page of a list, and the longest list in a request. */
-export const maxPageSize = 1_000;
+/** The largest page of a list. */
+const maxPageSize = 1_000;
 export const maxRequestItems = 10_000;
 
 // NUL ends a string in SQLite and in every C program behind it, so it has no place in an input.

@@ -150,7 +150,7 @@ export const specGraphSchema: z.ZodType<SpecGraph> = z
   })
   .meta({ id: "SpecGraph" });
 
-export const diagnosticSchema: z.ZodType<Diagnostic> = z
+const diagnosticSchema: z.ZodType<Diagnostic> = z
   .object({
     severity: z.enum(["error", "warning"]),
     rule: z.enum(diagnosticRules),

@@ -6,9 +6,9 @@ import type { Overview } from "../../protocol/http/service-schemas.ts";
 export function overviewOf(project: Project): Overview {
   const specs = project.specs.query({ limit: 1 });
   const guidelines = project.guidelines.list({ limit: 1 });
-  const spec = specs.specs[0];
+  const spec = project.specs.query({ spec_type: "requirement", limit: 1 }).specs[0] ?? specs.specs[0];
   const guideline = guidelines.guidelines[0];
-  const file = exampleFile(project.files());
+  const file = exampleFile(project);
   const word = spec?.title.match(/\p{L}{4,}/gu)?.at(-1);
   return {
     name: "kit",
@@ -38,9 +38,14 @@ function encode(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replaceAll("%2F", "/");
 }
 
-/** A source file rather than a lock or a picture, where there is one. */
-export function exampleFile(files: readonly string[]): string | undefined {
-  return (
-    files.find((file) => /\.(?:tsx?|jsx?|mjs|py|go|rs|java|kt|cs|rb|php|swift|c|cpp)$/.test(file)) ?? files[0]
-  );
+/** A file that a spec names, else a source file rather than a lock or a picture, where there is one. */
+export function exampleFile(project: Project): string | undefined {
+  const { specs } = project.specs.query({ limit: 100 });
+  const named = specs.flatMap(({ metadata }) => metadata.code_refs ?? []).find(isSource);
+  const files = project.files();
+  return named ?? files.find(isSource) ?? files[0];
+}
+
+function isSource(file: string): boolean {
+  return /\.(?:tsx?|jsx?|mjs|py|go|rs|java|kt|cs|rb|php|swift|c|cpp)$/.test(file);
 }

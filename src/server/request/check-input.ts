@@ -20,6 +20,21 @@ export function checkInput<Value>(part: "query" | "body", value: unknown, schema
   });
 }
 
+/**
+ * An error of the project about a field of its input, told as one about this part of the request: the
+ * project does not know that `cursor` came as `query.cursor`. Other errors stay as they are.
+ */
+export function locateIssues(error: unknown, part: "query" | "body"): unknown {
+  if (!(error instanceof KitError) || !Array.isArray(error.meta?.issues)) return error;
+  const issues = error.meta.issues.map(({ path, message }: ErrorIssue) => ({
+    path: /^(?:query|body)\./.test(path) ? path : `${part}.${path}`,
+    message,
+  }));
+  const { code, message, hint, cause } = error;
+  const init = { code, message, meta: { ...error.meta, issues }, cause };
+  return new KitError(hint === undefined ? init : { ...init, hint });
+}
+
 function toIssues(part: string, issue: z.core.$ZodIssue): ErrorIssue[] {
   const path = [part, ...issue.path].map(String);
   if (issue.code === "unrecognized_keys") {

@@ -20,10 +20,11 @@ export function homeRoutes(project: Project): readonly Route[] {
       description: "A page for browsers; JSON with `Accept: application/json`.",
       tag: "service",
       reply: overviewSchema,
+      hasPage: true,
       handle: async ({ accept, url }) => {
         const overview = overviewOf(project);
         if (wantsJson(accept)) return overview;
-        const example = { origin: new URL(url).origin, file: exampleFile(project.files()) ?? "README.md" };
+        const example = { origin: new URL(url).origin, file: exampleFile(project) ?? "README.md" };
         return htmlReply(await homePage(overview, example), policy);
       },
     }),

@@ -34,7 +34,7 @@ type Generated =
   | { readonly repeat: string; readonly times: number };
 
 /** The text that a case describes instead of spelling it out. */
-export function generate(value: Generated): string {
+function generate(value: Generated): string {
   if (typeof value === "string") return value;
   if ("concat" in value) return value.concat.map(generate).join("");
   return value.repeat.repeat(value.times);
@@ -57,7 +57,8 @@ export function adapt(one: HttpCase): Adapted {
   if (one.transport !== "http") return { skip: `${one.transport.toUpperCase()} comes with the agents` };
   if (path.startsWith("/api/")) return { sent: one, on: one.route };
   if (one.class === "rebind") return { sent: { ...one, path: "/api/specs" }, on: "GET /api/specs" };
-  if (one.route !== "POST /agents/{name}/{id}" || !prompt.test(path)) return { skip: `the route ${one.route} comes with the agents` };
+  if (one.route !== "POST /agents/{name}/{id}" || !prompt.test(path))
+    return { skip: `the route ${one.route} comes with the agents` };
   if (bodyClasses.includes(one.class)) {
     const sent = { ...one, path: path.replace(prompt, "/api/guidelines/export") };
     return { sent: { ...sent, ...bodyParts(one) }, on: "POST /api/guidelines/export" };

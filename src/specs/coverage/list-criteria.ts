@@ -46,7 +46,7 @@ export function listCriteria(blocks: Iterable<SpecBlock>): CriteriaList {
   const drafts: (Omit<Criterion, "id" | "feature"> & { readonly featurePath: string })[] = [];
   const featurePaths = new Set<string>();
   for (const block of blocks) {
-    if (block.spec_type !== "requirement" || block.lifecycle === "obsolete") continue;
+    if (block.spec_type !== "requirement" || !isWanted(block)) continue;
     const featurePath = featurePathOf(block.path);
     for (const criterion of criteriaOf(block)) {
       featurePaths.add(featurePath);
@@ -60,6 +60,11 @@ export function listCriteria(blocks: Iterable<SpecBlock>): CriteriaList {
     return { ...draft, feature, id: `${features[feature]?.label ?? ""}#${draft.number}` };
   });
   return { criteria, features };
+}
+
+/** A requirement that is gone, or that an OpenSpec change removes, needs no test. */
+function isWanted({ lifecycle, metadata }: SpecBlock): boolean {
+  return lifecycle !== "obsolete" && metadata.delta !== "removed";
 }
 
 function criteriaOf(block: SpecBlock): readonly Omit<Criterion, "id" | "feature">[] {

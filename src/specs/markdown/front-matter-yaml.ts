@@ -6,7 +6,7 @@ import type { FrontMatterReading } from "./front-matter-problem.ts";
 import { duplicateKey, invalid } from "./front-matter-problem.ts";
 
 /** Front matter longer than this, in UTF-16 units, is not read. */
-export const maxFrontMatterLength = 32_768;
+const maxFrontMatterLength = 32_768;
 
 /** Reads the text between two fences as YAML, and line by line where it is none. */
 export function readYamlFrontMatter(text: string): FrontMatterReading {
@@ -24,7 +24,7 @@ export function readYamlFrontMatter(text: string): FrontMatterReading {
 /** One YAML document that is a mapping; nothing where the text is not YAML or uses an alias. */
 function parseYaml(text: string): FrontMatterReading | undefined {
   const lineCounter = new LineCounter();
-  // `yaml` compares every key with every other one; `duplicateKeys` does it in linear time.
+  // `yaml` compares every key with every other one; `inspectYaml` does it in linear time.
   const options = { uniqueKeys: false, merge: false, prettyErrors: false, lineCounter };
   const document: Document = parseDocument(text, { ...options, logLevel: "silent" });
   if (document.errors.length > 0) return undefined;

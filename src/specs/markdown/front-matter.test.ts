@@ -9,14 +9,14 @@ const read = (text: string) => readFrontMatter(scanMarkdown(text));
 const codes = (text: string) => read(text).problems.map((problem) => problem.code);
 
 test("a text without front matter has none", () => {
-  expect(read("# Title\n")).toEqual({ data: {}, raw: "", problems: [] });
-  expect(read("")).toEqual({ data: {}, raw: "", problems: [] });
+  expect(read("# Title\n")).toEqual({ data: {}, raw: "", problems: [], bodyLine: 1 });
+  expect(read("")).toEqual({ data: {}, raw: "", problems: [], bodyLine: 1 });
   expect(read("----\nnot: frontmatter\n----\n").data).toEqual({});
   expect(read("---js\nx\n---\n").data).toEqual({});
 });
 
 test("keys, lists and line ends of every kind are read", () => {
-  expect(read("---\n---\n# T\n")).toEqual({ data: {}, raw: "", problems: [] });
+  expect(read("---\n---\n# T\n")).toEqual({ data: {}, raw: "", problems: [], bodyLine: 3 });
   expect(read("---\r\ninclusion: manual\r\n---\r\n# T\r\n").data).toEqual({ inclusion: "manual" });
   expect(read("---\rpaths:\r  - 'a/**'\r---\rx").data).toEqual({ paths: ["a/**"] });
   expect(read("---\nglobs:\nalwaysApply: false\n---\n").data).toEqual({ globs: null, alwaysApply: false });
@@ -54,12 +54,20 @@ test("what cannot be read is named with its line, and the rest is kept", () => {
     { code: "frontmatter_invalid", message: 'The value of "key" is not YAML.', line: 3, severity: "error" },
   ]);
   expect(codes("---\n- a\n- b\n---\n# T\n")).toEqual(["frontmatter_not_a_mapping"]);
-  expect(codes("---\njust text\n---\n# T\n")).toEqual(["frontmatter_not_a_mapping"]);
+  expect(read("---\njust text\n---\n# T\n")).toMatchObject({
+    bodyLine: 1,
+    problems: [{ code: "frontmatter_not_a_mapping", line: 2 }],
+  });
   expect(codes("---\na: 1\na: 2\n---\n")).toEqual(["frontmatter_duplicate_key"]);
   expect(codes("---\na: 1\nglobs: *.x\na: 2\n---\n")).toEqual(["frontmatter_duplicate_key"]);
   expect(codes("---\na: {b: 1, b: 2}\n---\n")).toEqual(["frontmatter_duplicate_key"]);
   expect(codes("---\ninclusion: always\n# Title\n\nbody\n")).toEqual(["frontmatter_unterminated"]);
   expect(codes(`---\na: ${"x".repeat(33_000)}: y\n---\n`)).toEqual(["frontmatter_too_large"]);
+});
+
+test("a rule on the first line that nothing closes is a warning, keys below it make it an error", () => {
+  expect(read("---\n\nText\n").problems).toMatchObject([{ severity: "warning", line: 1 }]);
+  expect(read("---\nname: x\n").problems).toMatchObject([{ severity: "error", line: 1 }]);
 });
 
 test("aliases are never expanded and tags never run", () => {

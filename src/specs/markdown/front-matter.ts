@@ -2,7 +2,7 @@ import { readPlainFrontMatter } from "./front-matter-plain.ts";
 import type { FrontMatterProblem } from "./front-matter-problem.ts";
 import { readYamlFrontMatter } from "./front-matter-yaml.ts";
 import type { MarkdownScan } from "./scan-markdown.ts";
-import { lineKinds, textOfLines } from "./scan-markdown.ts";
+import { lineKinds, lineText, textOfLines } from "./scan-markdown.ts";
 
 export interface FrontMatter {
   /** What could be read; `{}` where there is none. Never holds the key `__proto__`. */
@@ -10,9 +10,14 @@ export interface FrontMatter {
   /** The text between the fences as it lies in the file. */
   readonly raw: string;
   readonly problems: readonly FrontMatterProblem[];
+  /**
+   * The 1-based line on which the text begins. Between two rules can stand text that is no keys and
+   * values; it is text then, and nothing of the file is lost.
+   */
+  readonly bodyLine: number;
 }
 
-const none: FrontMatter = { data: {}, raw: "", problems: [] };
+const none = { data: {}, raw: "", problems: [], bodyLine: 1 } as const;
 
 /**
  * Reads the YAML front matter of a scanned text. Never throws, runs nothing, expands no alias.
@@ -23,22 +28,25 @@ const none: FrontMatter = { data: {}, raw: "", problems: [] };
  */
 export function readFrontMatter(scan: MarkdownScan): FrontMatter {
   const open = scan.unclosed.find((entry) => entry.kind === "front_matter");
-  if (open !== undefined) {
-    const message = "The front matter is never closed: a line of three hyphens is missing.";
-    return {
-      ...none,
-      problems: [{ code: "frontmatter_unterminated", message, line: open.line, severity: "error" }],
-    };
-  }
+  if (open !== undefined) return { ...none, problems: [unterminated(scan)] };
   if (scan.kinds[0] !== lineKinds.frontMatter) return none;
   const raw = textOfLines(scan, 2, scan.bodyLine - 2);
-  if (raw.trim() === "") return { ...none, raw };
+  const { bodyLine } = scan;
+  if (raw.trim() === "") return { ...none, raw, bodyLine };
   const text = raw.includes("\r") ? raw.replace(/\r\n?/g, "\n") : raw;
   const plain = readPlainFrontMatter(text);
-  if (plain !== undefined) return { data: plain, raw, problems: [] };
+  if (plain !== undefined) return { data: plain, raw, problems: [], bodyLine };
 
   const reading = readYamlFrontMatter(text);
   // The opening fence is line 1 of the file.
   const problems = reading.problems.map((entry) => ({ ...entry, line: entry.line + 1 }));
-  return { data: reading.data, raw, problems };
+  const isText = problems.some((entry) => entry.code === "frontmatter_not_a_mapping");
+  return { data: reading.data, raw, problems, bodyLine: isText ? 1 : bodyLine };
+}
+
+/** A first line of hyphens may also be a rule, so only keys below it make this more than a warning. */
+function unterminated(scan: MarkdownScan): FrontMatterProblem {
+  const severity = /^[A-Za-z_][\w-]*[ \t]*:/.test(lineText(scan, 2)) ? "error" : "warning";
+  const message = "The front matter is never closed: a line of three hyphens is missing.";
+  return { code: "frontmatter_unterminated", message, line: 1, severity };
 }

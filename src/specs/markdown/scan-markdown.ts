@@ -1,5 +1,8 @@
+import { firstInk, isBlank, isSpace, runLength } from "./characters.ts";
+import { closesFence, fenceAt } from "./fence.ts";
 import { maxTitleLength, toTitle, withoutClosing } from "./heading-title.ts";
 import { htmlBlockAt } from "./html-block.ts";
+import { interruptsParagraph, isThematicBreak, startsParagraph } from "./paragraph.ts";
 import { splitLines } from "./split-lines.ts";
 
 /** What a line is part of. Only `prose` lines carry structure (headings, lists, tasks). */
@@ -63,14 +66,17 @@ export function scanMarkdown(text: string): MarkdownScan {
   const first = readFrontMatter(scanner);
   let afterBreak = true;
   for (let index = first; index < starts.length; index += 1) {
-    const at = firstInk(scanner, index);
-    const last = at === ends[index] ? index : readBlock(scanner, index, at);
+    const end = ends[index] ?? text.length;
+    const at = firstInk(text, starts[index] ?? end, end);
+    const last = at === end ? index : readBlock(scanner, index, at);
     // Text behind a list item or a quote continues it, so only text behind a blank line or a block
     // (a heading, fence, comment) starts a paragraph of its own.
     if (last !== none) scanner.paragraph = none;
-    else if (scanner.paragraph === none) {
-      if (afterBreak && startsParagraph(scanner, index, at)) scanner.paragraph = index;
-    } else if (interruptsParagraph(scanner, index, at)) scanner.paragraph = none;
+    else if (scanner.paragraph !== none) {
+      if (interruptsParagraph(text, at, end)) scanner.paragraph = none;
+    } else if (afterBreak && !isIndentedCode(scanner, index, at) && startsParagraph(text, at, end)) {
+      scanner.paragraph = index;
+    }
     afterBreak = last !== none;
     if (last !== none) index = last;
   }
@@ -91,8 +97,6 @@ interface Scanner {
 }
 
 const none = -1;
-const tab = 9;
-const space = 32;
 const hash = 35;
 const asterisk = 42;
 const hyphen = 45;
@@ -106,14 +110,21 @@ const structural = new Set([hash, lessThan, equals, hyphen, asterisk, underscore
 
 /** Reads the block that a line opens at offset `at`; returns its last line, or `none` for plain text. */
 function readBlock(scanner: Scanner, index: number, at: number): number {
-  const code = scanner.text.charCodeAt(at);
+  const { text, ends } = scanner;
+  const code = text.charCodeAt(at);
   if (code === backtick || code === tilde) return readFence(scanner, index, at);
   if (!structural.has(code) || isIndentedCode(scanner, index, at)) return none;
   if (code === hash) return readAtxHeading(scanner, index, at);
   if (code === lessThan) return readHtmlBlock(scanner, index, at);
-  const underlined = scanner.paragraph !== none && (code === equals || code === hyphen);
-  const heading = underlined ? readSetextHeading(scanner, index, at) : none;
-  return heading === none && isThematicBreak(scanner, index, at) ? index : heading;
+  const isUnderline = scanner.paragraph !== none && (code === equals || code === hyphen);
+  const heading = isUnderline ? readSetextHeading(scanner, index, at) : none;
+  return heading === none && isThematicBreak(text, at, ends[index] ?? text.length) ? index : heading;
+}
+
+/** Four columns of white space make code of a line, and a tab is up to four. */
+function isIndentedCode({ text, starts }: Scanner, index: number, at: number): boolean {
+  const start = starts[index] ?? at;
+  return at - start > 3 || (at > start && text.slice(start, at).includes("\t"));
 }
 
 /** The front matter between `---` and `---` or `...` at the very start; returns the line behind it. */
@@ -130,33 +141,26 @@ function readFrontMatter(scanner: Scanner): number {
 
 function isMarkLine({ text, starts, ends }: Scanner, index: number, mark: string): boolean {
   const start = starts[index] ?? text.length;
-  return text.startsWith(mark, start) && text.slice(start + mark.length, ends[index]).trim() === "";
+  return text.startsWith(mark, start) && isBlank(text, start + mark.length, ends[index] ?? text.length);
 }
 
 function readFence(scanner: Scanner, index: number, at: number): number {
-  const { text, ends, starts, unclosed } = scanner;
-  const end = ends[index] ?? text.length;
-  const code = text.charCodeAt(at);
-  const length = runLength(text, at, end);
-  if (length < 3 || (code === backtick && text.slice(at + length, end).includes("`"))) return none;
+  const { text, starts, ends, kinds, unclosed } = scanner;
+  const fence = fenceAt(text, at, ends[index] ?? text.length);
+  if (fence === undefined) return none;
   let last = index + 1;
-  while (last < starts.length && !closesFence(scanner, last, { code, length })) last += 1;
+  while (
+    last < starts.length &&
+    !closesFence(fence, text, { start: starts[last] ?? 0, end: ends[last] ?? 0 })
+  ) {
+    last += 1;
+  }
   if (last === starts.length) {
     unclosed.push({ kind: "fence", line: index + 1 });
     last -= 1;
   }
-  scanner.kinds.fill(lineKinds.fence, index, last + 1);
+  kinds.fill(lineKinds.fence, index, last + 1);
   return last;
-}
-
-/** A fence closes on a bare run of its own character that is at least as long. */
-function closesFence(scanner: Scanner, index: number, fence: { code: number; length: number }): boolean {
-  const { text, ends } = scanner;
-  const at = firstInk(scanner, index);
-  if (text.charCodeAt(at) !== fence.code) return false;
-  const end = ends[index] ?? text.length;
-  const length = runLength(text, at, end);
-  return length >= fence.length && at < end && text.slice(at + length, end).trim() === "";
 }
 
 function readHtmlBlock(scanner: Scanner, index: number, at: number): number {
@@ -165,7 +169,7 @@ function readHtmlBlock(scanner: Scanner, index: number, at: number): number {
   if (block === undefined) return none;
   let last = index;
   if (block.closer === undefined) {
-    while (last + 1 < starts.length && firstInk(scanner, last + 1) !== ends[last + 1]) last += 1;
+    while (last + 1 < starts.length && !isBlank(text, starts[last + 1] ?? 0, ends[last + 1] ?? 0)) last += 1;
   } else {
     let from = block.searchFrom;
     while (last < starts.length && !block.closer.test(text.slice(from, ends[last]))) {
@@ -186,12 +190,8 @@ function readAtxHeading({ text, ends, headings }: Scanner, index: number, at: nu
   const level = runLength(text, at, end);
   const from = at + level;
   if (level > 6 || (from < end && !isSpace(text.charCodeAt(from)))) return none;
-  headings.push({
-    level,
-    title: toTitle(withoutClosing(text.slice(from, end))),
-    line: index + 1,
-    end_line: index + 1,
-  });
+  const title = toTitle(withoutClosing(text.slice(from, end)));
+  headings.push({ level, title, line: index + 1, end_line: index + 1 });
   return index;
 }
 
@@ -199,70 +199,14 @@ function readAtxHeading({ text, ends, headings }: Scanner, index: number, at: nu
 function readSetextHeading(scanner: Scanner, index: number, at: number): number {
   const { text, starts, ends, headings, paragraph } = scanner;
   const end = ends[index] ?? text.length;
-  const isUnderline = text.slice(at + runLength(text, at, end), end).trim() === "";
-  if (!isUnderline) return none;
-  const title = text.slice(
-    starts[paragraph],
-    Math.min(ends[index - 1] ?? 0, (starts[paragraph] ?? 0) + 4 * maxTitleLength),
-  );
-  headings.push({
-    level: text.charCodeAt(at) === equals ? 1 : 2,
-    title: toTitle(title.replace(/[\r\n]+[ \t]*/g, " ")),
-    line: paragraph + 1,
-    end_line: index + 1,
-  });
+  if (!isBlank(text, at + runLength(text, at, end), end)) return none;
+  const title = textOf(text, starts[paragraph] ?? end, ends[index - 1] ?? end);
+  const level = text.charCodeAt(at) === equals ? 1 : 2;
+  headings.push({ level, title, line: paragraph + 1, end_line: index + 1 });
   return index;
 }
 
-const startsOther = /^(?:[-+*](?:[ \t]|$)|\d{1,9}[.)](?:[ \t]|$)|[>|])/;
-const interrupts = /^(?:[-+*][ \t]+\S|1[.)][ \t]+\S|>)/;
-
-/** Whether text behind a break is a paragraph: no indented code, list item, quote or table row. */
-function startsParagraph(scanner: Scanner, index: number, at: number): boolean {
-  if (isIndentedCode(scanner, index, at)) return false;
-  return !startsOther.test(scanner.text.slice(at, Math.min(at + 12, scanner.ends[index] ?? at)));
-}
-
-/** Whether a line ends the paragraph above it: a quote, or a list item that is not empty. */
-function interruptsParagraph({ text, ends }: Scanner, index: number, at: number): boolean {
-  return text.charCodeAt(at) < 63 && interrupts.test(text.slice(at, ends[index]));
-}
-
-/** Three or more of one of `* - _`, with spaces between them or none. */
-function isThematicBreak({ text, ends }: Scanner, index: number, from: number): boolean {
-  const code = text.charCodeAt(from);
-  if (code !== asterisk && code !== hyphen && code !== underscore) return false;
-  const end = ends[index] ?? text.length;
-  let count = 0;
-  for (let at = from; at < end; at += 1) {
-    const next = text.charCodeAt(at);
-    if (next === code) count += 1;
-    else if (!isSpace(next)) return false;
-  }
-  return count >= 3;
-}
-
-/** The offset of the first character of a line that is no space or tab; its end where there is none. */
-function firstInk({ text, starts, ends }: Scanner, index: number): number {
-  const end = ends[index] ?? text.length;
-  let at = starts[index] ?? end;
-  while (at < end && isSpace(text.charCodeAt(at))) at += 1;
-  return at;
-}
-
-function isIndentedCode({ text, starts }: Scanner, index: number, at: number): boolean {
-  const start = starts[index] ?? at;
-  return at - start > 3 || (at > start && text.slice(start, at).includes("\t"));
-}
-
-/** How often the character at an offset is repeated. */
-function runLength(text: string, from: number, end: number): number {
-  const code = text.charCodeAt(from);
-  let at = from;
-  while (at < end && text.charCodeAt(at) === code) at += 1;
-  return at - from;
-}
-
-function isSpace(code: number): boolean {
-  return code === space || code === tab;
+/** Lines as one title; no more of them is looked at than a title can hold. */
+function textOf(text: string, start: number, end: number): string {
+  return toTitle(text.slice(start, Math.min(end, start + 4 * maxTitleLength)).replace(/[\r\n]+[ \t]*/g, " "));
 }

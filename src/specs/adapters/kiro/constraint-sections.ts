@@ -1,4 +1,4 @@
-import type { MarkdownScan } from "../../markdown/scan-markdown.ts";
+import { type MarkdownScan, textOfLines } from "../../markdown/scan-markdown.ts";
 import { lastLineOf, type RequirementSection } from "./requirement-sections.ts";
 
 const constraintTitle =
@@ -20,9 +20,9 @@ export function constraintSections(
     taken = Math.max(taken, ends.get(heading) ?? 0);
     if (heading.line <= taken || !constraintTitle.test(heading.title)) continue;
     taken = lastLineOf(scan, index, starts);
-    if (taken > heading.end_line) {
-      sections.push({ heading, number: undefined, from: heading.end_line + 1, to: taken });
-    }
+    const from = heading.end_line + 1;
+    if (textOfLines(scan, from, taken).trim() === "") continue;
+    sections.push({ heading, number: undefined, from, to: taken });
   }
   return sections;
 }

@@ -34,7 +34,9 @@ export function parseBugfix(source: SpecSource, document: KiroDocument): ParsedS
   const drafts: SpecDraft[] = [];
   for (const section of sectionsOf(scan, (heading) => behaviorOf(heading.title) !== undefined)) {
     const behavior = behaviorOf(section.heading.title);
-    if (behavior !== undefined) drafts.push(toDraft(scan, { section, behavior }, document));
+    // A heading inside of a behaviour is part of its text, whatever it says.
+    const isInside = section.heading.line <= (drafts.at(-1)?.span.end_line ?? 0);
+    if (behavior !== undefined && !isInside) drafts.push(toDraft(scan, { section, behavior }, document));
   }
   if (drafts.length > 0) return { drafts, diagnostics: unclosedDiagnostics(scan, source.path) };
   const requirements = parseRequirements(source, document);

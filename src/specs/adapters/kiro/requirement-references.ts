@@ -19,9 +19,9 @@ const validatesLabel = new RegExp(
 const mayHaveLabel = /[Rr]eq|REQ|[Vv]alidates|要件|需求|要求|요구/;
 const bulletBefore = /^\s*(?:[-*+]\s+)?/;
 
-/** A number or a range of two, behind a word such as "Requirement" or "US-" or none. */
+/** A number or a range of two, behind a word such as "Requirement" or "US-" or none; not `issues/61`. */
 const numbered =
-  /(?:([A-Za-z]+)[-_ ]?)?(\d+(?:\.\d+)*)(?:\s*[-–—~〜]\s*(?:[A-Za-z]+[-_ ]?)?(\d+(?:\.\d+)*)(?!\s*[-–—~〜]\s*\d))?/g;
+  /(?<![/#.\d])(?:([A-Za-z]{1,20})[-_ ]?)?(\d+(?:\.\d+)*)(?:\s*[-–—~〜]\s*(?:[A-Za-z]{1,20}[-_ ]?)?(\d+(?:\.\d+)*)(?![.\d]|\s*[-–—~〜]\s*\d))?/g;
 const knownWords = /^(?:requirements?|reqs?|us|fr|r|ac|to|and|story)$/i;
 /** A range longer than this is taken for its two ends. */
 const longestRange = 200;

@@ -16,12 +16,15 @@ export interface RequirementSection {
  * the next requirement and before the next heading of its own or a higher level.
  */
 export function requirementSections(scan: MarkdownScan): RequirementSection[] {
-  const numbers = scan.headings.map((heading) => requirementNumber(heading.title));
-  const starts = new Set(scan.headings.filter((_, index) => numbers[index] !== undefined));
-  for (const heading of headingsWithCriteria(scan, numbers)) starts.add(heading);
+  const numbers = new Map<Heading, string>();
+  for (const heading of scan.headings) {
+    const number = requirementNumber(heading.title);
+    if (number !== undefined) numbers.set(heading, number);
+  }
+  const starts = new Set([...numbers.keys(), ...headingsWithCriteria(scan, numbers)]);
   return scan.headings.flatMap((heading, index) => {
     if (!starts.has(heading)) return [];
-    const number = numbers[index] ?? leadingNumber(heading.title);
+    const number = numbers.get(heading) ?? leadingNumber(heading.title);
     return [{ heading, number, from: heading.end_line + 1, to: lastLineOf(scan, index, starts) }];
   });
 }
@@ -46,33 +49,36 @@ function isPartTitle(title: string): boolean {
 }
 
 /** Unnumbered requirements: the headings right above acceptance criteria that lie in no numbered one. */
-function headingsWithCriteria(scan: MarkdownScan, numbers: readonly (string | undefined)[]): Heading[] {
+function headingsWithCriteria(scan: MarkdownScan, numbers: ReadonlyMap<Heading, string>): Heading[] {
   const found: Heading[] = [];
   /** The headings that the current line lies in, outermost first. */
-  const path: { heading: Heading; isNumbered: boolean }[] = [];
+  const path: Heading[] = [];
+  /** The line of the last requirement; a heading above it is around it, not one itself. */
+  let last = 0;
+  const addParent = (): void => {
+    const parent = path.at(-1);
+    if (parent === undefined || parent.line <= last || path.some((one) => numbers.has(one))) return;
+    found.push(parent);
+    last = parent.line;
+  };
   let index = 0;
   for (let line = 1; line <= scan.lineCount; line += 1) {
     const heading = scan.headings[index]?.line === line ? scan.headings[index] : undefined;
     if (heading === undefined) {
       const isLabel = scan.kinds[line - 1] === lineKinds.prose && isAcceptanceLine(lineText(scan, line));
-      if (isLabel) addParent(found, path);
+      if (isLabel) addParent();
       continue;
     }
-    if (isAcceptanceTitle(heading.title)) addParent(found, path);
-    else if (!isStoryTitle(heading.title)) {
-      while ((path.at(-1)?.heading.level ?? 0) >= heading.level) path.pop();
-      path.push({ heading, isNumbered: numbers[index] !== undefined });
-    }
+    const isPart = isPartTitle(heading.title);
+    // Parts of a requirement may have headings of its own level, so they close only deeper ones.
+    while ((path.at(-1)?.level ?? 0) >= heading.level + (isPart ? 1 : 0)) path.pop();
+    if (isAcceptanceTitle(heading.title)) addParent();
+    else if (!isPart) path.push(heading);
+    if (numbers.has(heading)) last = line;
     index += 1;
     line = heading.end_line;
   }
   return found;
-}
-
-function addParent(found: Heading[], path: readonly { heading: Heading; isNumbered: boolean }[]): void {
-  const parent = path.at(-1);
-  if (parent === undefined || path.some(({ isNumbered }) => isNumbered)) return;
-  if (found.at(-1) !== parent.heading) found.push(parent.heading);
 }
 
 /** "2. Login" and "1.3 Logout" number a requirement as well as "Requirement 2" does. */

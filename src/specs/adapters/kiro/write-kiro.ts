@@ -33,11 +33,15 @@ function contentOf(path: string, blocks: readonly SpecBlock[]): string {
   }
 }
 
-/** Requirements and constraints, each below a heading that is above the headings of its own text. */
+/**
+ * Requirements and constraints, below headings of one level: above all headings of their texts, so
+ * that none of these ends a section, and alike, so that each ends the one before it.
+ */
 function sections(opening: readonly string[], blocks: readonly SpecBlock[]): string {
+  const level = blocks.reduce((least, { content }) => Math.min(least, levelAbove(content)), 3);
   const parts = blocks.flatMap((block) => {
-    const usual = block.spec_type === "constraint" ? 2 : 3;
-    return [headingLine(block.title, Math.min(usual, levelAbove(block.content))), ...bodyOf(block)];
+    const own = block.spec_type === "constraint" ? Math.min(2, level) : level;
+    return [headingLine(block.title, own), ...bodyOf(block)];
   });
   return `${[...opening, ...parts].join("\n\n")}\n`;
 }

@@ -1,0 +1,61 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import type { Check } from "../doctor/check.ts";
+import { runKit } from "../run-kit.suite.ts";
+import { createSampleProject } from "../sample-project.suite.ts";
+
+const project = createSampleProject();
+afterAll(() => project.remove());
+
+async function examine(
+  cwd: string,
+  ...args: readonly string[]
+): Promise<{ ok: boolean; of(name: string): Check | undefined }> {
+  const { stdout, exitCode } = await runKit(["doctor", "--json", ...args], { cwd });
+  const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: readonly Check[] };
+  expect(exitCode).toBe(ok ? 0 : 1);
+  for (const check of checks) if (check.status !== "ok") expect(check.hint).toBeTruthy();
+  return { ok, of: (name) => checks.find((check) => check.name === name) };
+}
+
+test("looks at the machine and at every part of the project", async () => {
+  const { ok, of } = await examine(project.root);
+  expect(ok).toBe(true);
+  expect(of("Node")?.message).toContain(process.version);
+  expect(of("SQLite")?.message).toContain("full-text search");
+  expect(of("Git")?.status).toBe("ok");
+  expect(of("index")?.message).toContain(".kit/index.db");
+  expect(of("specs")?.message).toContain("Kiro 5");
+  expect(of("guidelines")?.message).toContain("Cursor 2");
+  expect(of("spec problems")).toMatchObject({
+    status: "warning",
+    hint: expect.stringContaining("kit specs validate"),
+  });
+});
+
+test("prints one line per check, and what to do below what is not well", async () => {
+  const { exitCode, stdout } = await runKit(["doctor"], { cwd: project.root });
+  expect(exitCode).toBe(0);
+  expect(stdout).toMatch(/^✓ Node +v\d/m);
+  expect(stdout).toMatch(/^! spec problems +0 errors, 1 warning\n +→ 'kit specs validate' lists them\.$/m);
+});
+
+test("a broken configuration is a check that failed, not the end of the doctor", async () => {
+  const broken = createSampleProject();
+  broken.write("kit.toml", "[server]\nprot = 1\n");
+  const { ok, of } = await examine(broken.root);
+  expect(ok).toBe(false);
+  expect(of("configuration")).toMatchObject({ status: "error", message: expect.stringContaining("prot") });
+  broken.remove();
+});
+
+test("a folder without Git and without sources is no error", async () => {
+  const bare = realpathSync(mkdtempSync(join(tmpdir(), "kit-bare-")));
+  mkdirSync(join(bare, "src"));
+  const { ok, of } = await examine(bare);
+  expect(ok).toBe(true);
+  for (const name of ["repository", "specs", "guidelines"]) expect(of(name)?.status).toBe("warning");
+  rmSync(bare, { recursive: true });
+});

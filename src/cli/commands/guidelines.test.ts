@@ -1,0 +1,152 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import type { GuidelineList } from "../../protocol/guideline.ts";
+import type { Explanation } from "../../protocol/guideline-query.ts";
+import { type RunResult, runKit } from "../run-kit.suite.ts";
+import { createSampleProject, type SampleProject } from "../sample-project.suite.ts";
+
+const project = createSampleProject();
+afterAll(() => project.remove());
+
+const kitIn =
+  ({ root }: Pick<SampleProject, "root">) =>
+  (...args: readonly string[]): Promise<RunResult> =>
+    runKit(["guidelines", ...args], { cwd: root });
+const kit = kitIn(project);
+const json = async (...args: readonly string[]): Promise<unknown> =>
+  JSON.parse((await kit(...args, "--json")).stdout);
+
+async function idOf(source: string, title: string): Promise<string> {
+  const { guidelines } = (await json("list", "--source", source)) as GuidelineList;
+  return guidelines.find((guideline) => guideline.title === title)?.id ?? "";
+}
+
+describe("list and show", () => {
+  test("prints a line per guideline, and the body of GET /api/guidelines with --json", async () => {
+    const { exitCode, stdout } = await kit("list");
+    const list = (await json("list")) as GuidelineList;
+    expect(exitCode).toBe(0);
+    expect(stdout.trimEnd().split("\n")).toHaveLength(list.total_count);
+    expect(list.counts_by_source).toMatchObject({ fw_b: 2, fw_c: 2 });
+  });
+
+  test("filters by source, file and words, with every name of a source", async () => {
+    const [alias, id] = await Promise.all([kit("list", "-s", "claude"), kit("list", "-s", "fw_c")]);
+    expect(alias?.stdout).toBe(id?.stdout);
+    const forFile = await kit("list", "--file", "src/checkout/cart.test.ts", "--search", "criterion");
+    expect(forFile.stdout).toMatch(/^[0-9a-f]{16}\tCursor\tTests\t\*\*\/\*\.test\.ts\t/);
+    expect((await kit("list", "-s", "curser")).stderr).toContain("Did you mean cursor?");
+    expect(await kit("list", "-q", "zebra")).toMatchObject({
+      exitCode: 0,
+      stdout: "",
+      stderr: "No guideline matches.\n",
+    });
+  });
+
+  test("the beginning of an id is enough, an unknown one ends with 1", async () => {
+    const id = await idOf("claude", "Money");
+    expect((await kit("show", id.slice(0, 6))).stdout).toContain("Amounts are whole cents");
+    expect(await kit("show", "0000")).toMatchObject({ exitCode: 1, stdout: "" });
+    expect((await kit("show", `${id.slice(0, 15)}x`)).stderr).toContain(`Did you mean ${id}?`);
+  });
+
+  test("a project without guidelines shows samples, and says so", async () => {
+    const empty = createSampleProject();
+    for (const path of ["CLAUDE.md", ".cursorrules", ".cursor/rules/tests.mdc"])
+      empty.git("rm", "--quiet", path);
+    const { stdout, stderr } = await kitIn(empty)("list");
+    expect(stdout).toContain("\tSample\t");
+    expect(stderr).toContain("These are samples");
+    empty.remove();
+  });
+});
+
+describe("explain", () => {
+  test("says what applies, why, and to which tool", async () => {
+    const explanation = (await json(
+      "explain",
+      "src/checkout/cart.test.ts",
+      "--tool",
+      "cursor",
+    )) as Explanation;
+    expect(explanation).toMatchObject({ file: "src/checkout/cart.test.ts", tool: "fw_b" });
+    const { stdout } = await kit("explain", "src/checkout/cart.test.ts", "--tool", "cursor");
+    expect(stdout).toContain("\tmatches **/*.test.ts\t");
+    expect(stdout).not.toContain("Claude Code");
+  });
+
+  test("a path outside of the project and an unknown tool are wrong usage", async () => {
+    expect(await kit("explain", "/etc/passwd")).toMatchObject({ exitCode: 2, stdout: "" });
+    expect((await kit("explain", "a.ts", "--tool", "cluade")).stderr).toContain("Did you mean claude?");
+  });
+});
+
+describe("convert and export", () => {
+  test("convert prints the result byte for byte, and writes nothing", async () => {
+    const id = await idOf("cursor", "Tests");
+    const { exitCode, stdout } = await kit("convert", id, "--format", "steering");
+    expect(exitCode).toBe(0);
+    expect(stdout).toBe(((await json("convert", id, "--format", "kiro")) as { content: string }).content);
+    expect(stdout).toContain("fileMatchPattern");
+    expect(project.git("status", "--porcelain")).toBe("");
+  });
+
+  test("--write writes, and refuses to replace what somebody else wrote", async () => {
+    const own = createSampleProject();
+    const run = kitIn(own);
+    const id = await idOf("cursor", "Tests");
+    const { stdout } = await run("convert", id, "-f", "steering", "--write");
+    expect(stdout).toBe("Written to .kiro/steering/tests.md.\n");
+    own.write(".kiro/steering/tests.md", "mine\n");
+    expect(await run("convert", id, "-f", "steering", "--write")).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(readFileSync(join(own.root, ".kiro/steering/tests.md"), "utf8")).toBe("mine\n");
+    expect((await run("convert", id, "-f", "steering", "--write", "--overwrite")).exitCode).toBe(0);
+    own.remove();
+  });
+
+  test("export prints one file, and both need a format", async () => {
+    expect((await kit("export", "--format", "claude")).stdout).toMatch(/^# .* guidelines\n/);
+    expect(await json("export", "--format", "cursor")).toMatchObject({ filename: ".cursorrules" });
+    expect(await kit("export")).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(await kit("convert", "0000")).toMatchObject({ exitCode: 2, stdout: "" });
+  });
+});
+
+describe("lint and sync", () => {
+  test("lint finds one heading with two meanings, in every format", async () => {
+    const [text, sarif, strict] = await Promise.all([
+      kit("lint"),
+      kit("lint", "--format", "sarif"),
+      kit("lint", "--max-warnings", "0"),
+    ]);
+    expect(text?.stdout).toMatch(/(?:CLAUDE\.md|\.cursorrules):\d+: (?:error|warning): .*\[contradiction\]/);
+    expect(JSON.parse(sarif?.stdout ?? "")).toMatchObject({ version: "2.1.0" });
+    expect(strict?.exitCode).toBe(1);
+  });
+
+  test("sync says what it would write, writes it, and checks it", async () => {
+    const own = createSampleProject();
+    own.git("rm", "--quiet", ".cursorrules", ".cursor/rules/tests.mdc");
+    const run = kitIn(own);
+    const planned = await run("sync", "--from", "claude", "--to", "agents,cursor");
+    expect(planned).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^create\t.*AGENTS\.md/m) });
+    expect((await run("sync", "--from", "claude", "--to", "agents", "--check")).exitCode).toBe(1);
+    expect((await run("sync", "--from", "claude", "--to", "agents", "--write")).exitCode).toBe(0);
+    expect(readFileSync(join(own.root, "AGENTS.md"), "utf8")).toContain("Amounts are whole cents");
+    expect((await run("sync", "--from", "claude", "--to", "agents", "--check")).exitCode).toBe(0);
+    expect((await run("sync", "--from", "claude", "--write", "--check")).exitCode).toBe(2);
+    expect((await run("sync")).exitCode).toBe(2);
+    own.remove();
+  });
+});
+
+test("no terminal sequence of a file gets into a table or an error", async () => {
+  const outputs = await Promise.all([
+    kit("list"),
+    kit("list", "--json"),
+    kit("explain", "src/a.ts"),
+    kit("show", "\u001b[2J"),
+  ]);
+  for (const { stdout, stderr } of outputs) expect(stdout + stderr).not.toContain("\u001b");
+});

@@ -1,0 +1,54 @@
+import { afterAll, expect, test } from "vitest";
+import { runKit, startKit } from "../run-kit.suite.ts";
+import { createSampleProject } from "../sample-project.suite.ts";
+
+const project = createSampleProject();
+afterAll(() => project.remove());
+
+const initialize = {
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } },
+};
+
+test("speaks MCP on stdin and stdout, and nothing else there, until stdin ends", async () => {
+  const child = startKit(["mcp"], { cwd: project.root });
+  const lines: { id?: number; result?: { tools?: { name: string }[] } }[] = [];
+  let rest = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    const parts = (rest + text).split("\n");
+    rest = parts.pop() ?? "";
+    lines.push(...parts.map((part) => JSON.parse(part)));
+  });
+  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+  const say = (message: object): void => void child.stdin.write(`${JSON.stringify(message)}\n`);
+  say(initialize);
+  await expect.poll(() => lines.length, { timeout: 20_000 }).toBe(1);
+  say({ jsonrpc: "2.0", method: "notifications/initialized" });
+  say({ jsonrpc: "2.0", id: 2, method: "tools/list" });
+  await expect.poll(() => lines.length).toBe(2);
+  const names = lines[1]?.result?.tools?.map((tool) => tool.name);
+  expect(names).toEqual(expect.arrayContaining(["guidelines_for", "spec_search", "spec_impact"]));
+  child.stdin.end();
+  expect(await ended).toBe(0);
+  expect(rest).toBe("");
+});
+
+test("a signal ends it, too", async () => {
+  const child = startKit(["mcp"], { cwd: project.root });
+  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+  child.stdin.write(`${JSON.stringify(initialize)}\n`);
+  await new Promise((resolve) => child.stdout.once("data", resolve));
+  child.kill("SIGTERM");
+  expect(await ended).toBe(0);
+});
+
+test("a configuration that is wrong is said on stderr", async () => {
+  const broken = createSampleProject();
+  broken.write("kit.toml", "[server]\nprot = 1\n");
+  const { exitCode, stdout, stderr } = await runKit(["mcp"], { cwd: broken.root });
+  expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
+  expect(stderr).toContain("prot");
+  broken.remove();
+});

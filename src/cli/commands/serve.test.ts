@@ -1,0 +1,134 @@
+import type { ChildProcess } from "node:child_process";
+import { createServer } from "node:net";
+import { afterAll, afterEach, expect, test } from "vitest";
+import { runKit, startKit } from "../run-kit.suite.ts";
+import { createSampleProject } from "../sample-project.suite.ts";
+
+const project = createSampleProject();
+const running = new Set<ChildProcess>();
+afterEach(() => {
+  for (const child of running) child.kill("SIGKILL");
+  running.clear();
+});
+afterAll(() => project.remove());
+
+interface Served {
+  readonly url: string;
+  stdout(): string;
+  stderr(): string;
+  stop(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+/** Starts a server and waits until it says where it is. */
+async function serve(
+  command: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<Served> {
+  const child = startKit([command, ...args], { cwd: project.root, env });
+  running.add(child);
+  const texts = { stdout: "", stderr: "" };
+  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    texts.stdout += text;
+    const url = /http:\/\/[\w.:[\]-]+:\d+/.exec(texts.stdout)?.[0];
+    if (url !== undefined && texts.stdout.endsWith("\n")) resolve(url);
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    texts.stderr += text;
+  });
+  ended.then((code) => reject(new Error(`ended with ${code}: ${texts.stderr}`)), reject);
+  return {
+    url: await promise,
+    stdout: () => texts.stdout,
+    stderr: () => texts.stderr,
+    stop: (signal) => {
+      child.kill(signal);
+      return ended;
+    },
+  };
+}
+
+test("start prints where to look and three things that work, and drains on SIGTERM", async () => {
+  const { url, stdout, stop } = await serve("start", ["--port", "0"]);
+  expect(await (await fetch(`${url}/health`)).json()).toMatchObject({ ok: true, name: "kit" });
+  const [forFile = "", search = ""] = stdout().match(/http:\S+\/api\/\S+\?\S+/g) ?? [];
+  expect(await (await fetch(forFile)).json()).toMatchObject({ guidelines: expect.any(Array) });
+  const found = (await (await fetch(search)).json()) as { total_count: number };
+  expect(found.total_count).toBeGreaterThan(0);
+  const body = /-d '(.*)'/.exec(stdout())?.[1] ?? "";
+  const impact = await fetch(`${url}/api/specs/impact`, {
+    method: "POST",
+    body,
+    headers: { "content-type": "application/json" },
+  });
+  expect(((await impact.json()) as { affected: unknown[] }).affected.length).toBeGreaterThan(0);
+  expect(await stop("SIGTERM")).toBe(0);
+});
+
+test("--json says the address for machines; a route gives the body of the command's --json", async () => {
+  const { url, stdout, stop } = await serve("start", ["--port", "0", "--json"]);
+  expect(JSON.parse(stdout())).toMatchObject({ url, host: "127.0.0.1", port: Number(new URL(url).port) });
+  for (const [route, args] of [
+    ["/api/specs?limit=3", ["specs", "list", "--limit", "3"]],
+    ["/api/specs/fw_a-checkout-requirements-req1", ["specs", "show", "fw_a-checkout-requirements-req1"]],
+    ["/api/specs/graph", ["specs", "graph"]],
+    ["/api/guidelines?source=fw_c", ["guidelines", "list", "--source", "claude"]],
+  ] as const) {
+    const { stdout: printed } = await runKit([...args, "--json"], { cwd: project.root });
+    expect(JSON.parse(printed)).toEqual(await (await fetch(url + route)).json());
+  }
+  expect(await stop("SIGINT")).toBe(0);
+});
+
+test("the default port gives way to the next free one, a chosen one fails clearly", async () => {
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+  const address = taken.address();
+  const port = String(typeof address === "object" ? address?.port : "");
+  const refused = await runKit(["start", "--port", port], { cwd: project.root });
+  expect(refused).toMatchObject({ exitCode: 1, stdout: "" });
+  expect(refused.stderr).toContain(`already listening on 127.0.0.1:${port}`);
+  taken.close();
+  const [first, second] = [await serve("start", []), await serve("start", [])];
+  expect(first.url).not.toBe(second.url);
+});
+
+test("a public address without keys is refused, and taken with --insecure or keys", async () => {
+  const refused = await runKit(["start", "--host", "0.0.0.0", "--port", "0"], { cwd: project.root });
+  expect(refused).toMatchObject({ exitCode: 1, stdout: "" });
+  expect(refused.stderr).toContain("--insecure");
+  const { url } = await serve("start", ["--host", "0.0.0.0", "--port", "0"], {
+    KIT_API_KEYS: "secret-key-for-a-test",
+  });
+  expect((await fetch(`${url}/api/specs`)).status).toBe(401);
+  const headers = { authorization: "Bearer secret-key-for-a-test" };
+  expect((await fetch(`${url}/api/specs`, { headers })).status).toBe(200);
+});
+
+test("--read-only refuses writes", async () => {
+  const { url } = await serve("start", ["--port", "0", "--read-only"]);
+  const list = (await (await fetch(`${url}/api/guidelines`)).json()) as { guidelines: { id: string }[] };
+  const reply = await fetch(`${url}/api/guidelines/convert`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ guideline_id: list.guidelines[0]?.id, format: "steering", preview: false }),
+  });
+  expect(reply.status).toBe(403);
+});
+
+test("dev logs requests and changes, and explains errors in its replies", async () => {
+  const { url, stderr, stop } = await serve("dev", ["--port", "0"]);
+  expect(await (await fetch(`${url}/api/specs/nothing`)).json()).toMatchObject({
+    error: { type: "spec_not_found", dev: expect.anything() },
+  });
+  expect(stderr()).toMatch(/404 +[\d.]+ ms {2}GET \/api\/specs\/nothing\n/);
+  project.write(".kiro/specs/checkout/extra.md", "# Nothing\n");
+  project.write("CLAUDE.md", "## Newcomer\n\nSaid just now.\n");
+  await expect
+    .poll(async () => (await fetch(`${url}/api/guidelines?q=newcomer`)).text())
+    .toContain("Said just now");
+  await expect.poll(() => stderr()).toContain("files changed: read 1 file again");
+  expect(await stop("SIGINT")).toBe(0);
+});

@@ -1,0 +1,198 @@
+import type { SyncEntry, SyncFormat, SyncPlan } from "../../protocol/sync.ts";
+import type { GuidelineRecord } from "../guideline-record.ts";
+import { managedFileOf, markFile, withoutMark } from "./managed-file.ts";
+import { managedPartOf, putManagedPart, removeManagedPart, scanShared } from "./managed-part.ts";
+import { type DesiredFile, renderTarget } from "./render-targets.ts";
+
+/** A guideline file as it lies on disk. */
+export interface SyncFile {
+  readonly path: string;
+  /** With its byte order mark and line ends. */
+  readonly text: string;
+  readonly records: readonly GuidelineRecord[];
+  /** Set where the path is a link: the file that it leads to. */
+  readonly linksTo?: string;
+  /** Why nothing may be written over it: it is no text, no regular file, it lies outside. */
+  readonly problem?: string;
+}
+
+export interface SyncInput {
+  readonly source: SyncFormat;
+  readonly targets: readonly SyncFormat[];
+  /** Every guideline file of the project, and every path that a target may want and that exists. */
+  readonly files: readonly SyncFile[];
+}
+
+/** Personal files are not for the others of a team. */
+const personal = /(?:^|\/)CLAUDE\.local\.md$/;
+
+/** The guidelines that people wrote in a format: what a sync takes as the truth. */
+export function sourceRecords(files: readonly SyncFile[], source: SyncFormat): readonly GuidelineRecord[] {
+  return files
+    .filter(({ path }) => !personal.test(path))
+    .flatMap(({ records }) => records)
+    .filter((record) => record.source_type === source && record.managed === undefined);
+}
+
+/**
+ * Says what has to be written so that every target has the guidelines of the source.
+ *
+ * kit owns only what it marked: parts between its comments, and files with its mark. Everything else
+ * stays byte for byte. What is in the way of that is a conflict: text of kit's that somebody edited, a
+ * file of another hand at a path that a target needs, and a section of the same name with other text.
+ *
+ * @see decisions/2026-11-21-guideline-sync.md
+ */
+export function planSync({ source, targets, files }: SyncInput): SyncPlan {
+  const records = sourceRecords(files, source);
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const entries: SyncEntry[] = [];
+  const leftOut: string[] = [];
+  for (const format of targets) {
+    const rendered = renderTarget(records, format);
+    leftOut.push(...rendered.leftOut);
+    const others = files.filter(({ records: own }) => own.some(({ source_type }) => source_type === format));
+    for (const desired of rendered.files) {
+      const file = byPath.get(desired.path);
+      entries.push(planFile({ source, format, desired, file, files: byPath, others }));
+    }
+    const wanted = new Set(rendered.files.map(({ path }) => path));
+    entries.push(...others.flatMap((file) => (wanted.has(file.path) ? [] : planRemoval(file, format))));
+  }
+  // The source itself may hold parts of an earlier sync the other way round.
+  const own = files.filter(({ records: all }) => all.some(({ source_type }) => source_type === source));
+  entries.push(...own.flatMap((file) => planRemoval(file, source)));
+  entries.sort((one, other) => (one.path < other.path ? -1 : 1));
+  return {
+    source,
+    source_files: [...new Set(records.map(({ source_file }) => source_file))],
+    guidelines: records.length,
+    left_out: leftOut,
+    entries,
+    in_sync: entries.every(({ action }) => action === "unchanged"),
+  };
+}
+
+interface FileContext {
+  readonly source: SyncFormat;
+  readonly format: SyncFormat;
+  readonly desired: DesiredFile;
+  readonly file: SyncFile | undefined;
+  /** All files, by path. */
+  readonly files: ReadonlyMap<string, SyncFile>;
+  /** Files of the target format. */
+  readonly others: readonly SyncFile[];
+}
+
+function planFile(context: FileContext): SyncEntry {
+  const { source, format, desired, file } = context;
+  const { path, losses } = desired;
+  const before = file?.text;
+  const base = { path, format, losses, ...(before === undefined ? {} : { before }) };
+  if (file?.problem !== undefined) return { ...base, action: "conflict", reason: file.problem };
+  const alreadyThere = whyUnneeded(context);
+  if (alreadyThere !== undefined)
+    return { ...base, after: before ?? "", action: "unchanged", reason: alreadyThere };
+  const after =
+    desired.kind === "part"
+      ? putManagedPart(before ?? "", desired.text, source)
+      : markFile(desired.text, source);
+  const conflict = conflictOf(context, after);
+  if (conflict !== undefined) return { ...base, after, action: "conflict", reason: conflict };
+  return {
+    ...base,
+    after,
+    action: before === undefined ? "create" : before === after ? "unchanged" : "update",
+  };
+}
+
+/** Cases in which the target has the guidelines without kit writing anything. */
+function whyUnneeded({ desired, file, files, others }: FileContext): string | undefined {
+  const sources = [...new Set(desired.guidelines.map(({ source_file }) => source_file))];
+  const real = (path: string): string => files.get(path)?.linksTo ?? path;
+  if (sources.every((source) => real(source) === real(desired.path))) {
+    return `It is the same file as ${sources.join(", ")}.`;
+  }
+  if (desired.kind === "file") {
+    if (file !== undefined && managedFileOf(file.text) !== undefined) return undefined;
+    const same = others.find(({ records }) => records.some((one) => saysTheSame(one, desired.guidelines[0])));
+    return same && `${same.path} says the same already.`;
+  }
+  if (file === undefined || managedPartOf(scanShared(file.text)) !== undefined) return undefined;
+  const imported = new Set(
+    file.records.flatMap(({ imports }) => imports.map((one) => one.path.replace(/^\.\//, ""))),
+  );
+  const names = sources.map((source) => source.slice(source.lastIndexOf("/") + 1));
+  if (desired.text.startsWith("@") && names.every((name) => imported.has(name))) {
+    return `It imports ${names.join(", ")} already.`;
+  }
+  const isThere = (record: GuidelineRecord): boolean => file.records.some((one) => isSame(one, record));
+  return desired.guidelines.every(isThere) ? "It says the same already." : undefined;
+}
+
+function conflictOf({ desired, file, others }: FileContext, after: string): string | undefined {
+  if (desired.kind === "part") {
+    const part = file && managedPartOf(scanShared(file.text));
+    if (part === "damaged") return "The comments around the part that kit writes are damaged.";
+    if (part?.isIntact === false)
+      return `The part that kit writes was edited by hand (line ${part.openLine}).`;
+    const written = managedPartOf(scanShared(after));
+    if (written === undefined || written === "damaged" || !written.isIntact) {
+      return "The file leaves a code fence, a comment or an HTML block open.";
+    }
+  } else if (file !== undefined) {
+    const managed = managedFileOf(file.text);
+    if (managed === undefined) return "A file that kit did not write is in the way.";
+    if (!managed.isIntact) return "kit wrote this file, and it was edited by hand.";
+  }
+  return contradiction(desired, others);
+}
+
+/** A section that somebody wrote by hand for the same folder under the same title. */
+function contradiction(desired: DesiredFile, others: readonly SyncFile[]): string | undefined {
+  for (const { records } of others) {
+    for (const record of records) {
+      if (record.managed !== undefined) continue;
+      const same = desired.guidelines.find(
+        ({ title, scope }) => title === record.title && scope === record.scope,
+      );
+      if (same === undefined || isSame(record, same)) continue;
+      return `${record.source_file}, line ${record.span.start_line}, has a "${record.title}" of its own with other text.`;
+    }
+  }
+  return undefined;
+}
+
+/** What kit wrote earlier and nothing asks for any more. */
+function planRemoval(file: SyncFile, format: SyncFormat): readonly SyncEntry[] {
+  if (file.problem !== undefined || file.linksTo !== undefined) return [];
+  const base = { path: file.path, format, before: file.text, losses: [] };
+  const managed = managedFileOf(file.text);
+  if (managed !== undefined) {
+    const reason = "kit wrote this file for a guideline that is gone, and it was edited by hand.";
+    return [managed.isIntact ? { ...base, action: "delete" } : { ...base, action: "conflict", reason }];
+  }
+  const part = managedPartOf(scanShared(file.text));
+  if (part === undefined) return [];
+  if (part === "damaged" || !part.isIntact) {
+    const reason = "The part that kit wrote is not needed any more, and it was edited by hand.";
+    return [{ ...base, action: "conflict", reason }];
+  }
+  const after = removeManagedPart(file.text);
+  if (after.replace(/^\ufeff/, "").trim() === "") return [{ ...base, action: "delete" }];
+  return [{ ...base, action: "update", after }];
+}
+
+function saysTheSame(one: GuidelineRecord, other: GuidelineRecord | undefined): boolean {
+  if (one.managed !== undefined || other === undefined || !isSame(one, other)) return false;
+  return one.inclusion === other.inclusion && one.globs.join() === other.globs.join();
+}
+
+function isSame(one: GuidelineRecord, other: GuidelineRecord): boolean {
+  return one.title === other.title && one.scope === other.scope && sameText(one.content, other.content);
+}
+
+function sameText(one: string, other: string): boolean {
+  const plain = (text: string): string => withoutMark(text).replace(/\r\n?/g, "\n").trim();
+  return plain(one) === plain(other);
+}

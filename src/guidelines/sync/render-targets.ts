@@ -1,0 +1,191 @@
+import type { SyncFormat } from "../../protocol/sync.ts";
+import { frontMatterLosses, importLosses, type LossTarget, patternLosses } from "../conversion-losses.ts";
+import { expandBraces } from "../expand-braces.ts";
+import { guidelineFilename } from "../guideline-filename.ts";
+import type { GuidelineRecord } from "../guideline-record.ts";
+import { renderSection } from "../render-section.ts";
+import { renderWholeFile } from "../render-steering.ts";
+import { toQuotedYaml, toYamlScalar } from "../yaml-value.ts";
+
+/** A file, or the managed part of one, as a sync wants it. */
+export interface DesiredFile {
+  readonly path: string;
+  /** `part`: `text` goes between the comments of a shared file. `file`: it is the whole file. */
+  readonly kind: "part" | "file";
+  readonly text: string;
+  readonly guidelines: readonly GuidelineRecord[];
+  readonly losses: readonly string[];
+}
+
+export interface RenderedTarget {
+  readonly files: readonly DesiredFile[];
+  /** Guidelines that the format has no place for, one sentence each. */
+  readonly leftOut: readonly string[];
+}
+
+/** What guidelines are in another format: every path once, in path order. */
+export function renderTarget(records: readonly GuidelineRecord[], target: SyncFormat): RenderedTarget {
+  const leftOut: string[] = [];
+  const kept = records.filter((record) => {
+    const reason = unfit(record, target);
+    if (reason !== undefined) leftOut.push(`"${record.title}" (${record.source_file}) ${reason}`);
+    return reason === undefined;
+  });
+  // What is always loaded ignores its patterns, and so does what it becomes.
+  const files = filesOf(
+    kept.map((record) => (record.inclusion === "always" ? { ...record, globs: [] } : record)),
+    target,
+  );
+  return { files: files.sort((one, other) => (one.path < other.path ? -1 : 1)), leftOut };
+}
+
+function filesOf(records: readonly GuidelineRecord[], target: SyncFormat): DesiredFile[] {
+  switch (target) {
+    case "agents":
+      return partsByFolder(records, "AGENTS.md");
+    case "fw_c": {
+      // A section of AGENTS.md that names a pattern is read there as it stands, and so where it is imported.
+      const isRule = (record: GuidelineRecord): boolean =>
+        record.inclusion === "pattern" && record.source_type !== "agents";
+      const parts = records.filter((record) => !isRule(record));
+      return [...partsByFolder(parts, "CLAUDE.md"), ...ownFiles(records.filter(isRule), toClaudeRule)];
+    }
+    case "fw_b":
+      return ownFiles(records, toCursorRule);
+    case "steering":
+      return ownFiles(records, toSteeringFile);
+  }
+}
+
+/** Formats without a place for guidelines that are loaded on request would load them always. */
+function unfit(record: GuidelineRecord, target: SyncFormat): string | undefined {
+  if (/^<!-- \/?kit:sync\b/m.test(record.content)) return "holds the marks of a sync; remove them.";
+  if (target === "agents" && isOnlyImport(record, /(?:^|\/)AGENTS\.md$/)) return "only imports AGENTS.md.";
+  const isAsked = record.inclusion === "manual" || record.inclusion === "auto";
+  if (!isAsked || target === "fw_b" || target === "steering") return undefined;
+  return `is loaded on request only, which ${target === "agents" ? "AGENTS.md" : "CLAUDE.md"} cannot say.`;
+}
+
+function isOnlyImport(record: GuidelineRecord, of: RegExp): boolean {
+  const words = record.content.split(/\s+/).filter((word) => word !== "");
+  return words.length > 0 && words.every((word) => word.startsWith("@") && of.test(word.slice(1)));
+}
+
+const lossTargets: Readonly<Record<SyncFormat, LossTarget>> = {
+  agents: { name: "AGENTS.md", obeysPatterns: false, imports: "none" },
+  fw_c: { name: "Claude Code", obeysPatterns: true, imports: "at" },
+  fw_b: { name: "Cursor", obeysPatterns: true, imports: "at" },
+  steering: { name: "Kiro", obeysPatterns: true, imports: "file-reference" },
+};
+
+function lossesOf(record: GuidelineRecord, target: SyncFormat): readonly string[] {
+  const about = lossTargets[target];
+  const carried = target === "fw_b" || target === "steering" ? ["description", "name"] : [];
+  const losses = [
+    ...patternLosses(record, about),
+    ...importLosses(record, about),
+    ...frontMatterLosses(record, about, carried),
+  ];
+  return losses.map((loss) => `"${record.title}": ${loss}`);
+}
+
+/** One part per folder of scope, in the file that the tool reads there. */
+function partsByFolder(records: readonly GuidelineRecord[], file: "AGENTS.md" | "CLAUDE.md"): DesiredFile[] {
+  return [...Map.groupBy(records, ({ scope }) => scope)].map(([scope, own]) => {
+    const path = inFolder(scope, file);
+    // Claude Code reads AGENTS.md where it is imported: one line, which never falls behind.
+    const isImport = file === "CLAUDE.md" && own.every(({ source_type }) => source_type === "agents");
+    const sources = new Set(
+      own.map(({ source_file }) => source_file.slice(source_file.lastIndexOf("/") + 1)),
+    );
+    const text = isImport
+      ? [...sources].map((name) => `@${name}`).join("\n")
+      : own.map(renderSection).join("\n\n");
+    const losses = isImport
+      ? []
+      : own.flatMap((record) => lossesOf(record, file === "AGENTS.md" ? "agents" : "fw_c"));
+    return { path, kind: "part", text, guidelines: own, losses };
+  });
+}
+
+interface OwnFile {
+  readonly folder: string;
+  readonly extension: ".md" | ".mdc";
+  readonly frontMatter: string;
+  readonly target: SyncFormat;
+}
+
+function ownFiles(
+  records: readonly GuidelineRecord[],
+  describe: (record: GuidelineRecord, name: string) => OwnFile,
+): DesiredFile[] {
+  const taken = new Set<string>();
+  return records.map((record) => {
+    const stem = guidelineFilename(record.title).replace(/\.md$/, "");
+    for (let n = 1; ; n += 1) {
+      const name = n === 1 ? stem : `${stem}-${n}`;
+      const { folder, extension, frontMatter, target } = describe(record, name);
+      const path = `${folder}/${name}${extension}`;
+      if (taken.has(path)) continue;
+      taken.add(path);
+      const text = `---\n${frontMatter}---\n\n${renderWholeFile(record, {})}`;
+      return { path, kind: "file", text, guidelines: [record], losses: lossesOf(record, target) };
+    }
+  });
+}
+
+function toClaudeRule(record: GuidelineRecord): OwnFile {
+  const frontMatter = yamlList("paths", fromRoot(record));
+  return { folder: ".claude/rules", extension: ".md", frontMatter, target: "fw_c" };
+}
+
+// Cursor takes quotes as part of a glob and knows no braces, so globs stand bare and expanded.
+function toCursorRule(record: GuidelineRecord): OwnFile {
+  const globs = record.globs.flatMap((glob) => expandBraces(glob) ?? [glob]);
+  const always = record.inclusion === "always";
+  const frontMatter = [
+    `description:${spaced(descriptionOf(record))}`,
+    `globs:${globs.length === 0 ? "" : ` ${globs.join(",")}`}`,
+    `alwaysApply: ${always}`,
+  ];
+  const folder = inFolder(record.scope, ".cursor/rules");
+  return { folder, extension: ".mdc", frontMatter: lines(frontMatter), target: "fw_b" };
+}
+
+function toSteeringFile(record: GuidelineRecord, name: string): OwnFile {
+  const base = { folder: ".kiro/steering", extension: ".md", target: "steering" } as const;
+  const globs = fromRoot(record);
+  if (record.inclusion === "manual") return { ...base, frontMatter: "inclusion: manual\n" };
+  const description = descriptionOf(record);
+  if (record.inclusion === "auto") {
+    const named = [
+      `name: ${toYamlScalar(name)}`,
+      `description:${spaced(description || toYamlScalar(record.title))}`,
+    ];
+    return { ...base, frontMatter: lines(["inclusion: auto", ...named]) };
+  }
+  const [only] = globs;
+  if (only === undefined) return { ...base, frontMatter: "inclusion: always\n" };
+  const pattern =
+    globs.length === 1 ? `fileMatchPattern: ${toQuotedYaml(only)}\n` : yamlList("fileMatchPattern", globs);
+  return { ...base, frontMatter: `inclusion: fileMatch\n${pattern}` };
+}
+
+/** Globs relative to the root; a guideline of a folder without globs applies to all of it. */
+function fromRoot(record: GuidelineRecord): readonly string[] {
+  if (record.scope === "") return record.globs;
+  const folder = record.scope.replace(/[\\*?[\]{}()!]/g, "\\$&");
+  const globs = record.globs.length === 0 ? ["**"] : record.globs;
+  return globs.map((glob) => `${folder}/${glob.replace(/^(?:\.?\/)+/, "")}`);
+}
+
+function descriptionOf(record: GuidelineRecord): string {
+  const { description } = record.frontmatter;
+  return typeof description === "string" && description.trim() !== "" ? toYamlScalar(description.trim()) : "";
+}
+
+const yamlList = (key: string, items: readonly string[]): string =>
+  lines([`${key}:`, ...items.map((item) => `  - ${toQuotedYaml(item)}`)]);
+const lines = (all: readonly string[]): string => all.map((line) => `${line}\n`).join("");
+const spaced = (text: string): string => (text === "" ? "" : ` ${text}`);
+const inFolder = (folder: string, name: string): string => (folder === "" ? name : `${folder}/${name}`);

@@ -1,0 +1,145 @@
+import { KitError } from "../base/kit-error.ts";
+import { readGuidelines } from "../guidelines/read-guidelines.ts";
+import { planSync, type SyncFile, sourceRecords } from "../guidelines/sync/plan-sync.ts";
+import {
+  type SyncEntry,
+  type SyncFormat,
+  type SyncPlan,
+  type SyncRequest,
+  type SyncResult,
+  syncFormats,
+} from "../protocol/sync.ts";
+import { findPlace } from "./inside-root.ts";
+import {
+  assertWritable,
+  readFileInside,
+  removeFileInside,
+  type WritableRoot,
+  writeFileInside,
+} from "./write-file.ts";
+
+export interface SyncContext extends WritableRoot {
+  /** Guideline files of the project, project-relative. */
+  readonly paths: readonly string[];
+  /** Of the configuration; a request names others. */
+  readonly source?: SyncFormat | undefined;
+  readonly targets?: readonly SyncFormat[] | undefined;
+}
+
+/**
+ * Reads the guideline files as they are now and says what a sync would write.
+ *
+ * Throws `invalid_request` without a source, for a source that nobody wrote anything in, and where
+ * there is no target.
+ */
+export async function planProjectSync(context: SyncContext, request: SyncRequest = {}): Promise<SyncPlan> {
+  const source = request.source ?? context.source;
+  if (source === undefined) {
+    throw new KitError({
+      code: "invalid_request",
+      message: "A sync needs one source of truth.",
+      hint: `Name it, or set guidelines.source in the configuration: ${syncFormats.join(", ")}.`,
+    });
+  }
+  const files: SyncFile[] = [];
+  for (const path of context.paths) {
+    const file = await readSyncFile(context.root, path);
+    if (file !== undefined) files.push(file);
+  }
+  if (sourceRecords(files, source).length === 0) {
+    throw new KitError({
+      code: "invalid_request",
+      message: `Nobody wrote a guideline in ${source}, so there is nothing to sync from.`,
+      hint: "What a sync wrote itself does not count. Name another source.",
+    });
+  }
+  const targets = targetsOf({ context, request, source, files });
+  const plan = planSync({ source, targets, files });
+  // A target may exist although the index leaves it out: it is ignored by Git or excluded.
+  const known = new Set(files.map(({ path }) => path));
+  const unknown = plan.entries.filter(({ path }) => !known.has(path));
+  const found: SyncFile[] = [];
+  for (const { path } of unknown) {
+    const file = await readSyncFile(context.root, path);
+    if (file !== undefined) found.push({ ...file, records: [] });
+  }
+  return found.length === 0 ? plan : planSync({ source, targets, files: [...files, ...found] });
+}
+
+/**
+ * Writes what a plan says, conflicts only with `overwrite`. Every file is written whole and only if it
+ * still is what the plan was made from; the first that is not ends the sync with `conflict`, and
+ * `meta.written` says what was written before. Syncing again then goes on.
+ */
+export async function syncProject(
+  context: SyncContext,
+  request: SyncRequest & { readonly overwrite?: boolean } = {},
+): Promise<SyncResult> {
+  assertWritable(context);
+  const plan = await planProjectSync(context, request);
+  const written: string[] = [];
+  for (const entry of plan.entries) {
+    const isDue = entry.action === "conflict" ? request.overwrite === true : entry.action !== "unchanged";
+    if (!isDue) continue;
+    try {
+      if (await apply(context, entry)) written.push(entry.path);
+    } catch (error) {
+      throw error instanceof KitError ? withWritten(error, written) : error;
+    }
+  }
+  return { ...plan, written };
+}
+
+async function apply(context: SyncContext, { path, before, after, action }: SyncEntry): Promise<boolean> {
+  const expected = before === undefined ? null : new TextEncoder().encode(before);
+  if (after !== undefined) await writeFileInside(context, { path, content: after, expected });
+  else if (action === "delete" && expected !== null) await removeFileInside(context, { path, expected });
+  else return false;
+  return true;
+}
+
+function withWritten(error: KitError, written: readonly string[]): KitError {
+  const { code, message, hint, cause } = error;
+  return new KitError({ code, message, ...(hint && { hint }), meta: { ...error.meta, written }, cause });
+}
+
+function targetsOf(given: {
+  readonly context: SyncContext;
+  readonly request: SyncRequest;
+  readonly source: SyncFormat;
+  readonly files: readonly SyncFile[];
+}): readonly SyncFormat[] {
+  const { context, request, source, files } = given;
+  const present = new Set(files.flatMap(({ records }) => records.map(({ source_type }) => source_type)));
+  const named = request.targets ?? context.targets ?? syncFormats.filter((format) => present.has(format));
+  const targets = syncFormats.filter((format) => named.includes(format) && format !== source);
+  if (targets.length > 0) return targets;
+  throw new KitError({
+    code: "invalid_request",
+    message: "A sync needs a target beside its source, and the project has no other format.",
+    hint: "Name what to write, or set guidelines.targets in the configuration.",
+  });
+}
+
+async function readSyncFile(root: string, path: string): Promise<SyncFile | undefined> {
+  const nothing = { path, text: "", records: [] };
+  try {
+    const bytes = await readFileInside(root, { path });
+    if (bytes === undefined) return undefined;
+    const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+    if (Buffer.compare(Buffer.from(text), bytes) !== 0)
+      return { ...nothing, problem: "It is not UTF-8 text." };
+    const { records } = readGuidelines({ path, text: text.replace(/^\ufeff/, "") });
+    const linksTo = await linkTarget(root, path);
+    return { path, text, records, ...(linksTo === undefined ? {} : { linksTo }) };
+  } catch (error) {
+    if (!(error instanceof KitError)) throw error;
+    return { ...nothing, problem: error.message };
+  }
+}
+
+async function linkTarget(root: string, path: string): Promise<string | undefined> {
+  const place = await findPlace({ root, path });
+  await place?.close();
+  return place === undefined || place.path === path ? undefined : place.path;
+}

@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import { KitError } from "../base/kit-error.ts";
+import { errorCodes } from "../protocol/error-code.ts";
+import { toErrorReply } from "./error-reply.ts";
+
+test("every code answers its status, in the envelope", () => {
+  for (const [code, { status }] of Object.entries(errorCodes)) {
+    const reply = toErrorReply(new KitError({ code, message: "Said to anybody.", hint: "Kept." }), {
+      dev: false,
+    });
+    expect(reply.status).toBe(status);
+    expect(JSON.parse(reply.body)).toEqual({
+      error: { type: code, message: "Said to anybody.", details: expect.any(String) },
+    });
+  }
+});
+
+test("anything else is an internal error, and says nothing of itself", () => {
+  const foreign = new KitError({ code: "made_up", message: "secret" });
+  for (const thrown of [new Error("secret"), foreign, "secret", undefined, { message: "secret" }]) {
+    const reply = toErrorReply(thrown, { dev: false });
+    expect(reply.status).toBe(500);
+    expect(reply.body).not.toContain("secret");
+  }
+});
+
+test("meta gives headers and details", () => {
+  const issues = [
+    { path: "body.format", message: "is required" },
+    { path: "body.x", message: "is not known here" },
+  ];
+  const invalid = toErrorReply(new KitError({ code: "invalid_request", message: "No.", meta: { issues } }), {
+    dev: false,
+  });
+  expect(JSON.parse(invalid.body).error).toMatchObject({
+    details: "body.format: is required; body.x: is not known here",
+    meta: { issues },
+  });
+  const busy = new KitError({ code: "too_many_requests", message: "Busy.", meta: { retry_after_s: 3 } });
+  expect(toErrorReply(busy, { dev: false }).headers["retry-after"]).toBe("3");
+});
+
+test("in development it says everything, even of causes that go in a circle", () => {
+  const cause = new Error("deep");
+  cause.cause = cause;
+  const error = new KitError({ code: "conflict", message: "No.", hint: "Try this.", cause });
+  const { dev } = JSON.parse(toErrorReply(error, { dev: true }).body).error;
+  expect(dev).toMatchObject({ hint: "Try this.", stack: expect.any(String), cause: { message: "deep" } });
+});
