@@ -16,6 +16,7 @@ export const errorCodes = {
   unsupported_media_type: { status: 415, retryable: false },
   too_many_requests: { status: 429, retryable: true },
   agent_not_found: { status: 404, retryable: false },
+  workflow_not_found: { status: 404, retryable: false },
   agent_not_webhook: { status: 404, retryable: false },
   aborted: { status: 409, retryable: true },
   typed_output: { status: 502, retryable: true },
