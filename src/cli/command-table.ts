@@ -20,6 +20,16 @@ export type AnyEntry = CommandEntry | CommandGroup;
 /** Every command of kit. Only names and summaries are read until one is called. */
 export const commandTable: readonly AnyEntry[] = [
   {
+    name: "init",
+    summary: "Make a project with an agent, a workflow, a skill and a role",
+    load: async () => (await import("./commands/init.ts")).init,
+  },
+  {
+    name: "run",
+    summary: "Prompt an agent, or run a workflow, in this project",
+    load: async () => (await import("./commands/run.ts")).run,
+  },
+  {
     name: "start",
     summary: "Serve specs and guidelines of a repository over HTTP",
     load: async () => (await import("./commands/start.ts")).start,
@@ -118,6 +128,17 @@ export const commandTable: readonly AnyEntry[] = [
         name: "sync",
         summary: "Keep one source of truth and write the other tools' files from it",
         load: async () => (await import("./commands/guidelines-sync.ts")).guidelinesSync,
+      },
+    ],
+  },
+  {
+    name: "skill",
+    summary: "Skills: new",
+    commands: [
+      {
+        name: "new",
+        summary: "Start a skill from a template",
+        load: async () => (await import("./commands/skill-new.ts")).skillNew,
       },
     ],
   },

@@ -1,4 +1,6 @@
+import type { ProviderConfigs } from "../../models/provider-config.ts";
 import type { ProjectConfig } from "../../project/project.ts";
+import type { AgentConfig, CompactionConfig } from "./agent-config.ts";
 
 /** What `server.auth` is told about a request. */
 export interface AuthRequest {
@@ -34,6 +36,9 @@ export interface ServerConfig {
  * Everything is optional. Globs are relative to the project root.
  */
 export interface KitConfig extends ProjectConfig {
+  readonly agent?: AgentConfig;
+  readonly compaction?: CompactionConfig;
+  readonly providers?: ProviderConfigs;
   readonly server?: ServerConfig;
 }
 

@@ -89,8 +89,8 @@ test.each([
   ['[guidelines]\nsource = "copilot"', 'one of agents, fw_c, fw_b, steering, not "copilot"'],
   ['[server]\nauth = "x"', "server.auth must be a function (only in kit.config.ts)"],
   [
-    '[agent]\nmodel = "x"',
-    "agent belongs to agents and workflows, which this version of kit does not have yet",
+    '[engine]\nkind = "x"',
+    "engine belongs to agents and workflows, which this version of kit does not have yet",
   ],
   ["a = ", "kit.toml:1:5: invalid value"],
 ])("%j is refused by name", async (toml, message) => {

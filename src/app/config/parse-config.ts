@@ -1,11 +1,28 @@
+import { type ThinkingLevel, thinkingLevels } from "../../agents/agent-profile.ts";
 import { sourceTypeOf } from "../../guidelines/source-aliases.ts";
+import type { ProviderConfig } from "../../models/provider-config.ts";
 import type { ProjectConfig } from "../../project/project.ts";
 import type { ErrorIssue } from "../../protocol/error-code.ts";
 import { frameworks, specTypes } from "../../protocol/spec-block.ts";
 import { type SyncFormat, syncFormats } from "../../protocol/sync.ts";
+import type { ModelPrice } from "../../protocol/usage.ts";
 import type { SpecAdapter } from "../../specs/adapter.ts";
+import type { AgentConfig, CompactionConfig } from "./agent-config.ts";
 import type { KitConfig, ServerConfig } from "./kit-config.ts";
-import { flag, guarded, integer, list, name, type Reader, type Report, table, text } from "./readers.ts";
+import {
+  amount,
+  dictionary,
+  flag,
+  guarded,
+  integer,
+  list,
+  longText,
+  name,
+  type Reader,
+  type Report,
+  table,
+  text,
+} from "./readers.ts";
 
 type SpecsConfig = NonNullable<ProjectConfig["specs"]>;
 type GuidelinesConfig = NonNullable<ProjectConfig["guidelines"]>;
@@ -39,6 +56,46 @@ const readConfig: Reader<KitConfig> = table<KitConfig>(
       source: syncFormat,
       targets: list(syncFormat),
     }),
+    agent: table<AgentConfig>({
+      model: text,
+      instructions: longText,
+      thinking_level: name<ThinkingLevel>(thinkingLevels, among(thinkingLevels)),
+      cwd: text,
+      allow_write: flag,
+      allow_shell: flag,
+      allowed_commands: list(text),
+      allow_compound_commands: flag,
+      allow_protected_paths: list(text),
+      max_task_depth: integer(0, 64),
+      typed_retries: integer(0, 20),
+      max_turns: integer(1, 100_000),
+      max_tokens: integer(1, 1_000_000_000),
+      max_cost: amount,
+      specs: flag,
+      guidelines: flag,
+      project_instructions: flag,
+    }),
+    compaction: table<CompactionConfig>({
+      enabled: flag,
+      context_window_tokens: integer(1_000, 100_000_000),
+      reserve_tokens: integer(0, 10_000_000),
+      keep_recent_tokens: integer(0, 10_000_000),
+      model: text,
+    }),
+    providers: dictionary(
+      table<ProviderConfig>({
+        base_url: text,
+        api_key: text,
+        headers: dictionary(text),
+        prices: dictionary(
+          table<ModelPrice>(
+            { input: amount, output: amount, cache_read: amount, cache_write: amount },
+            { required: ["input", "output"] },
+          ),
+        ),
+        context_windows: dictionary(integer(1_000, 100_000_000)),
+      }),
+    ),
     server: table<ServerConfig>({
       host: text,
       port: integer(0, 65_535),
@@ -50,7 +107,7 @@ const readConfig: Reader<KitConfig> = table<KitConfig>(
       max_body_bytes: integer(1, 1_073_741_824),
     }),
   },
-  { later: ["agent", "sandbox", "compaction", "mcp", "providers", "store", "engine"] },
+  { later: ["sandbox", "mcp", "store", "engine"] },
 );
 
 /**

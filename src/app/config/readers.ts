@@ -16,6 +16,31 @@ export const text: Reader<string> = (value, path, report) => {
   return wrong(report, path, `must be a text, not ${describe(value)}`);
 };
 
+/** A text of several lines, such as instructions. */
+export const longText: Reader<string> = (value, path, report) => {
+  if (typeof value === "string" && value.length <= 100_000 && !value.includes("\0")) return value;
+  return wrong(report, path, `must be a text, not ${describe(value)}`);
+};
+
+/** A number from 0 up, such as dollars. */
+export const amount: Reader<number> = (value, path, report) => {
+  if (typeof value === "number" && Number.isFinite(value) && value >= 0) return value;
+  return wrong(report, path, `must be a number from 0 up, not ${describe(value)}`);
+};
+
+/** A table whose keys are names of the user's own. */
+export function dictionary<T>(item: Reader<T>): Reader<Readonly<Record<string, T>>> {
+  return (value, path, report) => {
+    if (!isTable(value)) return wrong(report, path, `must be a table, not ${describe(value)}`);
+    const entries: [string, T][] = [];
+    for (const [key, entry] of Object.entries(value)) {
+      const read = item(entry, `${path}.${key}`, report);
+      if (read !== undefined) entries.push([key, read]);
+    }
+    return Object.fromEntries(entries);
+  };
+}
+
 export const flag: Reader<boolean> = (value, path, report) => {
   if (typeof value === "boolean") return value;
   return wrong(report, path, `must be true or false, not ${describe(value)}`);

@@ -1,0 +1,79 @@
+import type { AgentProfile, ThinkingLevel } from "../../agents/agent-profile.ts";
+import type { CompactionSettings } from "../../agents/compaction/compaction-settings.ts";
+
+/** The `agent` table: laid under the profile of every agent of the project. */
+export interface AgentConfig {
+  /** `provider/model`; default: of the first provider with a key, else offline/guide. */
+  readonly model?: string;
+  readonly instructions?: string;
+  readonly thinking_level?: ThinkingLevel;
+  /** Working folder inside the sandbox. */
+  readonly cwd?: string;
+  readonly allow_write?: boolean;
+  readonly allow_shell?: boolean;
+  /** Programs that may run: `["git", "npm test"]`. */
+  readonly allowed_commands?: readonly string[];
+  readonly allow_compound_commands?: boolean;
+  readonly allow_protected_paths?: readonly string[];
+  /** Default 8. */
+  readonly max_task_depth?: number;
+  /** Default 3. */
+  readonly typed_retries?: number;
+  /** Model calls of one operation; default 100. */
+  readonly max_turns?: number;
+  /** Tokens of one operation. */
+  readonly max_tokens?: number;
+  /** US dollars of one operation. */
+  readonly max_cost?: number;
+  readonly specs?: boolean;
+  readonly guidelines?: boolean;
+  readonly project_instructions?: boolean;
+}
+
+/** The `compaction` table. */
+export interface CompactionConfig {
+  readonly enabled?: boolean;
+  readonly context_window_tokens?: number;
+  readonly reserve_tokens?: number;
+  readonly keep_recent_tokens?: number;
+  readonly model?: string;
+}
+
+/** The profile that the configuration describes. */
+export function toProfile(agent: AgentConfig = {}, compaction: CompactionConfig = {}): AgentProfile {
+  const budget = defined({ maxTurns: agent.max_turns, maxTokens: agent.max_tokens, maxCost: agent.max_cost });
+  const settings: Partial<CompactionSettings> = defined({
+    enabled: compaction.enabled,
+    contextWindowTokens: compaction.context_window_tokens,
+    reserveTokens: compaction.reserve_tokens,
+    keepRecentTokens: compaction.keep_recent_tokens,
+    model: compaction.model,
+  });
+  return defined({
+    model: agent.model,
+    instructions: agent.instructions,
+    thinkingLevel: agent.thinking_level,
+    cwd: agent.cwd,
+    allowWrite: agent.allow_write,
+    allowShell: agent.allow_shell,
+    allowedCommands: agent.allowed_commands,
+    allowCompoundCommands: agent.allow_compound_commands,
+    allowProtectedPaths: agent.allow_protected_paths,
+    maxTaskDepth: agent.max_task_depth,
+    typedRetries: agent.typed_retries,
+    specs: agent.specs,
+    guidelines: agent.guidelines,
+    projectInstructions: agent.project_instructions,
+    ...(Object.keys(budget).length > 0 ? { budget } : {}),
+    ...(Object.keys(settings).length > 0 ? { compaction: settings } : {}),
+  });
+}
+
+type Defined<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> };
+
+/** The fields that have a value: an absent key is not one that says undefined. */
+function defined<Fields extends object>(fields: Fields): Defined<Fields> {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined),
+  ) as Defined<Fields>;
+}
