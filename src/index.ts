@@ -64,3 +64,4 @@ export type {
 } from "./protocol/spec-query.ts";
 export type { SyncEntry, SyncFormat, SyncPlan, SyncRequest, SyncResult } from "./protocol/sync.ts";
 export type { SpecAdapter } from "./specs/adapter.ts";
+export type { KitContext, WorkflowContext } from "./workflows/workflow-context.ts";

@@ -1,0 +1,46 @@
+import { slugOf } from "../../specs/slug.ts";
+import { type Command, defineCommand, option } from "../command.ts";
+import { writeTemplate } from "../init/write-template.ts";
+import { usageError } from "../report-error.ts";
+
+export const skillNew: Command = defineCommand({
+  arguments: [{ usage: "<name>", description: "The skill's name: lower case, words joined by hyphens" }],
+  options: {
+    description: option("-d, --description <text>", "What the skill does, in one sentence", (text) => text),
+  },
+  examples: ["kit skill new release-notes", 'kit skill new triage --description "Sorts new issues."'],
+  details: "Writes .agents/skills/<name>/SKILL.md. Agents of the project then run it by name.",
+  async run({ args: [name = ""], options }, context) {
+    const { output, root } = context;
+    if (name === "" || slugOf(name) !== name) {
+      const hint = slugOf(name) === "" ? "Such as release-notes." : `Such as ${slugOf(name)}.`;
+      throw usageError(
+        `'${name}' cannot be a skill's name.`,
+        `Use lower case, and hyphens between words. ${hint}`,
+      );
+    }
+    const path = `.agents/skills/${name}/SKILL.md`;
+    const { written } = await writeTemplate(root, [{ path, content: skillText(name, options.description) }]);
+    if (written.length === 0)
+      throw usageError(`${path} exists already.`, "Change it, or choose another name.");
+    if (context.json) output.json({ name, path });
+    else output.line(`Written to ${path}.`);
+    return 0;
+  },
+});
+
+function skillText(
+  name: string,
+  description = "Say here, in one sentence, what the skill does and when to use it.",
+): string {
+  return `---
+name: ${name}
+description: ${JSON.stringify(description)}
+input_schema:
+  type: object
+  properties: {}
+---
+
+Say here what to do, step by step, what to look at first, and what the answer must hold.
+`;
+}
