@@ -5,12 +5,9 @@ import type { CompactionSettings } from "./compaction/compaction-settings.ts";
 import type { EventListener } from "./events/emitter.ts";
 import type { Role } from "./role.ts";
 import type { Skill } from "./skill.ts";
+import type { ThinkingLevel } from "./thinking-level.ts";
 import type { AnyTool } from "./tool.ts";
 import type { Budget } from "./turn/budget.ts";
-
-/** How long a model thinks before it answers; each provider's own setting is derived from it. */
-export const thinkingLevels = ["off", "minimal", "low", "medium", "high", "xhigh"] as const;
-export type ThinkingLevel = (typeof thinkingLevels)[number];
 
 /** What an agent's tools may do to its workspace. Everything that is not allowed is refused. */
 export interface AgentPolicy {

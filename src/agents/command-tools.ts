@@ -1,8 +1,8 @@
 import type { KitCommand } from "./command.ts";
 import type { AnyTool, ToolDefinition } from "./tool.ts";
-import type { ToolEnvironment } from "./tools/built-in-tools.ts";
 import { toOutput } from "./tools/command-tool.ts";
 import { runCommand } from "./tools/run-command.ts";
+import type { ToolEnvironment } from "./tools/tool-environment.ts";
 
 const noArguments = { type: "object", properties: {}, additionalProperties: false } as const;
 

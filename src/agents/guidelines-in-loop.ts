@@ -1,8 +1,9 @@
 import { type Clock, isoTime } from "../base/clock.ts";
 import type { ToolCallPart } from "../protocol/message.ts";
 import type { SessionEntry } from "../protocol/session-entry.ts";
+import type { Operation } from "./agent-runtime.ts";
 import type { ProjectContext, ShownGuideline } from "./project-context.ts";
-import type { Operation } from "./session/live-session.ts";
+
 import type { ToolDefinition } from "./tool.ts";
 
 const noteName = "guidelines_shown";

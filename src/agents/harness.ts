@@ -1,39 +1,11 @@
-import type { Clock } from "../base/clock.ts";
 import { KitError } from "../base/kit-error.ts";
-import type { ModelResolver } from "../models/contract.ts";
 import type { SessionInfo, SessionKey } from "../protocol/session-entry.ts";
-import type { SandboxFactory } from "../sandboxes/contract.ts";
-import type { SessionStore } from "../stores/contract.ts";
 import type { AgentProfile } from "./agent-profile.ts";
-import { createEventHub, type EventHub, type EventListener } from "./events/emitter.ts";
-import type { ProjectContext } from "./project-context.ts";
-import { createLiveSession, type LiveSession, type LiveSessionOptions } from "./session/live-session.ts";
+import type { AgentRuntime, Harness, LiveSession } from "./agent-runtime.ts";
+import { createEventHub, type EventListener } from "./events/emitter.ts";
+import { startTask } from "./operations/task.ts";
+import { createLiveSession } from "./session/live-session.ts";
 import { createSession, type Session } from "./session/session.ts";
-import type { RetryPolicy } from "./turn/retry.ts";
-import type { ToolRunOptions } from "./turn/tool-calls.ts";
-
-/** What an agent needs of the world around it; the composition root fills it in. */
-export interface AgentRuntime {
-  readonly store: SessionStore;
-  readonly resolveModel: ModelResolver;
-  /** Used where the profile names no model. */
-  readonly defaultModel: string;
-  /** Used where the profile names no sandbox. */
-  readonly sandbox: SandboxFactory;
-  readonly clock: Clock;
-  readonly retry: RetryPolicy;
-  readonly modelIdleTimeoutMs: number;
-  readonly validateJson: ToolRunOptions["validateJson"];
-  /** Specs, guidelines and instructions of the repository; none for an agent without a project. */
-  readonly project?: ProjectContext;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Hears the events of every agent. */
-  readonly observers: readonly EventListener[];
-  readonly onListenerError?: (error: unknown) => void;
-  readonly maxWaitingOperations: number;
-  /** Idle sessions whose history stays in memory; the others are read again when they are needed. */
-  readonly maxIdleSessions: number;
-}
 
 /** An agent that is alive: its profile, its sessions, its events. */
 export interface Agent {
@@ -54,17 +26,6 @@ export interface Agent {
   /** Hears what happens in all sessions of this instance; the function returned ends it. */
   subscribe(listener: EventListener): () => void;
   close(): Promise<void>;
-}
-
-/** The inside of an agent, as its sessions see it. */
-export interface Harness {
-  readonly name: string;
-  readonly id: string;
-  readonly profile: AgentProfile;
-  readonly runtime: AgentRuntime;
-  readonly store: SessionStore;
-  readonly events: EventHub;
-  live(name: string, options?: LiveSessionOptions): LiveSession;
 }
 
 const sessionName = /^[^\p{Cc}/\\]{1,128}$/u;
@@ -89,6 +50,7 @@ export function createHarness(
     runtime,
     store,
     events,
+    startTask: (operation, task) => startTask(harness, operation, task),
     live(name, options) {
       let live = lives.get(name);
       if (live === undefined) {

@@ -1,4 +1,4 @@
-import type { AgentProfile, ThinkingLevel } from "./agent-profile.ts";
+import type { ThinkingLevel } from "./thinking-level.ts";
 
 /** A way of working that an operation takes on: `.agents/roles/**\/*.md`. */
 export interface Role {
@@ -7,20 +7,4 @@ export interface Role {
   readonly instructions: string;
   readonly model?: string;
   readonly thinkingLevel?: ThinkingLevel;
-}
-
-/** The part of a profile that a role can hold. Throws `TypeError` for a profile without a name. */
-export function profileToRole(profile: AgentProfile): Role {
-  if (profile.name === undefined) throw new TypeError("A profile needs a `name` to become a role.");
-  return {
-    name: profile.name,
-    description: profile.description ?? "",
-    instructions: profile.instructions ?? "",
-    ...(profile.model === undefined ? {} : { model: profile.model }),
-    ...(profile.thinkingLevel === undefined ? {} : { thinkingLevel: profile.thinkingLevel }),
-  };
-}
-
-export function roleToProfile(role: Role): AgentProfile {
-  return { ...role };
 }

@@ -1,6 +1,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { AgentProfile } from "../agents/agent-profile.ts";
-import { type Agent, type AgentRuntime, createHarness } from "../agents/harness.ts";
+import type { AgentRuntime } from "../agents/agent-runtime.ts";
+import { type Agent, createHarness } from "../agents/harness.ts";
 import { systemClock } from "../base/clock.ts";
 import { InMemorySessionStore } from "../stores/memory/memory-store.ts";
 

@@ -3,7 +3,8 @@ import type { CompactionReason } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
-import type { Operation } from "../session/live-session.ts";
+import type { Operation } from "../agent-runtime.ts";
+
 import { callModel, InterruptedReply, type ModelCall } from "../turn/call-model.ts";
 import { toModelFailure } from "../turn/retry.ts";
 import { chooseCut } from "./choose-cut.ts";

@@ -4,10 +4,11 @@ import type { UserMessage } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import { addUsage, noUsage, type Usage } from "../../protocol/usage.ts";
+import type { Harness, Operation } from "../agent-runtime.ts";
 import { compact, needsCompaction } from "../compaction/compact.ts";
 import { defaultCompaction } from "../compaction/compaction-settings.ts";
 import { guidelineEntries } from "../guidelines-in-loop.ts";
-import type { Harness } from "../harness.ts";
+
 import { jsonSchemaOf } from "../output/json-schema-of.ts";
 import {
   checkOutput,
@@ -16,7 +17,7 @@ import {
   type TypedOutputAttempt,
   TypedOutputError,
 } from "../output/typed-output.ts";
-import type { Operation } from "../session/live-session.ts";
+
 import { runTurns, type TurnLoop, type TurnLoopResult } from "../turn/turn-loop.ts";
 import { createUsageReader } from "../turn/usage-reader.ts";
 import { maskedResult } from "./masked-result.ts";
@@ -105,11 +106,11 @@ function toLoop(
     model,
     modelName: prepared.resolved.name,
     system: prepared.system,
-    tools: prepared.toolSchemas,
+    tools: prepared.schemas,
     toolRun: {
       tools: prepared.tools,
       validateJson: runtime.validateJson,
-      onResult: (_call, result) => maskedResult(result, prepared.mask),
+      ...maskWith(prepared.mask),
     },
     settings: reasoningOf(prepared),
     operationId: operation.id,
@@ -144,6 +145,10 @@ function toLoop(
           }),
         }),
   };
+}
+
+function maskWith(mask: Prepared["mask"]): Pick<TurnLoop["toolRun"], "onResult"> {
+  return mask === undefined ? {} : { onResult: (_call, result) => maskedResult(result, mask) };
 }
 
 function reasoningOf(prepared: Prepared): Pick<LanguageModelV4CallOptions, "reasoning"> {

@@ -1,8 +1,9 @@
 import { isoTime } from "../../base/clock.ts";
 import type { ExecResult } from "../../sandboxes/contract.ts";
-import type { Harness } from "../harness.ts";
+import type { Harness, LiveSession } from "../agent-runtime.ts";
+
 import { maskSecrets, secretsFor } from "../secrets.ts";
-import type { LiveSession } from "../session/live-session.ts";
+
 import { runCommand } from "../tools/run-command.ts";
 
 export interface ShellOptions {

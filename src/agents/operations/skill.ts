@@ -1,6 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
-import type { Harness } from "../harness.ts";
-import type { LiveSession } from "../session/live-session.ts";
+import type { Harness, LiveSession } from "../agent-runtime.ts";
+
 import type { Skill } from "../skill.ts";
 import { runPrompt } from "./prompt.ts";
 import type { PromptOptions, PromptResult } from "./prompt-options.ts";

@@ -1,7 +1,5 @@
-import type { Harness } from "../harness.ts";
-import type { Operation } from "../session/live-session.ts";
+import type { Harness, LiveSession } from "../agent-runtime.ts";
 import type { ToolDefinition } from "../tool.ts";
-import { startTask } from "./task.ts";
 
 interface TaskInput {
   readonly prompt: string;
@@ -11,7 +9,7 @@ interface TaskInput {
 }
 
 /** The `task` tool: lets the model hand a piece of work to a session of its own. */
-export function createTaskTool(harness: Harness, operation: Operation): ToolDefinition<TaskInput> {
+export function createTaskTool(harness: Harness, live: LiveSession): ToolDefinition<TaskInput> {
   return {
     name: "task",
     description:
@@ -20,7 +18,10 @@ export function createTaskTool(harness: Harness, operation: Operation): ToolDefi
     // A task is as long as its work is; its own budget and the abort of this operation bound it.
     timeoutMs: 2 ** 31 - 1,
     async execute({ prompt, ...options }) {
-      const result = await startTask(harness, operation, { text: prompt, options });
+      const operation = live.current;
+      // A tool runs within an operation of its session, so there is one.
+      if (operation === undefined) throw new Error("The operation has ended.");
+      const result = await harness.startTask(operation, { text: prompt, options });
       return result.text;
     },
   };

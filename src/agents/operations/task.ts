@@ -1,8 +1,8 @@
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { type AgentProfile, mergeProfiles } from "../agent-profile.ts";
-import type { Harness } from "../harness.ts";
-import type { LiveSession, Operation } from "../session/live-session.ts";
+import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
+
 import { runPrompt } from "./prompt.ts";
 import type { PromptOptions, PromptResult } from "./prompt-options.ts";
 

@@ -1,7 +1,7 @@
 import { type Clock, isoTime } from "../../base/clock.ts";
 import type { ToolResultPart } from "../../protocol/message.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
-import type { Operation } from "./live-session.ts";
+import type { Operation } from "../agent-runtime.ts";
 
 /**
  * Gives every tool call without a result one that says so. A process that was killed leaves such

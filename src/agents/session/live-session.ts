@@ -2,61 +2,16 @@ import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { ErrorCode } from "../../protocol/error-code.ts";
 import { errorCodes } from "../../protocol/error-code.ts";
-import type { EventBody, OperationKind } from "../../protocol/event.ts";
-import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
+import type { OperationKind } from "../../protocol/event.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { Sandbox } from "../../sandboxes/contract.ts";
-import type { MaybePromise } from "../../stores/contract.ts";
 import type { AgentProfile } from "../agent-profile.ts";
+import type { Harness, LiveSession, LiveSessionOptions, Operation, Toolkit } from "../agent-runtime.ts";
 import type { EventScope } from "../events/emitter.ts";
-import type { Harness } from "../harness.ts";
+import { createToolkit } from "../operations/toolkit.ts";
 import { closeOpenCalls } from "./close-open-calls.ts";
-import { createOperationQueue, type OperationQueue } from "./operation-queue.ts";
+import { createOperationQueue } from "./operation-queue.ts";
 import { commit, loadState, type SessionState } from "./session-state.ts";
-
-/** One call on a session while it runs. */
-export interface Operation {
-  readonly id: string;
-  readonly kind: OperationKind;
-  readonly signal: AbortSignal;
-  readonly state: SessionState;
-  readonly live: LiveSession;
-  commit(entries: readonly SessionEntry[]): MaybePromise<void>;
-  emit(body: EventBody, turnId?: string): void;
-}
-
-export interface OperationRequest {
-  readonly kind: OperationKind;
-  readonly id?: string;
-  readonly signal?: AbortSignal;
-  readonly scope?: Partial<EventScope>;
-}
-
-/** A session that this process has open: its place in line, its state, its sandbox. */
-export interface LiveSession {
-  readonly key: SessionKey;
-  readonly profile: AgentProfile;
-  /** 0 for a session of the agent itself, 1 for its tasks, … */
-  readonly depth: number;
-  readonly queue: OperationQueue;
-  sandbox(): Promise<Sandbox>;
-  /** Runs `work` as one operation, after those that were asked before it. */
-  operate<Value>(request: OperationRequest, work: (operation: Operation) => Promise<Value>): Promise<Value>;
-  /** The state as stored, for readers; waits for nothing. */
-  load(): Promise<SessionState>;
-  /** Stops the running operation and waits until it has ended. False when none was running. */
-  abort(): Promise<boolean>;
-  /** Forgets the history, which is in the store. */
-  evict(): void;
-  close(): Promise<void>;
-}
-
-export interface LiveSessionOptions {
-  readonly parent?: SessionKey;
-  readonly profile?: AgentProfile;
-  /** A task shares the sandbox of its parent, and does not close it. */
-  readonly sandbox?: () => Promise<Sandbox>;
-  readonly depth?: number;
-}
 
 export function createLiveSession(harness: Harness, name: string, options: LiveSessionOptions): LiveSession {
   const key: SessionKey = { agent: harness.name, instance_id: harness.id, session: name };
@@ -64,6 +19,8 @@ export function createLiveSession(harness: Harness, name: string, options: LiveS
   const queue = createOperationQueue(harness.runtime.maxWaitingOperations);
   let state: SessionState | undefined;
   let sandbox: Promise<Sandbox> | undefined;
+  let toolkit: Toolkit | undefined;
+  let current: Operation | undefined;
   let running:
     | { readonly controller: AbortController; readonly done: Promise<void>; readonly emit: Operation["emit"] }
     | undefined;
@@ -79,6 +36,13 @@ export function createLiveSession(harness: Harness, name: string, options: LiveS
     depth: options.depth ?? 0,
     queue,
     load,
+    get current() {
+      return current;
+    },
+    toolkit() {
+      toolkit ??= createToolkit(harness, live);
+      return toolkit;
+    },
     async sandbox() {
       if (options.sandbox !== undefined) return options.sandbox();
       sandbox ??= openSandbox(harness, profile, key).catch((error: unknown) => {
@@ -108,16 +72,18 @@ export function createLiveSession(harness: Harness, name: string, options: LiveS
             request.kind,
             { emit, now: harness.runtime.clock.now, signal: controller.signal },
             async () => {
-              const current = state === undefined || state.stale ? await load() : state;
+              const loaded = state === undefined || state.stale ? await load() : state;
               const operation: Operation = {
                 id: scope.operation_id,
                 kind: request.kind,
                 signal: controller.signal,
-                state: current,
+                state: loaded,
+                secrets: {},
                 live,
                 emit,
-                commit: (entries) => commit(harness.store, current, entries),
+                commit: (entries) => commit(harness.store, loaded, entries),
               };
+              current = operation;
               await closeOpenCalls(operation, harness.runtime.clock);
               controller.signal.throwIfAborted();
               return work(operation);
@@ -126,15 +92,16 @@ export function createLiveSession(harness: Harness, name: string, options: LiveS
         } finally {
           request.signal?.removeEventListener("abort", forward);
           running = undefined;
+          current = undefined;
           settle();
         }
       }, request.signal),
     async abort() {
-      const current = running;
-      if (current === undefined) return false;
-      current.emit({ type: "abort_requested" });
-      current.controller.abort(new KitError({ code: "aborted", message: "The operation was aborted." }));
-      await current.done;
+      const active = running;
+      if (active === undefined) return false;
+      active.emit({ type: "abort_requested" });
+      active.controller.abort(new KitError({ code: "aborted", message: "The operation was aborted." }));
+      await active.done;
       return true;
     },
     evict() {

@@ -3,17 +3,17 @@ import { KitError } from "../../base/kit-error.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { ExecResult, Sandbox } from "../../sandboxes/contract.ts";
+import type { Harness, LiveSession } from "../agent-runtime.ts";
 import { compact } from "../compaction/compact.ts";
 import { defaultCompaction } from "../compaction/compaction-settings.ts";
 import { createEventStream } from "../events/event-stream.ts";
-import type { Harness } from "../harness.ts";
+
 import { runPrompt } from "../operations/prompt.ts";
 import type { PromptOptions, PromptResult } from "../operations/prompt-options.ts";
 import { runShell, type ShellOptions } from "../operations/shell.ts";
 import { runSkill, type SkillOptions } from "../operations/skill.ts";
 import { runTask, type TaskOptions } from "../operations/task.ts";
 import type { Skill } from "../skill.ts";
-import type { LiveSession } from "./live-session.ts";
 
 /** The events of one operation as they happen, and its result. Reading is optional. */
 export interface SessionStream<Result> extends AsyncIterable<KitEvent> {

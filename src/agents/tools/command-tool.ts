@@ -1,7 +1,7 @@
 import type { ExecResult } from "../../sandboxes/contract.ts";
 import type { ToolDefinition, ToolOutput } from "../tool.ts";
-import { objectSchema, pathProperty, type ToolEnvironment } from "./built-in-tools.ts";
 import { defaultCommandTimeoutMs, runCommand } from "./run-command.ts";
+import { objectSchema, pathProperty, type ToolEnvironment } from "./tool-environment.ts";
 
 interface CommandInput {
   readonly command: string;

@@ -1,5 +1,5 @@
 import type { AnyTool, ToolDefinition } from "../tool.ts";
-import { objectSchema, pathProperty, type ToolEnvironment } from "./built-in-tools.ts";
+import { objectSchema, pathProperty, type ToolEnvironment } from "./tool-environment.ts";
 
 interface GrepInput {
   readonly pattern: string;

@@ -1,7 +1,7 @@
 import { KitError } from "../../base/kit-error.ts";
 import { isProtectedPath } from "../policy/protected-paths.ts";
 import type { AnyTool, ToolDefinition } from "../tool.ts";
-import { objectSchema, pathProperty, type ToolEnvironment } from "./built-in-tools.ts";
+import { objectSchema, pathProperty, type ToolEnvironment } from "./tool-environment.ts";
 
 interface EditInput {
   readonly path: string;

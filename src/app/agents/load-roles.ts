@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type ThinkingLevel, thinkingLevels } from "../../agents/agent-profile.ts";
 import type { Role } from "../../agents/role.ts";
+import { type ThinkingLevel, thinkingLevels } from "../../agents/thinking-level.ts";
 import type { SourceProblem } from "./discover-sources.ts";
 import { readMarkdownFile } from "./read-markdown-file.ts";
 

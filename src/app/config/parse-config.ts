@@ -1,4 +1,4 @@
-import { type ThinkingLevel, thinkingLevels } from "../../agents/agent-profile.ts";
+import { type ThinkingLevel, thinkingLevels } from "../../agents/thinking-level.ts";
 import { sourceTypeOf } from "../../guidelines/source-aliases.ts";
 import type { ProviderConfig } from "../../models/provider-config.ts";
 import type { ProjectConfig } from "../../project/project.ts";

@@ -1,0 +1,114 @@
+import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
+import type { Clock } from "../base/clock.ts";
+import type { ModelResolver } from "../models/contract.ts";
+import type { EventBody, OperationKind } from "../protocol/event.ts";
+import type { SessionEntry, SessionKey } from "../protocol/session-entry.ts";
+import type { Sandbox, SandboxFactory } from "../sandboxes/contract.ts";
+import type { MaybePromise, SessionStore } from "../stores/contract.ts";
+import type { AgentProfile } from "./agent-profile.ts";
+import type { EventHub, EventListener, EventScope } from "./events/emitter.ts";
+import type { ProjectContext } from "./project-context.ts";
+import type { OperationQueue } from "./session/operation-queue.ts";
+import type { SessionState } from "./session/session-state.ts";
+import type { ToolDefinition } from "./tool.ts";
+import type { RetryPolicy } from "./turn/retry.ts";
+import type { ToolRunOptions } from "./turn/tool-calls.ts";
+
+/** What an agent needs of the world around it; the composition root fills it in. */
+export interface AgentRuntime {
+  readonly store: SessionStore;
+  readonly resolveModel: ModelResolver;
+  /** Used where the profile names no model. */
+  readonly defaultModel: string;
+  /** Used where the profile names no sandbox. */
+  readonly sandbox: SandboxFactory;
+  readonly clock: Clock;
+  readonly retry: RetryPolicy;
+  readonly modelIdleTimeoutMs: number;
+  readonly validateJson: ToolRunOptions["validateJson"];
+  /** Specs, guidelines and instructions of the repository; none for an agent without a project. */
+  readonly project?: ProjectContext;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Hears the events of every agent. */
+  readonly observers: readonly EventListener[];
+  readonly onListenerError?: (error: unknown) => void;
+  readonly maxWaitingOperations: number;
+  /** Idle sessions whose history stays in memory; the others are read again when they are needed. */
+  readonly maxIdleSessions: number;
+}
+
+/** The inside of an agent, as its sessions see it. */
+export interface Harness {
+  readonly name: string;
+  readonly id: string;
+  readonly profile: AgentProfile;
+  readonly runtime: AgentRuntime;
+  readonly store: SessionStore;
+  readonly events: EventHub;
+  /** Runs a task below an operation; the `task` tool asks for it. */
+  startTask(
+    operation: Operation,
+    task: {
+      readonly text: string;
+      readonly options: { readonly agent?: string; readonly role?: string; readonly cwd?: string };
+    },
+  ): Promise<{ readonly text: string }>;
+  live(name: string, options?: LiveSessionOptions): LiveSession;
+}
+
+/** The tools of a session, and what providers are told of them. */
+export interface Toolkit {
+  readonly tools: ReadonlyMap<string, ToolDefinition>;
+  readonly schemas: readonly LanguageModelV4FunctionTool[];
+}
+
+/** One call on a session while it runs. */
+export interface Operation {
+  readonly id: string;
+  /** Secrets granted to this operation, by name; none until its options are read. */
+  secrets: Readonly<Record<string, string>>;
+  readonly kind: OperationKind;
+  readonly signal: AbortSignal;
+  readonly state: SessionState;
+  readonly live: LiveSession;
+  commit(entries: readonly SessionEntry[]): MaybePromise<void>;
+  emit(body: EventBody, turnId?: string): void;
+}
+
+export interface OperationRequest {
+  readonly kind: OperationKind;
+  readonly id?: string;
+  readonly signal?: AbortSignal;
+  readonly scope?: Partial<EventScope>;
+}
+
+/** A session that this process has open: its place in line, its state, its sandbox. */
+export interface LiveSession {
+  readonly key: SessionKey;
+  readonly profile: AgentProfile;
+  /** 0 for a session of the agent itself, 1 for its tasks, … */
+  readonly depth: number;
+  readonly queue: OperationQueue;
+  /** The operation that runs now. */
+  readonly current: Operation | undefined;
+  /** Tools and their schemas, built once. */
+  toolkit(): Toolkit;
+  sandbox(): Promise<Sandbox>;
+  /** Runs `work` as one operation, after those that were asked before it. */
+  operate<Value>(request: OperationRequest, work: (operation: Operation) => Promise<Value>): Promise<Value>;
+  /** The state as stored, for readers; waits for nothing. */
+  load(): Promise<SessionState>;
+  /** Stops the running operation and waits until it has ended. False when none was running. */
+  abort(): Promise<boolean>;
+  /** Forgets the history, which is in the store. */
+  evict(): void;
+  close(): Promise<void>;
+}
+
+export interface LiveSessionOptions {
+  readonly parent?: SessionKey;
+  readonly profile?: AgentProfile;
+  /** A task shares the sandbox of its parent, and does not close it. */
+  readonly sandbox?: () => Promise<Sandbox>;
+  readonly depth?: number;
+}

@@ -1,0 +1,26 @@
+import type { EventBody } from "../../protocol/event.ts";
+import type { Sandbox } from "../../sandboxes/contract.ts";
+import type { AgentPolicy } from "../agent-profile.ts";
+
+/** What the built-in tools of one operation work with. */
+export interface ToolEnvironment {
+  readonly sandbox: () => Promise<Sandbox>;
+  readonly policy: AgentPolicy;
+  /** Secrets granted to this operation, for its commands. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly emit: (body: EventBody) => void;
+}
+
+/** A JSON Schema object whose properties are all texts, but for those given otherwise. */
+export function objectSchema(
+  properties: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
+  required: readonly string[],
+): Readonly<Record<string, unknown>> {
+  return { type: "object", properties, required, additionalProperties: false };
+}
+
+export const pathProperty = {
+  type: "string",
+  minLength: 1,
+  description: "Path in the workspace, such as src/app.ts.",
+} as const;
