@@ -17,10 +17,11 @@ const wired = [...domain, "project", "mcp", "app"];
 /** Each room, and the rooms it may import from besides itself. */
 const rooms = {
   base: [],
+  files: ["base"],
   protocol: ["base"],
   specs: low,
   guidelines: [...low, "specs"],
-  project: domain,
+  project: [...domain, "files"],
   mcp: [...domain, "project"],
   app: [...domain, "project", "mcp"],
   server: wired,
@@ -34,7 +35,7 @@ const homes = {
   hono: "server",
   "@modelcontextprotocol/[^/]+": "mcp",
   chokidar: "project",
-  ignore: "project",
+  ignore: "files",
   commander: "cli",
   commonmark: "specs",
   "smol-toml": "app|specs",

@@ -1,6 +1,6 @@
+import { compileGlob, type Glob } from "../base/glob/glob.ts";
 import type { AppliedGuideline } from "../protocol/guideline-query.ts";
 import { isWithin, relativeTo } from "./folders.ts";
-import { compileGlob, type Glob } from "./glob.ts";
 import { compareRecords, type GuidelineRecord } from "./guideline-record.ts";
 
 /** A guideline that applies to a path, and why. */

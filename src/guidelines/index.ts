@@ -3,6 +3,8 @@
  *
  * Everything here is pure and runs anywhere.
  */
+
+export { compileGlob, type Glob } from "../base/glob/glob.ts";
 export {
   type ConversionFormat,
   type ConversionResult,
@@ -26,7 +28,6 @@ export type {
 } from "./adapter.ts";
 export { type ConversionContext, convertGuideline } from "./convert-guideline.ts";
 export { exportGuidelines } from "./export-guidelines.ts";
-export { compileGlob, type Glob } from "./glob.ts";
 export { createGuidelineMatcher, type GuidelineMatch, type GuidelineMatcher } from "./guideline-matcher.ts";
 export type { GuidelineRecord } from "./guideline-record.ts";
 export { listGuidelines } from "./list-guidelines.ts";

@@ -1,5 +1,8 @@
 import { createHash } from "node:crypto";
 import { version } from "../base/version.ts";
+import { createIgnoreScope } from "../files/ignore-scope.ts";
+import { joinPath } from "../files/join-path.ts";
+import { loadOuterRules } from "../files/outer-rules.ts";
 import type { GuidelineRecord } from "../guidelines/guideline-record.ts";
 import { isDamage } from "./index/damaged-index-error.ts";
 import { createGuidelineStore } from "./index/guideline-store.ts";
@@ -14,9 +17,7 @@ import type { IndexRefreshOptions, ProjectIndex } from "./project-index.ts";
 import { decodeText } from "./read/decode-text.ts";
 import type { SourceCatalog } from "./read/source-catalog.ts";
 import { createSourceReader } from "./read/source-reader.ts";
-import { type Folder, joinPath, parentOf } from "./tree/folder.ts";
-import { createIgnoreScope } from "./tree/ignore-scope.ts";
-import { loadOuterRules } from "./tree/outer-rules.ts";
+import { type Folder, parentOf } from "./tree/folder.ts";
 
 export interface ProjectIndexOptions {
   /** Absolute, with links resolved. */

@@ -1,3 +1,4 @@
+import type { IgnoreScope } from "../files/ignore-scope.ts";
 import type { FileEntry } from "./index/file-entry.ts";
 import type { IndexDatabase } from "./index/index-database.ts";
 import { createIndexWriter, type IndexWriter } from "./index/index-writer.ts";
@@ -10,7 +11,6 @@ import { parseSource } from "./read/parse-source.ts";
 import type { SourceCatalog } from "./read/source-catalog.ts";
 import type { SourceReader } from "./read/source-reader.ts";
 import { type Folder, setStamp } from "./tree/folder.ts";
-import type { IgnoreScope } from "./tree/ignore-scope.ts";
 import type { Candidate } from "./tree/look-at-folder.ts";
 import { scanTree, type TreeChange } from "./tree/scan-tree.ts";
 

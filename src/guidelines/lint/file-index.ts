@@ -1,5 +1,5 @@
+import type { Glob } from "../../base/glob/glob.ts";
 import { relativeTo } from "../folders.ts";
-import type { Glob } from "../glob.ts";
 
 /** The files of a project, so that a glob is tried on few of them. */
 export interface FileIndex {

@@ -1,6 +1,6 @@
+import { compileGlob } from "../../base/glob/glob.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { splitOutsideBraces } from "../../specs/markdown/split-outside-braces.ts";
-import { compileGlob } from "../glob.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 import { createFileIndex, type FileIndex } from "./file-index.ts";
 

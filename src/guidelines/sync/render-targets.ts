@@ -1,6 +1,6 @@
+import { expandBraces } from "../../base/glob/expand-braces.ts";
 import type { SyncFormat } from "../../protocol/sync.ts";
 import { frontMatterLosses, importLosses, type LossTarget, patternLosses } from "../conversion-losses.ts";
-import { expandBraces } from "../expand-braces.ts";
 import { guidelineFilename } from "../guideline-filename.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 import { renderSection } from "../render-section.ts";

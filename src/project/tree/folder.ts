@@ -20,12 +20,6 @@ export interface Folder {
 /** The folders of a project by path. */
 export type Tree = ReadonlyMap<string, Folder>;
 
-export const ignoreFileName = ".gitignore";
-
-export function joinPath(folder: string, name: string): string {
-  return folder === "" ? name : `${folder}/${name}`;
-}
-
 export function parentOf(path: string): string {
   const slash = path.lastIndexOf("/");
   return slash === -1 ? "" : path.slice(0, slash);

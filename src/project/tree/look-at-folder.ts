@@ -1,15 +1,8 @@
 import { type Dirent, readdirSync, type Stats, statSync } from "node:fs";
+import { type IgnoreScope, ignoreFileName, isSkippedName } from "../../files/ignore-scope.ts";
+import { joinPath } from "../../files/join-path.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
-import {
-  type Folder,
-  hasStamp,
-  ignoreFileName,
-  isUnstamped,
-  joinPath,
-  setStamp,
-  stampLength,
-} from "./folder.ts";
-import { type IgnoreScope, isSkippedName } from "./ignore-scope.ts";
+import { type Folder, hasStamp, isUnstamped, setStamp, stampLength } from "./folder.ts";
 import { errorCodeOf, unreadable, unreadableBecause } from "./problems.ts";
 
 /** A source that is new, or that may have changed since its stamp was taken. */

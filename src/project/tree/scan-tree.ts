@@ -1,5 +1,6 @@
-import { type Folder, ignoreFileName, joinPath, type Tree } from "./folder.ts";
-import type { IgnoreScope } from "./ignore-scope.ts";
+import { type IgnoreScope, ignoreFileName } from "../../files/ignore-scope.ts";
+import { joinPath } from "../../files/join-path.ts";
+import type { Folder, Tree } from "./folder.ts";
 import { type Candidate, lookAtFolder } from "./look-at-folder.ts";
 
 export interface ScanTreeOptions {

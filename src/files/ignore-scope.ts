@@ -1,5 +1,7 @@
 import ignore, { type Ignore } from "ignore";
-import { ignoreFileName, joinPath } from "./folder.ts";
+import { joinPath } from "./join-path.ts";
+
+export const ignoreFileName = ".gitignore";
 
 /** What is ignored in a folder and below, by the ignore files of it and of the folders above. */
 export interface IgnoreScope {

@@ -1,7 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
-import { ignoreFileName } from "./folder.ts";
-import type { OuterRules } from "./ignore-scope.ts";
+import { ignoreFileName, type OuterRules } from "./ignore-scope.ts";
 
 /**
  * The ignore rules that reach into a project from outside: `.git/info/exclude` of its repository,
