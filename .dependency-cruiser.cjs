@@ -88,7 +88,7 @@ module.exports = {
     }),
     error("no-dev-packages", "Shipped code does not import development packages.", {
       from: { path: "^src/", pathNot: test },
-      to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only", "npm"] },
+      to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only", "npm", "npm-peer"] },
     }),
   ],
   options: {
