@@ -1,4 +1,5 @@
 import { KitError } from "../base/kit-error.ts";
+import { findPlace } from "../files/find-place.ts";
 import { readGuidelines } from "../guidelines/read-guidelines.ts";
 import { planSync, type SyncFile, sourceRecords } from "../guidelines/sync/plan-sync.ts";
 import {
@@ -9,7 +10,6 @@ import {
   type SyncResult,
   syncFormats,
 } from "../protocol/sync.ts";
-import { findPlace } from "./inside-root.ts";
 import {
   assertWritable,
   readFileInside,

@@ -63,9 +63,12 @@ test("the other name of a hard link keeps its content", async () => {
 test("special files, folders and read-only projects are refused at once", async () => {
   await using folder = await createTemporaryRepository({ "sub/x.md": "" });
   await promisify(execFile)("mkfifo", [join(folder.root, "pipe")]);
-  for (const path of ["pipe", "sub"]) {
-    await expect(write(folder.root, path)).rejects.toMatchObject({ code: "forbidden" });
-    await expect(read(folder.root, path)).rejects.toMatchObject({ code: "forbidden" });
+  for (const [path, code] of [
+    ["pipe", "forbidden"],
+    ["sub", "invalid_request"],
+  ] as const) {
+    await expect(write(folder.root, path)).rejects.toMatchObject({ code });
+    await expect(read(folder.root, path)).rejects.toMatchObject({ code });
   }
   const readOnly = writeFileInside({ root: folder.root, readOnly: true }, { path: "a.md", content: "x" });
   await expect(readOnly).rejects.toMatchObject({ code: "forbidden" });

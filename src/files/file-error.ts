@@ -1,0 +1,50 @@
+import { KitError } from "../base/kit-error.ts";
+
+/** Whether an error of the system has that code, such as `ENOENT`. */
+export const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && "code" in error && error.code === code;
+
+/** For `catch`: nothing where nothing was found; everything else is thrown on. */
+export function ignoreMissing(error: unknown): undefined {
+  if (!hasCode(error, "ENOENT")) throw error;
+}
+
+export const forbidden = (message: string): KitError => new KitError({ code: "forbidden", message });
+
+export const invalid = (message: string): KitError => new KitError({ code: "invalid_request", message });
+
+/**
+ * Turns an error of the file system into one whose message holds no path of the machine; `path` is
+ * what the caller calls the file.
+ */
+export function toFileError(error: unknown, path: string): KitError {
+  if (error instanceof KitError) return error;
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  switch (code) {
+    case "ENOENT":
+      return new KitError({ code: "not_found", message: `${path} does not exist.`, cause: error });
+    case "ENAMETOOLONG":
+      return invalid(`${path.slice(0, 80)}… is too long for a file name.`);
+    case "EISDIR":
+      return invalid(`${path} is a folder.`);
+    case "ENOTDIR":
+    case "EEXIST":
+      return invalid(`A file is in the way of ${path}.`);
+    case "ENXIO":
+    case "ELOOP":
+      return forbidden(`${path} is not a regular file.`);
+    case "EACCES":
+    case "EPERM":
+    case "EROFS":
+      return forbidden(`The system gives no permission for ${path}.`);
+    case "ENOSPC":
+    case "EDQUOT":
+      return new KitError({ code: "unavailable", message: "There is no space left to write.", cause: error });
+    default:
+      return new KitError({
+        code: "unavailable",
+        message: `${path} cannot be accessed now.`,
+        cause: error,
+      });
+  }
+}

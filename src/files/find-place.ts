@@ -1,0 +1,146 @@
+import { relative, sep } from "node:path";
+import type { KitError } from "../base/kit-error.ts";
+import { forbidden, invalid, toFileError } from "./file-error.ts";
+import { startWalk, type Walk } from "./walk.ts";
+
+/** A folder below a root that is held open, and the entry of it that a path leads to. */
+export interface Place {
+  /** Path of the folder for the system: stays the same folder when somebody renames its parents. */
+  readonly folder: string;
+  /** Name of the entry; "." for the folder itself. Never a link when the place was found, unless kept. */
+  readonly name: string;
+  /** Where that is after links were followed: POSIX, relative to the root, "" for the root itself. */
+  readonly path: string;
+  close(): Promise<void>;
+}
+
+export interface FindPlaceOptions {
+  /** Absolute, with links resolved. */
+  readonly root: string;
+  /** POSIX, relative to the root, without `..`; "" is the root itself. */
+  readonly path: string;
+  /** Creates missing folders; without it they give undefined. */
+  readonly createFolders?: boolean;
+  /**
+   * What the end of the path stands for: what a link there leads to (the default), the link itself, or
+   * a folder, which is then what is held.
+   */
+  readonly end?: "follow" | "keep-link" | "folder";
+  /** What messages call the root; default "project". */
+  readonly area?: "project" | "workspace";
+  /** Holds folders open on the way; default: where the system can. For tests of the other way. */
+  readonly holds?: boolean;
+}
+
+/** As many as Linux follows. */
+const maxLinks = 40;
+
+/**
+ * Finds the folder and entry that a path below a root leads to, following links that stay inside the
+ * root. Undefined when a folder on the way is missing. The caller closes the place.
+ *
+ * Goes name by name from an open root, so that a folder which is swapped for a link meanwhile cannot
+ * lead out of the root. Throws `forbidden` for a path that leaves the root, and `invalid_request` for
+ * one that no file below it can have. Messages name paths below the root only.
+ */
+export async function findPlace(options: FindPlaceOptions): Promise<Place | undefined> {
+  const found = await locate(options);
+  return "close" in found ? found : undefined;
+}
+
+/** Where a path leads, as `findPlace` finds it; what is missing is named as it would be created. */
+export async function resolveInside(options: FindPlaceOptions): Promise<string> {
+  const found = await locate(options);
+  if ("close" in found) await found.close();
+  return found.path;
+}
+
+interface Missing {
+  readonly path: string;
+}
+
+async function locate(options: FindPlaceOptions): Promise<Place | Missing> {
+  const { root, path, createFolders = false, end = "follow" } = options;
+  const pending = toNames(options).reverse();
+  let walk: Walk | undefined;
+  try {
+    walk = await startWalk(root, options.holds);
+    const { close } = walk;
+    const placeOf = (name: string, names: readonly string[]): Place => ({
+      folder: walk?.folder() ?? "",
+      name,
+      path: names.join("/"),
+      close,
+    });
+    let links = 0;
+    while (pending.length > 0) {
+      const name = pending.pop() ?? "";
+      if (name === "..") {
+        if (!(await walk.leave())) throw outside(options);
+        continue;
+      }
+      const isEnd = pending.length === 0 && end !== "folder";
+      if (isEnd && end === "keep-link") return placeOf(name, [...walk.names(), name]);
+      const step = isEnd ? "no folder" : await walk.enter(name, createFolders);
+      if (step === "entered") continue;
+      const target = step === "missing" ? undefined : await walk.linkTarget(name);
+      if (target === undefined) {
+        if (isEnd) return placeOf(name, [...walk.names(), name]);
+        if (step === "no folder" && (createFolders || end === "folder")) throw inTheWay(options, pending);
+        const missing = { path: withoutParents([...walk.names(), name, ...pending.reverse()], options) };
+        await walk.close();
+        return missing;
+      }
+      links += 1;
+      if (links > maxLinks) throw forbidden(`${path} goes through too many links.`);
+      const names = toTargetNames(target, options);
+      if (target.startsWith("/")) await walk.restart();
+      pending.push(...names.reverse());
+    }
+    return placeOf(".", walk.names());
+  } catch (error) {
+    await walk?.close();
+    throw toFileError(error, path);
+  }
+}
+
+function toNames(options: FindPlaceOptions): string[] {
+  const { path, area = "project" } = options;
+  const names = path.split("/").filter(isNamed);
+  // A separator or a drive of Windows would be read as such when the name is joined to its folder.
+  const isForeign = sep === "\\" && /[\\:]/.test(path);
+  if (path.startsWith("/") || path.includes("\0") || isForeign) {
+    throw invalid(`A path of the ${area} is relative to its root, with "/" between names.`);
+  }
+  if (names.includes("..")) throw outside(options);
+  return names;
+}
+
+const isNamed = (name: string): boolean => name !== "" && name !== ".";
+
+function toTargetNames(target: string, options: FindPlaceOptions): string[] {
+  if (!target.startsWith("/")) return target.split("/").filter(isNamed);
+  const path = relative(options.root, target).split(sep).join("/");
+  if (path === ".." || path.startsWith("../") || path.startsWith("/")) throw outside(options);
+  return path.split("/").filter(isNamed);
+}
+
+/** Below a folder that is missing there is no link, so `..` goes back as it is written. */
+function withoutParents(names: readonly string[], options: FindPlaceOptions): string {
+  const kept: string[] = [];
+  for (const name of names) {
+    if (name !== "..") kept.push(name);
+    else if (kept.pop() === undefined) throw outside(options);
+  }
+  return kept.join("/");
+}
+
+function inTheWay({ path, end }: FindPlaceOptions, pending: readonly string[]): KitError {
+  return invalid(
+    end === "folder" && pending.length === 0 ? `${path} is no folder.` : `A file is in the way of ${path}.`,
+  );
+}
+
+function outside({ path, area = "project" }: FindPlaceOptions): KitError {
+  return forbidden(`${path} leads out of the ${area}.`);
+}

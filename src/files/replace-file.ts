@@ -1,0 +1,136 @@
+import { randomBytes } from "node:crypto";
+import { constants } from "node:fs";
+import { access, type FileHandle, link, lstat, open, rename, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { KitError } from "../base/kit-error.ts";
+import { forbidden, hasCode, ignoreMissing, invalid } from "./file-error.ts";
+import type { Place } from "./find-place.ts";
+import { readRegularFile } from "./read-regular-file.ts";
+
+export interface ReplaceFileOptions {
+  /** The whole file; text is written as UTF-8. */
+  readonly content: string | Uint8Array;
+  /**
+   * What the file held when the content was made; null for no file. Other content by now throws
+   * `conflict` and nothing is written. Without it, whatever is there is replaced.
+   */
+  readonly expected?: Uint8Array | null;
+  /** Waits until the disk has it, so that it outlives a loss of power. */
+  readonly durable?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Writes the file at a place, whole or not at all: into a temporary file beside it, which then takes
+ * its place. Keeps the mode and owner of a file that was there; another name of that file (a hard
+ * link) keeps its content.
+ *
+ * Throws `invalid_request` for a folder, `forbidden` for anything else that is no regular file.
+ */
+export async function replaceFile(place: Place, options: ReplaceFileOptions): Promise<void> {
+  const { expected, signal } = options;
+  const temporary = join(place.folder, `.kit-${randomBytes(8).toString("hex")}.tmp`);
+  const existing = await describe(place);
+  try {
+    await fill(temporary, { ...options, existing });
+    signal?.throwIfAborted();
+    if (expected !== undefined) await assertUnchanged(place, expected);
+    await takePlace(temporary, { place, mustBeNew: expected === null });
+    if (options.durable === true) await syncFolder(place.folder);
+  } catch (error) {
+    await unlink(temporary).catch(() => undefined);
+    throw error;
+  }
+}
+
+/**
+ * Removes the file at a place, which still holds `expected`; does nothing when it is gone. Throws
+ * `conflict` for other content, and refuses what `replaceFile` refuses.
+ */
+export async function removeFile(place: Place, expected: Uint8Array): Promise<void> {
+  if ((await describe(place)) === undefined) return;
+  await assertUnchanged(place, expected);
+  await unlink(join(place.folder, place.name));
+  await syncFolder(place.folder);
+}
+
+interface Existing {
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+async function describe(place: Place): Promise<Existing | undefined> {
+  const file = join(place.folder, place.name);
+  const stats = await lstat(file).catch(ignoreMissing);
+  if (stats === undefined) return undefined;
+  if (stats.isDirectory()) throw invalid(`${place.path === "" ? "The root" : place.path} is a folder.`);
+  if (!stats.isFile()) throw forbidden(`${place.path} is not a regular file.`);
+  await access(file, constants.W_OK);
+  return { mode: stats.mode & 0o7777, uid: stats.uid, gid: stats.gid };
+}
+
+interface FillOptions extends ReplaceFileOptions {
+  readonly existing: Existing | undefined;
+}
+
+async function fill(temporary: string, { content, existing, durable }: FillOptions): Promise<void> {
+  const flags = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_NOFOLLOW;
+  const handle = await open(temporary, flags, 0o666);
+  try {
+    await handle.writeFile(content);
+    if (existing !== undefined) await takeOver(handle, existing);
+    if (durable === true) await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function takeOver(handle: FileHandle, existing: Existing): Promise<void> {
+  const stats = await handle.stat();
+  if (stats.uid !== existing.uid || stats.gid !== existing.gid) {
+    // Only root may give files away; for others the file becomes theirs, as with any editor.
+    await handle.chown(existing.uid, existing.gid).catch(() => undefined);
+  }
+  if ((stats.mode & 0o7777) !== existing.mode) await handle.chmod(existing.mode);
+}
+
+async function assertUnchanged(place: Place, expected: Uint8Array | null): Promise<void> {
+  const current = await readRegularFile(place, Number.POSITIVE_INFINITY);
+  const same =
+    expected === null
+      ? current === undefined
+      : current !== undefined && Buffer.compare(current, expected) === 0;
+  if (!same) throw changedMeanwhile(place.path);
+}
+
+async function takePlace(
+  temporary: string,
+  { place, mustBeNew }: { readonly place: Place; readonly mustBeNew: boolean },
+): Promise<void> {
+  const file = join(place.folder, place.name);
+  if (!mustBeNew) return await rename(temporary, file);
+  // Unlike a rename, a link never replaces a file that appeared since it was looked for.
+  try {
+    await link(temporary, file);
+  } catch (error) {
+    if (hasCode(error, "EEXIST")) throw changedMeanwhile(place.path, error);
+    // Some file systems know no hard links.
+    return await rename(temporary, file);
+  }
+  await unlink(temporary);
+}
+
+/** A rename is only as durable as the folder that holds it. Not every system can sync folders. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, constants.O_RDONLY).catch(() => undefined);
+  await handle?.sync().catch(() => undefined);
+  await handle?.close();
+}
+
+const changedMeanwhile = (path: string, cause?: unknown): KitError =>
+  new KitError({
+    code: "conflict",
+    message: `${path} was changed by somebody else meanwhile; nothing was written.`,
+    cause,
+  });

@@ -1,0 +1,88 @@
+import { constants, existsSync } from "node:fs";
+import { type FileHandle, lstat, mkdir, open, readlink } from "node:fs/promises";
+import { join } from "node:path";
+import { hasCode } from "./file-error.ts";
+
+/** A way through the folders below a root, one name at a time. No step follows a link. */
+export interface Walk {
+  /** Path of the present folder for the system: stays the same folder when its parents are renamed. */
+  folder(): string;
+  /** The names entered so far. */
+  names(): readonly string[];
+  /** Steps into a folder, which is made first if `create` says so. */
+  enter(name: string, create: boolean): Promise<"entered" | "missing" | "no folder">;
+  /** The target of a link; undefined for anything else, also for nothing. */
+  linkTarget(name: string): Promise<string | undefined>;
+  /** Steps out; false at the root. */
+  leave(): Promise<boolean>;
+  /** Steps back to the root. */
+  restart(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Whether an open folder has a path of its own, which no rename elsewhere can redirect: Linux with
+ * /proc. Elsewhere (macOS) every name is checked just before its use instead, which a process that
+ * renames folders at the right moment can outrun; give such machines no untrusted commands beside
+ * untrusted paths.
+ */
+export function canHoldFolders(): boolean {
+  return process.platform === "linux" && existsSync("/proc/self/fd");
+}
+
+/** The path of an open folder. */
+export const heldPath = (descriptor: number): string => `/proc/self/fd/${descriptor}`;
+
+/** Opens a folder and nothing else: a link in its place fails with `ENOTDIR` or `ELOOP`. */
+export const folderFlags: number = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+
+/** Starts at the root, which is absolute, with links resolved. */
+export async function startWalk(root: string, holds: boolean = canHoldFolders()): Promise<Walk> {
+  const rootHandle = holds ? await open(root, constants.O_RDONLY | constants.O_DIRECTORY) : undefined;
+  const entered: { readonly name: string; readonly handle: FileHandle | undefined }[] = [];
+
+  const folder = (): string => {
+    const handle = entered.length === 0 ? rootHandle : entered.at(-1)?.handle;
+    return handle === undefined ? join(root, ...entered.map(({ name }) => name)) : heldPath(handle.fd);
+  };
+  const openFolder = async (path: string): Promise<FileHandle | undefined> => {
+    if (holds) return await open(path, folderFlags);
+    if (!(await lstat(path)).isDirectory()) throw Object.assign(new Error(), { code: "ENOTDIR" });
+    return undefined;
+  };
+  const enter = async (name: string, create: boolean): ReturnType<Walk["enter"]> => {
+    const path = join(folder(), name);
+    try {
+      entered.push({ name, handle: await openFolder(path) });
+      return "entered";
+    } catch (error) {
+      if (hasCode(error, "ENOTDIR") || hasCode(error, "ELOOP")) return "no folder";
+      if (!hasCode(error, "ENOENT")) throw error;
+    }
+    if (!create) return "missing";
+    await mkdir(path).catch((error: unknown) => {
+      if (!hasCode(error, "EEXIST")) throw error;
+    });
+    return enter(name, false);
+  };
+  const leave = async (): Promise<boolean> => {
+    const last = entered.pop();
+    await last?.handle?.close();
+    return last !== undefined;
+  };
+  const restart = async (): Promise<void> => {
+    while (await leave());
+  };
+
+  return {
+    folder,
+    names: () => entered.map(({ name }) => name),
+    enter,
+    linkTarget: async (name) => await readlink(join(folder(), name)).catch(() => undefined),
+    leave,
+    restart,
+    async close() {
+      await Promise.all([...entered.splice(0).map(({ handle }) => handle?.close()), rootHandle?.close()]);
+    },
+  };
+}
