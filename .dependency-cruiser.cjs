@@ -45,6 +45,7 @@ const homes = {
   "@modelcontextprotocol/[^/]+": "mcp",
   chokidar: "project",
   ignore: "files",
+  re2js: "sandboxes",
   commander: "cli",
   commonmark: "specs",
   "smol-toml": "app|specs",
