@@ -113,6 +113,9 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
       if (part.providerExecuted !== true) draft.parts.push(toToolCall(part));
       return;
     case "finish":
+      // The AI SDK closes a stream that broke off with a reason of its own making: no provider said it.
+      if (part.finishReason.unified === "interrupted") return;
+      if (part.finishReason.raw === undefined && part.finishReason.unified === "other") return;
       draft.usage = part.usage;
       draft.finishReason = toFinishReason(part.finishReason.unified);
       return;

@@ -35,7 +35,9 @@ export function toModelFailure(error: unknown, now: number): ModelFailure {
       retryAfterMs: undefined,
     };
   }
-  const status = numberOf(error, "statusCode");
+  // An answer that began well and broke off carries its 200: what failed is the connection.
+  const said = numberOf(error, "statusCode");
+  const status = said !== undefined && said >= 400 ? said : undefined;
   const body =
     typeof error === "object" && error !== null && "responseBody" in error ? String(error.responseBody) : "";
   const text = error instanceof Error ? error.message : String(error);
