@@ -23,6 +23,8 @@ export type ToolOutput =
   | {
       readonly content: string | readonly (TextPart | ImagePart)[];
       readonly isError?: boolean;
+      /** Nobody knows whether the call was done: a connection was lost, a time limit passed. */
+      readonly outcome?: "unknown";
     };
 
 /** A tool the model can call. Make one with `defineTool`. */

@@ -146,6 +146,7 @@ function success(call: ToolCallPart, output: ToolOutput, tool: ToolDefinition): 
     content:
       typeof content === "string" ? [{ type: "text", text: cut(content, limit) }] : cutParts(content, limit),
     is_error: typeof output === "string" ? false : output.isError === true,
+    ...(typeof output === "string" || output.outcome === undefined ? {} : { outcome: output.outcome }),
   };
 }
 
