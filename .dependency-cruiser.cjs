@@ -70,8 +70,19 @@ module.exports = {
     ...Object.entries(rooms).map(([room, may]) =>
       error(`${room}-may-enter`, `src/${room} imports from: ${[room, ...may].join(", ")}.`, {
         from: { path: `^src/${room}/`, pathNot: test },
-        to: { path: "^src/", pathNot: [`^src/(${[room, ...may].join("|")})/`, ...(low.includes(room) ? [] : [contracts])] },
+        to: {
+          path: "^src/",
+          pathNot: [`^src/(${[room, ...may].join("|")})/`, ...(low.includes(room) ? [] : [contracts])],
+        },
       }),
+    ),
+    error(
+      "siblings-are-strangers",
+      "Implementations of one contract share src/sandboxes/host, not each other.",
+      {
+        from: { path: "^src/sandboxes/([^/]+)/", pathNot: test },
+        to: { path: "^src/sandboxes/[^/]+/", pathNot: "^src/sandboxes/($1|host)/" },
+      },
     ),
     error("runs-anywhere", "These rooms are pure: no Node module.", {
       from: { path: "^src/(base|protocol|specs|guidelines|agents)/", pathNot: test },

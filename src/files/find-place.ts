@@ -7,8 +7,11 @@ import { startWalk, type Walk } from "./walk.ts";
 export interface Place {
   /** Path of the folder for the system: stays the same folder when somebody renames its parents. */
   readonly folder: string;
-  /** Name of the entry; "." for the folder itself. Never a link when the place was found, unless kept. */
-  readonly name: string;
+  /**
+   * Path of the entry for the system, in `folder`; ends in "/." for the folder itself. Never a link when
+   * the place was found, unless kept.
+   */
+  readonly entry: string;
   /** Where that is after links were followed: POSIX, relative to the root, "" for the root itself. */
   readonly path: string;
   close(): Promise<void>;
@@ -68,7 +71,8 @@ async function locate(options: FindPlaceOptions): Promise<Place | Missing> {
     const { close } = walk;
     const placeOf = (name: string, names: readonly string[]): Place => ({
       folder: walk?.folder() ?? "",
-      name,
+      // Not `join`, which would take the dot away: the path of an open folder is a link by itself.
+      entry: `${walk?.folder()}/${name}`,
       path: names.join("/"),
       close,
     });

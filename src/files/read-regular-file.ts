@@ -1,6 +1,5 @@
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
-import { join } from "node:path";
 import { KitError } from "../base/kit-error.ts";
 import { forbidden, ignoreMissing, invalid } from "./file-error.ts";
 import type { Place } from "./find-place.ts";
@@ -14,7 +13,7 @@ export const readFlags: number = constants.O_RDONLY | constants.O_NOFOLLOW | con
  * not waited for, and `payload_too_large` past `maxBytes`.
  */
 export async function readRegularFile(place: Place, maxBytes: number): Promise<Uint8Array | undefined> {
-  const handle = await open(join(place.folder, place.name), readFlags).catch(ignoreMissing);
+  const handle = await open(place.entry, readFlags).catch(ignoreMissing);
   if (handle === undefined) return undefined;
   try {
     const stats = await handle.stat();

@@ -50,7 +50,7 @@ export async function replaceFile(place: Place, options: ReplaceFileOptions): Pr
 export async function removeFile(place: Place, expected: Uint8Array): Promise<void> {
   if ((await describe(place)) === undefined) return;
   await assertUnchanged(place, expected);
-  await unlink(join(place.folder, place.name));
+  await unlink(place.entry);
   await syncFolder(place.folder);
 }
 
@@ -61,12 +61,11 @@ interface Existing {
 }
 
 async function describe(place: Place): Promise<Existing | undefined> {
-  const file = join(place.folder, place.name);
-  const stats = await lstat(file).catch(ignoreMissing);
+  const stats = await lstat(place.entry).catch(ignoreMissing);
   if (stats === undefined) return undefined;
   if (stats.isDirectory()) throw invalid(`${place.path === "" ? "The root" : place.path} is a folder.`);
   if (!stats.isFile()) throw forbidden(`${place.path} is not a regular file.`);
-  await access(file, constants.W_OK);
+  await access(place.entry, constants.W_OK);
   return { mode: stats.mode & 0o7777, uid: stats.uid, gid: stats.gid };
 }
 
@@ -108,15 +107,14 @@ async function takePlace(
   temporary: string,
   { place, mustBeNew }: { readonly place: Place; readonly mustBeNew: boolean },
 ): Promise<void> {
-  const file = join(place.folder, place.name);
-  if (!mustBeNew) return await rename(temporary, file);
+  if (!mustBeNew) return await rename(temporary, place.entry);
   // Unlike a rename, a link never replaces a file that appeared since it was looked for.
   try {
-    await link(temporary, file);
+    await link(temporary, place.entry);
   } catch (error) {
     if (hasCode(error, "EEXIST")) throw changedMeanwhile(place.path, error);
     // Some file systems know no hard links.
-    return await rename(temporary, file);
+    return await rename(temporary, place.entry);
   }
   await unlink(temporary);
 }

@@ -9,7 +9,9 @@ export interface SandboxCapabilities {
 }
 
 export interface FileStat {
+  /** `link` and `other` (devices, pipes, sockets) are told by `list`; `stat` follows links. */
   readonly kind: "file" | "directory" | "link" | "other";
+  /** Bytes; of a folder, whatever the system says. */
   readonly size: number;
   /** ISO 8601. */
   readonly modified_at: string;
@@ -23,24 +25,31 @@ export interface DirectoryEntry {
 export interface ExecRequest {
   /** A program and its literal arguments (run without a shell), or a line for the sandbox's shell. */
   readonly command: readonly string[] | string;
-  /** Relative to the workspace; default: the sandbox's working folder. */
+  /** Relative to the sandbox's working folder, which is the default. */
   readonly cwd?: string;
   /** Added to the sandbox's environment for this call only: secrets come this way. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Without it, the command reads an end of file. */
   readonly stdin?: string;
+  /** Milliseconds; default 120,000. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** Bytes of stdout and of stderr that are kept each; the rest is dropped and counted. */
+  /** Bytes of stdout and of stderr that are kept each; the rest is dropped and counted. Default 1 MiB. */
   readonly maxOutputBytes?: number;
+  /** Hears the output while the command runs, as long as all of it is kept. */
   readonly onOutput?: (chunk: { readonly stream: "stdout" | "stderr"; readonly text: string }) => void;
 }
 
 export interface ExecResult {
-  /** Null when a signal, a time limit or an abort ended the command. */
+  /**
+   * Null when a signal, a time limit or an abort ended the command. A program that cannot be started
+   * is a result too, as shells give it: 127 when it is not there, 126 when it may not run.
+   */
   readonly exit_code: number | null;
+  /** Where bytes were dropped, the beginning and the end, with a line between them that says so. */
   readonly stdout: string;
   readonly stderr: string;
-  /** Bytes that did not fit. */
+  /** Bytes of both that did not fit. */
   readonly dropped_bytes: number;
   readonly timed_out: boolean;
   readonly duration_ms: number;
@@ -49,32 +58,54 @@ export interface ExecResult {
 export interface GrepRequest {
   /** A regular expression that is matched in linear time (RE2 syntax), line by line. */
   readonly pattern: string;
+  /** A file, or a folder whose files are searched; default: the working folder. */
   readonly path?: string;
-  /** Only files whose path matches. */
+  /**
+   * Only files whose path below the searched folder matches; without a slash, whose name matches:
+   * `*.ts` is in any folder.
+   */
   readonly glob?: string;
   readonly ignoreCase?: boolean;
+  /** Default 1,000. */
   readonly maxMatches?: number;
   readonly signal?: AbortSignal;
 }
 
 export interface GrepMatch {
+  /** Relative to the working folder. */
   readonly path: string;
+  /** From 1. */
   readonly line: number;
+  /** The line; of a very long one, what is around the match. */
   readonly text: string;
+}
+
+export interface GlobOptions {
+  /** The folder that the pattern is relative to; default: the working folder. */
+  readonly path?: string;
+  /** Default 1,000. */
+  readonly maxResults?: number;
+  readonly signal?: AbortSignal;
 }
 
 /**
  * A workspace and the commands that run in it.
  *
- * - Paths are POSIX, relative to the workspace root or to `cwd`; an absolute path is taken relative to
- *   nothing and refused, unless it lies in the workspace. Nothing outside is ever read or written,
- *   through no link, race or spelling; such a path is `KitError` `forbidden`.
+ * - Paths are POSIX, relative to the working folder; `..` goes back as it is written. An absolute path
+ *   is taken when it lies in the workspace, and refused otherwise. Nothing outside is ever read or
+ *   written, through no link, race or spelling; such a path is `KitError` `forbidden`. Links that stay
+ *   in the workspace are followed.
  * - A missing file is `not_found`; wrong kinds (a folder read as a file) are `invalid_request`.
  *   Messages name paths of the workspace only.
- * - Writes are atomic and create missing folders. Special files are refused without blocking. The
- *   root itself cannot be removed.
- * - `exec` kills the whole process group at its time limit or abort, and resolves; it rejects with
- *   `signal.reason` only when the signal had fired before the start.
+ * - Writes are atomic and create missing folders. A file that is replaced keeps its mode; another name
+ *   of it (a hard link) keeps the old content. Special files are refused without blocking. The root
+ *   itself cannot be removed.
+ * - Searches leave out what Git ignores, `.git`, `.kit` and `node_modules`, unless `path` names such a
+ *   folder itself; they follow no links, and skip binary and very large files. Their results are
+ *   bounded; `truncated` says that there is more.
+ * - `exec` kills the command with all that it started at its time limit or abort, and resolves; what
+ *   it left running in the background ends with it. It rejects with `signal.reason` only when the
+ *   signal had fired before the start. No command finds a program in the workspace by its name alone.
  */
 export interface Sandbox {
   /** For people and events: "virtual", "local", "e2b". */
@@ -82,14 +113,24 @@ export interface Sandbox {
   readonly capabilities: SandboxCapabilities;
   /** The working folder, relative to the workspace root; "" for the root. */
   readonly cwd: string;
+  /**
+   * Where a path leads, relative to the workspace root, with links followed; "" for the root. What does
+   * not exist is named as a write would create it. `keepLink` names a link at the end itself: what `rm`
+   * would remove.
+   */
+  resolve(path: string, options?: { readonly keepLink?: boolean }): Promise<string>;
   stat(path: string): Promise<FileStat>;
   exists(path: string): Promise<boolean>;
   list(path?: string): Promise<readonly DirectoryEntry[]>;
+  /** The text as it is; what is not UTF-8 becomes U+FFFD. `payload_too_large` past 16 MiB. */
   readFile(path: string): Promise<string>;
+  /** `payload_too_large` past 16 MiB. */
   readBytes(path: string): Promise<Uint8Array>;
   writeFile(path: string, content: string): Promise<void>;
   writeBytes(path: string, content: Uint8Array): Promise<void>;
+  /** Creates a folder with those above it; one that is there is fine. */
   mkdir(path: string): Promise<void>;
+  /** Removes a file or link; a folder only when `recursive` is set, with its links, never what they lead to. */
   rm(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
   /** Replaces `old` by `new`; `conflict` when `old` is not there exactly once, unless `all`. */
   edit(
@@ -99,26 +140,32 @@ export interface Sandbox {
   grep(
     request: GrepRequest,
   ): Promise<{ readonly matches: readonly GrepMatch[]; readonly truncated: boolean }>;
+  /** Files whose path matches: `*` stays in one folder, `**` spans any number, `{a,b}` is either. */
   glob(
     pattern: string,
-    options?: { readonly path?: string; readonly maxResults?: number; readonly signal?: AbortSignal },
+    options?: GlobOptions,
   ): Promise<{ readonly paths: readonly string[]; readonly truncated: boolean }>;
   exec(request: ExecRequest): Promise<ExecResult>;
   /** Copies bytes in or out of the sandbox: for callers, never for models. */
   upload(path: string, content: Uint8Array): Promise<void>;
   download(path: string): Promise<Uint8Array>;
-  /** The same workspace with another working folder. */
+  /** The same workspace with another working folder, which is relative to the present one. */
   at(cwd: string): Sandbox;
+  /** Ends commands that still run. Closing any view of a workspace closes all of them. */
   close(): Promise<void>;
+}
+
+/** Whose sandbox it is: all three make the workspace. */
+export interface SandboxOwner {
+  readonly agent: string;
+  readonly instance_id: string;
+  readonly session: string;
 }
 
 /** Opens the sandbox of a session. */
 export interface SandboxFactory {
   readonly name: string;
-  open(context: {
-    readonly agent: string;
-    readonly instance_id: string;
-    readonly session: string;
-    readonly signal?: AbortSignal;
-  }): Promise<Sandbox>;
+  open(context: SandboxOwner & { readonly signal?: AbortSignal }): Promise<Sandbox>;
+  /** Removes what belongs to that session alone: its workspace. Absent where nothing does. */
+  remove?(owner: SandboxOwner): Promise<void>;
 }

@@ -1,0 +1,46 @@
+import { KitError } from "../../../base/kit-error.ts";
+import { invalid } from "../../../files/file-error.ts";
+import type { ExecRequest, ExecResult } from "../../contract.ts";
+import { withPlace } from "../with-place.ts";
+import type { View } from "../workspace.ts";
+import { composeEnvironment } from "./environment.ts";
+import { runProcess } from "./run-process.ts";
+
+const defaultTimeoutMs = 120_000;
+const defaultMaxOutputBytes = 1024 * 1024;
+
+/** Runs a command in a folder of the workspace, entered by the same walk as files are found. */
+export async function exec(view: View, request: ExecRequest): Promise<ExecResult> {
+  const { signal } = request;
+  signal?.throwIfAborted();
+  if (view.workspace.closing.aborted) {
+    throw new KitError({ code: "unavailable", message: "The sandbox is closed." });
+  }
+  const [program, ...args] = argumentsOf(request.command);
+  if (program === undefined || program === "") throw invalid("There is no command to run.");
+  if ([program, ...args].some((word) => word.includes("\0"))) {
+    throw invalid("A command has no NUL characters.");
+  }
+  const { workspace } = view;
+  const own = await workspace.environment();
+  return await withPlace(view, request.cwd ?? "", {
+    end: "folder",
+    work: (place) =>
+      runProcess({
+        program,
+        args,
+        folder: place.folder,
+        environment: composeEnvironment(workspace.root, [own, request.env ?? {}]),
+        timeoutMs: request.timeoutMs ?? defaultTimeoutMs,
+        maxOutputBytes: request.maxOutputBytes ?? defaultMaxOutputBytes,
+        signals: signal === undefined ? [workspace.closing] : [workspace.closing, signal],
+        ...(request.stdin === undefined ? {} : { stdin: request.stdin }),
+        ...(request.onOutput === undefined ? {} : { onOutput: request.onOutput }),
+      }),
+  });
+}
+
+function argumentsOf(command: ExecRequest["command"]): readonly string[] {
+  // A line that starts with a dash is not an option of the shell.
+  return typeof command === "string" ? ["/bin/sh", "-c", "--", command] : command;
+}

@@ -1,0 +1,52 @@
+import { KitError } from "../../base/kit-error.ts";
+import { invalid } from "../../files/file-error.ts";
+
+export interface TextChange {
+  readonly old: string;
+  readonly new: string;
+  readonly all?: boolean;
+}
+
+/**
+ * The text of a file with `old` replaced. Throws `conflict` when it does not occur exactly once,
+ * unless `all` is set, and `invalid_request` for a file that is not UTF-8.
+ *
+ * A model writes line feeds. Where the file has carriage returns before them and the text is not
+ * found as it is, it is looked for, and replaced, with these.
+ */
+export function replaceText(
+  bytes: Uint8Array,
+  change: TextChange,
+  path: string,
+): { readonly text: string; readonly replacements: number } {
+  if (change.old === "") throw invalid("The text to replace is empty.");
+  const text = decode(bytes, path);
+  const wanted = text.includes(change.old) ? change : withCarriageReturns(change);
+  const parts = text.split(wanted.old);
+  const replacements = parts.length - 1;
+  if (replacements === 0) throw conflict(`The text to replace is not in ${path}.`);
+  if (replacements > 1 && change.all !== true) {
+    throw conflict(
+      `The text to replace is in ${path} ${replacements} times; give more of what is around it, or replace all.`,
+    );
+  }
+  return { text: parts.join(wanted.new), replacements };
+}
+
+function decode(bytes: Uint8Array, path: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (error) {
+    throw notText(path, error);
+  }
+}
+
+function withCarriageReturns(change: TextChange): TextChange {
+  const convert = (text: string): string => text.replace(/\r?\n/g, "\r\n");
+  return { ...change, old: convert(change.old), new: convert(change.new) };
+}
+
+const notText = (path: string, cause: unknown): KitError =>
+  new KitError({ code: "invalid_request", message: `${path} is not UTF-8 text.`, cause });
+
+const conflict = (message: string): KitError => new KitError({ code: "conflict", message });

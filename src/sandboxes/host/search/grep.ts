@@ -1,0 +1,103 @@
+import { lstat } from "node:fs/promises";
+import type { Place } from "../../../files/find-place.ts";
+import { findPlace } from "../../../files/find-place.ts";
+import { readRegularFile } from "../../../files/read-regular-file.ts";
+import { readRegularFileSync } from "../../../files/read-regular-file-sync.ts";
+import type { GrepMatch, GrepRequest } from "../../contract.ts";
+import { notFound, withPlace } from "../with-place.ts";
+import type { View } from "../workspace.ts";
+import { fromWorkingFolder } from "../workspace-path.ts";
+import { compileLinePattern, type LinePattern } from "./line-pattern.ts";
+import { createPace, type Pace } from "./pace.ts";
+import { compileNameOrPathGlob } from "./path-filter.ts";
+import { scanLines } from "./scan-lines.ts";
+import { createSearchScope } from "./search-scope.ts";
+import { walkFiles } from "./walk-files.ts";
+
+interface GrepResult {
+  readonly matches: readonly GrepMatch[];
+  readonly truncated: boolean;
+}
+
+const defaultMaxMatches = 1_000;
+/** Larger files of a folder are skipped, as sources are smaller; one that is named is searched. */
+const maxFileBytes = 4 * 1024 * 1024;
+const maxNamedFileBytes = 64 * 1024 * 1024;
+const budgetMs = 10_000;
+
+/** Searches a file, or the files below a folder. Binary files have no lines. */
+export async function grep(view: View, request: GrepRequest): Promise<GrepResult> {
+  const pace = createPace(request.signal, budgetMs);
+  const pattern = await compileLinePattern(request.pattern, request.ignoreCase ?? false);
+  const search: Search = {
+    view,
+    pattern,
+    pace,
+    maxMatches: request.maxMatches ?? defaultMaxMatches,
+    matches: [],
+    accepts: request.glob === undefined ? () => true : compileNameOrPathGlob(request.glob),
+  };
+  return await withPlace(view, request.path ?? "", {
+    async work(place) {
+      const stats = await lstat(place.entry);
+      const complete = stats.isDirectory()
+        ? await searchFolder(search, place)
+        : await searchFile(search, place);
+      return { matches: search.matches, truncated: !complete };
+    },
+  });
+}
+
+interface Search {
+  readonly view: View;
+  readonly pattern: LinePattern;
+  readonly pace: Pace;
+  readonly maxMatches: number;
+  readonly matches: GrepMatch[];
+  accepts(path: string): boolean;
+}
+
+/** False when there was more to find. */
+async function searchFolder(search: Search, { path }: Place): Promise<boolean> {
+  const { workspace } = search.view;
+  const start = await findPlace({ root: workspace.root, path, end: "folder", area: "workspace" });
+  if (start === undefined) throw notFound(path);
+  try {
+    const scope = await createSearchScope(workspace, path);
+    const below = path === "" ? 0 : path.length + 1;
+    for (const file of walkFiles({ path, folder: start.folder, scope })) {
+      const rest = search.pace.pause();
+      if (rest !== undefined) await rest;
+      if (search.pace.isOver()) return false;
+      if (file.isLink || !search.accepts(file.path.slice(below))) continue;
+      const bytes = readRegularFileSync(file.folder, file.name, maxFileBytes);
+      if (bytes !== undefined && !(await searchBytes(search, file.path, bytes))) return false;
+    }
+    return true;
+  } finally {
+    await start.close();
+  }
+}
+
+async function searchFile(search: Search, place: Place): Promise<boolean> {
+  const bytes = await readRegularFile(place, maxNamedFileBytes);
+  if (bytes === undefined) throw notFound(place.path);
+  return await searchBytes(search, place.path, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+}
+
+async function searchBytes(search: Search, path: string, bytes: Buffer): Promise<boolean> {
+  if (isBinary(bytes)) return true;
+  const decoded = bytes.toString("utf8");
+  const text = decoded.includes("\r\n") ? decoded.replaceAll("\r\n", "\n") : decoded;
+  const shown = fromWorkingFolder(search.view.cwd, path);
+  for await (const match of scanLines(text, search.pattern, search.pace)) {
+    if (search.matches.length >= search.maxMatches) return false;
+    search.matches.push({ path: shown, ...match });
+  }
+  return !search.pace.isOver();
+}
+
+/** By the rule of Git: a NUL in the first 8,000 bytes. */
+function isBinary(bytes: Buffer): boolean {
+  return bytes.subarray(0, 8_000).includes(0);
+}

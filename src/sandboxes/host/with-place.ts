@@ -1,0 +1,30 @@
+import { KitError } from "../../base/kit-error.ts";
+import { toFileError } from "../../files/file-error.ts";
+import { type FindPlaceOptions, findPlace, type Place } from "../../files/find-place.ts";
+import type { View } from "./workspace.ts";
+import { toWorkspacePath } from "./workspace-path.ts";
+
+export type PlaceOptions = Pick<FindPlaceOptions, "createFolders" | "end">;
+
+/** Finds the place of a caller's path, hands it to `work`, and closes it. Throws `not_found`. */
+export async function withPlace<Value>(
+  view: View,
+  path: string,
+  given: PlaceOptions & { readonly work: (place: Place) => Promise<Value> },
+): Promise<Value> {
+  const { work, ...options } = given;
+  const inside = toWorkspacePath({ root: view.workspace.root, cwd: view.cwd }, path);
+  const place = await findPlace({ root: view.workspace.root, path: inside, area: "workspace", ...options });
+  if (place === undefined) throw notFound(inside);
+  try {
+    return await work(place);
+  } catch (error) {
+    const isOfSystem = error instanceof Error && "syscall" in error;
+    throw isOfSystem ? toFileError(error, inside === "" ? "The workspace" : inside) : error;
+  } finally {
+    await place.close();
+  }
+}
+
+export const notFound = (path: string): KitError =>
+  new KitError({ code: "not_found", message: `${path} does not exist.` });

@@ -1,0 +1,20 @@
+import type { OuterRules } from "../../files/ignore-scope.ts";
+
+/** A folder of this machine that a sandbox works in. */
+export interface Workspace {
+  /** Absolute, with links resolved. */
+  readonly root: string;
+  /** The environment of every command. */
+  readonly environment: () => Promise<Readonly<Record<string, string>>>;
+  /** Ignore rules from above the root that searches follow. */
+  readonly outerRules: () => readonly OuterRules[];
+  /** Fires when the sandbox is closed: running commands end. */
+  readonly closing: AbortSignal;
+}
+
+/** A workspace as one sandbox sees it: from its working folder. */
+export interface View {
+  readonly workspace: Workspace;
+  /** Relative to the root; "" for the root. */
+  readonly cwd: string;
+}

@@ -1,0 +1,3 @@
+/** `kit/sandboxes/local`: the real folder of a project as a sandbox. */
+export type { LocalOptions } from "./local-options.ts";
+export { local } from "./local-sandbox.ts";

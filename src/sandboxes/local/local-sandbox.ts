@@ -1,0 +1,18 @@
+import type { SandboxFactory } from "../contract.ts";
+import type { LocalOptions } from "./local-options.ts";
+
+/**
+ * The real folder, which every session shares; its commands run as this process's user. Paths cannot
+ * leave the folder, but a command can do all that its user may: grant commands with that in mind.
+ */
+export function local(options: LocalOptions = {}): SandboxFactory {
+  return {
+    name: "local",
+    async open(context) {
+      context.signal?.throwIfAborted();
+      // Whoever imports kit pays for a sandbox when one is opened.
+      const { openLocal } = await import("./open-local.ts");
+      return await openLocal(options);
+    },
+  };
+}

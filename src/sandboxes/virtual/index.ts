@@ -1,0 +1,3 @@
+/** `kit/sandboxes/virtual`: a workspace of its own for every session. */
+export type { VirtualOptions } from "./virtual-options.ts";
+export { virtual } from "./virtual-sandbox.ts";

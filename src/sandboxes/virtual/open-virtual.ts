@@ -1,0 +1,94 @@
+import { lstat, mkdir, mkdtemp, realpath, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { KitError } from "../../base/kit-error.ts";
+import { hasCode } from "../../files/file-error.ts";
+import type { Sandbox, SandboxOwner } from "../contract.ts";
+import { createHostSandbox } from "../host/create-host-sandbox.ts";
+import { pickEnvironment } from "../host/exec/environment.ts";
+import type { VirtualOptions } from "./virtual-options.ts";
+import { workspaceName } from "./workspace-name.ts";
+
+/** Opens the workspace of a session, and makes it when there is none. */
+export async function openVirtual(options: VirtualOptions, owner: SandboxOwner): Promise<Sandbox> {
+  const folder = await createFolder(folderOfAll(options));
+  const path = join(folder, workspaceName(owner));
+  if (!(await isFolder(path))) {
+    await createWorkspace(path, options.files ?? {}).catch((error: unknown) => {
+      throw error instanceof KitError ? error : noFolder(error);
+    });
+  }
+  return toSandbox(path, options.env ?? {});
+}
+
+/** Removes the workspace of a session, with the home folder of its commands. */
+export async function removeVirtual(options: VirtualOptions, owner: SandboxOwner): Promise<void> {
+  const path = join(folderOfAll(options), workspaceName(owner));
+  for (const each of [path, homeOf(path)]) await rm(each, { recursive: true, force: true });
+}
+
+const folderOfAll = ({ root, folder }: VirtualOptions): string =>
+  folder ?? join(root ?? process.cwd(), ".kit", "sandboxes");
+
+const homeOf = (workspace: string): string => `${workspace}.home`;
+
+function toSandbox(root: string, env: Readonly<Record<string, string>>): Sandbox {
+  return createHostSandbox("virtual", {
+    root,
+    async environment() {
+      // Beside the workspace: what a model writes is not read as settings of the programs it runs.
+      const home = homeOf(root);
+      const temporary = join(home, "tmp");
+      await mkdir(temporary, { recursive: true, mode: 0o700 });
+      const own = { HOME: home, TMPDIR: temporary, LANG: "C.UTF-8" };
+      return {
+        ...pickEnvironment(["PATH", "SystemRoot", "ComSpec", "PATHEXT"], process.env),
+        ...own,
+        ...env,
+      };
+    },
+    // What surrounds the workspace says nothing about it: projects ignore `.kit` as a whole.
+    outerRules: () => [],
+  });
+}
+
+async function createFolder(folder: string): Promise<string> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    return await realpath(folder);
+  } catch (error) {
+    throw noFolder(error);
+  }
+}
+
+const noFolder = (cause: unknown): KitError =>
+  new KitError({
+    code: "unavailable",
+    message: "The folder of the virtual sandboxes cannot be created.",
+    cause,
+  });
+
+async function isFolder(path: string): Promise<boolean> {
+  // A link in its place would lead who knows where; it is refused, as a file is.
+  return await lstat(path).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  );
+}
+
+/** Fills a folder beside the place, and moves it there: a workspace is there with all its files, or not. */
+async function createWorkspace(path: string, files: NonNullable<VirtualOptions["files"]>): Promise<void> {
+  const fresh = await mkdtemp(join(dirname(path), ".new-"));
+  try {
+    const sandbox = toSandbox(fresh, {});
+    for (const [file, content] of Object.entries(files)) {
+      if (typeof content === "string") await sandbox.writeFile(file, content);
+      else await sandbox.writeBytes(file, content);
+    }
+    await rename(fresh, path);
+  } catch (error) {
+    await rm(fresh, { recursive: true, force: true });
+    // Somebody else opened the same session at the same time, and was first.
+    if (hasCode(error, "ENOTEMPTY") || hasCode(error, "EEXIST")) return;
+    throw error;
+  }
+}

@@ -1,0 +1,23 @@
+import type { SandboxFactory } from "../contract.ts";
+import type { VirtualOptions } from "./virtual-options.ts";
+
+/**
+ * A workspace of its own for every agent, instance and session, kept until `remove`. Paths cannot leave
+ * it; a command runs as this process's user, with a home folder of the workspace's own and nothing of
+ * this process's environment, but it is not walled in: grant commands with that in mind.
+ */
+export function virtual(options: VirtualOptions = {}): SandboxFactory {
+  return {
+    name: "virtual",
+    async open(context) {
+      context.signal?.throwIfAborted();
+      // Whoever imports kit pays for a sandbox when one is opened.
+      const { openVirtual } = await import("./open-virtual.ts");
+      return await openVirtual(options, context);
+    },
+    async remove(owner) {
+      const { removeVirtual } = await import("./open-virtual.ts");
+      await removeVirtual(options, owner);
+    },
+  };
+}
