@@ -1,0 +1,34 @@
+import { times } from "./limits.ts";
+
+/** When a server may be tried again. */
+export interface Backoff {
+  /** Milliseconds until then; 0 when it is now. */
+  remainingMs(): number;
+  /** It could not be reached, or was lost. */
+  failed(): void;
+  /** It did what it was asked. */
+  succeeded(): void;
+}
+
+/**
+ * Waits longer after each failure that follows another: 1, 2, 4, … 60 seconds. A server that was lost
+ * after it had worked is tried again at once.
+ */
+export function createBackoff(now: () => number): Backoff {
+  let failures = 0;
+  let notBefore = 0;
+  let worked = false;
+  return {
+    remainingMs: () => Math.max(0, notBefore - now()),
+    failed() {
+      failures += 1;
+      const doubled = times.firstBackoff * 2 ** Math.min(failures - 1, 10);
+      notBefore = now() + (worked ? 0 : Math.min(doubled, times.maxBackoff));
+      worked = false;
+    },
+    succeeded() {
+      failures = 0;
+      worked = true;
+    },
+  };
+}

@@ -1,0 +1,44 @@
+import { limits } from "./limits.ts";
+
+export type Fetch = typeof globalThis.fetch;
+
+/** Thrown into the reader of a body that is too long. */
+export class TooLongError extends Error {}
+
+/**
+ * A `fetch` whose answers end in an error when one is too long: a body as a whole, or one event of a
+ * stream of events. A stream may go on for ever.
+ */
+export function createBoundedFetch(base: Fetch = globalThis.fetch): Fetch {
+  return async (input, init) => {
+    const response = await base(input, init);
+    if (response.body === null) return response;
+    const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") ?? false;
+    return new Response(response.body.pipeThrough(createBound(isStream)), {
+      status: response.status,
+      statusText: response.statusText,
+      headers: response.headers,
+    });
+  };
+}
+
+function createBound(isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
+  let length = 0;
+  let lineIsEmpty = true;
+  return new TransformStream({
+    transform(chunk, controller) {
+      for (let index = 0; isStream && index < chunk.length; index += 1) {
+        const byte = chunk[index];
+        // An empty line ends an event.
+        if (byte === 10 && lineIsEmpty) length = -index;
+        if (byte !== 13) lineIsEmpty = byte === 10;
+      }
+      length += chunk.length;
+      if (length > limits.messageBytes) {
+        controller.error(new TooLongError(`A message of more than ${limits.messageBytes} bytes.`));
+        return;
+      }
+      controller.enqueue(chunk);
+    },
+  });
+}

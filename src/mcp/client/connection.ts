@@ -1,0 +1,206 @@
+import type { CallToolResult, Client } from "@modelcontextprotocol/client";
+import { version } from "../../base/version.ts";
+import { createBoundedFetch } from "./bounded-fetch.ts";
+import { within } from "./deadline.ts";
+import { times } from "./limits.ts";
+import { type Listing, listPages } from "./list-pages.ts";
+import type { ListedTool } from "./listed-tool.ts";
+import { loadSdk, type McpSdk } from "./load-sdk.ts";
+import { createProcessTransport, type ProcessTransport } from "./process-transport.ts";
+import { ServerFailure } from "./server-failure.ts";
+import type { ServerSettings } from "./server-settings.ts";
+import { toServerFailure } from "./to-server-failure.ts";
+import { watchTools } from "./watch-tools.ts";
+
+/** A server that answers. What goes wrong is a `ServerFailure`. */
+export interface Connection {
+  /** False once it is closed, by either side. */
+  readonly isOpen: boolean;
+  /** A process that speaks the protocol from before 2026. */
+  readonly isOld: boolean;
+  list(): Promise<Listing>;
+  call(
+    tool: ListedTool,
+    args: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<CallToolResult>;
+  close(): Promise<void>;
+  /** Ends it at once, without a word to the server. */
+  kill(): void;
+}
+
+export interface ConnectionListeners {
+  readonly onToolsChanged: () => void;
+  /** The connection is gone, and nobody here closed it. */
+  readonly onLost: (failure: ServerFailure) => void;
+  /** Ends the attempt to connect. */
+  readonly signal: AbortSignal;
+}
+
+/** What the server turned out to speak, so that the next connection need not find out again. */
+export interface Dialect {
+  isOld: boolean;
+}
+
+/** Connects to a server, in the newest protocol it speaks. Nothing is left behind when that fails. */
+export async function openConnection(
+  settings: ServerSettings,
+  dialect: Dialect,
+  listeners: ConnectionListeners,
+): Promise<Connection> {
+  const { signal } = listeners;
+  const sdk = await loadSdk();
+  const started = performance.now();
+  const left = (): number => Math.max(1, settings.connectTimeoutMs - (performance.now() - started));
+  const connect = async (isOld: boolean): Promise<Connection> => {
+    const attempt = createAttempt(sdk, settings, listeners);
+    try {
+      return await attempt.connect(isOld, { timeoutMs: left(), signal });
+    } catch (error) {
+      // Some servers of the old protocol end when the first message is not the one they know.
+      if (!isOld && attempt.hasEnded()) return connect(true);
+      signal.throwIfAborted();
+      throw toServerFailure(sdk, error, settings.connectTimeoutMs);
+    }
+  };
+  const connection = await connect(dialect.isOld);
+  dialect.isOld = connection.isOld;
+  return connection;
+}
+
+interface Attempt {
+  connect(
+    isOld: boolean,
+    limit: { readonly timeoutMs: number; readonly signal: AbortSignal },
+  ): Promise<Connection>;
+  /** Whether the server's process ended by itself. */
+  hasEnded(): boolean;
+}
+
+function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: ConnectionListeners): Attempt {
+  const { endpoint } = settings;
+  const isProcess = endpoint.kind === "process";
+  const client = new sdk.Client(
+    { name: "kit", version },
+    {
+      // kit checks what matters itself, and never compiles what a stranger wrote.
+      jsonSchemaValidator: {
+        getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
+      },
+      inputRequired: { autoFulfill: false },
+      versionNegotiation: {
+        mode: "auto",
+        // Half of the time: a process that is silent about a newer protocol is asked in the old one.
+        ...(isProcess ? { probe: { timeoutMs: settings.connectTimeoutMs / 2 } } : {}),
+      },
+    },
+  );
+  const transport = isProcess
+    ? createProcessTransport(sdk, endpoint)
+    : new sdk.StreamableHTTPClientTransport(endpoint.url, {
+        requestInit: { headers: { ...endpoint.headers } },
+        fetch: createBoundedFetch(),
+      });
+  const kill = (): void => {
+    if ("kill" in transport) transport.kill();
+    void transport.close().catch(() => undefined);
+  };
+  let ended = false;
+  return {
+    hasEnded: () => ended,
+    async connect(isOld, { timeoutMs, signal }) {
+      const connecting = client.connect(transport, {
+        timeout: timeoutMs,
+        ...(isOld ? { prior: { kind: "legacy" as const } } : {}),
+      });
+      try {
+        await within(connecting, {
+          ms: timeoutMs,
+          signal,
+          onTimeout: () =>
+            new ServerFailure(`It did not answer within ${settings.connectTimeoutMs / 1000} seconds.`, {
+              outcome: "not_sent",
+            }),
+        });
+      } catch (error) {
+        const reason = failureOf(transport) ?? error;
+        ended = reason !== error;
+        kill();
+        throw reason;
+      }
+      return toConnection(sdk, { client, transport, settings, listeners, kill });
+    },
+  };
+}
+
+interface Opened {
+  readonly client: Client;
+  readonly transport: ProcessTransport | InstanceType<McpSdk["StreamableHTTPClientTransport"]>;
+  readonly settings: ServerSettings;
+  readonly listeners: ConnectionListeners;
+  readonly kill: () => void;
+}
+
+function toConnection(sdk: McpSdk, opened: Opened): Connection {
+  const { client, transport, settings, listeners } = opened;
+  let isOpen = true;
+  client.onclose = () => {
+    if (!isOpen) return;
+    isOpen = false;
+    listeners.onLost(
+      failureOf(transport) ?? new ServerFailure("It closed the connection.", { outcome: "unknown" }),
+    );
+  };
+  watchTools(client, listeners.onToolsChanged);
+  return {
+    get isOpen() {
+      return isOpen;
+    },
+    isOld: settings.endpoint.kind === "process" && client.getProtocolEra() === "legacy",
+    async list() {
+      // Servers without tools need not know the question.
+      if (client.getServerCapabilities()?.tools === undefined) return { tools: [], isCut: false };
+      return await within(listPages(client, settings.listTimeoutMs), {
+        ms: settings.listTimeoutMs,
+        onTimeout: () =>
+          new ServerFailure(`It did not list its tools within ${settings.listTimeoutMs / 1000} seconds.`, {
+            outcome: "refused",
+          }),
+      }).catch((error: unknown) => {
+        throw failureOf(transport) ?? toServerFailure(sdk, error, settings.listTimeoutMs);
+      });
+    },
+    async call(tool, args, signal) {
+      try {
+        return await client.callTool(
+          { name: tool.name, arguments: { ...args } },
+          {
+            signal,
+            timeout: settings.callTimeoutMs,
+            toolDefinition: { name: tool.name, inputSchema: tool.definition as never },
+          },
+        );
+      } catch (error) {
+        signal.throwIfAborted();
+        throw failureOf(transport) ?? toServerFailure(sdk, error, settings.callTimeoutMs);
+      }
+    },
+    async close() {
+      isOpen = false;
+      if (!("terminateSession" in transport)) return client.close();
+      const goodbye = transport.terminateSession();
+      await within(goodbye, { ms: times.grace, onTimeout: () => new Error("No answer.") }).catch(
+        () => undefined,
+      );
+      await client.close();
+    },
+    kill() {
+      isOpen = false;
+      opened.kill();
+    },
+  };
+}
+
+function failureOf(transport: Opened["transport"]): ServerFailure | undefined {
+  return "failure" in transport ? transport.failure : undefined;
+}

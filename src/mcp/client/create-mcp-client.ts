@@ -1,0 +1,136 @@
+import { maskSecrets } from "../../agents/secrets.ts";
+import type { AnyTool } from "../../agents/tool.ts";
+import { type Clock, systemClock } from "../../base/clock.ts";
+import { createFindAndCallTools } from "./find-and-call-tools.ts";
+import { limits } from "./limits.ts";
+import type { Catalogue } from "./listed-tool.ts";
+import type { McpConfig } from "./mcp-config.ts";
+import { createServerLink, describeFailure, type ServerLink } from "./server-link.ts";
+import { toServerSettings } from "./server-settings.ts";
+import { createServerTool, type ValidateJson } from "./server-tool.ts";
+
+export interface McpClientOptions {
+  readonly config: McpConfig;
+  /** The folder that `cwd` of a server is relative to. */
+  readonly root: string;
+  /** Where `${NAME}` in the configuration is looked up. Nothing else of it reaches a server, but `PATH`. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly validateJson: ValidateJson;
+  readonly clock?: Clock;
+}
+
+/** What is wrong with a server, or with what it offers. */
+export interface McpProblem {
+  readonly server: string;
+  /** Sentences for the person who configured it. */
+  readonly message: string;
+}
+
+/** The tools of the configured MCP servers, over one connection to each. */
+export interface McpClient {
+  /**
+   * The tools as they are now; the same objects while they are the same. Servers are connected when it is
+   * first asked. One that is down is left out and told to `onProblem`; only the signal makes it reject.
+   */
+  tools(options?: {
+    readonly signal?: AbortSignal;
+    readonly onProblem?: (problem: McpProblem) => void;
+  }): Promise<readonly AnyTool[]>;
+  /** As far as the servers were needed. */
+  problems(): readonly McpProblem[];
+  /** Ends the connections, and every process that was started. */
+  close(): Promise<void>;
+}
+
+const defaultSearchLimit = 10;
+
+/** Creates a client of the configured servers. Throws `invalid_request` for a configuration that is none. */
+export function createMcpClient(options: McpClientOptions): McpClient {
+  const { config, validateJson, clock = systemClock } = options;
+  const isSearch = config.mode === "search_execute";
+  const world = { ...options, maxTools: isSearch ? limits.tools : limits.directTools };
+  const links = Object.entries(config.servers ?? {}).map(([name, server]) =>
+    createServerLink(toServerSettings(name, server, world), clock),
+  );
+  const told = new WeakSet<object>();
+  const source = isSearch
+    ? createSearchSource({ links, searchLimit: config.search_limit ?? defaultSearchLimit, validateJson })
+    : createDirectSource(links, validateJson);
+  // Whatever ends kit, short of a kill -9, ends the servers it started.
+  const killAll = (): void => {
+    for (const link of links) link.kill();
+  };
+  let isUsed = false;
+
+  return {
+    async tools({ signal, onProblem } = {}) {
+      if (!isUsed) process.once("exit", killAll);
+      isUsed = true;
+      const tools = await source(signal);
+      if (onProblem !== undefined) for (const problem of newProblems(links, told)) onProblem(problem);
+      return tools;
+    },
+    problems: () => links.flatMap((link) => [...failuresOf(link), ...remarksOf(link)]),
+    async close() {
+      await Promise.allSettled(links.map((link) => link.close()));
+      process.off("exit", killAll);
+    },
+  };
+}
+
+type ToolSource = (signal?: AbortSignal) => Promise<readonly AnyTool[]>;
+
+/** The servers are connected when the model first searches, not before. */
+function createSearchSource(options: Parameters<typeof createFindAndCallTools>[0]): ToolSource {
+  const tools = options.links.length === 0 ? [] : createFindAndCallTools(options);
+  return async () => tools;
+}
+
+/** Every tool of every server. A tool whose definition did not change is the same object as before. */
+function createDirectSource(links: readonly ServerLink[], validateJson: ValidateJson): ToolSource {
+  const offers = new Map<ServerLink, Offer>();
+  const offerOf = async (link: ServerLink, signal: AbortSignal | undefined): Promise<readonly AnyTool[]> => {
+    const catalogue = await link.catalogue(signal);
+    const before = offers.get(link);
+    if (catalogue === undefined || catalogue === before?.catalogue) return before?.tools ?? [];
+    const known = new Map(
+      before?.catalogue.tools.map((listed, index) => [listed.fingerprint, before.tools[index]]),
+    );
+    const tools = catalogue.tools.map(
+      (listed) => known.get(listed.fingerprint) ?? createServerTool(link, listed, validateJson),
+    );
+    offers.set(link, { catalogue, tools });
+    return tools;
+  };
+  return async (signal) => (await Promise.all(links.map((link) => offerOf(link, signal)))).flat();
+}
+
+interface Offer {
+  readonly catalogue: Catalogue;
+  readonly tools: readonly AnyTool[];
+}
+
+function failuresOf(link: ServerLink): readonly McpProblem[] {
+  const failure = link.failure();
+  if (failure === undefined) return [];
+  return [toProblem(link, `It is not available. ${describeFailure(failure)}`)];
+}
+
+function remarksOf(link: ServerLink): readonly McpProblem[] {
+  return (link.known()?.remarks ?? []).map((remark) => toProblem(link, remark));
+}
+
+function toProblem(link: ServerLink, message: string): McpProblem {
+  return { server: link.name, message: maskSecrets(message, link.settings.secrets) };
+}
+
+// A failure is told to every operation that has to do without the server, remarks once.
+function* newProblems(links: readonly ServerLink[], told: WeakSet<object>): Iterable<McpProblem> {
+  for (const link of links) {
+    yield* failuresOf(link);
+    const catalogue = link.known();
+    if (catalogue === undefined || told.has(catalogue)) continue;
+    told.add(catalogue);
+    yield* remarksOf(link);
+  }
+}

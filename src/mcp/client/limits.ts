@@ -1,0 +1,52 @@
+/**
+ * What a server may cost kit, however it behaves. Sizes in bytes or characters as named; a server that
+ * goes past a limit on the wire is cut off, one that offers too much loses what is too much.
+ */
+export const limits = {
+  /** One JSON-RPC message. */
+  messageBytes: 10_485_760,
+  /** Everything a server sends on its own account between two answers: logs, progress, noise. */
+  unaskedBytes: 67_108_864,
+  /** What is not written yet to a process that does not read its input. */
+  unsentBytes: 67_108_864,
+  /** Of a list of tools: pages, tools and characters that are read before the filter. */
+  pages: 100,
+  listedTools: 10_000,
+  listedChars: 16_777_216,
+  /** Tools of one server that are kept. */
+  tools: 2_000,
+  /** Definitions of all tools of one server together. */
+  catalogueChars: 4_194_304,
+  /** Tools of one server in direct mode; some providers take 128 in a request. */
+  directTools: 128,
+  toolNameChars: 128,
+  descriptionChars: 4_000,
+  schemaChars: 50_000,
+  schemaDepth: 40,
+  /** Subschemas that checking one value may visit; schemas that need more are checked by their server. */
+  schemaVisits: 5_000,
+  /** Complaints of one server that are kept. */
+  remarks: 20,
+  errorChars: 500,
+  stderrChars: 2_000,
+  resultParts: 200,
+  resultChars: 200_000,
+  resultImages: 20,
+  /** One image: what the strictest provider takes. */
+  imageBytes: 5_242_880,
+} as const;
+
+/** Times in milliseconds. */
+export const times = {
+  connect: 30_000,
+  list: 30_000,
+  call: 120_000,
+  /** How long an operation waits for a server's tools before it goes on without them. */
+  patience: 30_000,
+  /** A call waits for a reconnect that is due within this time; else it says when to come back. */
+  reconnectWait: 5_000,
+  firstBackoff: 1_000,
+  maxBackoff: 60_000,
+  /** Between the polite and the firm way of ending a process. */
+  grace: 1_000,
+} as const;

@@ -1,0 +1,53 @@
+import type { Client, StandardSchemaV1 } from "@modelcontextprotocol/client";
+import { limits } from "./limits.ts";
+import { isPlainObject } from "./normalize-schema.ts";
+import { ServerFailure } from "./server-failure.ts";
+
+/** A server's tools as it lists them, unread. */
+export interface Listing {
+  readonly tools: readonly unknown[];
+  /** There were more than kit takes. */
+  readonly isCut: boolean;
+}
+
+// The SDK's schema of the answer would refuse all tools for one that is wrong.
+const anything: StandardSchemaV1<unknown, unknown> = {
+  "~standard": { version: 1, vendor: "kit", validate: (value) => ({ value }) },
+};
+
+/** Reads all pages of a server's tools, as far as one may go. */
+export async function listPages(client: Client, timeoutMs: number): Promise<Listing> {
+  const tools: unknown[] = [];
+  const cursors = new Set<string>();
+  let chars = 0;
+  let cursor: string | undefined;
+  for (let page = 0; page < limits.pages; page += 1) {
+    const params = cursor === undefined ? {} : { params: { cursor } };
+    const answer = await client.request({ method: "tools/list", ...params }, anything, {
+      timeout: timeoutMs,
+    });
+    if (!isPlainObject(answer) || !Array.isArray(answer.tools)) throw noList();
+    chars += lengthOf(answer.tools);
+    tools.push(...answer.tools);
+    const next: unknown = answer.nextCursor;
+    // Without the second condition a server could hand out the same page for ever.
+    if (typeof next !== "string" || cursors.has(next)) return { tools, isCut: false };
+    if (tools.length >= limits.listedTools || chars > limits.listedChars) return { tools, isCut: true };
+    cursors.add(next);
+    cursor = next;
+  }
+  return { tools, isCut: true };
+}
+
+function lengthOf(tools: readonly unknown[]): number {
+  try {
+    return JSON.stringify(tools).length;
+  } catch (error) {
+    // Nested so deeply that there is no stack for it.
+    throw noList(error);
+  }
+}
+
+function noList(cause?: unknown): ServerFailure {
+  return new ServerFailure("Its list of tools is none.", { outcome: "refused", cause });
+}

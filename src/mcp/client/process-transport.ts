@@ -1,0 +1,107 @@
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { limits } from "./limits.ts";
+import { createLineReader } from "./line-reader.ts";
+import type { McpSdk } from "./load-sdk.ts";
+import { ServerFailure } from "./server-failure.ts";
+import { type ProcessRequest, type ServerProcess, startServerProcess } from "./server-process.ts";
+
+/** The protocol over a process's stdin and stdout. */
+export interface ProcessTransport extends Transport {
+  /** Why it is no longer connected; undefined while it is. */
+  readonly failure: ServerFailure | undefined;
+  /** Ends the process at once. */
+  kill(): void;
+  // The SDK tells by these two that a silent server may be one of the older protocol.
+  readonly pid: number | null;
+  readonly stderr: null;
+}
+
+/**
+ * Creates a transport that contains its server: the environment is what it is given and no more, the
+ * process is ended with everything it started, and what it sends is bounded. The SDK's own transport
+ * hands on parts of kit's environment and ends one process only.
+ */
+export function createProcessTransport(
+  sdk: Pick<McpSdk, "deserializeMessage" | "serializeMessage">,
+  request: Omit<ProcessRequest, "onOutput">,
+): ProcessTransport {
+  const reader = createLineReader(limits.messageBytes);
+  let server: ServerProcess | undefined;
+  let failure: ServerFailure | undefined;
+  let unasked = 0;
+
+  const fail = (message: string, cause?: unknown): void => {
+    failure ??= new ServerFailure(message, { outcome: "unknown", details: server?.lastWords() ?? "", cause });
+  };
+  const cutOff = (message: string): void => {
+    fail(message);
+    server?.kill();
+  };
+  const onLine = (line: string): void => {
+    if (failure !== undefined || line.trim() === "") return;
+    unasked += line.length;
+    try {
+      const message = sdk.deserializeMessage(line);
+      if ("result" in message || "error" in message) unasked = 0;
+      transport.onmessage?.(message);
+    } catch (error) {
+      // Banners and debug prints on stdout are common; they are skipped, as long as they stay few.
+      transport.onerror?.(error instanceof Error ? error : new Error(String(error)));
+    }
+    if (unasked > limits.unaskedBytes) cutOff("It flooded its output with what nobody had asked for.");
+  };
+  const transport: ProcessTransport = {
+    get failure() {
+      return failure;
+    },
+    get pid() {
+      return server?.pid ?? null;
+    },
+    stderr: null,
+    kill: () => server?.kill(),
+    async start() {
+      server = await startServerProcess({
+        ...request,
+        onOutput(chunk) {
+          if (failure === undefined && !reader.push(chunk, onLine)) {
+            cutOff(`It sent a message of more than ${limits.messageBytes / 1024 / 1024} MB.`);
+          }
+        },
+      }).catch((error: unknown) => {
+        throw notStarted(error);
+      });
+      server.ended.then(
+        (how) => {
+          fail(how);
+          transport.onclose?.();
+        },
+        () => undefined,
+      );
+    },
+    async send(message: JSONRPCMessage) {
+      if (server === undefined || failure !== undefined) {
+        throw failure ?? new ServerFailure("It is not running.", { outcome: "not_sent" });
+      }
+      try {
+        await server.write(sdk.serializeMessage(message));
+      } catch (error) {
+        throw new ServerFailure("It does not take requests.", { outcome: "not_sent", cause: error });
+      }
+    },
+    async close() {
+      fail("The connection was closed.");
+      await server?.close();
+    },
+  };
+  return transport;
+}
+
+function notStarted(error: unknown): ServerFailure {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const reasons: Readonly<Record<string, string>> = {
+    ENOENT: "There is no such command, or no such folder to run it in.",
+    EACCES: "Its command may not be run.",
+  };
+  const message = reasons[String(code)] ?? `Its process could not be started (${String(code)}).`;
+  return new ServerFailure(message, { outcome: "not_sent", cause: error });
+}

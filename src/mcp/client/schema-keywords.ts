@@ -1,0 +1,98 @@
+/** What may stand behind a keyword of JSON Schema. */
+export type KeywordShape =
+  | "schema"
+  | "schemas"
+  | "schema_map"
+  | "number"
+  | "count"
+  | "flag"
+  | "text"
+  | "texts"
+  | "text_lists"
+  | "types"
+  | "value"
+  | "values"
+  | "reference";
+
+/**
+ * The keywords of JSON Schema 2020-12 that are handed on, and `definitions`, its older name of `$defs`.
+ * Everything else says nothing about the shape of arguments, or is one provider's own, and is dropped.
+ *
+ * @see https://json-schema.org/draft/2020-12/json-schema-validation
+ */
+export const schemaKeywords: ReadonlyMap<string, KeywordShape> = new Map<string, KeywordShape>([
+  ["$ref", "reference"],
+  ["$defs", "schema_map"],
+  ["definitions", "schema_map"],
+  ["type", "types"],
+  ["enum", "values"],
+  ["const", "value"],
+  ["title", "text"],
+  ["description", "text"],
+  ["default", "value"],
+  ["examples", "values"],
+  ["format", "text"],
+  ["pattern", "text"],
+  ["minLength", "count"],
+  ["maxLength", "count"],
+  ["minimum", "number"],
+  ["maximum", "number"],
+  ["exclusiveMinimum", "number"],
+  ["exclusiveMaximum", "number"],
+  ["multipleOf", "number"],
+  ["properties", "schema_map"],
+  ["required", "texts"],
+  ["additionalProperties", "schema"],
+  ["patternProperties", "schema_map"],
+  ["propertyNames", "schema"],
+  ["minProperties", "count"],
+  ["maxProperties", "count"],
+  ["dependentRequired", "text_lists"],
+  ["dependentSchemas", "schema_map"],
+  ["unevaluatedProperties", "schema"],
+  ["items", "schema"],
+  ["prefixItems", "schemas"],
+  ["contains", "schema"],
+  ["minContains", "count"],
+  ["maxContains", "count"],
+  ["minItems", "count"],
+  ["maxItems", "count"],
+  ["uniqueItems", "flag"],
+  ["unevaluatedItems", "schema"],
+  ["allOf", "schemas"],
+  ["anyOf", "schemas"],
+  ["oneOf", "schemas"],
+  ["not", "schema"],
+  ["if", "schema"],
+  ["then", "schema"],
+  ["else", "schema"],
+]);
+
+export const schemaTypes: ReadonlySet<unknown> = new Set([
+  "null",
+  "boolean",
+  "object",
+  "array",
+  "number",
+  "integer",
+  "string",
+]);
+
+/** A schema below another one, and the keyword it stands behind. */
+export interface Subschema {
+  readonly keyword: string;
+  readonly schema: unknown;
+}
+
+/** The schemas directly below one whose keywords have the shapes above. */
+export function subschemasOf(schema: Readonly<Record<string, unknown>>): readonly Subschema[] {
+  const found: Subschema[] = [];
+  for (const [keyword, value] of Object.entries(schema)) {
+    const shape = schemaKeywords.get(keyword);
+    if (shape === "schema") found.push({ keyword, schema: value });
+    if (shape === "schemas" || shape === "schema_map") {
+      for (const item of Object.values(value as object)) found.push({ keyword, schema: item });
+    }
+  }
+  return found;
+}

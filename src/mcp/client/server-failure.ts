@@ -1,0 +1,34 @@
+/** What became of a request that got no answer. */
+export type Outcome =
+  /** The server never got it. */
+  | "not_sent"
+  /** The server refused it, or answered with an error: it was not done. */
+  | "refused"
+  /** Nobody knows. */
+  | "unknown";
+
+export interface ServerFailureOptions {
+  readonly outcome: Outcome;
+  readonly isLost?: boolean;
+  readonly details?: string;
+  readonly cause?: unknown;
+}
+
+/**
+ * Why a server could not be used. `message` is a sentence that begins with what the server did ("It did
+ * not answer within 5 seconds."), and is fit for a model and for a log.
+ */
+export class ServerFailure extends Error {
+  readonly outcome: Outcome;
+  /** The connection is of no use any more; the next call needs a new one. */
+  readonly isLost: boolean;
+  /** More for the person who configured the server: what it printed last, perhaps. */
+  readonly details: string;
+
+  constructor(message: string, options: ServerFailureOptions) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.outcome = options.outcome;
+    this.isLost = options.isLost ?? false;
+    this.details = options.details ?? "";
+  }
+}

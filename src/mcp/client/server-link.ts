@@ -1,0 +1,184 @@
+import type { CallToolResult } from "@modelcontextprotocol/client";
+import type { Clock } from "../../base/clock.ts";
+import { createBackoff } from "./backoff.ts";
+import { cleanLine } from "./clean-text.ts";
+import { type Connection, type Dialect, openConnection } from "./connection.ts";
+import { within } from "./deadline.ts";
+import { limits, times } from "./limits.ts";
+import type { Catalogue, ListedTool } from "./listed-tool.ts";
+import { readCatalogue } from "./read-catalogue.ts";
+import { ServerFailure } from "./server-failure.ts";
+import type { ServerSettings } from "./server-settings.ts";
+
+/** A configured server: connected when it is first needed, and again when it was lost. */
+export interface ServerLink {
+  readonly name: string;
+  readonly settings: ServerSettings;
+  /**
+   * What the server offers; what it offered last while it cannot be asked, nothing when it never could.
+   * Waits for a server that is slow, but not for ever, and not for one that just failed.
+   */
+  catalogue(signal?: AbortSignal): Promise<Catalogue | undefined>;
+  /** What the server offered last, without asking it. */
+  known(): Catalogue | undefined;
+  /**
+   * Calls a tool. Where the connection broke, it is called again only if nothing was done, or if it may be
+   * done twice. Rejects with `ServerFailure`, which says whether it may have been done.
+   */
+  call(
+    tool: ListedTool,
+    args: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<CallToolResult>;
+  /** Why it cannot be used now; undefined while it can, and before it was tried. */
+  failure(): ServerFailure | undefined;
+  close(): Promise<void>;
+  kill(): void;
+}
+
+/** Creates a link. Nothing is started before the server is needed. */
+export function createServerLink(settings: ServerSettings, clock: Clock): ServerLink {
+  const backoff = createBackoff(clock.now);
+  const dialect: Dialect = { isOld: false };
+  const ending = new AbortController();
+  let connection: Connection | undefined;
+  let opening: Promise<Connection> | undefined;
+  let refreshing: Promise<Catalogue> | undefined;
+  let catalogue: Catalogue | undefined;
+  let isStale = true;
+  let failure =
+    settings.fault === undefined ? undefined : new ServerFailure(settings.fault, { outcome: "not_sent" });
+
+  const lost = (reason: ServerFailure): void => {
+    failure = reason;
+    backoff.failed();
+  };
+  const open = async (): Promise<Connection> => {
+    const wait = backoff.remainingMs();
+    if (wait > 0) await clock.sleep(wait, ending.signal);
+    try {
+      const opened = await openConnection(settings, dialect, {
+        onToolsChanged: () => {
+          isStale = true;
+        },
+        onLost: lost,
+        signal: ending.signal,
+      });
+      if (ending.signal.aborted) {
+        opened.kill();
+        throw closed();
+      }
+      // Another process may be another version, with other tools.
+      isStale = true;
+      failure = undefined;
+      connection = opened;
+      return opened;
+    } catch (error) {
+      if (error instanceof ServerFailure && !ending.signal.aborted) lost(error);
+      throw error;
+    }
+  };
+  const connect = async (signal?: AbortSignal): Promise<Connection> => {
+    if (settings.fault !== undefined && failure !== undefined) throw failure;
+    if (ending.signal.aborted) throw closed();
+    if (connection?.isOpen) return connection;
+    if (opening === undefined) {
+      const wait = backoff.remainingMs();
+      if (wait > times.reconnectWait) throw later(failure, wait);
+      opening = open().finally(() => {
+        opening = undefined;
+      });
+    }
+    // The connection is for everybody: one who gives up does not end it.
+    const ms = settings.connectTimeoutMs + times.reconnectWait;
+    return within(opening, { ms, signal, onTimeout: () => failure ?? closed() });
+  };
+  const refresh = async (): Promise<Catalogue> => {
+    const connected = await connect();
+    isStale = false;
+    try {
+      catalogue = readCatalogue(await connected.list(), { ...settings, server: settings.name });
+      return catalogue;
+    } catch (error) {
+      isStale = true;
+      if (error instanceof ServerFailure && connected.isOpen) {
+        // A server that cannot even list its tools is of no use, and may be stuck: the next one is a new one.
+        connected.kill();
+        lost(error);
+      }
+      throw error;
+    }
+  };
+
+  return {
+    name: settings.name,
+    settings,
+    known: () => catalogue,
+    failure: () => (connection?.isOpen ? undefined : failure),
+    async catalogue(signal) {
+      if (!isStale && catalogue !== undefined) return catalogue;
+      if (settings.fault !== undefined || (!connection?.isOpen && backoff.remainingMs() > 0))
+        return catalogue;
+      refreshing ??= refresh().finally(() => {
+        refreshing = undefined;
+      });
+      try {
+        return await within(refreshing, {
+          ms: times.patience,
+          signal,
+          onTimeout: () => new ServerFailure("It is slow to start.", { outcome: "not_sent" }),
+        });
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (!(error instanceof ServerFailure)) throw error;
+        failure ??= error;
+        return catalogue;
+      }
+    },
+    async call(tool, args, signal) {
+      const attempt = async (connected: Connection): Promise<CallToolResult> => {
+        const result = await connected.call(tool, args, signal);
+        backoff.succeeded();
+        return result;
+      };
+      const connected = await connect(signal);
+      try {
+        return await attempt(connected);
+      } catch (error) {
+        if (!(error instanceof ServerFailure)) throw error;
+        if (error.isLost && connected.isOpen) {
+          connected.kill();
+          lost(error);
+        }
+        if (connected.isOpen || (error.outcome === "unknown" && !tool.repeatable)) throw error;
+      }
+      return attempt(await connect(signal));
+    },
+    async close() {
+      ending.abort(closed());
+      await connection?.close();
+      await opening?.then(
+        (late) => late.close(),
+        () => undefined,
+      );
+    },
+    kill: () => connection?.kill(),
+  };
+}
+
+function closed(): ServerFailure {
+  return new ServerFailure("It was closed with the agents.", { outcome: "not_sent" });
+}
+
+function later(failure: ServerFailure | undefined, waitMs: number): ServerFailure {
+  const reason = failure?.message ?? "It failed.";
+  return new ServerFailure(`${reason} It is tried again in ${Math.ceil(waitMs / 1000)} seconds.`, {
+    outcome: "not_sent",
+  });
+}
+
+/** A failure for the person who configured the server, with what the server said last. */
+export function describeFailure(failure: ServerFailure): string {
+  const details = cleanLine(failure.details, limits.errorChars);
+  return details === "" ? failure.message : `${failure.message} Its last words: ${details}`;
+}

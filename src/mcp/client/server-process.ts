@@ -1,0 +1,117 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { limits, times } from "./limits.ts";
+
+/** A server that runs as a process, with everything it started in a group of its own. */
+export interface ServerProcess {
+  readonly pid: number;
+  write(text: string): Promise<void>;
+  /** How it ended, once it has: "Its process ended with code 1." */
+  readonly ended: Promise<string>;
+  /** What it wrote to stderr last. */
+  lastWords(): string;
+  /** Closes its input, then asks it to end, then ends it. Resolves when the whole group is gone. */
+  close(): Promise<void>;
+  /** Ends the whole group at once. */
+  kill(): void;
+}
+
+export interface ProcessRequest {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** The whole environment. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  readonly onOutput: (chunk: Buffer) => void;
+}
+
+/** Starts a server without a shell. Rejects when there is no such program. */
+export async function startServerProcess(request: ProcessRequest): Promise<ServerProcess> {
+  const child = spawn(request.command, [...request.args], {
+    cwd: request.cwd,
+    env: { ...request.env },
+    stdio: ["pipe", "pipe", "pipe"],
+    // A group of its own: what `npx` starts ends with it, and Ctrl-C in a terminal is kit's to handle.
+    detached: process.platform !== "win32",
+    windowsHide: true,
+  });
+  let lastWords = "";
+  child.stderr.on("data", (chunk: Buffer) => {
+    lastWords = (lastWords + chunk.toString("utf8")).slice(-limits.stderrChars);
+  });
+  child.stdout.on("data", request.onOutput);
+  for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on("error", ignore);
+  const ended = endOf(child);
+  await new Promise<void>((resolve, reject) => {
+    child.once("spawn", resolve);
+    child.once("error", reject);
+  });
+  // A server that nobody waits for does not keep a program from ending.
+  child.unref();
+  for (const stream of [child.stdin, child.stdout, child.stderr])
+    if (stream instanceof Socket) stream.unref();
+  return {
+    pid: child.pid ?? 0,
+    ended,
+    kill: () => signalGroup(child, "SIGKILL"),
+    lastWords: () => lastWords,
+    async write(text) {
+      if (child.stdin.writableLength > limits.unsentBytes)
+        throw new Error("The process does not read its input.");
+      await new Promise<void>((resolve, reject) => {
+        child.stdin.write(text, (error) => (error ? reject(error) : resolve()));
+      });
+    },
+    async close() {
+      child.ref();
+      child.stdin.end();
+      for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+        if (await within(ended, times.grace)) return;
+        signalGroup(child, signal);
+      }
+      await ended;
+    },
+  };
+}
+
+/** Resolves when a process has ended and nothing more of its output comes. */
+function endOf(child: ChildProcess): Promise<string> {
+  return new Promise((resolve) => {
+    let how = "Its process could not be started.";
+    const finish = (): void => {
+      for (const stream of child.stdio) stream?.destroy();
+      resolve(how);
+    };
+    child.once("exit", (code, signal) => {
+      how = code === null ? `Its process was ended by ${signal}.` : `Its process ended with code ${code}.`;
+      // Children it leaves behind would hold its output open, and live on.
+      signalGroup(child, "SIGKILL");
+      setTimeout(finish, times.grace).unref();
+    });
+    child.once("close", finish);
+    child.once("error", () => {
+      if (child.pid === undefined) finish();
+    });
+  });
+}
+
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.pid === undefined) return;
+  try {
+    if (process.platform === "win32") child.kill(signal);
+    else process.kill(-child.pid, signal);
+  } catch {
+    // Nobody of the group is left.
+  }
+}
+
+async function within(ended: Promise<unknown>, ms: number): Promise<boolean> {
+  const controller = new AbortController();
+  const late = sleep(ms, false, { signal: controller.signal }).catch(() => false);
+  const inTime = await Promise.race([ended.then(() => true), late]);
+  controller.abort();
+  return inTime;
+}
+
+function ignore(): void {}
