@@ -47,6 +47,8 @@ export interface AgentProfile extends AgentPolicy {
   readonly maxTaskDepth?: number;
   /** Specs of the repository as tools; default true. */
   readonly specs?: boolean;
+  /** Tools of the MCP servers that the project's configuration names; default true. */
+  readonly mcp?: boolean;
   /** Guidelines that apply to a touched file are shown to the model; default true. */
   readonly guidelines?: boolean;
   /** AGENTS.md and CLAUDE.md in the system prompt; default true. */

@@ -10,7 +10,7 @@ import type { EventHub, EventListener, EventScope } from "./events/emitter.ts";
 import type { ProjectContext } from "./project-context.ts";
 import type { OperationQueue } from "./session/operation-queue.ts";
 import type { SessionState } from "./session/session-state.ts";
-import type { ToolDefinition } from "./tool.ts";
+import type { AnyTool, ToolDefinition } from "./tool.ts";
 import type { RetryPolicy } from "./turn/retry.ts";
 import type { ToolRunOptions } from "./turn/tool-calls.ts";
 
@@ -28,6 +28,8 @@ export interface AgentRuntime {
   readonly validateJson: ToolRunOptions["validateJson"];
   /** Specs, guidelines and instructions of the repository; none for an agent without a project. */
   readonly project?: ProjectContext;
+  /** Tools from elsewhere, asked for by every operation; a tool of the agent's own of the same name wins. */
+  readonly toolSources?: readonly ToolSource[];
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Hears the events of every agent. */
   readonly observers: readonly EventListener[];
@@ -55,6 +57,12 @@ export interface Harness {
   ): Promise<{ readonly text: string }>;
   live(name: string, options?: LiveSessionOptions): LiveSession;
 }
+
+/**
+ * Gives the tools that are there now: those of MCP servers, for instance. The same tool is the same object
+ * each time. What cannot be had is said with `emit`; only the signal makes it reject.
+ */
+export type ToolSource = (operation: Pick<Operation, "signal" | "emit">) => Promise<readonly AnyTool[]>;
 
 /** The tools of a session, and what providers are told of them. */
 export interface Toolkit {

@@ -47,6 +47,7 @@ export async function initAgent(definition: AgentDefinition, options: InitAgentO
       env,
       defaults: toProfile(config.agent, config.compaction),
       sandbox: options.sandbox ?? virtual({ root: project.root }),
+      ...(config.mcp === undefined ? {} : { mcp: config.mcp }),
       ...(config.providers === undefined ? {} : { providers: config.providers }),
       ...(options.store === undefined ? {} : { store: options.store }),
       ...(options.models === undefined ? {} : { models: options.models }),

@@ -29,7 +29,10 @@ export async function prepare(
   const modelName = options.model ?? role?.model ?? profile.model ?? harness.runtime.defaultModel;
   const secrets = secretsFor(harness.runtime.env, options.secrets ?? []);
   operation.secrets = secrets.env;
-  const toolkit = extendToolkit(live.toolkit(), live, options);
+  const sources = profile.mcp === false ? [] : (harness.runtime.toolSources ?? []);
+  const sourced =
+    sources.length === 0 ? [] : (await Promise.all(sources.map((source) => source(operation)))).flat();
+  const toolkit = extendToolkit(live.toolkit(), live, { ...options, sourced });
   const told =
     profile.projectInstructions === false
       ? ""

@@ -24,18 +24,23 @@ export function createToolkit(harness: Harness, live: LiveSession): Toolkit {
   return { tools, schemas: schemasOf(tools) };
 }
 
-/** A toolkit with the tools that one call adds. */
+/** A toolkit with the tools that one call adds, and those that others have for it now. */
 export function extendToolkit(
   toolkit: Toolkit,
   live: LiveSession,
   extra: {
     readonly tools?: readonly AnyTool[] | undefined;
     readonly commands?: readonly KitCommand[] | undefined;
+    readonly sourced: readonly AnyTool[];
   },
 ): Toolkit {
   const own = [...(extra.tools ?? []), ...commandTools(extra.commands ?? [], environmentOf(live))];
-  if (own.length === 0) return toolkit;
+  if (own.length === 0 && extra.sourced.length === 0) return toolkit;
   const tools = new Map(toolkit.tools);
+  // Strangers do not take the place of what the agent has.
+  for (const tool of extra.sourced) {
+    if (!tools.has(tool.name)) tools.set(tool.name, tool as ToolDefinition);
+  }
   addOwn(tools, own);
   return { tools, schemas: schemasOf(tools) };
 }

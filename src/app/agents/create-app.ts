@@ -10,6 +10,7 @@ import type { ProjectContext } from "../../agents/project-context.ts";
 import { defaultRetryPolicy } from "../../agents/turn/retry.ts";
 import { systemClock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
+import type { McpClient } from "../../mcp/client/create-mcp-client.ts";
 import type { ModelResolver } from "../../models/contract.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
@@ -17,6 +18,7 @@ import { discoverSources, type SourceProblem } from "./discover-sources.ts";
 import { loadRoles } from "./load-roles.ts";
 import { loadSkills } from "./load-skills.ts";
 import { type LoadedAgent, type LoadedSource, type LoadedWorkflow, loadSource } from "./load-source.ts";
+import { createMcpToolSource } from "./mcp-tool-source.ts";
 import { createJsonValidator } from "./validate-json.ts";
 
 export interface AppOptions {
@@ -27,6 +29,8 @@ export interface AppOptions {
   readonly defaultModel: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly project?: ProjectContext;
+  /** MCP servers whose tools every agent has; closed with the app. */
+  readonly mcp?: McpClient;
   /** Laid under every agent's own profile: the `agent` table of the configuration. */
   readonly defaults?: AgentProfile;
   readonly onListenerError?: (error: unknown) => void;
@@ -37,7 +41,7 @@ export interface App {
   readonly root: string;
   agents(): readonly LoadedAgent[];
   workflows(): readonly LoadedWorkflow[];
-  /** Source files, skills and roles that could not be used, and why. */
+  /** Source files, skills, roles and MCP servers that could not be used, and why. */
   problems(): readonly SourceProblem[];
   /** Reads the source files again; instances that are alive keep their sessions. */
   reload(): Promise<void>;
@@ -82,7 +86,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     root: options.root,
     agents: () => loaded.agents,
     workflows: () => loaded.workflows,
-    problems: () => loaded.problems,
+    problems: () => [...loaded.problems, ...serverProblems(options.mcp)],
     async reload() {
       loaded = await load(options.root);
       // The next request makes an instance of the new code; histories are in the store.
@@ -112,6 +116,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     async close() {
       for (const agent of instances.values()) await (await agent.catch(() => undefined))?.close();
       instances.clear();
+      await options.mcp?.close();
       await options.store.close();
     },
   };
@@ -136,8 +141,13 @@ function toRuntime(options: AppOptions, observers: ReadonlySet<EventListener>): 
     maxWaitingOperations: 100,
     maxIdleSessions: 1_000,
     ...(options.project === undefined ? {} : { project: options.project }),
+    ...(options.mcp === undefined ? {} : { toolSources: [createMcpToolSource(options.mcp)] }),
     ...(options.onListenerError === undefined ? {} : { onListenerError: options.onListenerError }),
   };
+}
+
+function serverProblems(mcp: McpClient | undefined): readonly SourceProblem[] {
+  return (mcp?.problems() ?? []).map(({ server, message }) => ({ path: `mcp.servers.${server}`, message }));
 }
 
 // A skill or role of the agent itself takes the place of the project's of the same name.

@@ -1,6 +1,8 @@
 import { join } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { AgentProfile } from "../../agents/agent-profile.ts";
+import type { McpClient } from "../../mcp/client/create-mcp-client.ts";
+import type { McpConfig } from "../../mcp/client/mcp-config.ts";
 import { createModelResolver, defaultModelName } from "../../models/create-model-resolver.ts";
 import type { ProviderConfigs } from "../../models/provider-config.ts";
 import type { Project } from "../../project/project.ts";
@@ -8,6 +10,7 @@ import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { type App, createApp, stateFolder } from "./create-app.ts";
 import { createProjectContext } from "./project-context.ts";
+import { createJsonValidator } from "./validate-json.ts";
 
 export interface OpenAppOptions {
   readonly project: Project;
@@ -15,6 +18,8 @@ export interface OpenAppOptions {
   readonly providers?: ProviderConfigs;
   /** The `agent` table of the configuration. */
   readonly defaults?: AgentProfile;
+  /** The `mcp` table of the configuration. */
+  readonly mcp?: McpConfig;
   readonly sandbox: SandboxFactory;
   /** Default: SQLite in `.kit/sessions.db`. */
   readonly store?: SessionStore;
@@ -30,6 +35,7 @@ export async function openApp(options: OpenAppOptions): Promise<App> {
     ...(options.providers === undefined ? {} : { providers: options.providers }),
     ...(options.models === undefined ? {} : { models: options.models }),
   };
+  const mcp = await openMcp(options);
   return createApp({
     root: project.root,
     store: options.store ?? (await defaultStore(project.root)),
@@ -38,8 +44,16 @@ export async function openApp(options: OpenAppOptions): Promise<App> {
     defaultModel: options.defaults?.model ?? defaultModelName(models),
     env,
     project: createProjectContext(project),
+    ...(mcp === undefined ? {} : { mcp }),
     ...(options.defaults === undefined ? {} : { defaults: options.defaults }),
   });
+}
+
+// Nothing of MCP is loaded where no server is configured.
+async function openMcp({ mcp, project, env }: OpenAppOptions): Promise<McpClient | undefined> {
+  if (Object.keys(mcp?.servers ?? {}).length === 0) return undefined;
+  const { createMcpClient } = await import("../../mcp/client/create-mcp-client.ts");
+  return createMcpClient({ config: mcp ?? {}, root: project.root, env, validateJson: createJsonValidator() });
 }
 
 async function defaultStore(root: string): Promise<SessionStore> {

@@ -1,3 +1,4 @@
+import type { McpConfig } from "../../mcp/client/mcp-config.ts";
 import type { ProviderConfigs } from "../../models/provider-config.ts";
 import type { ProjectConfig } from "../../project/project.ts";
 import type { AgentConfig, CompactionConfig } from "./agent-config.ts";
@@ -38,6 +39,7 @@ export interface ServerConfig {
 export interface KitConfig extends ProjectConfig {
   readonly agent?: AgentConfig;
   readonly compaction?: CompactionConfig;
+  readonly mcp?: McpConfig;
   readonly providers?: ProviderConfigs;
   readonly server?: ServerConfig;
 }

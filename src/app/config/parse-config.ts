@@ -9,6 +9,7 @@ import type { ModelPrice } from "../../protocol/usage.ts";
 import type { SpecAdapter } from "../../specs/adapter.ts";
 import type { AgentConfig, CompactionConfig } from "./agent-config.ts";
 import type { KitConfig, ServerConfig } from "./kit-config.ts";
+import { readMcpConfig } from "./read-mcp-config.ts";
 import {
   amount,
   dictionary,
@@ -82,6 +83,7 @@ const readConfig: Reader<KitConfig> = table<KitConfig>(
       keep_recent_tokens: integer(0, 10_000_000),
       model: text,
     }),
+    mcp: readMcpConfig,
     providers: dictionary(
       table<ProviderConfig>({
         base_url: text,
@@ -107,7 +109,7 @@ const readConfig: Reader<KitConfig> = table<KitConfig>(
       max_body_bytes: integer(1, 1_073_741_824),
     }),
   },
-  { later: ["sandbox", "mcp", "store", "engine"] },
+  { later: ["sandbox", "store", "engine"] },
 );
 
 /**

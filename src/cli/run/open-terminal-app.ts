@@ -30,6 +30,7 @@ export function openTerminalApp({ project, loaded, options }: TerminalAppOptions
     env: environment,
     defaults,
     sandbox: local({ root: project.root }),
+    ...(config.mcp === undefined ? {} : { mcp: config.mcp }),
     ...(config.providers === undefined ? {} : { providers: config.providers }),
   });
 }
