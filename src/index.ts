@@ -1,14 +1,61 @@
 /**
- * `kit`: open a project and ask it, configure it, and the records that cross the wire.
+ * `kit`: agents and what they are made of, open a project and ask it, configure it, and the records
+ * that cross the wire.
  */
+export {
+  type AgentPolicy,
+  type AgentProfile,
+  defineAgentProfile,
+  mergeProfiles,
+} from "./agents/agent-profile.ts";
+export { type CommandAction, defineCommand, type KitCommand } from "./agents/command.ts";
+export type { CompactionSettings } from "./agents/compaction/compaction-settings.ts";
+export {
+  type AgentContext,
+  type AgentDefinition,
+  type AgentSource,
+  createAgent,
+} from "./agents/create-agent.ts";
+export type { EventListener } from "./agents/events/emitter.ts";
+export type { Agent } from "./agents/harness.ts";
+export type { ImageInput, PromptOptions, PromptResult } from "./agents/operations/prompt-options.ts";
+export type { ShellOptions } from "./agents/operations/shell.ts";
+export type { SkillOptions } from "./agents/operations/skill.ts";
+export type { TaskOptions } from "./agents/operations/task.ts";
+export {
+  type OutputSchema,
+  type TypedOutputAttempt,
+  TypedOutputError,
+} from "./agents/output/typed-output.ts";
+export type { Role } from "./agents/role.ts";
+export { profileToRole, roleToProfile } from "./agents/role-profile.ts";
+export type { Session, SessionStream } from "./agents/session/session.ts";
+export { defineSkill, type Skill } from "./agents/skill.ts";
+export { type ThinkingLevel, thinkingLevels } from "./agents/thinking-level.ts";
+export {
+  type AnyTool,
+  defineTool,
+  type JsonSchema,
+  type ToolContext,
+  type ToolDef,
+  type ToolDefinition,
+  type ToolOutput,
+} from "./agents/tool.ts";
+export type { Budget } from "./agents/turn/budget.ts";
+export { loadSkill } from "./app/agents/load-skills.ts";
+export type { Triggers } from "./app/agents/load-source.ts";
+export type { AgentConfig, CompactionConfig } from "./app/config/agent-config.ts";
 export {
   type AuthRequest,
   defineConfig,
   type KitConfig,
   type ServerConfig,
 } from "./app/config/kit-config.ts";
+export { type InitAgentOptions, initAgent } from "./app/init-agent.ts";
 export { KitError, type KitErrorInit } from "./base/kit-error.ts";
+export type { StandardSchemaV1 } from "./base/standard-schema.ts";
 export { version } from "./base/version.ts";
+export type { ProviderConfig, ProviderConfigs } from "./models/provider-config.ts";
 export type { FileDates } from "./project/git/file-dates.ts";
 export { openProject } from "./project/open-project.ts";
 export type {
@@ -22,6 +69,7 @@ export type {
 } from "./project/project.ts";
 export type { Diagnostic, DiagnosticRule } from "./protocol/diagnostic.ts";
 export { type ErrorCode, type ErrorEnvelope, type ErrorIssue, errorCodes } from "./protocol/error-code.ts";
+export type { EventBody, EventType, KitEvent, OperationKind } from "./protocol/event.ts";
 export type {
   ConversionFormat,
   ConversionResult,
@@ -40,6 +88,19 @@ export type {
   GuidelineQuery,
   ShadowedGuideline,
 } from "./protocol/guideline-query.ts";
+export type {
+  AssistantMessage,
+  FinishReason,
+  ImagePart,
+  Message,
+  ReasoningPart,
+  TextPart,
+  ToolCallPart,
+  ToolMessage,
+  ToolResultPart,
+  UserMessage,
+} from "./protocol/message.ts";
+export type { SessionEntry, SessionInfo, SessionKey } from "./protocol/session-entry.ts";
 export type {
   AcceptanceCriterion,
   EarsEntry,
@@ -63,5 +124,16 @@ export type {
   SpecQuery,
 } from "./protocol/spec-query.ts";
 export type { SyncEntry, SyncFormat, SyncPlan, SyncRequest, SyncResult } from "./protocol/sync.ts";
+export type { Cost, ModelPrice, Usage } from "./protocol/usage.ts";
+export type {
+  ExecRequest,
+  ExecResult,
+  Sandbox,
+  SandboxFactory,
+  SandboxOwner,
+} from "./sandboxes/contract.ts";
 export type { SpecAdapter } from "./specs/adapter.ts";
-export type { KitContext, WorkflowContext } from "./workflows/workflow-context.ts";
+export type { AppendRequest, SessionStore } from "./stores/contract.ts";
+export { InMemorySessionStore } from "./stores/memory/memory-store.ts";
+export { SqliteSessionStore, type SqliteSessionStoreOptions } from "./stores/sqlite/sqlite-store.ts";
+export type { KitContext, WorkflowContext, WorkflowLog } from "./workflows/workflow-context.ts";
