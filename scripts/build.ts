@@ -10,7 +10,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { listFiles, repositoryRoot } from "./files.ts";
 
-const isForTests = /[.](test|suite)[.]ts$|[/\\]testing[/\\]/;
+/** Not compiled; `src/testing` holds an entry of the package beside what is for tests. */
+const isForTests = /[.](test|suite)[.]ts$|[/\\]src[/\\].+[/\\]testing[/\\]/;
 const stampName = ".built-from";
 
 if (import.meta.main) {

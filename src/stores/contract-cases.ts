@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import type { SessionEntry, SessionKey } from "../protocol/session-entry.ts";
+import type { SessionStore } from "./contract.ts";
+
+/** How the cases come to a store. `reopen` opens the data of the last `create` again, where it lasts. */
+export interface SessionStoreSubject {
+  readonly create: () => SessionStore | Promise<SessionStore>;
+  readonly reopen?: () => SessionStore | Promise<SessionStore>;
+}
+
+/** One promise of a contract: a sentence, and what shows that it is kept. */
+export interface ContractCase {
+  readonly name: string;
+  readonly run: () => Promise<void>;
+}
+
+type Check = (store: SessionStore) => Promise<void>;
+
+const key: SessionKey = { agent: "reviewer", instance_id: "pr-7", session: "default" };
+const conflict = { code: "conflict" };
+
+/**
+ * The promises of `SessionStore` as tests for any runner; each opens a fresh store and closes it:
+ * `for (const { name, run } of sessionStoreCases({ create })) test(name, run)`.
+ */
+export function sessionStoreCases(subject: SessionStoreSubject): readonly ContractCase[] {
+  const cases = Object.entries(checks).map(([name, check]) => ({
+    name,
+    run: async () => {
+      const store = await subject.create();
+      try {
+        await check(store);
+      } finally {
+        await store.close();
+      }
+    },
+  }));
+  const { reopen } = subject;
+  if (reopen === undefined) return cases;
+  const lasts = "what was appended is there after the store is opened again";
+  return [...cases, { name: lasts, run: () => survives({ ...subject, reopen }) }];
+}
+
+async function survives(subject: Required<SessionStoreSubject>): Promise<void> {
+  const first = await subject.create();
+  await first.append({ key, expected: 0, entries: [entry("a"), entry("b")] });
+  await first.close();
+  const second = await subject.reopen();
+  try {
+    assert.deepEqual(await second.read(key), [entry("a"), entry("b")]);
+    await second.append({ key, expected: 2, entries: [entry("c")] });
+    assert.equal((await second.info(key))?.position, 3);
+  } finally {
+    await second.close();
+  }
+}
+
+function entry(text: string): SessionEntry {
+  const message = {
+    role: "user",
+    content: [{ type: "text", text }],
+    timestamp: "2026-11-20T10:00:00.000Z",
+  } as const;
+  return { version: 1, type: "message", operation_id: "op_1", message };
+}
+
+const checks: Readonly<Record<string, Check>> = {
+  "a session that was never written is empty": async (store) => {
+    assert.deepEqual(await store.read(key), []);
+    assert.equal(await store.info(key), undefined);
+  },
+
+  "entries come back in order, as they went in": async (store) => {
+    await store.append({ key, expected: 0, entries: [entry("a"), entry("b 🦊\u2028")] });
+    await store.append({ key, expected: 2, entries: [entry("c")] });
+    assert.deepEqual(await store.read(key), [entry("a"), entry("b 🦊\u2028"), entry("c")]);
+    assert.deepEqual(await store.read(key, 2), [entry("c")]);
+    assert.equal((await store.info(key))?.position, 3);
+  },
+
+  "an append at another position is a conflict and writes nothing": async (store) => {
+    await store.append({ key, expected: 0, entries: [entry("a")] });
+    for (const expected of [0, 2, 7]) {
+      const entries = [entry("x"), entry("y")];
+      await assert.rejects(async () => store.append({ key, expected, entries }), conflict);
+    }
+    assert.deepEqual(await store.read(key), [entry("a")]);
+  },
+
+  "of two writers at one position exactly one wins": async (store) => {
+    await store.append({ key, expected: 0, entries: [entry("a")] });
+    const results = await Promise.allSettled(
+      ["x", "y", "z"].map(async (text) => store.append({ key, expected: 1, entries: [entry(text)] })),
+    );
+    assert.equal(results.filter((result) => result.status === "fulfilled").length, 1);
+    assert.equal((await store.read(key)).length, 2);
+  },
+
+  "agent, instance and session name together make the key": async (store) => {
+    const others: SessionKey[] = [
+      { ...key, agent: "writer" },
+      { ...key, instance_id: "pr-8" },
+      { ...key, session: "other" },
+      { agent: "reviewer:pr-7", instance_id: "", session: "default" },
+    ];
+    await store.append({ key, expected: 0, entries: [entry("mine")] });
+    for (const other of others) assert.deepEqual(await store.read(other), []);
+  },
+
+  "deleting a session deletes the sessions below it, and nothing else": async (store) => {
+    const child = { ...key, session: "task-1" };
+    const grandchild = { ...key, session: "task-2" };
+    const bystander = { ...key, session: "other" };
+    await store.append({ key, expected: 0, entries: [entry("a")] });
+    await store.append({ key: child, expected: 0, entries: [entry("b")], parent: key });
+    await store.append({ key: grandchild, expected: 0, entries: [entry("c")], parent: child });
+    await store.append({ key: bystander, expected: 0, entries: [entry("d")] });
+    assert.deepEqual((await store.info(child))?.parent, key);
+    await store.delete(key);
+    assert.deepEqual(
+      (await store.list({ agent: "reviewer" })).map((info) => info.session),
+      ["other"],
+    );
+    assert.deepEqual(await store.read(grandchild), []);
+  },
+
+  "a writer of a deleted session is told so": async (store) => {
+    await store.append({ key, expected: 0, entries: [entry("a")] });
+    await store.append({ key, expected: 1, entries: [entry("b")] });
+    await store.delete(key);
+    await assert.rejects(async () => store.append({ key, expected: 2, entries: [entry("c")] }), conflict);
+    assert.deepEqual(await store.read(key), []);
+  },
+
+  "sessions are listed per agent and per instance, oldest first": async (store) => {
+    for (const [instance_id, session] of [
+      ["1", "b"],
+      ["2", "a"],
+      ["1", "a"],
+    ] as const) {
+      await store.append({ key: { agent: "x", instance_id, session }, expected: 0, entries: [entry("a")] });
+    }
+    const namesOf = async (filter: Parameters<SessionStore["list"]>[0]): Promise<readonly string[]> =>
+      (await store.list(filter)).map((info) => info.instance_id + info.session);
+    assert.deepEqual(await namesOf({ agent: "x" }), ["1b", "2a", "1a"]);
+    assert.deepEqual(await namesOf({ agent: "x", instance_id: "1" }), ["1b", "1a"]);
+    assert.deepEqual(await namesOf({ agent: "y" }), []);
+  },
+};
