@@ -1,24 +1,11 @@
 import { execFile } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
-import {
-  chmod,
-  link,
-  lstat,
-  mkdir,
-  readdir,
-  readFile,
-  readlink,
-  rename,
-  rm,
-  stat,
-  symlink,
-  writeFile,
-} from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { chmod, link, readdir, readFile, readlink, rename, rm, stat, symlink } from "node:fs/promises";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { KitError } from "../base/kit-error.ts";
-import { createTemporaryRepository, type TemporaryRepository } from "../testing/temporary-repository.ts";
+import { baseMark, layOut, loadPathCorpus, snapshot } from "../testing/path-corpus.ts";
+import { createTemporaryRepository } from "../testing/temporary-repository.ts";
 import { readFileInside, writeFileInside } from "./write-file.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -137,49 +124,22 @@ test("a folder that is swapped for a link out of the project lets nothing in or 
   expect(await readdir(join(folder.root, "outside"))).toEqual(["f.txt"]);
 });
 
-/** What stands for the temporary folder in the corpus. */
-const base = "$".concat("{BASE}");
-
-interface PathCase {
-  readonly id: string;
-  readonly op: string;
-  readonly root?: string;
-  readonly args: { readonly path?: string; readonly content?: string };
-  readonly expected: "allow" | "deny" | "contained";
-  readonly why: string;
-  readonly fixture?: readonly FixtureEntry[];
-  readonly expect?: { readonly file?: readonly [string, string]; readonly content?: string };
-}
-
-interface FixtureEntry {
-  readonly type: "file" | "dir" | "symlink" | "fifo";
-  readonly path: string;
-  readonly content?: string;
-  readonly target?: string;
-}
-
-const casesFile = join(import.meta.dirname, "../../../shared/security/paths.json");
-const corpus = existsSync(casesFile)
-  ? (JSON.parse(readFileSync(casesFile, "utf8")) as {
-      readonly fixture: readonly FixtureEntry[];
-      readonly cases: readonly PathCase[];
-    })
-  : { fixture: [], cases: [] };
-
+const corpus = loadPathCorpus();
 // `..` inside a path is for a sandbox to resolve; no path that kit itself writes to has one.
 const ofSandbox = new Set(["pa-s-066"]);
 const fileCases = corpus.cases.filter(({ id, op }) => /^(read|write)_/.test(op) && !ofSandbox.has(id));
+const isInRoot = (path: string): boolean => path === "root" || path.startsWith("root/");
 
 test.skipIf(fileCases.length === 0)(
   "the corpus of hostile paths reads and writes nothing outside",
   async () => {
     for (const hostile of fileCases) {
       await using folder = await createTemporaryRepository();
-      await layOut(folder, [...corpus.fixture, ...(hostile.fixture ?? [])]);
-      const before = await snapshot(folder.root);
+      await layOut(folder.root, [...corpus.fixture, ...(hostile.fixture ?? [])]);
+      const before = await snapshot(folder.root, isInRoot);
       // A project is opened at its real path, also when its name is a link.
       const root = join(folder.root, hostile.root === "rootlink" ? "root" : (hostile.root ?? "root"));
-      const path = (hostile.args.path ?? "").replaceAll(base, folder.root);
+      const path = (hostile.args.path ?? "").replaceAll(baseMark, folder.root);
       const outcome = await (hostile.op.startsWith("read") ? read(root, path) : write(root, path)).then(
         (text) => ({ ok: text !== undefined, text: text ?? "" }),
         (error: unknown) => ({
@@ -199,7 +159,7 @@ test.skipIf(fileCases.length === 0)(
         label,
         expect.stringContaining(folder.root),
       ]);
-      expect(await snapshot(folder.root)).toEqual(before);
+      expect(await snapshot(folder.root, isInRoot)).toEqual(before);
       if (hostile.expect?.content !== undefined)
         expect([label, outcome.text]).toEqual([label, hostile.expect.content]);
       const [file, content] = hostile.expect?.file ?? [];
@@ -207,28 +167,3 @@ test.skipIf(fileCases.length === 0)(
     }
   },
 );
-
-async function layOut(folder: TemporaryRepository, fixture: readonly FixtureEntry[]): Promise<void> {
-  for (const { type, path, content = "", target = "" } of fixture) {
-    const place = join(folder.root, path);
-    await mkdir(dirname(place), { recursive: true });
-    if (type === "dir") await mkdir(place, { recursive: true });
-    else if (type === "fifo") await promisify(execFile)("mkfifo", [place]);
-    else if (type === "symlink") {
-      await rm(place, { force: true });
-      await symlink(target.replaceAll(base, folder.root), place);
-    } else await writeFile(place, content);
-  }
-}
-
-/** Everything outside of root/, with type, mode and content. */
-async function snapshot(top: string): Promise<readonly string[]> {
-  const entries: string[] = [];
-  for (const name of await readdir(top, { recursive: true })) {
-    if (name === "root" || name.startsWith("root/")) continue;
-    const place = join(top, name);
-    const stats = await lstat(place);
-    entries.push(`${name} ${stats.mode} ${stats.isFile() ? await readFile(place, "utf8") : ""}`);
-  }
-  return entries.sort();
-}

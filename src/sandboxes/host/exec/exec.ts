@@ -22,15 +22,14 @@ export async function exec(view: View, request: ExecRequest): Promise<ExecResult
     throw invalid("A command has no NUL characters.");
   }
   const { workspace } = view;
-  const own = await workspace.environment();
   return await withPlace(view, request.cwd ?? "", {
     end: "folder",
-    work: (place) =>
-      runProcess({
+    work: async (place) =>
+      await runProcess({
         program,
         args,
         folder: place.folder,
-        environment: composeEnvironment(workspace.root, [own, request.env ?? {}]),
+        environment: composeEnvironment(workspace.root, [await workspace.environment(), request.env ?? {}]),
         timeoutMs: request.timeoutMs ?? defaultTimeoutMs,
         maxOutputBytes: request.maxOutputBytes ?? defaultMaxOutputBytes,
         signals: signal === undefined ? [workspace.closing] : [workspace.closing, signal],

@@ -1,0 +1,121 @@
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { sandboxContract } from "../contract.suite.ts";
+import type { Sandbox } from "../contract.ts";
+import type { LocalOptions } from "./local-options.ts";
+import { local } from "./local-sandbox.ts";
+
+const folder = await realpath(await mkdtemp(join(tmpdir(), "kit-local-")));
+afterAll(() => rm(folder, { recursive: true }));
+
+const owner = { agent: "tester", instance_id: "1", session: "default" };
+let count = 0;
+
+async function openNew(
+  options: Omit<LocalOptions, "root"> = {},
+): Promise<{ sandbox: Sandbox; root: string }> {
+  count += 1;
+  const root = join(folder, String(count));
+  await mkdir(root);
+  return { root, sandbox: await local({ root, ...options }).open(owner) };
+}
+
+sandboxContract({
+  name: "local",
+  create: async () => (await openNew()).sandbox,
+  reopen: () => local({ root: join(folder, String(count)) }).open(owner),
+});
+
+test("it is the real folder, and every session has the same", async () => {
+  const { sandbox, root } = await openNew();
+  await writeFile(join(root, "a.txt"), "alpha");
+  const other = await local({ root }).open({ ...owner, session: "other" });
+  expect([await sandbox.readFile("a.txt"), await other.readFile("a.txt")]).toEqual(["alpha", "alpha"]);
+});
+
+test("an absolute path is taken when it lies in the workspace", async () => {
+  const { sandbox, root } = await openNew();
+  await sandbox.writeFile("sub/a.txt", "alpha");
+  const absolute = (await sandbox.exec({ command: "pwd", cwd: "sub" })).stdout.trim();
+  expect(absolute).toBe(join(root, "sub"));
+  expect(await sandbox.at("sub").readFile(`${absolute}/a.txt`)).toBe("alpha");
+  expect((await sandbox.glob(`${root}/**/*.txt`)).paths).toEqual(["sub/a.txt"]);
+  expect(await sandbox.list(root)).toEqual([{ name: "sub", kind: "directory" }]);
+  for (const path of [`${root}-evil/x`, `${root}/../x`, `${root}/sub/../../x`]) {
+    const refused = await sandbox.readFile(path).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: "forbidden" });
+    expect(String(refused)).not.toContain(folder);
+  }
+});
+
+test("commands get the basics of this process's environment, and what is listed", async () => {
+  process.env.KIT_TEST_LISTED = "listed";
+  process.env.KIT_TEST_OTHER = "other";
+  try {
+    const envOf = async (env: NonNullable<LocalOptions["env"]>): Promise<string> =>
+      (await (await openNew({ env })).sandbox.exec({ command: ["env"] })).stdout;
+    const names = await envOf(["KIT_TEST_LISTED", "KIT_TEST_UNSET"]);
+    expect(names).toContain("KIT_TEST_LISTED=listed");
+    expect(names).toContain(`HOME=${process.env.HOME}`);
+    expect(names).not.toContain("KIT_TEST_OTHER");
+    const values = await envOf({ KIT_TEST_OTHER: "mine", KIT_TEST_UNSET: undefined });
+    expect(values).toContain("KIT_TEST_OTHER=mine");
+    expect(values).not.toMatch(/KIT_TEST_(LISTED|UNSET)/);
+  } finally {
+    delete process.env.KIT_TEST_LISTED;
+    delete process.env.KIT_TEST_OTHER;
+  }
+});
+
+test("no program is found in the workspace, however its folders came onto the search path", async () => {
+  const { sandbox, root } = await openNew();
+  await sandbox.writeFile("bin/tool", "#!/bin/sh\ntouch PWNED\n");
+  await sandbox.exec({ command: "chmod 755 bin/tool" });
+  await symlink(join(root, "bin"), join(folder, `elsewhere-${count}`));
+  const PATH = [
+    join(root, "bin"),
+    `${root}/./bin/..//bin`,
+    join(folder, `elsewhere-${count}`),
+    "bin",
+    "",
+  ].join(":");
+  for (const command of [["tool"], "tool"]) {
+    expect(await sandbox.exec({ command, env: { PATH } })).toMatchObject({ exit_code: 127 });
+  }
+  expect(await sandbox.exists("PWNED")).toBe(false);
+});
+
+test("a search follows the ignore rules of the repository around the root", async () => {
+  const { sandbox, root } = await openNew();
+  for (const [file, text] of Object.entries({
+    ".git/info/exclude": "private.txt\n",
+    ".gitignore": "*.log\n",
+    "api/a.txt": "a",
+    "api/b.log": "b",
+    "api/private.txt": "p",
+  })) {
+    await sandbox.upload(file, new TextEncoder().encode(text));
+  }
+  const api = await local({ root: join(root, "api") }).open(owner);
+  expect((await api.glob("**")).paths).toEqual(["a.txt"]);
+});
+
+test("a daemon that left its group ends with its command", async () => {
+  const { sandbox } = await openNew();
+  const command = "setsid sh -c 'sleep 1.5; touch survived' >/dev/null 2>&1 & sleep 0.3; echo done";
+  expect(await sandbox.exec({ command })).toMatchObject({ exit_code: 0, stdout: "done\n" });
+  await new Promise((resolve) => setTimeout(resolve, 2_000));
+  expect(await sandbox.exists("survived")).toBe(process.platform !== "linux");
+});
+
+test("a folder that is not there is said without its path", async () => {
+  for (const root of [join(folder, "none"), import.meta.filename]) {
+    const refused = await local({ root })
+      .open(owner)
+      .catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: "unavailable" });
+    expect(String(refused)).not.toContain(folder);
+  }
+});
