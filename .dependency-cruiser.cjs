@@ -13,7 +13,7 @@ Visitor.prototype.visitStatement = function (statement) {
 const low = ["base", "protocol"];
 const domain = [...low, "specs", "guidelines"];
 // What an implementation family promises stands in a file of its own; who builds on it enters that only.
-const contracts = "^src/(models|sandboxes|stores)/contract[.]ts$";
+const contracts = "^src/(models|python|sandboxes|stores)/contract[.]ts$";
 const families = ["models", "sandboxes", "stores"];
 const wired = [...domain, "agents", "workflows", "files", "project", "mcp", "python", "app", ...families];
 
@@ -49,6 +49,8 @@ const homes = {
   commander: "cli",
   commonmark: "specs",
   "smol-toml": "app|specs",
+  "@lezer/python": "python",
+  "@pydantic/monty": "python",
   "@ai-sdk/(?!provider)[^/]+": "models",
   "@cfworker/json-schema": "app",
 };
