@@ -43,6 +43,7 @@ export interface AgentRuntime {
 export interface Harness {
   readonly name: string;
   readonly id: string;
+  readonly run_id?: string;
   readonly profile: AgentProfile;
   readonly runtime: AgentRuntime;
   readonly store: SessionStore;

@@ -25,17 +25,24 @@ export interface Agent {
   };
   /** Hears what happens in all sessions of this instance; the function returned ends it. */
   subscribe(listener: EventListener): () => void;
-  close(): Promise<void>;
+  /** Whether an operation runs or waits in any of its sessions. */
+  readonly busy: boolean;
+  /** Aborts what runs, and gives the sandboxes back; with `drain`, waits for what was asked before. */
+  close(options?: { readonly drain?: boolean }): Promise<void>;
+}
+
+/** Whose an agent is: the first two parts of the key of its sessions. */
+export interface AgentIdentity {
+  readonly name: string;
+  readonly id: string;
+  /** The workflow run that brought it along; stands on every event of its sessions. */
+  readonly run_id?: string;
 }
 
 const sessionName = /^[^\p{Cc}/\\]{1,128}$/u;
 
 /** Brings an agent to life. Nothing is opened before a session needs it. */
-export function createHarness(
-  identity: { readonly name: string; readonly id: string },
-  profile: AgentProfile,
-  runtime: AgentRuntime,
-): Agent {
+export function createHarness(identity: AgentIdentity, profile: AgentProfile, runtime: AgentRuntime): Agent {
   const lives = new Map<string, LiveSession>();
   const events = createEventHub({
     clock: runtime.clock,
@@ -72,7 +79,8 @@ export function createHarness(
     session: checkedName(name),
   });
   return {
-    ...identity,
+    name: identity.name,
+    id: identity.id,
     profile,
     session: (name = "default") => open(name),
     sessions: {
@@ -96,7 +104,16 @@ export function createHarness(
       },
     },
     subscribe: (listener) => events.subscribe(listener),
-    async close() {
+    get busy() {
+      for (const live of lives.values()) if (live.queue.busy) return true;
+      return false;
+    },
+    async close({ drain = false } = {}) {
+      // The line is first come, first served: what comes out at its end has waited for all before it.
+      const idle = async (live: LiveSession): Promise<void> => {
+        if (live.queue.busy) await live.queue.run(async () => undefined).catch(() => undefined);
+      };
+      if (drain) await Promise.all([...lives.values()].map(idle));
       for (const live of lives.values()) await live.close();
       lives.clear();
     },

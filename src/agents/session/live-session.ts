@@ -15,6 +15,7 @@ import { commit, loadState, type SessionState } from "./session-state.ts";
 
 export function createLiveSession(harness: Harness, name: string, options: LiveSessionOptions): LiveSession {
   const key: SessionKey = { agent: harness.name, instance_id: harness.id, session: name };
+  const place = harness.run_id === undefined ? key : { ...key, run_id: harness.run_id };
   const profile = options.profile ?? harness.profile;
   const queue = createOperationQueue(harness.runtime.maxWaitingOperations);
   let state: SessionState | undefined;
@@ -57,7 +58,7 @@ export function createLiveSession(harness: Harness, name: string, options: LiveS
         const forward = (): void => controller.abort(request.signal?.reason);
         request.signal?.addEventListener("abort", forward, { once: true });
         if (request.signal?.aborted) forward();
-        const scope: EventScope = { ...key, operation_id: request.id ?? createId("op"), ...request.scope };
+        const scope: EventScope = { ...place, operation_id: request.id ?? createId("op"), ...request.scope };
         const emit: Operation["emit"] = (body, turnId) => harness.events.publish(body, scope, turnId);
         let settle = (): void => undefined;
         running = {
