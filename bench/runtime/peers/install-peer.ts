@@ -1,0 +1,48 @@
+import { execFile } from "node:child_process";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { type PeerName, peers } from "./manifest.ts";
+
+const peersFolder = join(import.meta.dirname, "../../peers");
+const installTimeoutMs = 600_000;
+
+/** Installs a peer from npm unless it is there. Gives the reason when it cannot be had. */
+export async function installPeer(name: PeerName): Promise<string | undefined> {
+  const folder = join(peersFolder, name);
+  const manifest = JSON.stringify(
+    { name: `bench-peer-${name}`, private: true, type: "module", dependencies: peers[name].packages },
+    null,
+    2,
+  );
+  const installed = join(folder, ".installed");
+  if ((await readFile(installed, "utf8").catch(() => "")) === manifest) return undefined;
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, "package.json"), manifest);
+  // A specifier is resolved from the file that imports it, so the peer brings a file to import by.
+  await writeFile(join(folder, "load.mjs"), "export const load = (specifier) => import(specifier);\n");
+  try {
+    // Install scripts of peers would download and compile what no measurement needs.
+    const args = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock"];
+    await promisify(execFile)("npm", args, { cwd: folder, timeout: installTimeoutMs });
+  } catch (error) {
+    return reasonOf(error);
+  }
+  await writeFile(installed, manifest);
+  return undefined;
+}
+
+/** Imports a package as installed for a peer. */
+export async function loadPeer<Module>(name: PeerName, specifier: string): Promise<Module> {
+  const file = pathToFileURL(join(peersFolder, name, "load.mjs")).href;
+  const { load }: { load: (specifier: string) => Promise<Module> } = await import(file);
+  return load(specifier);
+}
+
+function reasonOf(error: unknown): string {
+  const output = error instanceof Error && "stderr" in error ? String(error.stderr) : String(error);
+  const line = output.split("\n").find((text) => /error (code|404|notarget)/i.test(text));
+  return (line ?? output.split("\n")[0] ?? "").slice(0, 200);
+}

@@ -1,0 +1,80 @@
+import { type Figures, type Measurement, type MeasurementName, measurements } from "./measurements.ts";
+import { labels, type SubjectName } from "./subjects.ts";
+import type { Lookup, Verdict } from "./targets.ts";
+import { medianOf } from "./timing.ts";
+
+/** What one child said: figures, or why there are none. */
+export interface Sample {
+  readonly measurement: MeasurementName | "import";
+  readonly subject: SubjectName;
+  readonly figures?: Figures;
+  readonly failure?: string;
+}
+
+const importMeasurement: Pick<Measurement, "title" | "figure" | "unit"> = {
+  title: "import of the library",
+  figure: "ms",
+  unit: "ms",
+};
+
+/** Medians over the rounds of a run. */
+export function createLookup(samples: readonly Sample[]): Lookup {
+  return (measurement, subject, figure) => {
+    const name = figure ?? definitionOf(measurement).figure;
+    const values = samples.flatMap((sample) => {
+      const value = sample.figures?.[name];
+      return sample.measurement === measurement && sample.subject === subject && value !== undefined
+        ? [value]
+        : [];
+    });
+    return values.length === 0 ? undefined : medianOf(values);
+  };
+}
+
+export function definitionOf(
+  measurement: MeasurementName | "import",
+): Pick<Measurement, "title" | "figure" | "unit"> {
+  return measurement === "import" ? importMeasurement : measurements[measurement];
+}
+
+/** The table of a run: a row for each measurement, a column for each subject. */
+export function toTable(
+  rows: readonly (MeasurementName | "import")[],
+  columns: readonly SubjectName[],
+  of: Lookup,
+): string {
+  const head = ["", ...columns.map((subject) => labels[subject])];
+  const lines = rows.map((measurement) => {
+    const { title, unit } = definitionOf(measurement);
+    return [`${title}, ${unit}`, ...columns.map((subject) => toText(of(measurement, subject)))];
+  });
+  if (rows.includes("concurrent")) {
+    const peaks = columns.map((subject) => toText(of("concurrent", subject, "peak_rss_mb")));
+    lines.push(["1,000 sessions at once: peak RSS, MB", ...peaks]);
+  }
+  const widths = head.map((_, column) =>
+    Math.max(...[head, ...lines].map((cells) => (cells[column] ?? "").length)),
+  );
+  const toLine = (cells: readonly string[]): string =>
+    cells
+      .map((cell, column) =>
+        column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0),
+      )
+      .join("  ");
+  return [head, ...lines].map(toLine).join("\n");
+}
+
+export function toVerdicts(verdicts: readonly Verdict[]): string {
+  return verdicts
+    .map(({ target, value, limit, met }) => {
+      const mark = met === undefined ? "not measured" : met ? "met" : "MISSED";
+      return `${mark.padEnd(13)}${target} (${toText(value)}, limit ${toText(limit)})`;
+    })
+    .join("\n");
+}
+
+function toText(value: number | undefined): string {
+  if (value === undefined) return "–";
+  const digits = value >= 100 ? 0 : value >= 10 ? 1 : 2;
+  return value.toLocaleString("en-US", { maximumFractionDigits: digits, minimumFractionDigits: digits });
+}

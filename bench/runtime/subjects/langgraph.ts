@@ -1,0 +1,145 @@
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { loadPeer } from "../peers/install-peer.ts";
+import {
+  deltasPerAnswer,
+  type OpenSubject,
+  type Script,
+  type Subject,
+  toolCallsPerLoop,
+} from "../subject.ts";
+
+/** LangGraph's prebuilt agent, with its checkpointers in memory and in SQLite. */
+export const langgraph: Subject = { stores: true, streams: true, open };
+
+interface Message {
+  getType(): string;
+}
+
+interface Graph {
+  invoke(input: unknown, config: unknown): Promise<{ readonly messages: readonly Message[] }>;
+  stream(input: unknown, config: unknown): Promise<AsyncIterable<unknown>>;
+}
+
+interface Modules {
+  readonly prebuilt: { createReactAgent(options: unknown): Graph };
+  readonly graph: { readonly MemorySaver: new () => unknown };
+  readonly sqlite: { readonly SqliteSaver: new (database: unknown) => unknown };
+  readonly models: { readonly BaseChatModel: new (options: object) => object };
+  readonly messages: {
+    readonly AIMessage: new (content: unknown) => unknown;
+    readonly AIMessageChunk: new (content: unknown) => unknown;
+  };
+  readonly outputs: { readonly ChatGenerationChunk: new (fields: unknown) => unknown };
+  readonly tools: { tool(execute: unknown, definition: unknown): unknown };
+  readonly zod: { readonly z: { object(fields: unknown): unknown; string(): unknown } };
+}
+
+async function open({ script, file }: Parameters<Subject["open"]>[0]): Promise<OpenSubject> {
+  const modules = await loadModules();
+  const { z } = modules.zod;
+  const echo = modules.tools.tool(async ({ text }: { readonly text: string }) => text, {
+    name: "echo",
+    description: "Says it again.",
+    schema: z.object({ text: z.string() }),
+  });
+  const database = file === undefined ? undefined : openDatabase(file);
+  const checkpointer =
+    database === undefined ? new modules.graph.MemorySaver() : new modules.sqlite.SqliteSaver(database);
+  const graph = modules.prebuilt.createReactAgent({
+    llm: createModel(script, modules),
+    tools: [echo],
+    prompt: "You help.",
+    checkpointer,
+  });
+  const input = { messages: [{ role: "user", content: "hi" }] };
+  const config = (session: string): object => ({ configurable: { thread_id: session }, recursionLimit: 50 });
+  return {
+    prompt: (session) => graph.invoke(input, config(session)),
+    async stream(session, onDelta) {
+      const stream = await graph.stream(input, { ...config(session), streamMode: "messages" });
+      for await (const _part of stream) onDelta();
+    },
+    close: async () => database?.close(),
+  };
+}
+
+async function loadModules(): Promise<Modules> {
+  const load = <Module>(specifier: string): Promise<Module> => loadPeer<Module>("langgraph", specifier);
+  return {
+    prebuilt: await load("@langchain/langgraph/prebuilt"),
+    graph: await load("@langchain/langgraph"),
+    sqlite: await load("@langchain/langgraph-checkpoint-sqlite"),
+    models: await load("@langchain/core/language_models/chat_models"),
+    messages: await load("@langchain/core/messages"),
+    outputs: await load("@langchain/core/outputs"),
+    tools: await load("@langchain/core/tools"),
+    zod: await load("zod"),
+  };
+}
+
+function createModel(script: Script, { models, messages, outputs }: Modules): unknown {
+  let calls = 0;
+  const { AIMessage, AIMessageChunk } = messages;
+  return new (class extends models.BaseChatModel {
+    _llmType(): string {
+      return "zero";
+    }
+    bindTools(): this {
+      return this;
+    }
+    async _generate(history: readonly Message[]): Promise<unknown> {
+      if (script !== "tools" || resultsSinceUser(history) >= toolCallsPerLoop) {
+        return { generations: [{ text: "", message: new AIMessage("Hello there.") }] };
+      }
+      calls += 1;
+      const call = { type: "tool_call", id: `call_${calls}`, name: "echo", args: { text: "the same again" } };
+      return {
+        generations: [{ text: "", message: new AIMessage({ content: "", tool_calls: [call] }) }],
+      };
+    }
+    async *_streamResponseChunks(): AsyncGenerator<unknown> {
+      for (let index = 0; index < deltasPerAnswer; index += 1) {
+        yield new outputs.ChatGenerationChunk({ text: "word ", message: new AIMessageChunk("word ") });
+      }
+    }
+  })({});
+}
+
+function resultsSinceUser(messages: readonly Message[]): number {
+  let results = 0;
+  for (let index = messages.length - 1; index >= 0 && messages[index]?.getType() !== "human"; index -= 1) {
+    if (messages[index]?.getType() === "tool") results += 1;
+  }
+  return results;
+}
+
+interface BetterSqlite {
+  close(): void;
+  pragma(text: string): void;
+  exec(sql: string): void;
+  prepare(sql: string): Pick<StatementSync, "get" | "all" | "run">;
+  transaction(work: (rows: unknown) => void): (rows: unknown) => void;
+}
+
+/**
+ * What LangGraph's SQLite checkpointer asks of better-sqlite3, on the SQLite of Node: the library's
+ * own code stores, and nothing has to be compiled.
+ */
+function openDatabase(file: string): BetterSqlite {
+  const database = new DatabaseSync(file);
+  database.exec("PRAGMA synchronous = NORMAL");
+  const run = (sql: string): void => database.exec(sql);
+  return {
+    close: () => database.close(),
+    pragma: (text: string) => run(`PRAGMA ${text}`),
+    exec: run,
+    prepare: (sql: string) => database.prepare(sql),
+    transaction:
+      (work: (rows: unknown) => void) =>
+      (rows: unknown): void => {
+        run("BEGIN");
+        work(rows);
+        run("COMMIT");
+      },
+  };
+}
