@@ -1,6 +1,6 @@
 import type { CallToolResult, Client } from "@modelcontextprotocol/client";
 import { version } from "../../base/version.ts";
-import { createBoundedFetch } from "./bounded-fetch.ts";
+import { type AddressTransport, createAddressTransport } from "./address-transport.ts";
 import { within } from "./deadline.ts";
 import { times } from "./limits.ts";
 import { type Listing, listPages } from "./list-pages.ts";
@@ -95,12 +95,7 @@ function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: Connect
       },
     },
   );
-  const transport = isProcess
-    ? createProcessTransport(sdk, endpoint)
-    : new sdk.StreamableHTTPClientTransport(endpoint.url, {
-        requestInit: { headers: { ...endpoint.headers } },
-        fetch: createBoundedFetch(),
-      });
+  const transport = isProcess ? createProcessTransport(sdk, endpoint) : createAddressTransport(sdk, endpoint);
   const kill = (): void => {
     if ("kill" in transport) transport.kill();
     void transport.close().catch(() => undefined);
@@ -135,7 +130,7 @@ function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: Connect
 
 interface Opened {
   readonly client: Client;
-  readonly transport: ProcessTransport | InstanceType<McpSdk["StreamableHTTPClientTransport"]>;
+  readonly transport: ProcessTransport | AddressTransport;
   readonly settings: ServerSettings;
   readonly listeners: ConnectionListeners;
   readonly kill: () => void;

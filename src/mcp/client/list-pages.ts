@@ -26,8 +26,10 @@ export async function listPages(client: Client, timeoutMs: number): Promise<List
     const answer = await client.request({ method: "tools/list", ...params }, anything, {
       timeout: timeoutMs,
     });
-    if (!isPlainObject(answer) || !Array.isArray(answer.tools)) throw noList();
-    chars += lengthOf(answer.tools);
+    if (!isPlainObject(answer) || !Array.isArray(answer.tools)) {
+      throw new ServerFailure("Its list of tools is none.", { outcome: "refused" });
+    }
+    for (const tool of answer.tools) chars += lengthOf(tool);
     tools.push(...answer.tools);
     const next: unknown = answer.nextCursor;
     // Without the second condition a server could hand out the same page for ever.
@@ -39,15 +41,11 @@ export async function listPages(client: Client, timeoutMs: number): Promise<List
   return { tools, isCut: true };
 }
 
-function lengthOf(tools: readonly unknown[]): number {
+function lengthOf(tool: unknown): number {
   try {
-    return JSON.stringify(tools).length;
-  } catch (error) {
-    // Nested so deeply that there is no stack for it.
-    throw noList(error);
+    return JSON.stringify(tool).length;
+  } catch {
+    // Nested so deeply that there is no stack for it: it counts as much as it can be at most.
+    return limits.messageBytes;
   }
-}
-
-function noList(cause?: unknown): ServerFailure {
-  return new ServerFailure("Its list of tools is none.", { outcome: "refused", cause });
 }

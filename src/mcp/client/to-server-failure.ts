@@ -47,6 +47,7 @@ function explain(sdk: McpSdk, error: unknown, timeoutMs: number): ServerFailure 
     );
   }
   if (error instanceof sdk.ProtocolError) {
+    if (error.data instanceof ServerFailure) return error.data;
     const text = cleanLine(error.message, limits.errorChars);
     return failure(`It answered with error ${error.code}: ${text}`, "refused");
   }

@@ -25,20 +25,15 @@ if (scenario === "ignore-the-end") {
   setInterval(() => undefined, 1_000);
 }
 if (scenario === "print-garbage") process.stdout.write("Starting up…\n{not json\n{}\n[]\nnull\n");
-if (scenario === "flood-garbage") flood("garbage ".repeat(1_000));
+if (scenario === "flood-garbage") flood(`${"garbage ".repeat(1_000)}\n`);
 if (scenario === "flood-notifications") {
-  flood(
-    JSON.stringify({
-      jsonrpc: "2.0",
-      method: "notifications/message",
-      params: { level: "info", data: "x".repeat(8_000) },
-    }),
-  );
+  const params = { level: "info", data: "x".repeat(8_000) };
+  flood(`${JSON.stringify({ jsonrpc: "2.0", method: "notifications/message", params })}\n`);
 }
 
-/** Writes lines for ever, as fast as they are taken. */
-function flood(line: string): void {
-  const chunk = `${line}\n`.repeat(16);
+/** Writes a text for ever, as fast as it is taken. */
+function flood(text: string): void {
+  const chunk = text.repeat(16);
   const write = (): void => {
     while (process.stdout.write(chunk));
     process.stdout.once("drain", write);
@@ -62,13 +57,6 @@ function listOf(request: Request): unknown {
       return { tools: "none" };
     case "bad-tools":
       return { tools: badTools() };
-    case "deep-schema":
-      return {
-        tools: [
-          { ...plain, name: "deep", inputSchema: { type: "object", properties: { a: nested(5_000) } } },
-          plain,
-        ],
-      };
     case "change-schema":
       return { tools: [{ ...plain, inputSchema: { ...object, properties: { ...listed() } } }] };
     default:
@@ -130,10 +118,13 @@ function badTools(): readonly unknown[] {
   ];
 }
 
-function nested(depth: number): unknown {
-  let schema: unknown = { type: "string" };
-  for (let level = 0; level < depth; level += 1) schema = { type: "array", items: schema };
-  return schema;
+/** A list with a tool whose schema no library could write. */
+function listDeepSchema(id: number): void {
+  const deep = `${'{"items":'.repeat(100_000)}{}${"}".repeat(100_000)}`;
+  const tool = `{"name":"deep","inputSchema":{"type":"object","properties":{"a":${deep}}}}`;
+  process.stdout.write(
+    `{"jsonrpc":"2.0","id":${id},"result":{"tools":[${tool},${JSON.stringify(plain)}]}}\n`,
+  );
 }
 
 function call(request: Request): void {
@@ -148,7 +139,7 @@ function call(request: Request): void {
       return;
     case "endless-line":
       process.stdout.write('{"jsonrpc":"2.0","id":');
-      flood(" ".repeat(10_000).slice(0, -1).replaceAll("\n", ""));
+      flood(" ".repeat(10_000));
       return;
     case "large-result":
       answer(request, {
@@ -156,7 +147,6 @@ function call(request: Request): void {
           { type: "text", text: "x".repeat(3_000_000) },
           { type: "image", mimeType: "image/png", data: "A".repeat(9_000_000 - 3_000_000) },
           { type: "image", mimeType: "image/svg+xml", data: "AAAA" },
-          { type: "image", mimeType: "image/png", data: "not base64!" },
           { type: "text", text: "half a pair \ud800, a \u0000 NUL" },
         ],
       });
@@ -200,7 +190,8 @@ function handle(request: Request): void {
       return;
     case "tools/list":
       if (scenario === "hang-list") return;
-      answer(request, listOf(request));
+      if (scenario === "deep-schema") listDeepSchema(request.id);
+      else answer(request, listOf(request));
       if (scenario === "change-schema" && lists === 1) say({ method: "notifications/tools/list_changed" });
       if (scenario === "exit-after-list") setTimeout(() => process.exit(7), 50);
       return;

@@ -1,0 +1,164 @@
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import type { McpConfig } from "../../mcp/client/mcp-config.ts";
+import { openProject } from "../../project/open-project.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import { local } from "../../sandboxes/local/local-sandbox.ts";
+import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
+import { createScriptedModel, type Script, type ScriptedModel } from "../../testing/scripted-model.ts";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import type { App } from "./create-app.ts";
+import { openApp } from "./open-app.ts";
+
+const servers = join(import.meta.dirname, "../../mcp/client/testing");
+const tools = { command: process.execPath, args: [join(servers, "serve-process.ts")] };
+
+interface Opened {
+  readonly app: App;
+  readonly model: ScriptedModel;
+  readonly events: readonly KitEvent[];
+}
+
+async function open(mcp: McpConfig, script: Script, defaults: object = {}): Promise<Opened> {
+  const folder = await createTemporaryRepository({ "src/agents/plain.ts": plainAgent });
+  const project = await openProject({ root: folder.root, indexFile: ":memory:" });
+  const model = createScriptedModel(script);
+  const app = await openApp({
+    project,
+    env: { PATH: process.env.PATH },
+    mcp,
+    defaults: { model: "scripted/test", ...defaults },
+    models: { "scripted/test": model },
+    sandbox: local({ root: folder.root }),
+    store: new InMemorySessionStore(),
+  });
+  const events: KitEvent[] = [];
+  app.observe((event) => events.push(event));
+  onTestFinished(async () => {
+    await app.close();
+    await project.close();
+    await folder[Symbol.asyncDispose]();
+  });
+  return { app, model, events };
+}
+
+// As `createAgent` of kit makes it.
+const plainAgent = `export default { kind: "kit.agent", describe: async () => ({ mcp: false }) };`;
+
+async function ask(app: App, agent = "default"): Promise<string> {
+  const { text } = await (await app.instance(agent, "1")).session().prompt("Go on.");
+  return text;
+}
+
+const toolNames = (model: ScriptedModel, call = 0): readonly string[] =>
+  (model.calls[call]?.tools ?? []).map((tool) => tool.name);
+
+/** The results of the tool calls so far, in their order, as the model was shown them. */
+function resultsIn(model: ScriptedModel): readonly string[] {
+  const prompt = model.calls.at(-1)?.prompt ?? [];
+  return prompt
+    .filter((message) => message.role === "tool")
+    .map((message) => JSON.stringify(message.content));
+}
+
+test("an agent calls the tool of a server, and its result is in the history and in the events", async () => {
+  const { app, model, events } = await open({ servers: { tools } }, [
+    { toolCalls: [{ name: "mcp__tools__add", input: { a: 2, b: 3 } }] },
+    { text: "It is 5." },
+  ]);
+  expect(await ask(app)).toBe("It is 5.");
+  expect(toolNames(model)).toContain("mcp__tools__add");
+  expect(toolNames(model)).toContain("read");
+  expect(resultsIn(model)[0]).toContain('{\\"sum\\":5}');
+  expect(events.find((event) => event.type === "tool_end")).toMatchObject({
+    tool: "mcp__tools__add",
+    result: '{"sum":5}',
+    is_error: false,
+  });
+  expect(app.problems()).toEqual([]);
+});
+
+test("wrong arguments are told to the model before the server is asked", async () => {
+  const { app, model } = await open({ servers: { tools } }, [
+    { toolCalls: [{ name: "mcp__tools__add", input: { a: "two" } }] },
+    { text: "Sorry." },
+  ]);
+  await ask(app);
+  expect(resultsIn(model)[0]).toContain("The arguments are not what mcp__tools__add takes");
+});
+
+test("a call that a crash cut off is a result whose outcome is unknown", async () => {
+  const { app } = await open({ servers: { tools } }, [
+    { toolCalls: [{ name: "mcp__tools__crash", input: { code: 1 } }] },
+    { text: "I will check." },
+  ]);
+  expect(await ask(app)).toBe("I will check.");
+  const history = await (await app.instance("default", "1")).session().history();
+  const result = history.find((message) => message.role === "tool");
+  expect(result?.content).toMatchObject([{ is_error: true, outcome: "unknown" }]);
+});
+
+test("a server that is down is a warning in the operation and a problem of the app, and the agent works", async () => {
+  const { app, events } = await open({ servers: { gone: { command: "kit-has-no-such-command" } } }, [
+    { text: "Fine." },
+  ]);
+  expect(app.problems()).toEqual([]);
+  expect(await ask(app)).toBe("Fine.");
+  expect(events.filter((event) => event.type === "log")).toMatchObject([
+    {
+      level: "warning",
+      message: expect.stringMatching(/^MCP server "gone": It is not available\. There is no such command/),
+      data: { mcp_server: "gone" },
+    },
+  ]);
+  expect(app.problems()).toEqual([
+    { path: "mcp.servers.gone", message: expect.stringContaining("no such command") },
+  ]);
+});
+
+test("with search_execute the model finds tools by words and calls them", async () => {
+  const { app, model } = await open({ mode: "search_execute", search_limit: 2, servers: { tools } }, [
+    { toolCalls: [{ name: "mcp_search", input: { query: "adds numbers" } }] },
+    { toolCalls: [{ name: "mcp_execute", input: { tool: "mcp__tools__add", arguments: { a: 2 } } }] },
+    { toolCalls: [{ name: "mcp_execute", input: { tool: "mcp__tools__ad", arguments: {} } }] },
+    { toolCalls: [{ name: "mcp_execute", input: { tool: "mcp__tools__add", arguments: { a: 2, b: 3 } } }] },
+    { text: "5" },
+  ]);
+  expect(await ask(app)).toBe("5");
+  expect(toolNames(model).filter((name) => name.startsWith("mcp"))).toEqual(["mcp_search", "mcp_execute"]);
+  expect(resultsIn(model)[0]).toContain("mcp__tools__add\\nAdds two numbers.\\nInput schema: {");
+  expect(resultsIn(model)[1]).toContain("The arguments are not what mcp__tools__add takes");
+  expect(resultsIn(model)[2]).toContain("Did you mean mcp__tools__add?");
+  expect(resultsIn(model)[3]).toContain('{\\"sum\\":5}');
+});
+
+test("a search names the servers that are down, and starts none before it is made", async () => {
+  const { app, model, events } = await open(
+    { mode: "search_execute", servers: { tools, gone: { command: "kit-has-no-such-command" } } },
+    [
+      { toolCalls: [{ name: "mcp_search", input: { query: "echo" } }] },
+      { text: "Done." },
+      { text: "Again." },
+    ],
+  );
+  await ask(app);
+  expect(resultsIn(model)[0]).toContain('The MCP server \\"gone\\" is not available.');
+  expect(resultsIn(model)[0]).toContain("mcp__tools__echo");
+  expect(events.filter((event) => event.type === "log")).toEqual([]);
+  await ask(app);
+  expect(events.filter((event) => event.type === "log")).toHaveLength(1);
+});
+
+test("an agent that says so has no tools of servers, and a tool of its own goes before theirs", async () => {
+  const { app, model } = await open({ servers: { tools } }, () => ({ text: "Fine." }), {
+    tools: [
+      { name: "mcp__tools__echo", description: "Mine.", input: { type: "object" }, execute: () => "mine" },
+    ],
+  });
+  await ask(app, "plain");
+  expect(toolNames(model).filter((name) => name.startsWith("mcp"))).toEqual(["mcp__tools__echo"]);
+  await ask(app);
+  const echo = model.calls[1]?.tools?.find((tool) => tool.name === "mcp__tools__echo");
+  expect(echo).toMatchObject({ description: "Mine." });
+  expect(toolNames(model, 1)).toContain("mcp__tools__add");
+});

@@ -1,0 +1,55 @@
+import { once } from "node:events";
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { createBoundedFetch } from "./bounded-fetch.ts";
+import { limits } from "./limits.ts";
+
+async function fetchFrom(listener: RequestListener): Promise<Response> {
+  const server = createServer(listener).listen(0, "127.0.0.1");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return await createBoundedFetch()(`http://127.0.0.1:${port}/`);
+}
+
+test("an answer of usual size is handed on as it is, with its status and headers", async () => {
+  const response = await fetchFrom((_, reply) => {
+    reply.writeHead(418, { "content-type": "application/json", "x-more": "yes" }).end('{"a":1}');
+  });
+  expect(response.status).toBe(418);
+  expect(response.headers.get("x-more")).toBe("yes");
+  expect(await response.json()).toEqual({ a: 1 });
+});
+
+test("a body that never ends is cut off at the limit", async () => {
+  const response = await fetchFrom((_, reply) => {
+    reply.writeHead(200, { "content-type": "application/json" });
+    const write = (): void => {
+      while (reply.write("x".repeat(65_536)));
+      reply.once("drain", write);
+    };
+    write();
+  });
+  await expect(response.text()).rejects.toThrow("more than");
+});
+
+test("a stream of events may be longer than the limit, one event may not", async () => {
+  const event = `data: ${"x".repeat(1_000_000)}\r\n\r\n`;
+  const many = await fetchFrom((_, reply) => {
+    reply.writeHead(200, { "content-type": "text/event-stream" });
+    for (let count = 0; count < 25; count += 1)
+      reply.write(count % 2 === 0 ? event : event.replaceAll("\r", ""));
+    reply.end();
+  });
+  expect((await many.text()).length).toBeGreaterThan(2 * limits.messageBytes);
+  const one = await fetchFrom((_, reply) => {
+    reply.writeHead(200, { "content-type": "text/event-stream" });
+    for (let count = 0; count < 25; count += 1) reply.write(`data: ${"x".repeat(1_000_000)}\n`);
+    reply.end("\n\n");
+  });
+  await expect(one.text()).rejects.toThrow("more than");
+});
