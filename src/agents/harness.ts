@@ -20,7 +20,7 @@ export interface Agent {
     /** Undefined for a session that was never used. */
     get(name: string): Promise<Session | undefined>;
     list(): Promise<readonly SessionInfo[]>;
-    /** Deletes the history of the session and of all tasks below it. */
+    /** Deletes the history of the session and of all tasks below it, and the workspace that was its own. */
     delete(name: string): Promise<void>;
   };
   /** Hears what happens in all sessions of this instance; the function returned ends it. */
@@ -98,9 +98,10 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
       list: async () => store.list({ agent: identity.name, instance_id: identity.id }),
       async delete(name) {
         const key = keyOf(name);
-        await lives.get(name)?.abort();
+        await lives.get(name)?.close();
         lives.delete(name);
         await store.delete(key);
+        await (profile.sandbox ?? runtime.sandbox).remove?.(key);
       },
     },
     subscribe: (listener) => events.subscribe(listener),

@@ -46,7 +46,6 @@ export function createCommandTool(environment: ToolEnvironment): ToolDefinition<
 /** A command's result as the model reads it; a failure is one that it sees as such. */
 export function toOutput(result: ExecResult): ToolOutput {
   const parts = [result.stdout.trimEnd(), result.stderr.trimEnd()].filter((part) => part !== "");
-  if (result.dropped_bytes > 0) parts.push(`[… ${result.dropped_bytes} bytes of output were dropped …]`);
   if (result.timed_out) parts.push("The command was stopped at its time limit.");
   else if (result.exit_code !== 0)
     parts.push(`Exit code ${result.exit_code ?? "none: the command was killed"}.`);

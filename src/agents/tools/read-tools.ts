@@ -32,7 +32,10 @@ export function createReadTools({ sandbox }: ToolEnvironment): readonly AnyTool[
           "(empty folder)"
         );
       }
-      return numbered(await files.readFile(input.path), input);
+      const text = await files.readFile(input.path);
+      // By the rule of Git; the beginning tells.
+      if (text.slice(0, 8_000).includes("\0")) return `A binary file of ${text.length} characters.`;
+      return numbered(text, input);
     },
   };
   const stat: ToolDefinition<{ readonly path: string }> = {

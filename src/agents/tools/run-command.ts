@@ -20,6 +20,9 @@ export interface CommandRun {
 
 export const defaultCommandTimeoutMs = 120_000;
 
+/** What one command may hand to the next, as it is held in between. */
+const maxPipedBytes = 32 * 1024 * 1024;
+
 /**
  * Runs a command line under a policy. Throws `forbidden`, with the reason, for one that may not run;
  * `unavailable` where the sandbox runs no commands. A command that fails is a result.
@@ -78,11 +81,19 @@ async function runLiteral(commands: readonly LiteralCommand[], run: CommandRun):
     if (skipped) continue;
     if (total?.timed_out === true || run.signal.aborted) break;
     const piped = command.join === "pipe" && total !== undefined;
+    const feeds = commands[index + 1]?.join === "pipe";
     const result = await run.sandbox.exec({
       ...limitsOf(run),
       command: command.words,
+      ...(feeds ? { maxOutputBytes: maxPipedBytes } : {}),
       ...(piped ? { stdin: total?.stdout ?? "" } : {}),
     });
+    if (feeds && result.dropped_bytes > 0) {
+      throw new KitError({
+        code: "payload_too_large",
+        message: `"${command.words[0]}" wrote more than can be piped; the commands after it were not run.`,
+      });
+    }
     total = total === undefined ? result : joinResults(total, result, piped);
   }
   if (total === undefined)

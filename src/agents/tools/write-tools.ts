@@ -17,7 +17,13 @@ export function createWriteTools(environment: ToolEnvironment): readonly AnyTool
   const { sandbox } = environment;
   const open = async (path: string, removes = false): ReturnType<typeof sandbox> => {
     const files = await sandbox();
-    if (isProtectedPath({ cwd: files.cwd, path, removes }, environment.policy.allowProtectedPaths ?? [])) {
+    const granted = environment.policy.allowProtectedPaths ?? [];
+    // A link of the workspace may lead to what its name does not say. Removing takes the link itself.
+    const target = await files.resolve(path, { keepLink: removes });
+    if (
+      isProtectedPath({ cwd: files.cwd, path, removes }, granted) ||
+      isProtectedPath({ cwd: "", path: target, removes }, granted)
+    ) {
       throw new KitError({
         code: "forbidden",
         message: `${path} is protected: kit's own files, agents, configuration and Git hooks are not for models to change.`,
