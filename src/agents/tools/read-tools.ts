@@ -25,7 +25,8 @@ export function createReadTools({ sandbox }: ToolEnvironment): readonly AnyTool[
     touches: (input) => [input.path],
     async execute(input) {
       const files = await sandbox();
-      if ((await files.stat(input.path)).kind === "directory") {
+      const { kind, size } = await files.stat(input.path);
+      if (kind === "directory") {
         const entries = await files.list(input.path);
         return (
           entries.map((entry) => (entry.kind === "directory" ? `${entry.name}/` : entry.name)).join("\n") ||
@@ -34,7 +35,7 @@ export function createReadTools({ sandbox }: ToolEnvironment): readonly AnyTool[
       }
       const text = await files.readFile(input.path);
       // By the rule of Git; the beginning tells.
-      if (text.slice(0, 8_000).includes("\0")) return `A binary file of ${text.length} characters.`;
+      if (text.slice(0, 8_000).includes("\0")) return `A binary file of ${size} bytes.`;
       return numbered(text, input);
     },
   };
