@@ -1,0 +1,133 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { chmod, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { KitError } from "../../base/kit-error.ts";
+import type { ExecRequest, ExecResult, Sandbox } from "../../sandboxes/contract.ts";
+import { local } from "../../sandboxes/local/local-sandbox.ts";
+import type { AgentPolicy } from "../agent-profile.ts";
+import { runCommand } from "./run-command.ts";
+
+/** One command line under a policy, and what must come of it. */
+interface ShellCase {
+  readonly id: string;
+  readonly command?: string;
+  readonly command_gen?: unknown;
+  readonly policy: {
+    readonly allow_shell?: boolean;
+    readonly allowed_commands?: readonly string[];
+    readonly allow_compound_commands?: boolean;
+  };
+  readonly expected: "allow" | "deny" | "allow_or_deny";
+  readonly expect_argv?: readonly string[] | readonly (readonly string[])[];
+  readonly why: string;
+}
+
+interface ShellCorpus {
+  readonly fixture: {
+    readonly files: Readonly<Record<string, string>>;
+    readonly executables: Readonly<Record<string, string>>;
+    readonly outside: Readonly<Record<string, string>>;
+  };
+  readonly cases: readonly ShellCase[];
+}
+
+const file = join(import.meta.dirname, "../../../../shared/security/shell.json");
+const corpus: ShellCorpus | undefined = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined;
+
+describe.skipIf(corpus === undefined)(
+  "the command lines of ../shared/security/shell.json, run in a real workspace",
+  () => {
+    let base = "";
+    let sandbox: Sandbox | undefined;
+    beforeAll(async () => {
+      base = await realpath(await mkdtemp(join(tmpdir(), "kit-commands-")));
+      await layOut(base, corpus?.fixture ?? { files: {}, executables: {}, outside: {} });
+      const opened = local({ root: join(base, "workspace") });
+      sandbox = await opened.open({ agent: "tester", instance_id: "1", session: "default" });
+    });
+    afterAll(async () => {
+      await sandbox?.close();
+      await rm(base, { recursive: true, force: true });
+    });
+
+    test.each((corpus?.cases ?? []).map((item) => [item.id, item.why, item] as const))(
+      "%s: %s",
+      async (_id, _why, item) => {
+        if (sandbox === undefined) throw new Error("There is no sandbox.");
+        const ran: ExecRequest["command"][] = [];
+        const outcome = await run(recording(sandbox, ran), item);
+        if (item.expected !== "allow_or_deny") expect(outcome).toBe(item.expected);
+        if (outcome === "deny") expect(ran).toEqual([]);
+        else if (item.expect_argv !== undefined) {
+          const isMany = Array.isArray(item.expect_argv[0]);
+          expect(ran).toEqual(isMany ? item.expect_argv : [item.expect_argv]);
+        }
+        // No case, allowed or not, has a reason to make one of these.
+        const found = await readdir(base, { recursive: true });
+        expect(found.filter((path) => path.includes("PWNED"))).toEqual([]);
+      },
+    );
+  },
+);
+
+async function run(sandbox: Sandbox, item: ShellCase): Promise<"allow" | "deny"> {
+  const { allow_shell, allowed_commands, allow_compound_commands } = item.policy;
+  const policy: AgentPolicy = {
+    allowedCommands: allowed_commands ?? [],
+    ...(allow_shell === undefined ? {} : { allowShell: allow_shell }),
+    ...(allow_compound_commands === undefined ? {} : { allowCompoundCommands: allow_compound_commands }),
+  };
+  try {
+    await runCommand({
+      command: item.command ?? generate(item.command_gen),
+      sandbox,
+      policy,
+      env: {},
+      signal: AbortSignal.timeout(20_000),
+      emit: () => undefined,
+    });
+    return "allow";
+  } catch (error) {
+    if (error instanceof KitError && error.code === "forbidden") return "deny";
+    throw error;
+  }
+}
+
+/** The same sandbox, noting what it is asked to run. */
+function recording(sandbox: Sandbox, ran: ExecRequest["command"][]): Sandbox {
+  const exec = (request: ExecRequest): Promise<ExecResult> => {
+    ran.push(request.command);
+    return sandbox.exec(request);
+  };
+  return { ...sandbox, exec };
+}
+
+function generate(value: unknown): string {
+  if (typeof value === "string") return value;
+  const { concat, repeat, times } = value as { concat?: unknown[]; repeat?: unknown; times?: number };
+  return concat === undefined ? generate(repeat).repeat(times ?? 0) : concat.map(generate).join("");
+}
+
+async function layOut(base: string, fixture: ShellCorpus["fixture"]): Promise<void> {
+  const workspace = join(base, "workspace");
+  const place = async (path: string, content: string, mode: number): Promise<void> => {
+    const target = join(workspace, path);
+    await mkdir(dirname(target), { recursive: true });
+    await writeFile(target, content);
+    await chmod(target, mode);
+  };
+  for (const [path, content] of Object.entries(fixture.files)) await place(path, content, 0o644);
+  const git = (...args: readonly string[]): void => {
+    const who = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"];
+    execFileSync("git", [...who, ...args], { cwd: workspace, env: { PATH: process.env.PATH, HOME: base } });
+  };
+  git("init", "--quiet");
+  git("add", "a.txt", "README.md");
+  git("commit", "--quiet", "--message", "One");
+  for (const [path, content] of Object.entries({ ...fixture.executables, ...fixture.outside })) {
+    await place(path, content, 0o755);
+  }
+}
