@@ -42,8 +42,10 @@ export {
   type ToolOutput,
 } from "./agents/tool.ts";
 export type { Budget } from "./agents/turn/budget.ts";
+export type { App, InitContext, RunOptions, WorkflowResult } from "./app/agents/app.ts";
+export type { SourceFile, SourceProblem } from "./app/agents/discover-sources.ts";
 export { loadSkill } from "./app/agents/load-skills.ts";
-export type { Triggers } from "./app/agents/load-source.ts";
+export type { LoadedAgent, LoadedWorkflow, Triggers } from "./app/agents/load-source.ts";
 export type { AgentConfig, CompactionConfig } from "./app/config/agent-config.ts";
 export {
   type AuthRequest,
@@ -52,6 +54,7 @@ export {
   type ServerConfig,
 } from "./app/config/kit-config.ts";
 export { type InitAgentOptions, initAgent } from "./app/init-agent.ts";
+export { type OpenAgentsOptions, openAgents } from "./app/open-agents.ts";
 export { KitError, type KitErrorInit } from "./base/kit-error.ts";
 export type { StandardSchemaV1 } from "./base/standard-schema.ts";
 export { version } from "./base/version.ts";

@@ -1,10 +1,8 @@
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { realpathSync } from "node:fs";
 import type { AgentProfile } from "../../agents/agent-profile.ts";
 import { mergeProfiles } from "../../agents/agent-profile.ts";
 import type { AgentRuntime } from "../../agents/agent-runtime.ts";
 import type { AgentContext, AgentDefinition } from "../../agents/create-agent.ts";
-import type { EventListener } from "../../agents/events/emitter.ts";
 import { type Agent, createHarness } from "../../agents/harness.ts";
 import type { ProjectContext } from "../../agents/project-context.ts";
 import { defaultRetryPolicy } from "../../agents/turn/retry.ts";
@@ -14,11 +12,16 @@ import type { McpClient } from "../../mcp/client/create-mcp-client.ts";
 import type { ModelResolver } from "../../models/contract.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
-import { discoverSources, type SourceProblem } from "./discover-sources.ts";
-import { loadRoles } from "./load-roles.ts";
-import { loadSkills } from "./load-skills.ts";
-import { type LoadedAgent, type LoadedSource, type LoadedWorkflow, loadSource } from "./load-source.ts";
+import type { App } from "./app.ts";
+import { faultOfProfile } from "./check-profile.ts";
+import { describeFailure, failureLine } from "./describe-failure.ts";
+import type { SourceFile, SourceProblem } from "./discover-sources.ts";
+import { followSources } from "./follow-sources.ts";
+import { createInstances } from "./instances.ts";
+import { loadProjectSources, type ProjectSources } from "./load-project-sources.ts";
 import { createMcpToolSource } from "./mcp-tool-source.ts";
+import { createObservers, type Observers } from "./observers.ts";
+import { runWorkflow } from "./run-workflow.ts";
 import { createJsonValidator } from "./validate-json.ts";
 
 export interface AppOptions {
@@ -33,96 +36,80 @@ export interface AppOptions {
   readonly mcp?: McpClient;
   /** Laid under every agent's own profile: the `agent` table of the configuration. */
   readonly defaults?: AgentProfile;
+  /** Laid over every agent's own profile: what the person at the terminal says. */
+  readonly overrides?: AgentProfile;
+  /** False for a program that brings its agent along: no file of the project is run. */
+  readonly code?: boolean;
+  /** Takes secrets out of what workflows log. */
+  readonly mask?: (text: string) => string;
   readonly onListenerError?: (error: unknown) => void;
-}
-
-/** The agents and workflows of a project, alive on demand. */
-export interface App {
-  readonly root: string;
-  agents(): readonly LoadedAgent[];
-  workflows(): readonly LoadedWorkflow[];
-  /** Source files, skills, roles and MCP servers that could not be used, and why. */
-  problems(): readonly SourceProblem[];
-  /** Reads the source files again; instances that are alive keep their sessions. */
-  reload(): Promise<void>;
-  /** The instance of an agent file, or of the default agent for the name "default". */
-  instance(name: string, id: string): Promise<Agent>;
-  /** An agent that a workflow or a program brings along. */
-  init(definition: AgentDefinition, context: InitContext): Promise<Agent>;
-  /** Hears the events of every agent; the function returned ends it. */
-  observe(listener: EventListener): () => void;
-  close(): Promise<void>;
-}
-
-export interface InitContext extends Partial<AgentContext> {
-  /** The agent's name in the key of its sessions; default: the profile's, else "agent". */
-  readonly name?: string;
 }
 
 const defaultAgent: AgentDefinition = { kind: "kit.agent", describe: async () => ({}) };
 
 /** Reads the source files of a project and composes the runtime they live in. */
 export async function createApp(options: AppOptions): Promise<App> {
-  const observers = new Set<EventListener>();
-  const instances = new Map<string, Promise<Agent>>();
+  const observers = createObservers(options.onListenerError);
   const runtime = toRuntime(options, observers);
-  let loaded = await load(options.root);
+  const root = realpathSync(options.root);
+  const hooks = followSources(root);
+  const load = (): Promise<ProjectSources> => loadProjectSources(root, { code: options.code !== false });
+  let sources = await load().catch((error: unknown) => {
+    hooks.deregister();
+    throw error;
+  });
 
   const bring = async (
     definition: AgentDefinition,
-    context: Required<Pick<AgentContext, "id">> & InitContext,
+    context: AgentContext & { readonly name?: string | undefined; readonly run_id?: string },
   ): Promise<Agent> => {
-    const own = await definition.describe({
-      id: context.id,
-      env: context.env ?? options.env,
-      payload: context.payload ?? {},
-    });
-    const shared: AgentProfile = { ...options.defaults, skills: loaded.skills, roles: loaded.roles };
-    const profile = withOwnFirst(mergeProfiles(shared, own));
-    return createHarness({ name: context.name ?? own.name ?? "agent", id: context.id }, profile, runtime);
+    const { id, env, payload, run_id } = context;
+    const file = sources.agents.find((agent) => agent.definition === definition);
+    const own = await describe(definition, { context: { id, env, payload }, file, root });
+    const shared: AgentProfile = { ...options.defaults, skills: sources.skills, roles: sources.roles };
+    const profile = mergeProfiles(withOwnFirst(mergeProfiles(shared, own)), options.overrides ?? {});
+    const name = context.name ?? file?.name ?? own.name ?? "agent";
+    return createHarness({ name, id, ...(run_id === undefined ? {} : { run_id }) }, profile, runtime);
   };
+  const here = { env: options.env, payload: {} };
+  const instances = createInstances(({ name, id, payload }) => {
+    const definition =
+      sources.agents.find((agent) => agent.name === name)?.definition ??
+      (name === "default" ? defaultAgent : undefined);
+    if (definition === undefined) throw unknown("agent", name, sources);
+    return bring(definition, { ...here, name, id, payload });
+  });
 
   return {
-    root: options.root,
-    agents: () => loaded.agents,
-    workflows: () => loaded.workflows,
-    problems: () => [...loaded.problems, ...serverProblems(options.mcp)],
+    root,
+    agents: () => sources.agents,
+    workflows: () => sources.workflows,
+    problems: () => [...sources.problems, ...serverProblems(options.mcp)],
     async reload() {
-      loaded = await load(options.root);
-      // The next request makes an instance of the new code; histories are in the store.
-      const old = [...instances.values()];
-      instances.clear();
-      for (const agent of old) await (await agent.catch(() => undefined))?.close();
+      hooks.renew();
+      sources = await load();
+      instances.renew();
     },
-    instance(name, id) {
-      const key = `${name}\u0000${id}`;
-      let agent = instances.get(key);
-      if (agent === undefined) {
-        const definition =
-          loaded.agents.find((item) => item.name === name)?.definition ??
-          (name === "default" ? defaultAgent : undefined);
-        if (definition === undefined) return Promise.reject(unknownAgent(name, loaded.agents));
-        agent = bring(definition, { name, id });
-        instances.set(key, agent);
-        agent.catch(() => instances.delete(key));
-      }
-      return agent;
+    instance: (name, id, payload = {}) => instances.get({ name, id, payload }),
+    init: (definition, context = {}) =>
+      bring(definition, { ...here, ...context, id: context.id ?? "default" }),
+    async run(name, run = {}) {
+      const workflow = sources.workflows.find((item) => item.name === name);
+      if (workflow === undefined) throw unknown("workflow", name, sources);
+      const mask = options.mask ?? ((text: string) => text);
+      return runWorkflow({ root, env: options.env, bring, publish: observers.publish, mask }, workflow, run);
     },
-    init: (definition, context) => bring(definition, { ...context, id: context.id ?? "default" }),
-    observe(listener) {
-      observers.add(listener);
-      return () => observers.delete(listener);
-    },
+    observe: (observer) => observers.add(observer),
     async close() {
-      for (const agent of instances.values()) await (await agent.catch(() => undefined))?.close();
-      instances.clear();
+      await instances.close();
       await options.mcp?.close();
       await options.store.close();
+      hooks.deregister();
     },
   };
 }
 
-function toRuntime(options: AppOptions, observers: ReadonlySet<EventListener>): AgentRuntime {
+function toRuntime(options: AppOptions, observers: Observers): AgentRuntime {
   return {
     store: options.store,
     resolveModel: options.resolveModel,
@@ -133,17 +120,42 @@ function toRuntime(options: AppOptions, observers: ReadonlySet<EventListener>): 
     modelIdleTimeoutMs: 120_000,
     validateJson: createJsonValidator(),
     env: options.env,
-    observers: [
-      (event) => {
-        for (const observer of observers) observer(event);
-      },
-    ],
+    observers: [observers.publish],
     maxWaitingOperations: 100,
     maxIdleSessions: 1_000,
     ...(options.project === undefined ? {} : { project: options.project }),
     ...(options.mcp === undefined ? {} : { toolSources: [createMcpToolSource(options.mcp)] }),
     ...(options.onListenerError === undefined ? {} : { onListenerError: options.onListenerError }),
   };
+}
+
+/** Asks a definition for its profile; what its code does wrong is said with its place. */
+async function describe(
+  definition: AgentDefinition,
+  asked: {
+    readonly context: AgentContext;
+    readonly file: SourceFile | undefined;
+    readonly root: string;
+  },
+): Promise<AgentProfile> {
+  const { context, file, root } = asked;
+  const refuse = (why: string, cause?: unknown): KitError =>
+    new KitError({
+      code: "internal_error",
+      message: `The agent${file === undefined ? "" : ` "${file.name}"`} could not be made.`,
+      hint: why,
+      ...(cause === undefined ? {} : { cause }),
+    });
+  let own: AgentProfile;
+  try {
+    own = await definition.describe(context);
+  } catch (error) {
+    if (error instanceof KitError) throw error;
+    throw refuse(failureLine(describeFailure(error, root)), error);
+  }
+  const fault = faultOfProfile(own);
+  if (fault !== undefined) throw refuse(`${file === undefined ? "" : `${file.path}: `}${fault}.`);
+  return own;
 }
 
 function serverProblems(mcp: McpClient | undefined): readonly SourceProblem[] {
@@ -158,48 +170,23 @@ function withOwnFirst(profile: AgentProfile): AgentProfile {
   return { ...profile, skills: lastOf(profile.skills), roles: lastOf(profile.roles) };
 }
 
-interface Loaded {
-  readonly agents: readonly LoadedAgent[];
-  readonly workflows: readonly LoadedWorkflow[];
-  readonly skills: NonNullable<AgentProfile["skills"]>;
-  readonly roles: NonNullable<AgentProfile["roles"]>;
-  readonly problems: readonly SourceProblem[];
-}
-
-async function load(root: string): Promise<Loaded> {
-  const [found, skills, roles] = await Promise.all([
-    discoverSources(root),
-    loadSkills(root),
-    loadRoles(root),
-  ]);
-  const results: (LoadedSource | SourceProblem)[] = [];
-  for (const source of found.sources) results.push(await loadSource(root, source));
-  return {
-    agents: results.filter((item) => "kind" in item && item.kind === "agent") as LoadedAgent[],
-    workflows: results.filter((item) => "kind" in item && item.kind === "workflow") as LoadedWorkflow[],
-    skills: skills.skills,
-    roles: roles.roles,
-    problems: [
-      ...found.problems,
-      ...skills.problems,
-      ...roles.problems,
-      ...results.filter((item) => "message" in item),
-    ],
-  };
-}
-
-function unknownAgent(name: string, agents: readonly LoadedAgent[]): KitError {
-  const names = agents.map((agent) => agent.name).join(", ");
+/** There is no such file; or there is, and it could not be used: then that is what to say. */
+function unknown(kind: "agent" | "workflow", name: string, sources: ProjectSources): KitError {
+  const broken = sources.problems.find(
+    (problem) => problem.source?.kind === kind && problem.source.name === name,
+  );
+  const names = (kind === "agent" ? sources.agents : sources.workflows).map((item) => item.name).join(", ");
   return new KitError({
-    code: "agent_not_found",
-    message: `There is no agent named "${name}".`,
-    hint: names === "" ? `Add one as src/agents/${name}.ts.` : `The agents are: ${names}.`,
+    code: kind === "agent" ? "agent_not_found" : "workflow_not_found",
+    message:
+      broken === undefined
+        ? `There is no ${kind} named "${name}".`
+        : `The ${kind} "${name}" cannot be used: its file is broken.`,
+    hint:
+      broken !== undefined
+        ? `${broken.path}: ${broken.message}`
+        : names === ""
+          ? `Add one as src/${kind}s/${name}.ts.`
+          : `The ${kind}s are: ${names}.`,
   });
-}
-
-/** The folder for kit's own files of a project, made when it is missing, and ignored by Git. */
-export function stateFolder(root: string): string {
-  const folder = join(root, ".kit");
-  mkdirSync(folder, { recursive: true });
-  return folder;
 }

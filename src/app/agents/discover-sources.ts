@@ -13,6 +13,8 @@ export interface SourceFile {
 export interface SourceProblem {
   readonly path: string;
   readonly message: string;
+  /** Set where the file would have been an agent or a workflow of that name. */
+  readonly source?: Pick<SourceFile, "kind" | "name">;
 }
 
 interface Layout {

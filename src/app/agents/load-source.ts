@@ -1,8 +1,8 @@
-import { stat } from "node:fs/promises";
+import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type AgentDefinition, isAgentDefinition } from "../../agents/create-agent.ts";
-import { answerForKit } from "../answer-for-kit.ts";
+import { describeFailure, failureLine } from "./describe-failure.ts";
 import type { SourceFile, SourceProblem } from "./discover-sources.ts";
 
 /** How an agent can be reached from outside; HTTP unless it says otherwise. */
@@ -23,47 +23,67 @@ export interface LoadedWorkflow extends SourceFile {
 
 export type LoadedSource = LoadedAgent | LoadedWorkflow;
 
+/** A file that waits for something at its top level may do so for this long, in ms. */
+const defaultTimeLimitMs = 10_000;
+
 /**
- * Imports a source file as it is: Node runs TypeScript. A file that was changed since is imported
- * anew. What it fails with is a problem to report, never an exception: the others go on working.
+ * Imports a source file as it is: Node runs TypeScript. What it fails with is a problem to report, never
+ * an exception, and one that never finishes is given up: the others go on working.
  */
-export async function loadSource(root: string, source: SourceFile): Promise<LoadedSource | SourceProblem> {
-  const file = join(root, source.path);
-  const hooks = answerForKit();
+export async function loadSource(
+  root: string,
+  source: SourceFile,
+  options: { readonly timeLimitMs?: number } = {},
+): Promise<LoadedSource | SourceProblem> {
+  const folder = realpathSync(root);
   try {
-    const { mtimeMs } = await stat(file);
-    const module: Record<string, unknown> = await import(`${pathToFileURL(file).href}?changed=${mtimeMs}`);
+    const module = await importWithin(
+      pathToFileURL(join(folder, source.path)).href,
+      options.timeLimitMs ?? defaultTimeLimitMs,
+    );
     return source.kind === "agent" ? toAgent(source, module) : toWorkflow(source, module);
   } catch (error) {
-    return { path: source.path, message: error instanceof Error ? error.message : String(error) };
-  } finally {
-    hooks.deregister();
+    return problem(source, failureLine(describeFailure(error, folder), source.path));
   }
 }
 
-function toAgent(source: SourceFile, module: Record<string, unknown>): LoadedAgent | SourceProblem {
-  const definition = module["default"];
-  if (!isAgentDefinition(definition)) {
-    return {
-      path: source.path,
-      message: "It has no agent as its default export: export default createAgent(…).",
-    };
+async function importWithin(address: string, timeLimitMs: number): Promise<Record<string, unknown>> {
+  let timer: NodeJS.Timeout | undefined;
+  // The timer also keeps a process alive whose only work left is a file that never finishes.
+  const limit = new Promise<never>((_, reject) => {
+    const seconds = timeLimitMs / 1000;
+    timer = setTimeout(
+      () => reject(new Error(`It did not finish loading within ${seconds} s.`)),
+      timeLimitMs,
+    );
+  });
+  try {
+    return await Promise.race([import(address), limit]);
+  } finally {
+    clearTimeout(timer);
   }
-  const triggers = module["triggers"];
+}
+
+function problem({ kind, name, path }: SourceFile, message: string): SourceProblem {
+  return { path, message, source: { kind, name } };
+}
+
+function toAgent(source: SourceFile, module: Record<string, unknown>): LoadedAgent | SourceProblem {
+  const definition = module.default;
+  if (!isAgentDefinition(definition)) {
+    return problem(source, "It has no agent as its default export: export default createAgent(…).");
+  }
+  const { triggers } = module;
   const webhook =
     typeof triggers === "object" && triggers !== null && "webhook" in triggers ? triggers.webhook : true;
-  if (typeof webhook !== "boolean")
-    return { path: source.path, message: "`triggers.webhook` must be true or false." };
+  if (typeof webhook !== "boolean") return problem(source, "`triggers.webhook` must be true or false.");
   return { ...source, kind: "agent", definition, triggers: { webhook } };
 }
 
 function toWorkflow(source: SourceFile, module: Record<string, unknown>): LoadedWorkflow | SourceProblem {
   const { run } = module;
   if (typeof run !== "function") {
-    return {
-      path: source.path,
-      message: "It exports no run function: export async function run(ctx) { … }.",
-    };
+    return problem(source, "It exports no run function: export async function run(ctx) { … }.");
   }
   return { ...source, kind: "workflow", run: run as LoadedWorkflow["run"] };
 }

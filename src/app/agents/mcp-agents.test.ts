@@ -7,7 +7,7 @@ import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel, type Script, type ScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import type { App } from "./create-app.ts";
+import type { App } from "./app.ts";
 import { openApp } from "./open-app.ts";
 
 const servers = join(import.meta.dirname, "../../mcp/client/testing");

@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { AgentProfile } from "../../agents/agent-profile.ts";
 import type { McpClient } from "../../mcp/client/create-mcp-client.ts";
 import type { McpConfig } from "../../mcp/client/mcp-config.ts";
 import { createModelResolver, defaultModelName } from "../../models/create-model-resolver.ts";
@@ -8,16 +7,18 @@ import type { ProviderConfigs } from "../../models/provider-config.ts";
 import type { Project } from "../../project/project.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
-import { type App, createApp, stateFolder } from "./create-app.ts";
+import type { App } from "./app.ts";
+import { type AppOptions, createApp } from "./create-app.ts";
+import { createSecretMask } from "./known-secrets.ts";
 import { createProjectContext } from "./project-context.ts";
+import { stateFolder } from "./state-folder.ts";
 import { createJsonValidator } from "./validate-json.ts";
 
-export interface OpenAppOptions {
+export interface OpenAppOptions
+  extends Pick<AppOptions, "defaults" | "overrides" | "code" | "onListenerError"> {
   readonly project: Project;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly providers?: ProviderConfigs;
-  /** The `agent` table of the configuration. */
-  readonly defaults?: AgentProfile;
   /** The `mcp` table of the configuration. */
   readonly mcp?: McpConfig;
   readonly sandbox: SandboxFactory;
@@ -44,8 +45,12 @@ export async function openApp(options: OpenAppOptions): Promise<App> {
     defaultModel: options.defaults?.model ?? defaultModelName(models),
     env,
     project: createProjectContext(project),
+    mask: createSecretMask(env, options.providers),
     ...(mcp === undefined ? {} : { mcp }),
     ...(options.defaults === undefined ? {} : { defaults: options.defaults }),
+    ...(options.overrides === undefined ? {} : { overrides: options.overrides }),
+    ...(options.code === undefined ? {} : { code: options.code }),
+    ...(options.onListenerError === undefined ? {} : { onListenerError: options.onListenerError }),
   });
 }
 

@@ -1,0 +1,56 @@
+import type { AgentContext, AgentDefinition } from "../../agents/create-agent.ts";
+import type { EventListener } from "../../agents/events/emitter.ts";
+import type { Agent } from "../../agents/harness.ts";
+import type { SourceProblem } from "./discover-sources.ts";
+import type { LoadedAgent, LoadedWorkflow } from "./load-source.ts";
+
+/** The agents and workflows of a project, alive on demand. */
+export interface App {
+  readonly root: string;
+  agents(): readonly LoadedAgent[];
+  workflows(): readonly LoadedWorkflow[];
+  /** Source files, skills, roles and MCP servers that could not be used, and why. */
+  problems(): readonly SourceProblem[];
+  /**
+   * Reads the source files again. What runs goes on with the old code to its end; what is asked next
+   * waits for it and has the new code. Histories are in the store: no session is lost.
+   */
+  reload(): Promise<void>;
+  /**
+   * The instance of an agent file, or of the default agent for the name "default". `payload` is what the
+   * agent's function is told where this brings the instance to life.
+   */
+  instance(name: string, id: string, payload?: AgentContext["payload"]): Promise<Agent>;
+  /** An agent that a program brings along. */
+  init(definition: AgentDefinition, context?: InitContext): Promise<Agent>;
+  /**
+   * Runs a workflow in this process and gives its result. A failure is a `KitError` whose `meta.run_id`
+   * names the run and whose `cause` is what the workflow threw.
+   */
+  run(workflow: string, options?: RunOptions): Promise<WorkflowResult>;
+  /** Hears the events of every agent and workflow; the function returned ends it. */
+  observe(listener: EventListener): () => void;
+  close(): Promise<void>;
+}
+
+export interface InitContext extends Partial<AgentContext> {
+  /** The agent's name in the key of its sessions; default: of its file, else the profile's, else "agent". */
+  readonly name?: string;
+}
+
+export interface RunOptions {
+  readonly payload?: AgentContext["payload"];
+  /** Default: the application's. */
+  readonly env?: AgentContext["env"];
+  /** Stops the agents of the run, and the run with them. */
+  readonly signal?: AbortSignal;
+  /** The request that started the run. */
+  readonly request?: Request;
+  /** Hears the run as one stream: its start, its log, what its agents do, its end. */
+  readonly onEvent?: EventListener;
+}
+
+export interface WorkflowResult {
+  readonly run_id: string;
+  readonly result: unknown;
+}

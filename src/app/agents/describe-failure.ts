@@ -1,0 +1,62 @@
+import { pathToFileURL } from "node:url";
+
+/** What code of a project failed with, in words that name the project's files and nothing outside. */
+export interface CodeFailure {
+  readonly message: string;
+  /** Where, as far as the error tells: project-relative, with the line from 1. */
+  readonly place?: { readonly path: string; readonly line: number };
+}
+
+/**
+ * Reads an error thrown by a project's file, or by Node while it loaded one. `root` is the real path of
+ * the project.
+ */
+export function describeFailure(error: unknown, root: string): CodeFailure {
+  if (!(error instanceof Error)) return { message: `It threw ${String(error)}, which is no error.` };
+  const place = placeOf(error.stack ?? "", root);
+  const message = withoutRoot(error.message, root)
+    .replace(/ imported from \S+$/, "")
+    .trim();
+  return {
+    message: `${message === "" ? error.name : message}${adviceFor(error)}`,
+    ...(place === undefined ? {} : { place }),
+  };
+}
+
+/** One line about it: the place in brackets, `itself` being the file that is spoken of already. */
+export function failureLine({ message, place }: CodeFailure, itself?: string): string {
+  if (place === undefined) return message;
+  return place.path === itself
+    ? `${message} (line ${place.line})`
+    : `${message} (${place.path}:${place.line})`;
+}
+
+function adviceFor(error: Error): string {
+  const code = "code" in error ? error.code : undefined;
+  if (code === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX") return "; Node runs TypeScript by leaving its types out";
+  const missing = /Cannot find module '([^']+)'/.exec(error.message)?.[1];
+  return code === "ERR_MODULE_NOT_FOUND" && missing !== undefined && !/\.\w+$/.test(missing)
+    ? "; imports name the file with its extension"
+    : "";
+}
+
+/** The first file of the project that the stack names: the head of a syntax error, or a call. */
+function placeOf(stack: string, root: string): CodeFailure["place"] {
+  for (const line of stack.split("\n").slice(0, 40)) {
+    if (line.includes("/node_modules/")) continue;
+    const [, path, row] = /^(?:\s+at )?([^?\s][^?]*?\.[cm]?[jt]s)(?:\?[^:)\s]*)?:(\d+)(?::\d+)?\)?$/.exec(
+      withoutRoot(line.replace(/\s+at .*\(/, "    at "), root),
+    ) ?? [undefined, undefined, undefined];
+    if (path !== undefined && row !== undefined && !/^(?:\/|[a-z]+:)/i.test(path.replace(/^async /, ""))) {
+      return { path: path.replace(/^async /, ""), line: Number(row) };
+    }
+  }
+  return undefined;
+}
+
+function withoutRoot(text: string, root: string): string {
+  return text
+    .replaceAll(`${pathToFileURL(root).href}/`, "")
+    .replaceAll(`${root}/`, "")
+    .replaceAll(`${root}\\`, "");
+}

@@ -1,0 +1,49 @@
+import { realpathSync } from "node:fs";
+import { registerHooks } from "node:module";
+import { pathToFileURL } from "node:url";
+import { createUlid } from "../../base/id.ts";
+import { answerForKit } from "../answer-for-kit.ts";
+
+/** How the files of one project are resolved while its app is open. */
+export interface SourceHooks {
+  /** From now on each file of the project is imported anew, with all that it imports of the project. */
+  renew(): void;
+  deregister(): void;
+}
+
+/**
+ * Resolves what the files of a project import: `kit` where it is not installed, and after `renew` the
+ * project's own files under new addresses, because Node keeps a module for good under its old one.
+ */
+export function followSources(root: string): SourceHooks {
+  const kit = answerForKit();
+  const folder = `${pathToFileURL(realpathSync(root)).href}/`;
+  let generation: string | undefined;
+  const own = registerHooks({
+    resolve(specifier, context, nextResolve) {
+      const found = nextResolve(specifier, context);
+      if (!found.url.startsWith(folder) || found.url.includes("/node_modules/")) return found;
+      return {
+        ...found,
+        url: generation === undefined ? found.url : withGeneration(found.url, generation),
+        // Without "type" in package.json Node would guess, and warn about its guess on the terminal.
+        ...(found.format == null && /\.ts(\?|$)/.test(found.url) ? { format: "module-typescript" } : {}),
+      };
+    },
+  });
+  return {
+    renew() {
+      generation = createUlid();
+    },
+    deregister() {
+      own.deregister();
+      kit.deregister();
+    },
+  };
+}
+
+function withGeneration(address: string, generation: string): string {
+  const url = new URL(address);
+  url.searchParams.set("kit-reload", generation);
+  return url.href;
+}

@@ -1,0 +1,33 @@
+import type { EventListener } from "../../agents/events/emitter.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+
+/** Who hears the events of a whole application. */
+export interface Observers {
+  /** Adds an observer; the function returned removes it. */
+  add(observer: EventListener): () => void;
+  publish(event: KitEvent): void;
+}
+
+/** One that throws, or whose promise rejects, is reported; the others hear the event all the same. */
+export function createObservers(onError?: (error: unknown) => void): Observers {
+  const observers = new Set<EventListener>();
+  const report = (error: unknown): void => onError?.(error);
+  return {
+    add(observer) {
+      // A function of its own, so that adding the same observer twice means two observers.
+      const entry: EventListener = (event) => observer(event);
+      observers.add(entry);
+      return () => observers.delete(entry);
+    },
+    publish(event) {
+      for (const observer of observers) {
+        try {
+          const result = observer(event);
+          if (result instanceof Promise) result.catch(report);
+        } catch (error) {
+          report(error);
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { AgentContext } from "../agents/create-agent.ts";
+import type { EventListener } from "../agents/events/emitter.ts";
+import type { SandboxFactory } from "../sandboxes/contract.ts";
+import type { SessionStore } from "../stores/contract.ts";
+import type { App } from "./agents/app.ts";
+
+export interface OpenAgentsOptions {
+  /** The repository; default: the current folder. */
+  readonly root?: string;
+  /** Keys and secrets; default: the environment of the process. */
+  readonly env?: AgentContext["env"];
+  /** Default: SQLite in `<root>/.kit/sessions.db`. */
+  readonly store?: SessionStore;
+  /** For agents that name none; default: a virtual workspace below `<root>/.kit/sandboxes`. */
+  readonly sandbox?: SandboxFactory;
+  /** Models by their whole name, beside those of the providers: `{ "scripted/test": model }`. */
+  readonly models?: Readonly<Record<string, LanguageModelV4>>;
+  /** Hears the events of every agent and workflow. */
+  readonly onEvent?: EventListener;
+  /** Told of listeners that throw; they never harm a run. */
+  readonly onListenerError?: (error: unknown) => void;
+}
+
+/**
+ * Opens the agents and workflows of a repository in this process, under its configuration. Close them
+ * when they are no longer needed: the repository's index and the session store stay open until then.
+ */
+export async function openAgents(options: OpenAgentsOptions = {}): Promise<App> {
+  return await open(options, true);
+}
+
+/** The same, without running the project's own agent and workflow files. */
+export async function openWithoutSources(options: OpenAgentsOptions): Promise<App> {
+  return await open(options, false);
+}
+
+async function open(options: OpenAgentsOptions, code: boolean): Promise<App> {
+  // What agents need to live is loaded when there is one: importing kit stays cheap.
+  const [{ openProject }, { loadConfig }, { openApp }, { toProfile }, { virtual }] = await Promise.all([
+    import("../project/open-project.ts"),
+    import("./config/load-config.ts"),
+    import("./agents/open-app.ts"),
+    import("./config/agent-config.ts"),
+    import("../sandboxes/virtual/virtual-sandbox.ts"),
+  ]);
+  const { onEvent, onListenerError, store, models } = options;
+  const { config, environment } = await loadConfig({ cwd: options.root ?? process.cwd() });
+  const project = await openProject({ root: options.root ?? process.cwd(), config });
+  try {
+    const app = await openApp({
+      project,
+      code,
+      env: options.env ?? environment,
+      defaults: toProfile(config.agent, config.compaction),
+      sandbox: options.sandbox ?? virtual({ root: project.root }),
+      ...(config.mcp === undefined ? {} : { mcp: config.mcp }),
+      ...(config.providers === undefined ? {} : { providers: config.providers }),
+      ...(store === undefined ? {} : { store }),
+      ...(models === undefined ? {} : { models }),
+      ...(onListenerError === undefined ? {} : { onListenerError }),
+    });
+    if (onEvent !== undefined) app.observe(onEvent);
+    const close = async (): Promise<void> => {
+      await app.close();
+      await project.close();
+    };
+    return { ...app, close };
+  } catch (error) {
+    await project.close();
+    throw error;
+  }
+}
