@@ -84,6 +84,11 @@ function issuesOf(error: KitError<ErrorCode>): readonly string[] {
     .map((issue) => `${issue.path}: ${issue.message}`);
 }
 
+/** What the routes answer for an error. */
+export function toErrorEnvelope(error: unknown): ErrorEnvelope {
+  return toEnvelope(toKnownError(error));
+}
+
 function toEnvelope(error: KitError<ErrorCode>): ErrorEnvelope {
   return {
     error: {

@@ -14,6 +14,8 @@ export interface OpenedProject {
 export interface WithProjectOptions {
   /** Refuses every write; also on when the configuration says so. */
   readonly readOnly?: boolean;
+  /** `--env`, as written. */
+  readonly envFile?: string | undefined;
 }
 
 /** Opens the project of a command line, up to date with the disk, and closes it whatever happens. */
@@ -23,7 +25,7 @@ export async function withProject(
   options: WithProjectOptions = {},
 ): Promise<ExitCode> {
   const { root, output } = context;
-  const loaded = await loadProjectConfig(context);
+  const loaded = await loadProjectConfig(context, options);
   const readOnly = options.readOnly ?? loaded.config.server?.read_only ?? false;
   const project = await openProject({ root, config: loaded.config, readOnly, ...toRefreshOptions(context) });
   try {
@@ -35,14 +37,16 @@ export async function withProject(
 }
 
 /** The configuration of the project, with its warnings said on stderr. */
-export async function loadProjectConfig({
-  root,
-  cwd,
-  configFile,
-  output,
-}: CommandContext): Promise<LoadedConfig> {
+export async function loadProjectConfig(
+  { root, cwd, configFile, output }: CommandContext,
+  { envFile }: Pick<WithProjectOptions, "envFile"> = {},
+): Promise<LoadedConfig> {
   const file = configFile === undefined ? undefined : relative(root, resolve(cwd, configFile));
-  const loaded = await loadConfig({ cwd: root, file });
+  const loaded = await loadConfig({
+    cwd: root,
+    file,
+    envFile: envFile === undefined ? undefined : relative(root, resolve(cwd, envFile)),
+  });
   for (const warning of loaded.warnings)
     output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(warning)}`);
   return loaded;

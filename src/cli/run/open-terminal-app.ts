@@ -1,14 +1,18 @@
 import type { AgentProfile } from "../../agents/agent-profile.ts";
-import type { App } from "../../app/agents/create-app.ts";
+import type { App } from "../../app/agents/app.ts";
+import { createSecretMask } from "../../app/agents/known-secrets.ts";
 import { openApp } from "../../app/agents/open-app.ts";
 import { toProfile } from "../../app/config/agent-config.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import type { Project } from "../../project/project.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
+import type { CommandContext } from "../command.ts";
+import { safeLine } from "../text/safe-text.ts";
 
 export interface TerminalAppOptions {
   readonly project: Project;
   readonly loaded: LoadedConfig;
+  readonly context: CommandContext;
   readonly options: {
     readonly model?: string | undefined;
     readonly allowWrite?: boolean | undefined;
@@ -17,20 +21,33 @@ export interface TerminalAppOptions {
 }
 
 /** The project's agents at a terminal: they work in the project itself, with the rights of the line. */
-export function openTerminalApp({ project, loaded, options }: TerminalAppOptions): Promise<App> {
+export async function openTerminalApp({
+  project,
+  loaded,
+  context,
+  options,
+}: TerminalAppOptions): Promise<{ readonly app: App; readonly mask: (text: string) => string }> {
   const { config, environment } = loaded;
+  const { output } = context;
+  const mask = createSecretMask(environment, config.providers);
   const defaults: AgentProfile = {
     ...toProfile(config.agent, config.compaction),
-    ...(options.model === undefined ? {} : { model: options.model }),
     ...(options.allowWrite === true ? { allowWrite: true } : {}),
     ...(options.allowShell === true ? { allowShell: true } : {}),
   };
-  return openApp({
+  const app = await openApp({
     project,
     env: environment,
     defaults,
+    // Who asks for a model on the line means it, whatever the agent's file says.
+    ...(options.model === undefined ? {} : { overrides: { model: options.model } }),
     sandbox: local({ root: project.root }),
+    onListenerError: (error) => {
+      const reason = safeLine(error instanceof Error ? error.message : String(error));
+      output.note(output.noteStyle("yellow", `warning: a listener of events failed: ${mask(reason)}`));
+    },
     ...(config.mcp === undefined ? {} : { mcp: config.mcp }),
     ...(config.providers === undefined ? {} : { providers: config.providers }),
   });
+  return { app, mask };
 }

@@ -2,12 +2,14 @@ import { usageError } from "../report-error.ts";
 
 /** Reads `--payload`: a JSON object. */
 export function parsePayload(text: string): Readonly<Record<string, unknown>> {
+  const example = `Such as --payload '{"text": "…"}'.`;
+  let value: unknown;
   try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value))
-      return value as Record<string, unknown>;
+    value = JSON.parse(text);
   } catch (error) {
-    throw usageError(`--payload is not JSON: ${error instanceof Error ? error.message : String(error)}.`);
+    throw usageError(`not JSON: ${error instanceof Error ? error.message : String(error)}.`, example);
   }
-  throw usageError("--payload must be a JSON object.", `Such as --payload '{"text": "…"}'.`);
+  if (typeof value === "object" && value !== null && !Array.isArray(value))
+    return value as Record<string, unknown>;
+  throw usageError("must be a JSON object.", example);
 }

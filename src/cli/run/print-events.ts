@@ -1,87 +1,195 @@
 import type { SourceProblem } from "../../app/agents/discover-sources.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { CommandContext } from "../command.ts";
-import { safeLine, safeLines } from "../text/safe-text.ts";
+import type { Output, Style } from "../output.ts";
+import { truncate } from "../text/display-width.ts";
+import { safeLine, safeLines, toSafeJsonLine } from "../text/safe-text.ts";
+import { callLine, resultLine } from "./tool-lines.ts";
+
+export interface EventPrinterOptions {
+  /** Show the work as it happens. */
+  readonly stream: boolean;
+  /** Print what agents answer as it comes. False keeps stdout for the result of a workflow. */
+  readonly answers: boolean;
+}
 
 export interface EventPrinter {
   readonly onEvent: (event: KitEvent) => void;
-  /** Whether the answer has been on the terminal already. */
-  readonly printedText: boolean;
+  /** The answer of the newest turn, as far as it was printed. */
+  readonly printedText: string;
   /** Ends a line that deltas left open. */
   end(): void;
-  problem(problem: SourceProblem): string;
+  problem(problem: SourceProblem): void;
 }
 
+/** Longest remark in columns where no terminal says how wide it is. */
+const maxRemark = 160;
+
 /**
- * Prints what agents do, as it happens: answers on stdout, tools and remarks on stderr, one line each.
- * With `--json` every event is a line of JSON on stdout. Without `stream` only what goes wrong.
+ * Prints what agents do, as it happens.
+ *
+ * With `stream` the answer is on stdout as it comes, and on stderr a line per tool call and result, per
+ * task and compaction. Without it a terminal shows on its last line what is going on. With `--json` every
+ * event is a line of JSON on stdout. Logs, warnings and retries are always said.
  */
-export function createEventPrinter(context: CommandContext, stream: boolean): EventPrinter {
-  const { output, json } = context;
+export function createEventPrinter(
+  { output, json }: CommandContext,
+  { stream, answers }: EventPrinterOptions,
+): EventPrinter {
+  if (json && stream) return createJsonPrinter(output);
+  const lines = createLines(output, answers);
+  const live = stream ? createLivePrinter(lines) : createProgressPrinter(output);
+  return {
+    get printedText() {
+      return lines.printed;
+    },
+    end: lines.end,
+    problem: (problem) => lines.remark("yellow", problemLine(problem)),
+    onEvent(event) {
+      if (event.type === "log") lines.remark(event.level === "info" ? "dim" : "yellow", logLine(event));
+      else if (event.type === "error" && event.will_retry) lines.remark("yellow", retryLine(event));
+      else live(event);
+    },
+  };
+}
+
+function createJsonPrinter(output: Output): EventPrinter {
+  // The events come from several streams: numbers of one stream are what a reader can rely on.
+  let index = 0;
+  return {
+    printedText: "",
+    end: () => undefined,
+    problem: (problem) => output.note(output.noteStyle("yellow", problemLine(problem))),
+    onEvent(event) {
+      index += 1;
+      output.write(`${toSafeJsonLine({ ...event, index })}\n`);
+    },
+  };
+}
+
+interface Lines {
+  readonly printed: string;
+  /** A new answer begins. */
+  begin(): void;
+  text(delta: string): void;
+  /** A line on stderr, cut to the terminal. */
+  remark(style: Style, text: string): void;
+  waiting(text: string): void;
+  end(): void;
+}
+
+/** Keeps the answer on stdout and the remarks on stderr apart, also where one terminal shows both. */
+function createLines(output: Output, answers: boolean): Lines {
   let open = false;
-  let printed = false;
+  let said: "nothing" | "text" | "remark" = "nothing";
+  let printed = "";
+  const width = Math.min(output.width, maxRemark);
   const end = (): void => {
     if (open) output.write("\n");
     open = false;
   };
-  const remark = (style: Parameters<typeof output.noteStyle>[0], text: string): void => {
-    end();
-    output.note(output.noteStyle(style, safeLine(text).slice(0, 200)));
+  return {
+    get printed() {
+      return printed;
+    },
+    end,
+    begin() {
+      printed = "";
+    },
+    text(delta) {
+      if (!answers) return;
+      if (said === "remark" && output.isTerminal) output.write("\n");
+      output.write(safeLines(delta));
+      open = !delta.endsWith("\n");
+      said = "text";
+      printed += delta;
+    },
+    remark(style, text) {
+      end();
+      if (said === "text" && output.isTerminal) output.write("\n");
+      const indent = /^ */.exec(text)?.[0] ?? "";
+      output.note(output.noteStyle(style, truncate(indent + safeLine(text), width)));
+      said = "remark";
+    },
+    waiting(text) {
+      end();
+      output.progress(safeLine(text));
+    },
   };
-  const print = (event: KitEvent): void => {
+}
+
+/** The work as it happens: what is called, what came of it, and the answer. */
+function createLivePrinter(lines: Lines): (event: KitEvent) => void {
+  const depths = new Map<string, number>();
+  let callsOfTurn = 0;
+  const indentOf = (event: KitEvent): string => "  ".repeat(depths.get(event.operation_id) ?? 0);
+  return (event) => {
+    const indent = indentOf(event);
     switch (event.type) {
+      case "operation_start": {
+        const parent = event.parent_operation_id;
+        if (parent !== undefined) depths.set(event.operation_id, (depths.get(parent) ?? 0) + 1);
+        return;
+      }
+      case "turn_request":
+        callsOfTurn = 0;
+        if (event.task_id === undefined) lines.begin();
+        lines.waiting(`${indent}${event.model} …`);
+        return;
       case "text_delta":
         // Tasks work below the answer: what they say is their parent's to use.
-        if (event.task_id !== undefined) return;
-        output.write(safeLines(event.text));
-        open = !event.text.endsWith("\n");
-        printed = true;
+        if (event.task_id === undefined) lines.text(event.text);
         return;
-      case "tool_start":
-        remark("cyan", `→ ${event.tool} ${JSON.stringify(event.args)}`);
+      case "tool_start": {
+        const line = callLine(event.tool, event.args);
+        lines.remark("cyan", `${indent}→ ${line}`);
+        callsOfTurn += 1;
+        lines.waiting(`${indent}  ${line} …`);
         return;
-      case "tool_end":
-        if (event.is_error) remark("yellow", `  ✗ ${event.result}`);
-        else remark("dim", `  ${firstLine(event.result)}`);
+      }
+      case "tool_end": {
+        // Where several calls run side by side, each result says whose it is.
+        const whose = callsOfTurn > 1 ? `${event.tool}: ` : "";
+        const took = event.duration_ms < 1_000 ? "" : ` (${(event.duration_ms / 1_000).toFixed(1)} s)`;
+        const result = `${whose}${resultLine(event.result, event.is_error)}${took}`;
+        lines.remark(event.is_error ? "red" : "dim", `${indent}  ${event.is_error ? "✗ " : ""}${result}`);
         return;
+      }
       case "task_start":
-        remark("magenta", `→ task ${event.task_agent ?? ""} ${event.prompt}`);
+        lines.remark("magenta", `${indent}⤷ ${event.task_agent ?? event.role ?? "task"}: ${event.prompt}`);
         return;
       case "compaction_end":
-        remark(
-          "dim",
-          `history shortened: ${event.tokens_before.toLocaleString("en")} → ${event.tokens_after.toLocaleString("en")} tokens`,
-        );
+        if (!event.is_error) lines.remark("dim", compactionLine(event));
         return;
       default:
         return;
     }
   };
-  return {
-    get printedText() {
-      return printed;
-    },
-    end,
-    problem: ({ path, message }) =>
-      `${output.noteStyle("yellow", "warning:")} ${safeLine(path)}: ${safeLine(message)}`,
-    onEvent(event) {
-      if (json) {
-        if (stream) output.write(`${JSON.stringify(event)}\n`);
-        return;
-      }
-      if (event.type === "log") remark(event.level === "info" ? "dim" : "yellow", event.message);
-      if (event.type === "error" && event.will_retry) {
-        remark(
-          "yellow",
-          `${event.error.message} Trying again in ${((event.retry_in_ms ?? 0) / 1000).toFixed(1)} s.`,
-        );
-      }
-      if (stream) print(event);
-    },
+}
+
+/** Nothing but the last line of a terminal, so that nobody wonders whether it still works. */
+function createProgressPrinter(output: Output): (event: KitEvent) => void {
+  return (event) => {
+    if (event.type === "turn_request") output.progress(safeLine(`${event.model} …`));
+    else if (event.type === "tool_start") output.progress(safeLine(`${callLine(event.tool, event.args)} …`));
+    else if (event.type === "operation" && event.parent_operation_id === undefined) output.progress("");
   };
 }
 
-function firstLine(text: string): string {
-  const [line = "", ...rest] = text.split("\n");
-  return rest.length === 0 ? line : `${line} … ${rest.length} more lines`;
+function problemLine({ path, message }: SourceProblem): string {
+  return `warning: ${safeLine(path)}: ${safeLine(message)}`;
+}
+
+function logLine({ message, data }: Extract<KitEvent, { type: "log" }>): string {
+  return data === undefined ? message : `${message} ${JSON.stringify(data)}`;
+}
+
+function retryLine(event: Extract<KitEvent, { type: "error" }>): string {
+  const seconds = ((event.retry_in_ms ?? 0) / 1_000).toFixed(1);
+  return `${event.error.message} Trying again in ${seconds} s.`;
+}
+
+function compactionLine(event: Extract<KitEvent, { type: "compaction_end" }>): string {
+  const count = (tokens: number): string => tokens.toLocaleString("en");
+  return `history shortened: ${count(event.tokens_before)} → ${count(event.tokens_after)} tokens`;
 }

@@ -1,7 +1,12 @@
-import type { App } from "../../app/agents/create-app.ts";
+import { text as readText } from "node:stream/consumers";
+import type { PromptResult } from "../../agents/operations/prompt-options.ts";
+import type { Session } from "../../agents/session/session.ts";
+import type { App } from "../../app/agents/app.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
+import { usageError } from "../report-error.ts";
 import { safeLines } from "../text/safe-text.ts";
 import type { EventPrinter } from "./print-events.ts";
+import { printBody } from "./print-outcome.ts";
 
 export interface PromptRequest {
   readonly app: App;
@@ -9,6 +14,8 @@ export interface PromptRequest {
   readonly printer: EventPrinter;
   readonly options: {
     readonly prompt?: string | undefined;
+    readonly skill?: string | undefined;
+    readonly payload?: Readonly<Record<string, unknown>> | undefined;
     readonly agent?: string | undefined;
     readonly id?: string | undefined;
     readonly session?: string | undefined;
@@ -18,29 +25,55 @@ export interface PromptRequest {
   };
 }
 
-/** Prompts an agent and prints its answer, or its work as it happens. */
-export async function promptAgent({ app, context, options, printer }: PromptRequest): Promise<ExitCode> {
-  const agent = await app.instance(options.agent ?? "default", options.id ?? "default");
+/** Prompts an agent, or has it run a skill, and prints its answer, or its work as it happens. */
+export async function promptAgent(request: PromptRequest): Promise<ExitCode> {
+  const { app, context, options, printer } = request;
+  const payload = options.skill === undefined ? options.payload : undefined;
+  const agent = await app.instance(options.agent ?? "default", options.id ?? "default", payload);
   const session = agent.session(options.session ?? "default");
-  const result = await session.stream(options.prompt ?? "", {
+  const stop = agent.subscribe(printer.onEvent);
+  try {
+    const result = await ask(session, request);
+    printer.end();
+    const { text, usage, model, metadata } = result;
+    const { output, json } = context;
+    if (json) printBody({ result: { text, usage, model, metadata } }, context, options.stream === true);
+    else {
+      if (printer.printedText === "") output.line(safeLines(text));
+      output.note(output.noteStyle("dim", summaryOf(result, session.name)));
+    }
+    return 0;
+  } finally {
+    stop();
+  }
+}
+
+async function ask(session: Session, { options, context }: PromptRequest): Promise<PromptResult<unknown>> {
+  const call = {
     signal: context.signal,
     ...(options.model === undefined ? {} : { model: options.model }),
     ...(options.role === undefined ? {} : { role: options.role }),
-  }).result;
-  printer.end();
-  const { output } = context;
-  const { text, usage, model, metadata } = result;
-  if (context.json && !options.stream) output.json({ text, usage, model, metadata });
-  else if (!printer.printedText) output.line(safeLines(text));
-  if (!context.json) output.note(output.noteStyle("dim", summaryOf(result)));
-  return 0;
+  };
+  if (options.skill !== undefined) {
+    return session.skill<unknown>(options.skill, {
+      ...call,
+      ...(options.payload === undefined ? {} : { args: options.payload }),
+    });
+  }
+  const prompt = options.prompt === "-" ? await readText(process.stdin) : (options.prompt ?? "");
+  if (prompt.trim() === "")
+    throw usageError("The prompt is empty.", options.prompt === "-" ? "Nothing came on stdin." : undefined);
+  return session.stream<unknown>(prompt, call).result;
 }
 
-function summaryOf(
-  result: Awaited<ReturnType<ReturnType<Awaited<ReturnType<App["instance"]>>["session"]>["prompt"]>>,
-): string {
-  const { usage, model, metadata } = result;
-  const cost = usage.cost.total === null || usage.cost.total === 0 ? "" : `, $${usage.cost.total.toFixed(4)}`;
-  const turns = metadata.turns === 1 ? "1 turn" : `${metadata.turns} turns`;
-  return `${model.id}, ${turns}, ${usage.total_tokens.toLocaleString("en")} tokens${cost}, ${(metadata.duration_ms / 1000).toFixed(1)} s`;
+function summaryOf({ usage, model, metadata }: PromptResult<unknown>, session: string): string {
+  const { total } = usage.cost;
+  return [
+    model.id,
+    metadata.turns === 1 ? "1 turn" : `${metadata.turns} turns`,
+    `${usage.total_tokens.toLocaleString("en")} tokens`,
+    ...(total === null || total === 0 ? [] : [`$${total.toFixed(4)}`]),
+    `${(metadata.duration_ms / 1000).toFixed(1)} s`,
+    `session ${session}`,
+  ].join(" · ");
 }

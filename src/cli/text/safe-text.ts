@@ -27,7 +27,14 @@ export function safeLine(text: string): string {
 
 /** JSON for a terminal or a file: the same value, with the characters above as `\u` escapes. */
 export function toSafeJson(value: unknown): string {
-  return JSON.stringify(value, null, 2).replace(unsafe, (char) =>
-    char === "\n" ? char : `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return JSON.stringify(value, null, 2).replace(unsafe, (char) => (char === "\n" ? char : toEscape(char)));
+}
+
+/** The same on one line, for a stream of values. */
+export function toSafeJsonLine(value: unknown): string {
+  return JSON.stringify(value).replace(unsafe, toEscape);
+}
+
+function toEscape(char: string): string {
+  return `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
