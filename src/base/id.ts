@@ -1,36 +1,46 @@
 // Crockford's base 32: no I, L, O, U.
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-let lastMs = 0;
-let lastRandom: number[] = [];
+/** Digits of randomness that are counted up within a millisecond; the ones before them stay. */
+const countedDigits = 4;
+const countLimit = 32 ** countedDigits;
+
+let lastMs = -1;
+// Time and the leading random digits, as they stand before the count.
+let prefix = "";
+let count = 0;
 
 /**
  * A ULID: 48 bits of time, 80 of randomness, 26 characters that sort by time; strictly ascending
- * within this process.
+ * within this process, also when the clock goes back.
  *
  * @see https://github.com/ulid/spec
  */
 export function createUlid(now: number = Date.now()): string {
-  if (now <= lastMs) increment(lastRandom);
+  if (now > lastMs) start(now);
   else {
-    lastMs = now;
-    lastRandom = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte & 31);
+    count += 1;
+    // A million ids in one millisecond: the next ones take the time of the next.
+    if (count === countLimit) start(lastMs + 1);
   }
-  let time = "";
-  for (let rest = lastMs, digit = 0; digit < 10; digit += 1, rest = Math.floor(rest / 32)) {
-    time = alphabet[rest % 32] + time;
-  }
-  let random = "";
-  for (const digit of lastRandom) random += alphabet[digit];
-  return time + random;
+  return prefix + digits(count, countedDigits);
 }
 
-function increment(digits: number[]): void {
-  for (let index = digits.length - 1; index >= 0; index -= 1) {
-    const digit = digits[index] ?? 0;
-    digits[index] = digit === 31 ? 0 : digit + 1;
-    if (digit !== 31) return;
+function start(ms: number): void {
+  lastMs = ms;
+  prefix = digits(ms, 10);
+  const random = crypto.getRandomValues(new Uint8Array(16));
+  for (let index = 0; index < 16 - countedDigits; index += 1) prefix += alphabet[(random[index] ?? 0) & 31];
+  // Starting in the lower half leaves room to count before the next millisecond is borrowed.
+  count = (((random[14] ?? 0) << 8) | (random[15] ?? 0)) * 8;
+}
+
+function digits(value: number, length: number): string {
+  let text = "";
+  for (let rest = value, digit = 0; digit < length; digit += 1, rest = Math.floor(rest / 32)) {
+    text = alphabet[rest % 32] + text;
   }
+  return text;
 }
 
 /** An id such as `op_01J…`: the prefix says what it names. */
