@@ -4,6 +4,8 @@ import { times } from "./limits.ts";
 export interface Backoff {
   /** Milliseconds until then; 0 when it is now. */
   remainingMs(): number;
+  /** Whether it failed since it last did what it was asked. */
+  readonly hasFailed: boolean;
   /** It could not be reached, or was lost. */
   failed(): void;
   /** It did what it was asked. */
@@ -20,6 +22,9 @@ export function createBackoff(now: () => number): Backoff {
   let worked = false;
   return {
     remainingMs: () => Math.max(0, notBefore - now()),
+    get hasFailed() {
+      return failures > 0;
+    },
     failed() {
       failures += 1;
       const doubled = times.firstBackoff * 2 ** Math.min(failures - 1, 10);

@@ -7,7 +7,7 @@ import { type Listing, listPages } from "./list-pages.ts";
 import type { ListedTool } from "./listed-tool.ts";
 import { loadSdk, type McpSdk } from "./load-sdk.ts";
 import { createProcessTransport, type ProcessTransport } from "./process-transport.ts";
-import { ServerFailure } from "./server-failure.ts";
+import { ServerFailure, tooSlow } from "./server-failure.ts";
 import type { ServerSettings } from "./server-settings.ts";
 import { toServerFailure } from "./to-server-failure.ts";
 import { watchTools } from "./watch-tools.ts";
@@ -108,13 +108,16 @@ function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: Connect
         timeout: timeoutMs,
         ...(isOld ? { prior: { kind: "legacy" as const } } : {}),
       });
+      // At once, and not only when the promise is noticed: kit may be on its way out.
+      signal.addEventListener("abort", kill, { once: true });
       try {
         await within(connecting, {
           ms: timeoutMs,
           signal,
           onTimeout: () =>
-            new ServerFailure(`It did not answer within ${settings.connectTimeoutMs / 1000} seconds.`, {
+            tooSlow("answer", settings.connectTimeoutMs, {
               outcome: "not_sent",
+              details: "lastWords" in transport ? transport.lastWords() : "",
             }),
         });
       } catch (error) {
@@ -122,6 +125,8 @@ function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: Connect
         ended = reason !== error;
         kill();
         throw reason;
+      } finally {
+        signal.removeEventListener("abort", kill);
       }
       return toConnection(sdk, { client, transport, settings, listeners, kill });
     },
@@ -157,10 +162,7 @@ function toConnection(sdk: McpSdk, opened: Opened): Connection {
       if (client.getServerCapabilities()?.tools === undefined) return { tools: [], isCut: false };
       return await within(listPages(client, settings.listTimeoutMs), {
         ms: settings.listTimeoutMs,
-        onTimeout: () =>
-          new ServerFailure(`It did not list its tools within ${settings.listTimeoutMs / 1000} seconds.`, {
-            outcome: "refused",
-          }),
+        onTimeout: () => tooSlow("list its tools", settings.listTimeoutMs, { outcome: "refused" }),
       }).catch((error: unknown) => {
         throw failureOf(transport) ?? toServerFailure(sdk, error, settings.listTimeoutMs);
       });

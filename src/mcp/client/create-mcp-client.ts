@@ -1,11 +1,12 @@
 import { maskSecrets } from "../../agents/secrets.ts";
 import type { AnyTool } from "../../agents/tool.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
+import { cleanLine } from "./clean-text.ts";
 import { createFindAndCallTools } from "./find-and-call-tools.ts";
 import { limits } from "./limits.ts";
 import type { Catalogue } from "./listed-tool.ts";
 import type { McpConfig } from "./mcp-config.ts";
-import { createServerLink, describeFailure, type ServerLink } from "./server-link.ts";
+import { createServerLink, type ServerLink } from "./server-link.ts";
 import { toServerSettings } from "./server-settings.ts";
 import { createServerTool, type ValidateJson } from "./server-tool.ts";
 
@@ -22,8 +23,10 @@ export interface McpClientOptions {
 /** What is wrong with a server, or with what it offers. */
 export interface McpProblem {
   readonly server: string;
-  /** Sentences for the person who configured it. */
+  /** Sentences that anybody may read. */
   readonly message: string;
+  /** What its process printed last: for the person who configured it, and for no log that travels. */
+  readonly details?: string;
 }
 
 /** The tools of the configured MCP servers, over one connection to each. */
@@ -113,7 +116,9 @@ interface Offer {
 function failuresOf(link: ServerLink): readonly McpProblem[] {
   const failure = link.failure();
   if (failure === undefined) return [];
-  return [toProblem(link, `It is not available. ${describeFailure(failure)}`)];
+  const problem = toProblem(link, `It is not available. ${failure.message}`);
+  const details = maskSecrets(cleanLine(failure.details, limits.errorChars), link.settings.secrets);
+  return [details === "" ? problem : { ...problem, details }];
 }
 
 function remarksOf(link: ServerLink): readonly McpProblem[] {

@@ -75,7 +75,7 @@ function createExecuteTool({ links, validateJson }: FindAndCallOptions): AnyTool
       const owner = links.filter((link) => wanted.startsWith(`mcp__${link.name}__`));
       const offers = await offersOf(owner.length === 0 ? links : owner, context.signal);
       const found = offers.find(({ tool }) => tool.fullName === wanted);
-      if (found === undefined) return unknownTool(wanted, offers);
+      if (found === undefined) return unknownTool(wanted, offers, owner);
       const issues = await issuesOf(found.tool, args, validateJson);
       if (issues.length > 0 || !isPlainObject(args)) return wrongArguments(found.tool, issues);
       return runServerTool(found.link, { tool: found.tool, args }, context);
@@ -115,17 +115,24 @@ function describeFound(
     ranked.length === 0
       ? `None of the ${total} tools has one of these words.`
       : `${sections.length} of ${ranked.length} tools found${sections.length < ranked.length ? "; more words find fewer" : ""}.`;
-  const missing = found.asked.flatMap((link) => {
+  const missing = missingOf(found.asked);
+  return [heading, ...missing, ...sections].join("\n\n");
+}
+
+/** What a model is told of servers that cannot be used. */
+function missingOf(links: readonly ServerLink[]): readonly string[] {
+  return links.flatMap((link) => {
     const failure = link.failure();
     if (failure === undefined) return [];
     return [
       `The MCP server "${link.name}" is not available. ${maskSecrets(failure.message, link.settings.secrets)}`,
     ];
   });
-  return [heading, ...missing, ...sections].join("\n\n");
 }
 
-function unknownTool(wanted: string, offers: readonly Offer[]): ToolOutput {
+function unknownTool(wanted: string, offers: readonly Offer[], owner: readonly ServerLink[]): ToolOutput {
+  const missing = missingOf(owner);
+  if (missing.length > 0) return { content: missing.join(" "), isError: true };
   const near = suggest(
     wanted,
     offers.map(({ tool }) => tool.fullName),

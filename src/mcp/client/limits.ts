@@ -43,6 +43,10 @@ export const times = {
   call: 120_000,
   /** How long an operation waits for a server's tools before it goes on without them. */
   patience: 30_000,
+  /** The same for a server that failed last time. */
+  shortPatience: 3_000,
+  /** A server that let a call time out is asked whether it is there, and has this long to answer. */
+  lifeSign: 5_000,
   /** A call waits for a reconnect that is due within this time; else it says when to come back. */
   reconnectWait: 5_000,
   firstBackoff: 1_000,

@@ -29,12 +29,14 @@ export async function listPages(client: Client, timeoutMs: number): Promise<List
     if (!isPlainObject(answer) || !Array.isArray(answer.tools)) {
       throw new ServerFailure("Its list of tools is none.", { outcome: "refused" });
     }
-    for (const tool of answer.tools) chars += lengthOf(tool);
-    tools.push(...answer.tools);
+    for (const tool of answer.tools) {
+      if (tools.length >= limits.listedTools || chars > limits.listedChars) return { tools, isCut: true };
+      chars += lengthOf(tool);
+      tools.push(tool);
+    }
     const next: unknown = answer.nextCursor;
     // Without the second condition a server could hand out the same page for ever.
     if (typeof next !== "string" || cursors.has(next)) return { tools, isCut: false };
-    if (tools.length >= limits.listedTools || chars > limits.listedChars) return { tools, isCut: true };
     cursors.add(next);
     cursor = next;
   }

@@ -121,9 +121,10 @@ function readKeyword(
       if (!isPlainObject(value) || !Object.values(value).every(isTexts)) throw wrong();
       return value;
     case "values":
-      if (!Array.isArray(value) || value.length === 0) throw wrong();
+      if (!Array.isArray(value) || value.length === 0 || !isShallow(value, limits.schemaDepth)) throw wrong();
       return value;
     default:
+      if (!isShallow(value, limits.schemaDepth)) throw wrong();
       return value;
   }
 }
@@ -158,6 +159,12 @@ function isTypes(value: unknown): boolean {
   return (
     value.length > 0 && new Set(value).size === value.length && value.every((type) => schemaTypes.has(type))
   );
+}
+
+// What is nested more deeply may be written here, and overflow a stack where a request is made of it.
+function isShallow(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  return levels > 0 && Object.values(value).every((item) => isShallow(item, levels - 1));
 }
 
 function isTexts(value: unknown): value is readonly string[] {

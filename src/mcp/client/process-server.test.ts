@@ -1,6 +1,8 @@
+import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import type { ToolDefinition } from "../../agents/tool.ts";
 import {
@@ -79,6 +81,26 @@ test("nothing is started before it is needed, and everything is ended with the c
   expect(isAlive(pid)).toBe(false);
   await expect.poll(() => isAlive(child), { timeout: 5_000 }).toBe(false);
   await expect(client.close()).resolves.toBeUndefined();
+});
+
+test("a program that ends without closing leaves no process behind", async () => {
+  const from = (file: string): string => JSON.stringify(new URL(file, import.meta.url).href);
+  const script = `
+    const { createMcpClient } = await import(${from("create-mcp-client.ts")});
+    const config = { servers: { s: ${JSON.stringify(toolServer())} } };
+    const client = createMcpClient({ config, root: ".", env: process.env, validateJson: () => [] });
+    const child = (await client.tools()).find((tool) => tool.name === "mcp__s__child");
+    const { content } = await child.execute({}, { signal: new AbortController().signal });
+    process.stdout.write(content[0].text);
+    throw new Error("The program failed.");`;
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    "--input-type=module",
+    "--eval",
+    script,
+  ]).catch((error: { readonly stdout: string }) => error);
+  const child = Number(stdout);
+  expect(child).toBeGreaterThan(0);
+  await expect.poll(() => isAlive(child), { timeout: 5_000 }).toBe(false);
 });
 
 test("one process serves everybody who asks at the same time", async () => {

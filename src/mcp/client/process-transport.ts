@@ -9,6 +9,8 @@ import { type ProcessRequest, type ServerProcess, startServerProcess } from "./s
 export interface ProcessTransport extends Transport {
   /** Why it is no longer connected; undefined while it is. */
   readonly failure: ServerFailure | undefined;
+  /** What the process wrote to stderr last. */
+  lastWords(): string;
   /** Ends the process at once. */
   kill(): void;
   // The SDK tells by these two that a silent server may be one of the older protocol.
@@ -59,6 +61,7 @@ export function createProcessTransport(
     },
     stderr: null,
     kill: () => server?.kill(),
+    lastWords: () => server?.lastWords() ?? "",
     async start() {
       server = await startServerProcess({
         ...request,

@@ -10,6 +10,7 @@ export type Outcome =
 export interface ServerFailureOptions {
   readonly outcome: Outcome;
   readonly isLost?: boolean;
+  readonly isTimeout?: boolean;
   readonly details?: string;
   readonly cause?: unknown;
 }
@@ -22,6 +23,8 @@ export class ServerFailure extends Error {
   readonly outcome: Outcome;
   /** The connection is of no use any more; the next call needs a new one. */
   readonly isLost: boolean;
+  /** It took too long; whether it ever answers is open. */
+  readonly isTimeout: boolean;
   /** More for the person who configured the server: what it printed last, perhaps. */
   readonly details: string;
 
@@ -29,6 +32,16 @@ export class ServerFailure extends Error {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.outcome = options.outcome;
     this.isLost = options.isLost ?? false;
+    this.isTimeout = options.isTimeout ?? false;
     this.details = options.details ?? "";
   }
+}
+
+/** A failure to do something in time: "It did not answer within 2 seconds." */
+export function tooSlow(what: string, ms: number, options: ServerFailureOptions): ServerFailure {
+  const seconds = ms / 1000;
+  return new ServerFailure(
+    `It did not ${what} within ${seconds} second${seconds === 1 ? "" : "s"}.`,
+    options,
+  );
 }

@@ -1,10 +1,9 @@
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import type { Clock } from "../../base/clock.ts";
 import { createBackoff } from "./backoff.ts";
-import { cleanLine } from "./clean-text.ts";
 import { type Connection, type Dialect, openConnection } from "./connection.ts";
 import { within } from "./deadline.ts";
-import { limits, times } from "./limits.ts";
+import { times } from "./limits.ts";
 import type { Catalogue, ListedTool } from "./listed-tool.ts";
 import { readCatalogue } from "./read-catalogue.ts";
 import { ServerFailure } from "./server-failure.ts";
@@ -52,6 +51,17 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
   const lost = (reason: ServerFailure): void => {
     failure = reason;
     backoff.failed();
+  };
+  const drop = (useless: Connection, reason: ServerFailure): void => {
+    if (!useless.isOpen) return;
+    useless.kill();
+    lost(reason);
+  };
+  // A slow call is no reason to end a server and the other calls it works on; a stuck server is.
+  const checkLife = (suspect: Connection): void => {
+    const gone = new ServerFailure("It does not answer any more.", { outcome: "unknown" });
+    const limit = { ms: times.lifeSign, onTimeout: () => gone };
+    within(suspect.list(), limit).catch(() => drop(suspect, gone));
   };
   const open = async (): Promise<Connection> => {
     const wait = backoff.remainingMs();
@@ -101,11 +111,8 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
       return catalogue;
     } catch (error) {
       isStale = true;
-      if (error instanceof ServerFailure && connected.isOpen) {
-        // A server that cannot even list its tools is of no use, and may be stuck: the next one is a new one.
-        connected.kill();
-        lost(error);
-      }
+      // A server that cannot even list its tools is of no use, and may be stuck: the next one is a new one.
+      if (error instanceof ServerFailure) drop(connected, error);
       throw error;
     }
   };
@@ -116,15 +123,16 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
     known: () => catalogue,
     failure: () => (connection?.isOpen ? undefined : failure),
     async catalogue(signal) {
-      if (!isStale && catalogue !== undefined) return catalogue;
-      if (settings.fault !== undefined || (!connection?.isOpen && backoff.remainingMs() > 0))
-        return catalogue;
+      const isOpen = connection?.isOpen === true;
+      if (isOpen && !isStale && catalogue !== undefined) return catalogue;
+      if (settings.fault !== undefined || (!isOpen && backoff.remainingMs() > 0)) return catalogue;
+      const ms = backoff.hasFailed ? times.shortPatience : times.patience;
       refreshing ??= refresh().finally(() => {
         refreshing = undefined;
       });
       try {
         return await within(refreshing, {
-          ms: times.patience,
+          ms,
           signal,
           onTimeout: () => new ServerFailure("It is slow to start.", { outcome: "not_sent" }),
         });
@@ -146,10 +154,8 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
         return await attempt(connected);
       } catch (error) {
         if (!(error instanceof ServerFailure)) throw error;
-        if (error.isLost && connected.isOpen) {
-          connected.kill();
-          lost(error);
-        }
+        if (error.isLost) drop(connected, error);
+        if (error.isTimeout) checkLife(connected);
         if (connected.isOpen || (error.outcome === "unknown" && !tool.repeatable)) throw error;
       }
       return attempt(await connect(signal));
@@ -162,7 +168,10 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
         () => undefined,
       );
     },
-    kill: () => connection?.kill(),
+    kill() {
+      ending.abort(closed());
+      connection?.kill();
+    },
   };
 }
 
@@ -175,10 +184,4 @@ function later(failure: ServerFailure | undefined, waitMs: number): ServerFailur
   return new ServerFailure(`${reason} It is tried again in ${Math.ceil(waitMs / 1000)} seconds.`, {
     outcome: "not_sent",
   });
-}
-
-/** A failure for the person who configured the server, with what the server said last. */
-export function describeFailure(failure: ServerFailure): string {
-  const details = cleanLine(failure.details, limits.errorChars);
-  return details === "" ? failure.message : `${failure.message} Its last words: ${details}`;
 }

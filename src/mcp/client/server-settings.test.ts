@@ -75,6 +75,7 @@ test.each([
   ["s", { command: "x", url: "http://localhost" }, "one of the two"],
   ["s", { url: "ftp://localhost" }, "none of http or https"],
   ["s", { url: "no address" }, "none of http or https"],
+  ["s", { url: "http://ann:pass@localhost" }, "has a password in its url"],
   ["s", { url: "http://localhost", args: ["a"] }, "has args"],
   ["s", { url: "http://localhost", env: ["A"] }, "has env"],
   ["s", { command: "x", headers: {} }, "has headers"],

@@ -70,8 +70,10 @@ export function faultOf(name: string, config: McpServerConfig): string | undefin
     return "needs a command or a url, one of the two";
   if (config.url === undefined)
     return config.headers === undefined ? undefined : "has headers, which only a url can have";
-  if (!/^https?:$/.test(URL.parse(config.url)?.protocol ?? ""))
+  const address = URL.parse(config.url);
+  if (address === null || !/^https?:$/.test(address.protocol))
     return "has a url that is none of http or https";
+  if (address.username !== "" || address.password !== "") return "has a password in its url: use headers";
   for (const key of ["args", "env", "cwd"] as const) {
     if (config[key] !== undefined) return `has ${key}, which only a command can have`;
   }

@@ -2,7 +2,7 @@ import { TooLongError } from "./bounded-fetch.ts";
 import { cleanLine } from "./clean-text.ts";
 import { limits } from "./limits.ts";
 import type { McpSdk } from "./load-sdk.ts";
-import { type Outcome, ServerFailure } from "./server-failure.ts";
+import { type Outcome, ServerFailure, tooSlow } from "./server-failure.ts";
 
 /** Errors of a connection that was never made. */
 const unreached: ReadonlyMap<unknown, string> = new Map([
@@ -54,7 +54,7 @@ function explain(sdk: McpSdk, error: unknown, timeoutMs: number): ServerFailure 
   if (!(error instanceof sdk.SdkError)) return undefined;
   switch (error.code) {
     case sdk.SdkErrorCode.RequestTimeout:
-      return failure(`It did not answer within ${timeoutMs / 1000} seconds.`, "unknown");
+      return tooSlow("answer", timeoutMs, { outcome: "unknown", isTimeout: true, cause: error });
     case sdk.SdkErrorCode.NotConnected:
       return failure("It is not connected.", "not_sent", true);
     case sdk.SdkErrorCode.InvalidResult:

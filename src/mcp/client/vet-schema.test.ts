@@ -124,6 +124,7 @@ test("a schema of any depth is refused without a stack overflow", () => {
     let schema: unknown = { type: "string" };
     for (let level = 0; level < depth; level += 1) schema = { items: schema };
     expect(() => vetSchema(object({ a: schema }))).toThrow(/deeper than|longer than/);
+    expect(() => vetSchema(object({ a: { default: schema } }))).toThrow(/wrong at|deeper than|longer than/);
   }
 });
 

@@ -131,6 +131,9 @@ function call(request: Request): void {
   switch (scenario) {
     case "hang-call":
       return;
+    case "freeze-at-call":
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+      return;
     case "exit-mid-call":
       process.exit(1);
       break;
