@@ -40,6 +40,8 @@ function heading(lookup: Lookup): string {
       return `What a change of ${listOf(lookup.input["files"])} affects`;
     case "spec_search":
       return `Specs about "${String(lookup.input["q"])}"`;
+    case "grep":
+      return `Lines with "${String(lookup.input["pattern"])}"`;
     case "read":
       return String(lookup.input["path"]);
     default:

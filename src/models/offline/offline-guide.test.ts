@@ -1,9 +1,16 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { defineTool } from "../../agents/tool.ts";
+import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { createOfflineGuide } from "./offline-guide.ts";
 import { pathsIn } from "./plan-calls.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "kit-guide-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function lookup(name: string, answer: (input: Record<string, unknown>) => string) {
   const asked: Record<string, unknown>[] = [];
@@ -37,11 +44,21 @@ test("a question about a file is answered with its guidelines and what a change 
 });
 
 test("a question without a file is searched in the specs, word by word when all words find nothing", async () => {
-  const search = lookup("spec_search", ({ q }) => (q === "refund" ? "- Refunds (a.md:1)" : "No spec block."));
+  const search = lookup("spec_search", ({ q }) => (q === "refund" ? "- Refunds (a.md:1)" : "0 spec blocks."));
   const agent = createTestAgent(createOfflineGuide(), { tools: [search.tool] });
   const { text } = await agent.session().prompt("How does the refund of vouchers work?");
   expect(search.asked.map(({ q }) => q)).toContain("refund");
   expect(text).toContain("a.md:1");
+  expect(text).toContain('Specs about "vouchers": nothing found.');
+});
+
+test("words that are in no spec are looked for in the files", async () => {
+  const search = lookup("spec_search", () => "0 spec blocks.");
+  const files = { "src/money.ts": "// half cents\nexport function roundCents() {}\n" };
+  const sandbox = virtual({ folder, files });
+  const agent = createTestAgent(createOfflineGuide(), { tools: [search.tool], sandbox });
+  const { text } = await agent.session().prompt("Where is roundCents?");
+  expect(text).toContain('Lines with "roundcents"\n\nsrc/money.ts:2:export function roundCents() {}');
 });
 
 test("the same question in the same project gives the same answer", async () => {

@@ -43,20 +43,27 @@ export function planCalls(conversation: Conversation, tools: ReadonlySet<string>
     .map((call, index) => ({ id: `look_${index + 1}`, ...call }));
 }
 
-/** When a search of all words found nothing, each word is tried alone, longest first. */
+/**
+ * When a search of all words found nothing, each word is tried alone, longest first, and the longest is
+ * looked for in the files.
+ */
 function followUps({ question, lookups }: Conversation, tools: ReadonlySet<string>): readonly PlannedCall[] {
-  const searches = lookups.filter((lookup) => lookup.tool === "spec_search");
-  if (searches.length !== 1 || lookups.length !== 1 || !tools.has("spec_search")) return [];
-  if (!isEmptyResult(searches[0]?.result ?? "")) return [];
+  const [search] = lookups;
+  if (lookups.length !== 1 || search?.tool !== "spec_search" || !isEmptyResult(search.result)) return [];
   const words = wordsIn(question, [])
     .sort((left, right) => right.length - left.length)
     .slice(0, 3);
-  if (words.length < 2) return [];
-  return words.map((q, index) => ({ id: `look_again_${index + 1}`, tool: "spec_search", input: { q } }));
+  const calls: { tool: string; input: Record<string, unknown> }[] =
+    words.length < 2 ? [] : words.map((q) => ({ tool: "spec_search", input: { q } }));
+  if (words[0] !== undefined) calls.push({ tool: "grep", input: { pattern: words[0], ignore_case: true } });
+  return calls
+    .filter((call) => tools.has(call.tool))
+    .map((call, index) => ({ id: `look_again_${index + 1}`, ...call }));
 }
 
+/** Whether a tool says that it found nothing: an empty text, "No line matches.", "0 spec blocks." */
 export function isEmptyResult(result: string): boolean {
-  return result.trim() === "" || /^(no|nothing|none)\b/i.test(result.trim());
+  return /^(no|nothing|none|0)\b|^$/i.test(result.trim());
 }
 
 export function pathsIn(text: string): string[] {
