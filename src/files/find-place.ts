@@ -104,7 +104,7 @@ async function locate(options: FindPlaceOptions): Promise<Place | Missing> {
     return placeOf(".", walk.names());
   } catch (error) {
     await walk?.close();
-    throw toFileError(error, path);
+    throw toFileError(error, path === "" ? `The ${options.area ?? "project"}` : path);
   }
 }
 

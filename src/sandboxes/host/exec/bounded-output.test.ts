@@ -1,0 +1,44 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { createBoundedOutput } from "./bounded-output.ts";
+
+const chunks = fc.array(fc.string({ unit: "grapheme", maxLength: 40 }), { maxLength: 40 });
+
+test("what fits is kept as it is; else the beginning and the end, with whole characters", () => {
+  fc.assert(
+    fc.property(chunks, fc.integer({ min: 0, max: 300 }), (texts, maxBytes) => {
+      const output = createBoundedOutput(maxBytes);
+      const all = texts.join("");
+      const size = Buffer.byteLength(all);
+      // Chunks break where they like, also within a character.
+      const bytes = Buffer.from(all);
+      for (let at = 0; at < bytes.length; at += 7) output.add(bytes.subarray(at, at + 7));
+      expect(output.droppedBytes).toBe(Math.max(0, size - maxBytes));
+      if (size <= maxBytes) {
+        expect(output.text()).toBe(all);
+        return;
+      }
+      const mark = `\n[… ${size - maxBytes} bytes dropped …]\n`;
+      const text = output.text();
+      const at = text.lastIndexOf(mark);
+      const head = text.slice(0, at);
+      const tail = text.slice(at + mark.length);
+      expect(all.startsWith(head)).toBe(true);
+      expect(all.endsWith(tail)).toBe(true);
+      // At most a part of one character is missing on either side.
+      expect(Buffer.byteLength(head)).toBeGreaterThan(Math.ceil(maxBytes / 2) - 4);
+      expect(Buffer.byteLength(tail)).toBeGreaterThan(Math.floor(maxBytes / 2) - 4);
+      expect(Buffer.byteLength(head) + Buffer.byteLength(tail)).toBeLessThanOrEqual(maxBytes);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test("an endless output takes no more memory than what is kept", () => {
+  const output = createBoundedOutput(1_000);
+  const chunk = Buffer.alloc(65_536, "x");
+  const before = process.memoryUsage().arrayBuffers;
+  for (let count = 0; count < 5_000; count += 1) output.add(chunk);
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(50 * 1024 * 1024);
+  expect(output.droppedBytes).toBe(5_000 * 65_536 - 1_000);
+});

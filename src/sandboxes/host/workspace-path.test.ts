@@ -1,0 +1,60 @@
+import { posix } from "node:path";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { KitError } from "../../base/kit-error.ts";
+import { fromWorkingFolder, toWorkspacePath } from "./workspace-path.ts";
+
+const root = "/some/where/root";
+const pieces = fc.constantFrom(
+  "a",
+  "b",
+  "..",
+  ".",
+  "",
+  "..a",
+  "%2e%2e",
+  "．．",
+  "root",
+  "a b",
+  "ü",
+  "\\",
+  "-rf",
+);
+const texts = fc.array(pieces, { maxLength: 8 }).map((parts) => parts.join("/"));
+const folders = fc.array(fc.constantFrom("a", "b", "c"), { maxLength: 3 }).map((parts) => parts.join("/"));
+
+test("whatever is written, the path lies below the root, or is refused", () => {
+  const absolute = texts.map((text) => `${root}/${text}`);
+  const elsewhere = texts.map((text) => `/some/where/${text}`);
+  const any = fc.oneof(texts, absolute, elsewhere, fc.string({ unit: "binary" }));
+  fc.assert(
+    fc.property(folders, any, (cwd, path) => {
+      let inside: string;
+      try {
+        inside = toWorkspacePath({ root, cwd }, path);
+      } catch (error) {
+        expect(error).toBeInstanceOf(KitError);
+        // An absolute path of somewhere else is not repeated.
+        if (path.startsWith("/some")) expect(String(error)).not.toContain("/some");
+        return;
+      }
+      expect(inside.split("/")).not.toContain("..");
+      expect(inside).not.toMatch(/^\/|\0|\/\/|(^|\/)\.(\/|$)/);
+      // It is what the system makes of the same text, were there no links.
+      const system = posix.resolve(root, cwd, path);
+      expect(posix.join(root, inside)).toBe(system);
+    }),
+    { numRuns: 5_000 },
+  );
+});
+
+test("a path of a result leads back from the working folder", () => {
+  const files = folders.map((folder) => posix.join(folder, "file.txt"));
+  fc.assert(
+    fc.property(folders, files, (cwd, path) => {
+      expect(toWorkspacePath({ root, cwd }, fromWorkingFolder(cwd, path))).toBe(path);
+    }),
+  );
+  expect(fromWorkingFolder("a/b", "a/c/x")).toBe("../c/x");
+  expect(fromWorkingFolder("a", "a/x")).toBe("x");
+});
