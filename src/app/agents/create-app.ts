@@ -15,11 +15,11 @@ import type { SessionStore } from "../../stores/contract.ts";
 import type { App } from "./app.ts";
 import { faultOfProfile } from "./check-profile.ts";
 import { describeFailure, failureLine } from "./describe-failure.ts";
-import type { SourceFile, SourceProblem } from "./discover-sources.ts";
+import type { SourceFile } from "./discover-sources.ts";
 import { followSources } from "./follow-sources.ts";
 import { createInstances } from "./instances.ts";
 import { loadProjectSources, type ProjectSources } from "./load-project-sources.ts";
-import { createMcpToolSource } from "./mcp-tool-source.ts";
+import { createMcpToolSource, serverProblems } from "./mcp-tool-source.ts";
 import { createObservers, type Observers } from "./observers.ts";
 import { runWorkflow } from "./run-workflow.ts";
 import { createJsonValidator } from "./validate-json.ts";
@@ -156,10 +156,6 @@ async function describe(
   const fault = faultOfProfile(own);
   if (fault !== undefined) throw refuse(`${file === undefined ? "" : `${file.path}: `}${fault}.`);
   return own;
-}
-
-function serverProblems(mcp: McpClient | undefined): readonly SourceProblem[] {
-  return (mcp?.problems() ?? []).map(({ server, message }) => ({ path: `mcp.servers.${server}`, message }));
 }
 
 // A skill or role of the agent itself takes the place of the project's of the same name.

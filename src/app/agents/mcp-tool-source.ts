@@ -1,5 +1,6 @@
 import type { ToolSource } from "../../agents/agent-runtime.ts";
 import type { McpClient } from "../../mcp/client/create-mcp-client.ts";
+import type { SourceProblem } from "./discover-sources.ts";
 
 /** The tools of MCP servers for every operation. A server that is missing is a warning in its log. */
 export function createMcpToolSource(client: McpClient): ToolSource {
@@ -14,4 +15,12 @@ export function createMcpToolSource(client: McpClient): ToolSource {
           data: { mcp_server: server },
         }),
     });
+}
+
+/** What is wrong with the servers, for the person who configured them: at their place in the configuration. */
+export function serverProblems(client: McpClient | undefined): readonly SourceProblem[] {
+  return (client?.problems() ?? []).map(({ server, message, details }) => ({
+    path: `mcp.servers.${server}`,
+    message: details === undefined ? message : `${message} It said last: ${details}`,
+  }));
 }

@@ -59,3 +59,37 @@ test("a folder without Git and without sources is no error", async () => {
   for (const name of ["repository", "specs", "guidelines"]) expect(of(name)?.status).toBe("warning");
   rmSync(bare, { recursive: true });
 });
+
+test("every MCP server of the configuration is started once, and told when it does not work", async () => {
+  const served = createSampleProject();
+  const script = join(import.meta.dirname, "../../mcp/client/testing/serve-process.ts");
+  const command = JSON.stringify(process.execPath);
+  served.write(
+    "kit.toml",
+    `[mcp.servers.tools]
+command = ${command}
+args = [${JSON.stringify(script)}]
+[mcp.servers.few]
+command = ${command}
+args = [${JSON.stringify(script)}]
+allow = ["echo", "ecko"]
+[mcp.servers.broken]
+command = ${command}
+args = ["--eval", "console.error('no database'); process.exit(4)"]
+`,
+  );
+  const { ok, of } = await examine(served.root);
+  expect(ok).toBe(false);
+  expect(of("MCP server tools")).toEqual({ name: "MCP server tools", status: "ok", message: "10 tools" });
+  expect(of("MCP server few")).toMatchObject({
+    status: "warning",
+    message: "1 tool",
+    hint: expect.stringContaining("ecko"),
+  });
+  expect(of("MCP server broken")).toMatchObject({
+    status: "error",
+    message: "It is not available. Its process ended with code 4.",
+    hint: "It said last: no database",
+  });
+  served.remove();
+});

@@ -10,6 +10,7 @@ import { count } from "../render/places.ts";
 import { countErrors } from "../render/print-diagnostics.ts";
 import { loadProjectConfig, type OpenedProject, withProject } from "../with-project.ts";
 import type { Check } from "./check.ts";
+import { checkMcpServers } from "./check-mcp-servers.ts";
 
 /** What is well with the project of a command line and what is not. Fails in no case that it can report. */
 export async function checkProject(context: CommandContext): Promise<readonly Check[]> {
@@ -19,12 +20,14 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
     await checkRepository(root, signal),
   ];
   try {
-    const { file } = await loadProjectConfig(context);
+    const loaded = await loadProjectConfig(context);
+    const { file } = loaded;
     checks.push({
       name: "configuration",
       status: "ok",
       message: file === undefined ? "none, the defaults apply" : basename(file),
     });
+    checks.push(...(await checkMcpServers(context, loaded)));
   } catch (error) {
     checks.push(toCheck("configuration", error, "Without --config, kit reads kit.config.ts or kit.toml."));
     return checks;

@@ -29,6 +29,15 @@ export interface McpProblem {
   readonly details?: string;
 }
 
+/** A server as it is found to be. */
+export interface McpServerState {
+  readonly server: string;
+  /** The names of its tools, as models know them. */
+  readonly tools: readonly string[];
+  readonly isAvailable: boolean;
+  readonly problems: readonly McpProblem[];
+}
+
 /** The tools of the configured MCP servers, over one connection to each. */
 export interface McpClient {
   /**
@@ -41,6 +50,8 @@ export interface McpClient {
   }): Promise<readonly AnyTool[]>;
   /** As far as the servers were needed. */
   problems(): readonly McpProblem[];
+  /** Connects to every server to see what it is like. */
+  inspect(signal?: AbortSignal): Promise<readonly McpServerState[]>;
   /** Ends the connections, and every process that was started. */
   close(): Promise<void>;
 }
@@ -64,16 +75,29 @@ export function createMcpClient(options: McpClientOptions): McpClient {
     for (const link of links) link.kill();
   };
   let isUsed = false;
+  const use = (): void => {
+    if (!isUsed) process.once("exit", killAll);
+    isUsed = true;
+  };
 
   return {
     async tools({ signal, onProblem } = {}) {
-      if (!isUsed) process.once("exit", killAll);
-      isUsed = true;
+      use();
       const tools = await source(signal);
       if (onProblem !== undefined) for (const problem of newProblems(links, told)) onProblem(problem);
       return tools;
     },
-    problems: () => links.flatMap((link) => [...failuresOf(link), ...remarksOf(link)]),
+    problems: () => links.flatMap(problemsOf),
+    async inspect(signal) {
+      use();
+      await Promise.all(links.map((link) => link.catalogue(signal)));
+      return links.map((link) => ({
+        server: link.name,
+        tools: (link.known()?.tools ?? []).map((tool) => tool.fullName),
+        isAvailable: link.failure() === undefined,
+        problems: problemsOf(link),
+      }));
+    },
     async close() {
       await Promise.allSettled(links.map((link) => link.close()));
       process.off("exit", killAll);
@@ -111,6 +135,10 @@ function createDirectSource(links: readonly ServerLink[], validateJson: Validate
 interface Offer {
   readonly catalogue: Catalogue;
   readonly tools: readonly AnyTool[];
+}
+
+function problemsOf(link: ServerLink): readonly McpProblem[] {
+  return [...failuresOf(link), ...remarksOf(link)];
 }
 
 function failuresOf(link: ServerLink): readonly McpProblem[] {
