@@ -31,6 +31,8 @@ export interface AgentRuntime {
   /** Tools from elsewhere, asked for by every operation; a tool of the agent's own of the same name wins. */
   readonly toolSources?: readonly ToolSource[];
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Takes the application's own keys out of what tools and commands return, whoever put them there. */
+  readonly mask?: (text: string) => string;
   /** Hears the events of every agent. */
   readonly observers: readonly EventListener[];
   readonly onListenerError?: (error: unknown) => void;

@@ -28,7 +28,11 @@ export function secretsFor(
 
 /** Replaces every secret value, also base64 and percent-encoded, longest first. */
 export function maskSecrets(text: string, values: readonly string[]): string {
-  let masked = text;
+  return createSecretMask(values)(text);
+}
+
+/** The same, ready for many texts. */
+export function createSecretMask(values: readonly string[]): (text: string) => string {
   const forms = values
     .filter((value) => value.length >= minMaskedLength)
     .flatMap((value) => [
@@ -38,8 +42,11 @@ export function maskSecrets(text: string, values: readonly string[]): string {
       JSON.stringify(value).slice(1, -1),
     ])
     .sort((left, right) => right.length - left.length);
-  for (const form of forms) if (masked.includes(form)) masked = masked.replaceAll(form, secretMask);
-  return masked;
+  return (text) => {
+    let masked = text;
+    for (const form of forms) if (masked.includes(form)) masked = masked.replaceAll(form, secretMask);
+    return masked;
+  };
 }
 
 function base64Of(value: string): string {

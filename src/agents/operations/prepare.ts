@@ -2,7 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { ResolvedModel } from "../../models/contract.ts";
 import type { Harness, Operation, Toolkit } from "../agent-runtime.ts";
 import type { Role } from "../role.ts";
-import { maskSecrets, secretsFor } from "../secrets.ts";
+import { createSecretMask, secretsFor } from "../secrets.ts";
 import { composeSystemPrompt } from "../system-prompt.ts";
 import type { ThinkingLevel } from "../thinking-level.ts";
 import type { PromptOptions } from "./prompt-options.ts";
@@ -46,8 +46,14 @@ export async function prepare(
       role,
       projectInstructions: typeof told === "string" ? told : await told,
     }),
-    mask: secrets.values.length === 0 ? undefined : (text) => maskSecrets(text, secrets.values),
+    mask: maskFor(secrets.values, harness.runtime.mask),
   };
+}
+
+function maskFor(granted: readonly string[], mask: Prepared["mask"]): Prepared["mask"] {
+  if (granted.length === 0) return mask;
+  const own = createSecretMask(granted);
+  return mask === undefined ? own : (text) => mask(own(text));
 }
 
 function roleOf(operation: Operation, wanted: PromptOptions["role"]): Role | undefined {

@@ -2,7 +2,7 @@ import { isoTime } from "../../base/clock.ts";
 import type { ExecResult } from "../../sandboxes/contract.ts";
 import type { Harness, LiveSession } from "../agent-runtime.ts";
 
-import { maskSecrets, secretsFor } from "../secrets.ts";
+import { createSecretMask, secretsFor } from "../secrets.ts";
 
 import { runCommand } from "../tools/run-command.ts";
 
@@ -35,7 +35,8 @@ export function runShell(
         ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
         ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
       });
-      const mask = (text: string): string => maskSecrets(text, secrets.values);
+      const own = createSecretMask(secrets.values);
+      const mask = (text: string): string => harness.runtime.mask?.(own(text)) ?? own(text);
       const result = { ...raw, stdout: mask(raw.stdout), stderr: mask(raw.stderr) };
       const text = `The user ran \`${mask(command)}\` (exit code ${result.exit_code ?? "none"}):\n\n${result.stdout}${result.stderr}`;
       await operation.commit([

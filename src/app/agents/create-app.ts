@@ -40,7 +40,7 @@ export interface AppOptions {
   readonly overrides?: AgentProfile;
   /** False for a program that brings its agent along: no file of the project is run. */
   readonly code?: boolean;
-  /** Takes secrets out of what workflows log. */
+  /** Takes the application's keys out of what tools return and workflows log. */
   readonly mask?: (text: string) => string;
   readonly onListenerError?: (error: unknown) => void;
 }
@@ -125,6 +125,7 @@ function toRuntime(options: AppOptions, observers: Observers): AgentRuntime {
     maxIdleSessions: 1_000,
     ...(options.project === undefined ? {} : { project: options.project }),
     ...(options.mcp === undefined ? {} : { toolSources: [createMcpToolSource(options.mcp)] }),
+    ...(options.mask === undefined ? {} : { mask: options.mask }),
     ...(options.onListenerError === undefined ? {} : { onListenerError: options.onListenerError }),
   };
 }

@@ -1,26 +1,35 @@
-import { maskSecrets } from "../../agents/secrets.ts";
 import type { ProviderConfigs } from "../../models/provider-config.ts";
 
 /** Names of variables that hold secrets as a rule: `OPENAI_API_KEY`, `DB_PASSWORD`, `GITHUB_TOKEN`. */
 const secretName =
-  /(?:^|_)(?:API_?KEYS?|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PRIVATE_KEY)(?:_|$)/i;
+  /(?:^|_)(?:API_?KEYS?|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)(?:$|_(?:ID|V?\d+)$)/i;
 
 /** Shorter values are hardly keys, and would mask ordinary words. */
 const minLength = 8;
 
-/** Takes out of a text what the environment and the configuration hold as keys. */
-export function createSecretMask(
+/** A variable of such a name may also hold the name of a key, or where it lies. */
+const minVariableLength = 16;
+
+/** The values of keys that the environment and the configuration hold, as far as their names tell. */
+export function knownSecrets(
   env: Readonly<Record<string, string | undefined>>,
   providers: ProviderConfigs = {},
-): (text: string) => string {
+): readonly string[] {
   const values = new Set<string>();
   for (const [name, value] of Object.entries(env)) {
-    if (value !== undefined && secretName.test(name)) values.add(value);
+    if (value !== undefined && secretName.test(name) && isKeyLike(value)) values.add(value);
   }
   for (const { api_key, headers } of Object.values(providers)) {
-    if (api_key !== undefined) values.add(api_key);
-    for (const value of Object.values(headers ?? {})) values.add(value.replace(/^\w+\s+/, ""));
+    if (api_key !== undefined && api_key.length >= minLength) values.add(api_key);
+    for (const value of Object.values(headers ?? {})) {
+      // Of "Bearer abc…" the second word is the key.
+      const key = value.slice(value.lastIndexOf(" ") + 1);
+      if (key.length >= minLength) values.add(key);
+    }
   }
-  const secrets = [...values].filter((value) => value.length >= minLength);
-  return secrets.length === 0 ? (text) => text : (text) => maskSecrets(text, secrets);
+  return [...values];
+}
+
+function isKeyLike(value: string): boolean {
+  return value.length >= minVariableLength && !/\s/.test(value) && !/^[./~]/.test(value);
 }

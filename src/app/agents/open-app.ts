@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { createSecretMask } from "../../agents/secrets.ts";
 import type { McpClient } from "../../mcp/client/create-mcp-client.ts";
 import type { McpConfig } from "../../mcp/client/mcp-config.ts";
 import { createModelResolver, defaultModelName } from "../../models/create-model-resolver.ts";
@@ -9,7 +10,7 @@ import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import type { App } from "./app.ts";
 import { type AppOptions, createApp } from "./create-app.ts";
-import { createSecretMask } from "./known-secrets.ts";
+import { knownSecrets } from "./known-secrets.ts";
 import { createProjectContext } from "./project-context.ts";
 import { stateFolder } from "./state-folder.ts";
 import { createJsonValidator } from "./validate-json.ts";
@@ -45,7 +46,7 @@ export async function openApp(options: OpenAppOptions): Promise<App> {
     defaultModel: options.defaults?.model ?? defaultModelName(models),
     env,
     project: createProjectContext(project),
-    mask: createSecretMask(env, options.providers),
+    mask: createSecretMask(knownSecrets(env, options.providers)),
     ...(mcp === undefined ? {} : { mcp }),
     ...(options.defaults === undefined ? {} : { defaults: options.defaults }),
     ...(options.overrides === undefined ? {} : { overrides: options.overrides }),

@@ -1,6 +1,7 @@
 import type { AgentProfile } from "../../agents/agent-profile.ts";
+import { createSecretMask } from "../../agents/secrets.ts";
 import type { App } from "../../app/agents/app.ts";
-import { createSecretMask } from "../../app/agents/known-secrets.ts";
+import { knownSecrets } from "../../app/agents/known-secrets.ts";
 import { openApp } from "../../app/agents/open-app.ts";
 import { toProfile } from "../../app/config/agent-config.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
@@ -29,7 +30,7 @@ export async function openTerminalApp({
 }: TerminalAppOptions): Promise<{ readonly app: App; readonly mask: (text: string) => string }> {
   const { config, environment } = loaded;
   const { output } = context;
-  const mask = createSecretMask(environment, config.providers);
+  const mask = createSecretMask(knownSecrets(environment, config.providers));
   const defaults: AgentProfile = {
     ...toProfile(config.agent, config.compaction),
     ...(options.allowWrite === true ? { allowWrite: true } : {}),

@@ -141,10 +141,10 @@ function createLivePrinter(lines: Lines): (event: KitEvent) => void {
         if (event.task_id === undefined) lines.text(event.text);
         return;
       case "tool_start": {
-        const line = callLine(event.tool, event.args);
-        lines.remark("cyan", `${indent}→ ${line}`);
         callsOfTurn += 1;
-        lines.waiting(`${indent}  ${line} …`);
+        // A task says more of itself when it starts.
+        if (event.tool !== "task") lines.remark("cyan", `${indent}→ ${callLine(event.tool, event.args)}`);
+        lines.waiting(`${indent}  …`);
         return;
       }
       case "tool_end": {
