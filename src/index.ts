@@ -58,6 +58,7 @@ export { type OpenAgentsOptions, openAgents } from "./app/open-agents.ts";
 export { KitError, type KitErrorInit } from "./base/kit-error.ts";
 export type { StandardSchemaV1 } from "./base/standard-schema.ts";
 export { version } from "./base/version.ts";
+export type { McpConfig, McpMode, McpServerConfig } from "./mcp/client/mcp-config.ts";
 export type { ProviderConfig, ProviderConfigs } from "./models/provider-config.ts";
 export type { FileDates } from "./project/git/file-dates.ts";
 export { openProject } from "./project/open-project.ts";

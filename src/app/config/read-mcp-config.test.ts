@@ -1,3 +1,6 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse } from "smol-toml";
 import { expect, test } from "vitest";
 import { parseConfig } from "./parse-config.ts";
 
@@ -46,4 +49,11 @@ test("what is wrong with a server is told without its keys", () => {
   const issues = issuesOf(wrong);
   expect(issues.length).toBeGreaterThan(0);
   expect(issues.join()).not.toContain("s3cret");
+});
+
+test("the examples of the guide are configurations", () => {
+  const guide = readFileSync(join(import.meta.dirname, "../../../docs/mcp-client.md"), "utf8");
+  const examples = [...guide.matchAll(/```toml\n(.*?)```/gs)].map(([, toml = ""]) => toml);
+  expect(examples.length).toBeGreaterThan(2);
+  for (const toml of examples) expect(parseConfig(parse(toml)).issues).toEqual([]);
 });
