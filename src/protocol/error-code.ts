@@ -20,6 +20,7 @@ export const errorCodes = {
   agent_not_webhook: { status: 404, retryable: false },
   aborted: { status: 409, retryable: true },
   typed_output: { status: 502, retryable: true },
+  python_error: { status: 422, retryable: false },
   budget_exceeded: { status: 429, retryable: false },
   context_overflow: { status: 502, retryable: false },
   model_error: { status: 502, retryable: true },

@@ -1,0 +1,104 @@
+import type { PythonFunction, PythonValue } from "./contract.ts";
+import type { DataclassRegistry } from "./dataclass-registry.ts";
+import { toPythonException } from "./host-exception.ts";
+import type { AnswerMessage, CallMessage } from "./process/messages.ts";
+import { PythonException } from "./python-error.ts";
+import { decodeValue } from "./values/decode-value.ts";
+import { encodeValue } from "./values/encode-value.ts";
+
+export const defaultFunctionTimeoutMs = 60_000;
+
+/** What Python may call. */
+export interface Callables {
+  readonly functions: ReadonlyMap<string, PythonFunction>;
+  readonly registry: DataclassRegistry;
+}
+
+/**
+ * Answers a call of Python's with the host's function or method. Nothing is thrown: what goes wrong is an
+ * exception in Python. A function that ignores its signal is left behind when its time is over.
+ */
+export async function answerCall(
+  message: CallMessage,
+  callables: Callables,
+  signal: AbortSignal,
+): Promise<AnswerMessage> {
+  const { registry } = callables;
+  try {
+    const args = message.args.map((value) => decodeValue(value, registry));
+    // Without a prototype: the names are Python's.
+    const kwargs: Record<string, PythonValue> = Object.create(null);
+    for (const [name, value] of message.kwargs) kwargs[name] = decodeValue(value, registry);
+    const { work, timeoutMs } = findCallable(message, callables);
+    const value = await within({ timeoutMs, signal, name: message.name }, (callSignal) =>
+      work({ args, kwargs, signal: callSignal }),
+    );
+    return { type: "answer", value: encodeValue(value, `the result of ${message.name}()`, registry) };
+  } catch (error) {
+    return { type: "raise", exception: toPythonException(error) };
+  }
+}
+
+interface Callable {
+  readonly timeoutMs: number;
+  work(call: {
+    readonly args: readonly PythonValue[];
+    readonly kwargs: Readonly<Record<string, PythonValue>>;
+    readonly signal: AbortSignal;
+  }): unknown;
+}
+
+function findCallable(message: CallMessage, { functions, registry }: Callables): Callable {
+  if (message.dataclass !== undefined) {
+    const method = registry.get(message.dataclass)?.methods.get(message.name);
+    if (method === undefined) throw new PythonException("AttributeError", `no method '${message.name}'`);
+    return {
+      timeoutMs: defaultFunctionTimeoutMs,
+      work: ({ args, kwargs }) => {
+        const [self, ...rest] = args;
+        return method(self as object, ...withKeywords(rest, kwargs));
+      },
+    };
+  }
+  const found = functions.get(message.name);
+  if (found === undefined) throw new PythonException("NameError", `name '${message.name}' is not defined`);
+  if (typeof found !== "function") {
+    return { timeoutMs: found.timeoutMs ?? defaultFunctionTimeoutMs, work: (call) => found.call(call) };
+  }
+  const plain = found as (...args: readonly unknown[]) => unknown;
+  return {
+    timeoutMs: defaultFunctionTimeoutMs,
+    work: ({ args, kwargs }) => plain(...withKeywords(args, kwargs)),
+  };
+}
+
+function withKeywords(
+  args: readonly PythonValue[],
+  kwargs: Readonly<Record<string, PythonValue>>,
+): readonly unknown[] {
+  return Object.keys(kwargs).length === 0 ? args : [...args, kwargs];
+}
+
+async function within(
+  bounds: { readonly timeoutMs: number; readonly signal: AbortSignal; readonly name: string },
+  work: (signal: AbortSignal) => unknown,
+): Promise<unknown> {
+  const { timeoutMs, signal, name } = bounds;
+  const controller = new AbortController();
+  const stopped = Promise.withResolvers<never>();
+  const stop = (reason: unknown): void => {
+    controller.abort(reason);
+    stopped.reject(reason);
+  };
+  const onAbort = (): void => stop(signal.reason);
+  const timer = setTimeout(() => {
+    stop(new PythonException("TimeoutError", `${name}() gave no answer within ${timeoutMs / 1_000} seconds`));
+  }, timeoutMs);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([work(controller.signal), stopped.promise]);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+  }
+}

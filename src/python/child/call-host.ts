@@ -1,0 +1,86 @@
+import type { MontySnapshot } from "@pydantic/monty";
+import type { HostMessage } from "../process/messages.ts";
+import type { PythonExceptionInfo } from "../python-error.ts";
+import { createValueBudget, valueLimits, type WireValue } from "../values/wire-value.ts";
+import { constructDataclass, type DataclassTypes } from "./dataclass-calls.ts";
+import type { HostLink } from "./host-link.ts";
+import { fromMonty, toMonty } from "./monty-values.ts";
+
+export type Answer = { readonly returnValue: unknown } | { readonly exception: PythonExceptionInfo };
+
+/**
+ * A function as Monty holds it. The space in its name cannot be in a name of Python's: so a call of it can be
+ * told from the call of a method, which Monty reports by its bare name.
+ */
+export function hostFunction(kind: "call" | "new", name: string): () => void {
+  return Object.defineProperty(() => undefined, "name", { value: `${kind} ${name}` });
+}
+
+/** Answers a call that Python made: a dataclass here, everything else by asking kit. */
+export function callHost(
+  snapshot: MontySnapshot,
+  host: { readonly link: HostLink; readonly types: DataclassTypes },
+): Answer {
+  const { functionName, args } = snapshot;
+  const kwargs = new Map(Object.entries(snapshot.kwargs));
+  const [, kind, name = ""] = /^(call|new) (.*)$/s.exec(functionName) ?? [];
+  if (kind === "new") {
+    const shape = host.types.get(name);
+    if (shape === undefined) return unknownName(name);
+    const made = constructDataclass(shape, { args, kwargs }, host.types);
+    return "instance" in made ? { returnValue: made.instance } : made;
+  }
+  if (kind === "call") return ask({ name, args, kwargs }, host);
+  const self: unknown = args[0];
+  const dataclass = dataclassOf(self);
+  if (dataclass === undefined) return unknownName(functionName);
+  if (host.types.get(dataclass)?.methods.includes(functionName) !== true) {
+    const message = `'${dataclass}' object has no attribute '${functionName}'`;
+    return { exception: { type: "AttributeError", message } };
+  }
+  return ask({ name: functionName, dataclass, args, kwargs }, host);
+}
+
+function unknownName(name: string): Answer {
+  return { exception: { type: "NameError", message: `name '${name}' is not defined` } };
+}
+
+function dataclassOf(value: unknown): string | undefined {
+  if (typeof value !== "object" || value === null || !("__monty_type__" in value)) return undefined;
+  return value.__monty_type__ === "Dataclass" && "name" in value ? String(value.name) : undefined;
+}
+
+interface HostCall {
+  readonly name: string;
+  readonly dataclass?: string;
+  readonly args: readonly unknown[];
+  readonly kwargs: ReadonlyMap<string, unknown>;
+}
+
+function ask(call: HostCall, host: { readonly link: HostLink; readonly types: DataclassTypes }): Answer {
+  let tooMuch: string | undefined;
+  const budget = createValueBudget((problem) => {
+    tooMuch = problem;
+    throw new RangeError(problem);
+  }, valueLimits);
+  try {
+    const args = call.args.map((value) => fromMonty(value, budget));
+    const kwargs = Array.from(call.kwargs, ([key, value]) => [key, fromMonty(value, budget)] as const);
+    const { name, dataclass } = call;
+    host.link.send({ type: "call", name, args, kwargs, ...(dataclass === undefined ? {} : { dataclass }) });
+  } catch (error) {
+    if (tooMuch === undefined) throw error;
+    return { exception: { type: "ValueError", message: `The arguments of ${call.name}() ${tooMuch}.` } };
+  }
+  const frame = host.link.read();
+  if (frame === undefined) process.exit(0);
+  const reply = frame.header as HostMessage;
+  switch (reply.type) {
+    case "answer":
+      return { returnValue: toMonty(reply.value satisfies WireValue, host.types.typeId) };
+    case "raise":
+      return { exception: reply.exception };
+    case "run":
+      throw new Error("A program was sent while another one waited for an answer.");
+  }
+}

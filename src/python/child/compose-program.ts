@@ -1,0 +1,117 @@
+import type { KeptFunction, KeptImport } from "../process/messages.ts";
+import { prelude } from "./prelude.ts";
+import type { ProgramReading } from "./read-program.ts";
+
+/** Where a line of a program comes from: the code of the run, or a function of an earlier one. */
+export interface LineOrigin {
+  readonly file: "main.py" | "earlier.py";
+  readonly line: number;
+}
+
+export interface ComposedProgram {
+  readonly text: string;
+  /** The origin of a line, counted from 1; undefined for lines of kit's own. */
+  originOf(line: number): LineOrigin | undefined;
+}
+
+export interface ProgramParts {
+  readonly code: string;
+  readonly reading: ProgramReading;
+  readonly functions: readonly KeptFunction[];
+  readonly imports: readonly KeptImport[];
+  /** Variables of earlier runs, by their place in the table; none where there are none. */
+  readonly roots: readonly (readonly [name: string, at: number])[];
+  readonly returns: "value" | "repr";
+  /** Names whose values are kept at the end. */
+  readonly names: readonly string[];
+}
+
+/** The name under which a program finds the table of its variables. */
+export const tableInput = "__kit_table__";
+
+/**
+ * Lays the program of one run out: kit's prelude, what is kept of earlier runs, the code, and last a call
+ * that gives its result and takes its variables. Functions of the code are numbered after the kept ones.
+ */
+export function composeProgram(parts: ProgramParts): ComposedProgram {
+  const writer = createLineWriter();
+  writer.own(prelude);
+  for (const { source } of parts.imports) writer.own(source);
+  parts.functions.forEach(({ name, source }, index) => {
+    writer.write(source, { file: "earlier.py", line: 1 });
+    writer.own(`__kit_define__(${index}, ${name})`);
+  });
+  if (parts.roots.length > 0) {
+    writer.own("from pathlib import Path as __kit_path__");
+    writer.own("from re import compile as __kit_pattern__");
+    writer.own(`__kit_values__ = __kit_restore__(${tableInput}, __kit_path__, __kit_pattern__)`);
+    for (const [name, at] of parts.roots) writer.own(`${name} = __kit_values__[${at}]`);
+    writer.own("__kit_values__ = None");
+  }
+  writeCode(writer, parts);
+  const pairs = parts.names.map((name) => `("${name}", lambda: ${name})`).join(", ");
+  writer.own(`__kit_finish__(__kit_result__, [${pairs}], ${parts.returns === "repr" ? "True" : "False"})`);
+  return writer.finish();
+}
+
+/** The code with its last expression caught, and each function that can stay made known after it. */
+function writeCode(writer: LineWriter, { code, reading, functions }: ProgramParts): void {
+  const cuts = reading.functions.map(({ name, end }, index) => ({
+    at: end,
+    write: () => writer.own(`__kit_define__(${functions.length + index}, ${name})`),
+  }));
+  let from = 0;
+  let line = 1;
+  const upTo = (end: number): void => {
+    const text = code.slice(from, end);
+    if (text !== "") writer.write(text.endsWith("\n") ? text.slice(0, -1) : text, { file: "main.py", line });
+    line += text.split("\n").length - 1;
+    from = end;
+  };
+  for (const cut of cuts) {
+    upTo(cut.at);
+    cut.write();
+  }
+  if (reading.result !== undefined && reading.result >= from) {
+    const start = code.lastIndexOf("\n", reading.result - 1) + 1;
+    upTo(start);
+    const before = code.slice(start, reading.result);
+    // The backslash joins the lines, so that the expression keeps its columns for the traceback.
+    writer.write(`${before}__kit_result__ = \\`, { file: "main.py", line });
+    writer.write(" ".repeat(before.length) + code.slice(reading.result), { file: "main.py", line });
+    return;
+  }
+  upTo(code.length);
+}
+
+interface LineWriter {
+  write(text: string, origin: LineOrigin): void;
+  own(text: string): void;
+  finish(): ComposedProgram;
+}
+
+function createLineWriter(): LineWriter {
+  const texts: string[] = [];
+  const spans: { readonly first: number; readonly count: number; readonly origin: LineOrigin }[] = [];
+  let next = 1;
+  const add = (text: string): number => {
+    const count = text.split("\n").length;
+    texts.push(text);
+    next += count;
+    return count;
+  };
+  return {
+    write(text, origin) {
+      const first = next;
+      spans.push({ first, count: add(text), origin });
+    },
+    own: add,
+    finish: () => ({
+      text: `${texts.join("\n")}\n`,
+      originOf(line) {
+        const span = spans.find(({ first, count }) => line >= first && line < first + count);
+        return span && { ...span.origin, line: span.origin.line + line - span.first };
+      },
+    }),
+  };
+}

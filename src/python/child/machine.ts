@@ -1,0 +1,11 @@
+import type { HostLink } from "./host-link.ts";
+import type { Watchdog } from "./watchdog-state.ts";
+
+export type MontyModule = typeof import("@pydantic/monty");
+
+/** What a program runs with. */
+export interface Machine {
+  readonly monty: MontyModule;
+  readonly link: HostLink;
+  readonly watchdog: Watchdog;
+}

@@ -1,0 +1,41 @@
+/**
+ * The process that Python runs in. It is started by kit with nothing in its environment, speaks frames on its
+ * standard input and output, runs one program at a time, and keeps nothing between two of them.
+ */
+import type { HostMessage } from "../process/messages.ts";
+import { moduleFile } from "../process/module-file.ts";
+import type { MontyModule } from "./machine.ts";
+import { createPipes } from "./pipes.ts";
+import { runProgram } from "./run-program.ts";
+import { startWatchdog } from "./watchdog-state.ts";
+
+const link = createPipes();
+const watchdog = startWatchdog(moduleFile(import.meta.url, "./watchdog"));
+const monty = await loadMonty(process.argv[2] ?? "@pydantic/monty");
+if (monty !== undefined) {
+  link.send({ type: "ready" });
+  for (;;) {
+    const frame = link.read();
+    if (frame === undefined) break;
+    const message = frame.header as HostMessage;
+    // An answer or a cancellation can come after the run it was for has ended: there is nothing to do.
+    if (message.type === "run")
+      runProgram({ message, attachment: frame.attachment }, { monty, link, watchdog });
+  }
+}
+process.exit(0);
+
+async function loadMonty(name: string): Promise<MontyModule | undefined> {
+  try {
+    return await import(name);
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    const isMissing =
+      error instanceof Error &&
+      "code" in error &&
+      error.code === "ERR_MODULE_NOT_FOUND" &&
+      text.includes(name);
+    link.send({ type: "unavailable", reason: isMissing ? "missing" : "broken", message: text });
+    return undefined;
+  }
+}

@@ -1,0 +1,16 @@
+import { exceptionLine, type PythonExceptionInfo } from "../python-error.ts";
+
+/** Ends a run with an exception, of Python's or of the limits around it. */
+export class RunFailed extends Error {
+  readonly exception: PythonExceptionInfo;
+  readonly traceback: string;
+
+  constructor(
+    exception: PythonExceptionInfo,
+    options?: { readonly traceback: string; readonly cause: unknown },
+  ) {
+    super(exception.message, options);
+    this.exception = exception;
+    this.traceback = options?.traceback ?? exceptionLine(exception);
+  }
+}

@@ -1,0 +1,36 @@
+import type { Frame } from "@pydantic/monty";
+import { exceptionLine, type PythonExceptionInfo } from "../python-error.ts";
+import type { LineOrigin } from "./compose-program.ts";
+
+/** Frames shown of a deep stack, half of them from either end. */
+const maxFrames = 20;
+
+const maxSourceChars = 200;
+
+/** A traceback as Python prints it, of the frames that `originOf` knows. */
+export function formatTraceback(
+  exception: PythonExceptionInfo,
+  frames: readonly Frame[],
+  originOf: (line: number) => LineOrigin | undefined,
+): string {
+  const shown = frames.flatMap((frame) => {
+    const origin = originOf(frame.line);
+    return origin === undefined ? [] : [frameText(frame, origin)];
+  });
+  const dropped = shown.length - maxFrames;
+  if (dropped > 0) shown.splice(maxFrames / 2, dropped, `  [… ${dropped} more calls …]`);
+  const lines = shown.length === 0 ? [] : ["Traceback (most recent call last):", ...shown];
+  return [...lines, exceptionLine(exception)].join("\n");
+}
+
+function frameText(frame: Frame, origin: LineOrigin): string {
+  const place = frame.functionName === undefined ? "" : `, in ${frame.functionName}`;
+  const head = `  File "${origin.file}", line ${origin.line}${place}`;
+  const source = frame.sourceLine;
+  if (source === undefined || source.trim() === "" || source.length > maxSourceChars) return head;
+  const indent = source.length - source.trimStart().length;
+  const end = frame.endLine === frame.line ? frame.endColumn : source.length + 1;
+  const marks = "~".repeat(Math.max(0, Math.min(end, source.length + 1) - frame.column));
+  const pointer = marks === "" ? "" : `\n    ${" ".repeat(Math.max(0, frame.column - 1 - indent))}${marks}`;
+  return `${head}\n    ${source.trim()}${pointer}`;
+}

@@ -1,0 +1,90 @@
+import { KitError } from "../base/kit-error.ts";
+import type { PythonDataclass, PythonField, PythonObject } from "./contract.ts";
+import { isPythonName } from "./values/identifier.ts";
+
+/** A dataclass as the registry keeps it, whatever the type of its instances. */
+export interface RegisteredDataclass {
+  readonly name: string;
+  readonly fields: readonly PythonField[];
+  readonly frozen: boolean;
+  readonly methods: ReadonlyMap<string, (self: object, ...args: readonly unknown[]) => unknown>;
+}
+
+export interface DataclassRegistry {
+  register(dataclass: PythonDataclass<never>): void;
+  get(name: string): RegisteredDataclass | undefined;
+  all(): readonly RegisteredDataclass[];
+  /** The dataclass that a value of the host is an instance of. */
+  dataclassOf(value: object): RegisteredDataclass | undefined;
+  /** An instance for the host; the fields alone where no dataclass of that name is registered. */
+  build(name: string, fields: PythonObject): PythonObject;
+}
+
+export function createDataclassRegistry(): DataclassRegistry {
+  const registered = new Map<string, RegisteredDataclass>();
+  const builders = new Map<string, (fields: PythonObject) => object>();
+  const prototypes = new Map<object, string>();
+  // What kit made is known as what it was made for, also where there is no class to tell it by.
+  const made = new WeakMap<object, string>();
+  return {
+    register(dataclass) {
+      const checked = checkDataclass(dataclass);
+      for (const [prototype, name] of prototypes) if (name === checked.name) prototypes.delete(prototype);
+      registered.set(checked.name, checked);
+      builders.set(checked.name, builderOf(dataclass));
+      if (dataclass.class !== undefined) prototypes.set(dataclass.class.prototype, checked.name);
+    },
+    get: (name) => registered.get(name),
+    all: () => [...registered.values()],
+    dataclassOf(value) {
+      const name = made.get(value) ?? prototypes.get(Object.getPrototypeOf(value));
+      return name === undefined ? undefined : registered.get(name);
+    },
+    build(name, fields) {
+      const instance = builders.get(name)?.(fields) ?? fields;
+      made.set(instance, name);
+      return instance as PythonObject;
+    },
+  };
+}
+
+function builderOf(dataclass: PythonDataclass<never>): (fields: PythonObject) => object {
+  if (dataclass.create !== undefined) return dataclass.create;
+  const prototype: object | undefined = dataclass.class?.prototype;
+  return prototype === undefined
+    ? (fields) => fields
+    : (fields) => Object.assign(Object.create(prototype), fields);
+}
+
+function checkDataclass(dataclass: PythonDataclass<never>): RegisteredDataclass {
+  const { name } = dataclass;
+  if (!isPythonName(name)) throw refused(`"${name}" cannot be the name of a dataclass.`);
+  const fields = dataclass.fields.map((field) => (typeof field === "string" ? { name: field } : field));
+  const seen = new Set<string>();
+  let defaults = false;
+  for (const field of fields) {
+    if (!isPythonName(field.name) || field.name.startsWith("__")) {
+      throw refused(`"${field.name}" cannot be a field of ${name}.`);
+    }
+    if (seen.has(field.name)) throw refused(`${name} has the field "${field.name}" twice.`);
+    seen.add(field.name);
+    if (defaults && !("default" in field)) {
+      throw refused(`The field "${field.name}" of ${name} needs a default: it comes after one that has one.`);
+    }
+    defaults ||= "default" in field;
+  }
+  const methods = new Map<string, (self: object, ...args: readonly unknown[]) => unknown>();
+  for (const [method, call] of Object.entries(dataclass.methods ?? {})) {
+    // Monty itself refuses names with an underscore in front before any call reaches the host.
+    if (!isPythonName(method) || method.startsWith("_")) {
+      throw refused(`"${method}" cannot be a method of ${name}: start it with a letter.`);
+    }
+    if (seen.has(method)) throw refused(`${name} has both a field and a method "${method}".`);
+    methods.set(method, call as (self: object, ...args: readonly unknown[]) => unknown);
+  }
+  return { name, fields, frozen: dataclass.frozen === true, methods };
+}
+
+function refused(message: string): KitError {
+  return new KitError({ code: "invalid_request", message });
+}

@@ -1,0 +1,107 @@
+import type { ForgottenVariable } from "../contract.ts";
+import type { PythonExceptionInfo } from "../python-error.ts";
+import type { WireValue } from "../values/wire-value.ts";
+
+/** A dataclass as the process knows it: enough to construct one, and to tell which methods there are. */
+export interface DataclassShape {
+  readonly name: string;
+  readonly frozen: boolean;
+  readonly fields: readonly { readonly name: string; readonly default?: WireValue }[];
+  readonly methods: readonly string[];
+}
+
+/** An import that stays, as the statement that makes it. */
+export interface KeptImport {
+  readonly name: string;
+  readonly source: string;
+}
+
+/** A function that stays, as its source, with the names that the source speaks of: they come with it. */
+export interface KeptFunction extends KeptImport {
+  readonly mentions: readonly string[];
+}
+
+/** The variables that a run begins with. The bytes of the groups are the frame's attachment, in order. */
+export interface StateMessage {
+  readonly functions: readonly KeptFunction[];
+  readonly imports: readonly KeptImport[];
+  /** Bytes of each group. */
+  readonly groups: readonly number[];
+}
+
+export interface RunMessage {
+  readonly type: "run";
+  readonly code: string;
+  readonly inputs: readonly (readonly [name: string, value: WireValue])[];
+  /** Names of the host's functions. */
+  readonly functions: readonly string[];
+  readonly dataclasses: readonly DataclassShape[];
+  /** Monty's limits as the caller gave them. */
+  readonly limits: WireValue;
+  readonly returns: "value" | "repr";
+  readonly state: StateMessage;
+  /** Milliseconds of execution after which the process ends itself. */
+  readonly deadline_ms: number;
+  /** Bytes of memory at which the process ends itself. */
+  readonly memory_ceiling: number;
+}
+
+/** What kit says to its Python process. */
+export type HostMessage = RunMessage | AnswerMessage;
+
+/** What a call of the host came to. */
+export type AnswerMessage =
+  | { readonly type: "answer"; readonly value: WireValue }
+  | { readonly type: "raise"; readonly exception: PythonExceptionInfo };
+
+/** Variables that share objects, and so stay together. */
+export interface SavedGroup {
+  readonly names: readonly string[];
+  /** Functions that the values refer to, by name. */
+  readonly functions: readonly string[];
+  /** Bytes in the attachment. */
+  readonly size: number;
+}
+
+/** What became of the variables that a run could have set. */
+export interface SavedState {
+  readonly functions: readonly KeptFunction[];
+  readonly imports: readonly KeptImport[];
+  readonly groups: readonly SavedGroup[];
+  readonly forgotten: readonly ForgottenVariable[];
+}
+
+export interface CallMessage {
+  readonly type: "call";
+  readonly name: string;
+  /** For a method: its class; the instance is the first argument. */
+  readonly dataclass?: string;
+  readonly args: readonly WireValue[];
+  readonly kwargs: readonly (readonly [name: string, value: WireValue])[];
+}
+
+/** What the Python process says to kit. */
+export type ProcessMessage =
+  | { readonly type: "ready" }
+  | { readonly type: "unavailable"; readonly reason: "missing" | "broken"; readonly message: string }
+  | { readonly type: "output"; readonly text: string }
+  | CallMessage
+  | EndMessage;
+
+/** How a run ended. `memory` is the bytes that the process holds: one that has grown is replaced. */
+export type EndMessage =
+  | {
+      readonly type: "done";
+      readonly result: WireValue;
+      readonly saved: SavedState;
+      readonly dropped_chars: number;
+      readonly memory: number;
+    }
+  | {
+      readonly type: "failed";
+      readonly exception: PythonExceptionInfo;
+      readonly traceback: string;
+      readonly memory: number;
+    }
+  /** The run could not begin: limits or inputs that Monty refuses. */
+  | { readonly type: "refused"; readonly message: string };

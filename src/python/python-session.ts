@@ -1,0 +1,203 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { KitError } from "../base/kit-error.ts";
+import { answerCall, type Callables } from "./answer-call.ts";
+import type { PythonFunction, PythonRunOptions, PythonSession } from "./contract.ts";
+import { createDataclassRegistry, type DataclassRegistry } from "./dataclass-registry.ts";
+import type { RunMessage } from "./process/messages.ts";
+import type { ProcessPool } from "./process/process-pool.ts";
+import type { ProcessEnd } from "./process/python-process.ts";
+import { type RunEnd, runOnProcess } from "./process/run-on-process.ts";
+import { exceptionLine, PythonError, type PythonExceptionInfo } from "./python-error.ts";
+import { deadlineOf, defaultResourceLimits, memoryCeilingOf } from "./resource-limits.ts";
+import { decodeDump, encodeDump } from "./state/dump.ts";
+import {
+  noVariables,
+  type SessionVariables,
+  selectVariables,
+  updateVariables,
+} from "./state/session-variables.ts";
+import { decodeValue } from "./values/decode-value.ts";
+import { encodeValue } from "./values/encode-value.ts";
+import { isPythonName } from "./values/identifier.ts";
+
+const maxCodeChars = 1_000_000;
+
+/** A process that holds more than this after a run is replaced. */
+const maxIdleBytes = 384 * 1024 * 1024;
+
+export function createPythonSession(pool: ProcessPool): PythonSession {
+  const registry = createDataclassRegistry();
+  // Whether the code that asks runs inside a call from this session's own Python.
+  const inside = new AsyncLocalStorage<boolean>();
+  let variables: SessionVariables = noVariables;
+  let last: Promise<unknown> = Promise.resolve();
+
+  /** One at a time, in the order asked. */
+  const inTurn = async <Value>(work: () => Promise<Value>, signal?: AbortSignal): Promise<Value> => {
+    if (inside.getStore() === true) {
+      throw new KitError({
+        code: "invalid_request",
+        message: "A function that Python called cannot use the same Python session: it is running.",
+        hint: "Use another session.",
+      });
+    }
+    const before = last;
+    const turn = Promise.withResolvers<void>();
+    last = before.then(() => turn.promise);
+    try {
+      await abortable(before, signal);
+      return await work();
+    } finally {
+      turn.resolve();
+    }
+  };
+
+  return {
+    async run(code, options = {}) {
+      const prepared = prepare(code, options, registry);
+      return inTurn(async () => {
+        const selected = selectVariables({ code, inputs: Object.keys(options.inputs ?? {}) }, variables);
+        const callables: Callables = { functions: prepared.functions, registry };
+        const signal = options.signal ?? new AbortController().signal;
+        const started = performance.now();
+        let stdout = "";
+        const lease = await pool.acquire(signal);
+        let ended: RunEnd | undefined;
+        try {
+          ended = await runOnProcess(lease, {
+            message: { ...prepared.message, state: selected.state },
+            attachment: selected.attachment,
+            signal,
+            output: (text) => {
+              stdout += text;
+            },
+            call: (message, callSignal) => inside.run(true, () => answerCall(message, callables, callSignal)),
+          });
+        } finally {
+          lease.release(isFit(ended));
+        }
+        const { message, attachment } = completed(ended, stdout);
+        const updated = updateVariables(variables, selected.names, { saved: message.saved, attachment });
+        variables = updated.variables;
+        return {
+          result: decodeValue(message.result, registry),
+          stdout,
+          dropped_chars: message.dropped_chars,
+          forgotten: updated.forgotten,
+          duration_ms: performance.now() - started,
+        };
+      }, options.signal);
+    },
+    registerDataclass: (dataclass) => registry.register(dataclass),
+    dump: () => inTurn(async () => encodeDump(variables)),
+    async load(dump) {
+      const loaded = decodeDump(dump);
+      await inTurn(async () => {
+        variables = loaded;
+      });
+    },
+    reset: () =>
+      inTurn(async () => {
+        variables = noVariables;
+      }),
+  };
+}
+
+function abortable(waited: Promise<unknown>, signal: AbortSignal | undefined): Promise<unknown> {
+  if (signal === undefined) return waited;
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  return Promise.race([waited, aborted.promise]).finally(() => signal.removeEventListener("abort", onAbort));
+}
+
+interface Prepared {
+  readonly message: Omit<RunMessage, "state">;
+  readonly functions: ReadonlyMap<string, PythonFunction>;
+}
+
+function prepare(code: string, options: PythonRunOptions, registry: DataclassRegistry): Prepared {
+  if (typeof code !== "string") throw refused("Python code is a text.");
+  if (code.length > maxCodeChars) {
+    throw refused(`Python code has at most ${maxCodeChars.toLocaleString("en")} characters.`);
+  }
+  const functions = new Map(Object.entries(options.functions ?? {}));
+  const inputs = Object.entries(options.inputs ?? {});
+  const dataclasses = registry.all();
+  const taken = new Map<string, string>();
+  const claim = (name: string, what: string): void => {
+    if (!isPythonName(name)) throw refused(`"${name}" cannot be the name of ${what} in Python.`);
+    const other = taken.get(name);
+    if (other !== undefined) throw refused(`"${name}" is both ${other} and ${what}.`);
+    taken.set(name, what);
+  };
+  for (const { name } of dataclasses) claim(name, "a dataclass");
+  for (const name of functions.keys()) claim(name, "a function");
+  for (const [name] of inputs) claim(name, "an input");
+  const limits = options.resourceLimits ?? defaultResourceLimits;
+  const given = Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
+  return {
+    functions,
+    message: {
+      type: "run",
+      code,
+      functions: [...functions.keys()],
+      inputs: inputs.map(([name, value]) => [name, encodeValue(value, `inputs.${name}`, registry)]),
+      dataclasses: dataclasses.map(({ name, frozen, fields, methods }) => ({
+        name,
+        frozen,
+        methods: [...methods.keys()],
+        fields: fields.map((field) =>
+          "default" in field
+            ? { name: field.name, default: encodeValue(field.default, `${name}.${field.name}`, registry) }
+            : { name: field.name },
+        ),
+      })),
+      limits: encodeValue(given, "resourceLimits", registry),
+      returns: options.returns ?? "value",
+      deadline_ms: deadlineOf(limits),
+      memory_ceiling: memoryCeilingOf(limits),
+    },
+  };
+}
+
+function isFit(ended: RunEnd | undefined): boolean {
+  if (ended === undefined || "end" in ended) return false;
+  return ended.message.type === "refused" || ended.message.memory < maxIdleBytes;
+}
+
+type Done = Extract<RunEnd, { readonly message: unknown }> & {
+  readonly message: { readonly type: "done" };
+};
+
+/** What a run that came to its end gave; throws for one that did not. */
+function completed(ended: RunEnd, stdout: string): Done {
+  if ("end" in ended) {
+    const exception = exceptionOf(ended.end);
+    throw new PythonError({ exception, traceback: exceptionLine(exception), stdout });
+  }
+  const { message } = ended;
+  if (message.type === "failed") throw new PythonError({ ...message, stdout });
+  if (message.type === "refused") {
+    throw refused(`Python could not begin: ${message.message}`);
+  }
+  return ended as Done;
+}
+
+function exceptionOf(end: ProcessEnd): PythonExceptionInfo {
+  switch (end) {
+    case "time":
+      return { type: "TimeoutError", message: "time limit exceeded" };
+    case "memory":
+      return { type: "MemoryError", message: "memory limit exceeded" };
+    case "crash":
+      return { type: "SystemError", message: "the interpreter broke down" };
+    case "closed":
+      throw new KitError({ code: "unavailable", message: "Python was closed." });
+  }
+}
+
+function refused(message: string): KitError {
+  return new KitError({ code: "invalid_request", message });
+}

@@ -1,0 +1,34 @@
+import type { PythonResourceLimits } from "./contract.ts";
+
+/** What holds where a run names no limits. */
+export const defaultResourceLimits: PythonResourceLimits = {
+  maxDurationSecs: 10,
+  maxMemory: 128 * 1024 * 1024,
+};
+
+/** Milliseconds that a program may compute beyond its limit before its process is ended. */
+export const graceMs = 500;
+
+/** Where the limits name no duration: nothing runs for ever. */
+const longestMs = 300_000;
+
+const mebibyte = 1024 * 1024;
+
+/** Milliseconds of computing after which the process is ended. */
+export function deadlineOf(limits: PythonResourceLimits): number {
+  const seconds = limits.maxDurationSecs;
+  return typeof seconds === "number" && seconds >= 0 && Number.isFinite(seconds)
+    ? seconds * 1_000 + graceMs
+    : longestMs;
+}
+
+/**
+ * Bytes of memory at which the process is ended. A process without a program takes about 80 MiB, and the
+ * values it takes in and gives out are in memory twice.
+ */
+export function memoryCeilingOf(limits: PythonResourceLimits): number {
+  const bytes = limits.maxMemory;
+  return typeof bytes === "number" && bytes >= 0 && Number.isFinite(bytes)
+    ? 256 * mebibyte + bytes * 3
+    : 1_024 * mebibyte;
+}

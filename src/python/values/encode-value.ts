@@ -1,0 +1,129 @@
+import { KitError } from "../../base/kit-error.ts";
+import type { DataclassRegistry } from "../dataclass-registry.ts";
+import {
+  createValueBudget,
+  toWireNumber,
+  type ValueBudget,
+  valueLimits,
+  type WireValue,
+} from "./wire-value.ts";
+
+interface Encoding {
+  readonly registry: DataclassRegistry;
+  readonly budget: ValueBudget;
+  readonly fail: (problem: string, path: string) => never;
+}
+
+/**
+ * Encodes a value of the host for Python. `name` is how an error calls it: `inputs.rows`. Throws
+ * `invalid_request` for what Python cannot have (functions, symbols, class instances that are no registered
+ * dataclass, cycles) and for what is too deep or too large.
+ */
+export function encodeValue(value: unknown, name: string, registry: DataclassRegistry): WireValue {
+  const fail = (problem: string, path: string): never => {
+    throw new KitError({
+      code: "invalid_request",
+      message: `Python cannot take ${path}: it ${problem}.`,
+      hint: "See docs/python.md for the values that Python takes.",
+    });
+  };
+  const budget = createValueBudget((problem) => fail(problem, name), valueLimits);
+  return encode(value, { path: name, depth: 0 }, { registry, budget, fail });
+}
+
+interface Place {
+  readonly path: string;
+  readonly depth: number;
+}
+
+function encode(value: unknown, place: Place, encoding: Encoding): WireValue {
+  encoding.budget.enter(place.depth);
+  switch (typeof value) {
+    case "undefined":
+      return null;
+    case "boolean":
+      return value;
+    case "number":
+      return toWireNumber(value);
+    case "bigint":
+      encoding.budget.text(digitsOf(value));
+      return { t: "int", v: value.toString() };
+    case "string":
+      encoding.budget.text(value.length);
+      return value;
+    case "object":
+      return value === null ? null : encodeObject(value, place, encoding);
+    default:
+      return encoding.fail(`is a ${typeof value}`, place.path);
+  }
+}
+
+function encodeObject(value: object, place: Place, encoding: Encoding): WireValue {
+  const { budget, registry } = encoding;
+  const inside = (part: unknown, step: string): WireValue =>
+    encode(part, { path: `${place.path}${step}`, depth: place.depth + 1 }, encoding);
+  if (Array.isArray(value)) return value.map((part, index) => inside(part, `[${index}]`));
+  if (value instanceof Uint8Array) {
+    budget.text(Math.ceil(value.byteLength / 3) * 4);
+    return { t: "bytes", v: base64Of(value) };
+  }
+  if (value instanceof Map) {
+    const pairs = [...value].map(
+      ([key, part]) => [inside(key, " (a key)"), inside(part, stepOf(key))] as const,
+    );
+    return { t: "dict", v: pairs };
+  }
+  if (value instanceof Set) return { t: "set", v: [...value].map((part) => inside(part, " (an element)")) };
+  if (value instanceof Date) return encodeDate(value, place, encoding);
+  const dataclass = registry.dataclassOf(value);
+  if (dataclass !== undefined) {
+    const fields = dataclass.fields.map((field) => inside(Reflect.get(value, field.name), `.${field.name}`));
+    return {
+      t: "dataclass",
+      name: dataclass.name,
+      frozen: dataclass.frozen,
+      fields: dataclass.fields.map((field) => field.name),
+      v: fields,
+    };
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) {
+    return encoding.fail("is an instance of a class that is no registered dataclass", place.path);
+  }
+  return { t: "dict", v: Object.entries(value).map(([key, part]) => [key, inside(part, stepOf(key))]) };
+}
+
+function encodeDate(value: Date, place: Place, { fail }: Encoding): WireValue {
+  const year = value.getUTCFullYear();
+  // The years that Python's datetime has; an invalid date has none.
+  if (!(year >= 1 && year <= 9999)) return fail("is a date that Python does not have", place.path);
+  return {
+    t: "time",
+    v: {
+      kind: "DateTime",
+      year,
+      month: value.getUTCMonth() + 1,
+      day: value.getUTCDate(),
+      hour: value.getUTCHours(),
+      minute: value.getUTCMinutes(),
+      second: value.getUTCSeconds(),
+      microsecond: value.getUTCMilliseconds() * 1000,
+      offsetSeconds: 0,
+    },
+  };
+}
+
+function stepOf(key: unknown): string {
+  const text = typeof key === "string" ? key : typeof key === "object" ? "…" : String(key);
+  return /^[\w$]{1,40}$/.test(text) ? `.${text}` : `[${JSON.stringify(text.slice(0, 40))}]`;
+}
+
+// Converting first and counting then would take as long as the number is large.
+function digitsOf(value: bigint): number {
+  const bits = value < 0n ? -value : value;
+  return Math.ceil(bits.toString(16).length * 1.21);
+}
+
+function base64Of(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
+}

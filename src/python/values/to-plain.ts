@@ -1,0 +1,29 @@
+import type { PythonValue } from "../contract.ts";
+
+/** A value as JSON has it, but for bytes, dates and large integers, which stay what they are. */
+export type PlainValue =
+  | null
+  | boolean
+  | number
+  | bigint
+  | string
+  | Uint8Array
+  | Date
+  | readonly PlainValue[]
+  | { readonly [key: string]: PlainValue };
+
+/**
+ * Turns dicts into objects and sets into arrays, all the way down. Keys become texts; an object has no
+ * prototype, so that no key means anything but itself.
+ */
+export function toPlain(value: PythonValue): PlainValue {
+  if (value === null || typeof value !== "object") return value;
+  if (value instanceof Uint8Array || value instanceof Date) return value;
+  if (Array.isArray(value)) return value.map(toPlain);
+  if (value instanceof Set) return [...value].map(toPlain);
+  const entries: Iterable<readonly [PythonValue, PythonValue]> =
+    value instanceof Map ? value : Object.entries(value);
+  const plain: Record<string, PlainValue> = Object.create(null);
+  for (const [key, part] of entries) plain[String(key)] = toPlain(part);
+  return plain;
+}
