@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { ContractCase } from "../base/contract-case.ts";
 import type { SessionEntry, SessionKey } from "../protocol/session-entry.ts";
 import type { SessionStore } from "./contract.ts";
 
@@ -6,12 +7,6 @@ import type { SessionStore } from "./contract.ts";
 export interface SessionStoreSubject {
   readonly create: () => SessionStore | Promise<SessionStore>;
   readonly reopen?: () => SessionStore | Promise<SessionStore>;
-}
-
-/** One promise of a contract: a sentence, and what shows that it is kept. */
-export interface ContractCase {
-  readonly name: string;
-  readonly run: () => Promise<void>;
 }
 
 type Check = (store: SessionStore) => Promise<void>;

@@ -1,4 +1,6 @@
-/** `kit/testing`: a model that follows a script, agents in memory, and the promises that stores keep. */
-export { type ContractCase, type SessionStoreSubject, sessionStoreCases } from "../stores/contract-cases.ts";
+/** `kit/testing`: a model that follows a script, agents in memory, and the promises of stores and sandboxes. */
+export type { ContractCase } from "../base/contract-case.ts";
+export { type SandboxSubject, sandboxCases } from "../sandboxes/contract-cases.ts";
+export { type SessionStoreSubject, sessionStoreCases } from "../stores/contract-cases.ts";
 export { createScriptedModel, type Script, type ScriptedModel, type ScriptedTurn } from "./scripted-model.ts";
 export { createTestAgent, createTestRuntime } from "./test-runtime.ts";

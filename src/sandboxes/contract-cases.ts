@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import type { ContractCase } from "../base/contract-case.ts";
+import { commandCases } from "./cases/command-cases.ts";
+import { endingCases } from "./cases/ending-cases.ts";
+import { fileCases } from "./cases/file-cases.ts";
+import { linkCases } from "./cases/link-cases.ts";
+import type { SandboxCheck } from "./cases/sandbox-check.ts";
+import { searchCases } from "./cases/search-cases.ts";
+import type { Sandbox } from "./contract.ts";
+
+/** How the cases come to a sandbox. */
+export interface SandboxSubject {
+  /** Opens a sandbox with an empty workspace. */
+  readonly create: () => Promise<Sandbox>;
+  /** Opens the workspace of the last `create` again, where it lasts. */
+  readonly reopen?: () => Promise<Sandbox>;
+}
+
+/**
+ * The promises of `Sandbox` as tests for any runner; each opens a fresh workspace and closes it:
+ * `for (const { name, run } of sandboxCases({ create })) test(name, run)`. What takes commands holds of
+ * itself for a sandbox that runs none.
+ */
+export function sandboxCases(subject: SandboxSubject): readonly ContractCase[] {
+  const takesCommands = { ...linkCases, ...commandCases, ...endingCases };
+  const cases = [
+    ...toCases(subject, { ...fileCases, ...searchCases }, () => true),
+    ...toCases(subject, takesCommands, (sandbox) => sandbox.capabilities.exec),
+  ];
+  const { reopen } = subject;
+  if (reopen === undefined) return cases;
+  const name = "files live on when the sandbox is closed and opened again";
+  return [...cases, { name, run: () => survives({ ...subject, reopen }) }];
+}
+
+function toCases(
+  subject: SandboxSubject,
+  checks: Readonly<Record<string, SandboxCheck>>,
+  applies: (sandbox: Sandbox) => boolean,
+): readonly ContractCase[] {
+  return Object.entries(checks).map(([name, check]) => ({
+    name,
+    run: async () => {
+      const sandbox = await subject.create();
+      try {
+        if (applies(sandbox)) await check(sandbox);
+      } finally {
+        await sandbox.close();
+      }
+    },
+  }));
+}
+
+async function survives({ create, reopen }: Required<SandboxSubject>): Promise<void> {
+  const first = await create();
+  await first.writeFile("kept/a.txt", "kept");
+  await first.close();
+  const second = await reopen();
+  try {
+    assert.equal(await second.readFile("kept/a.txt"), "kept");
+  } finally {
+    await second.close();
+  }
+}
