@@ -68,14 +68,15 @@ function printReport(output: Output, report: CoverageReport, { all }: { readonly
     return;
   }
   const criteria = report.criteria.filter((criterion) => all || criterion.tests.length === 0);
-  if (output.isTerminal) {
-    printTable(output, by_feature, featureColumns);
-    if (criteria.length > 0) {
-      output.line();
-      output.line(output.style("bold", all ? "Criteria" : "Without a test"));
-    }
+  // The list may be long: what sums it up comes last, where the eye is when the command ends.
+  if (output.isTerminal && criteria.length > 0) {
+    output.line(output.style("bold", all ? "Criteria" : "Without a test"));
   }
   printTable(output, criteria, criterionColumns);
+  if (output.isTerminal) {
+    if (criteria.length > 0) output.line();
+    printTable(output, by_feature, featureColumns);
+  }
   for (const { path, line, message } of diagnostics) {
     output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(`${place(path, line)}: ${message}`)}`);
   }

@@ -70,5 +70,6 @@ function printReport(output: Output, { stale, checked, notes }: StaleReport): vo
   for (const note of notes) output.note(`${output.noteStyle("yellow", "note:")} ${safeLine(note)}`);
   const all = count(checked, "spec");
   if (stale.length > 0) output.note(`${count(stale.length, "stale spec")} of ${all} that name code.`);
-  else output.note(`${output.noteStyle("green", "✓")} No spec is stale, of ${all} that name code.`);
+  else if (notes.length === 0)
+    output.note(`${output.noteStyle("green", "✓")} No spec is stale, of ${all} that name code.`);
 }

@@ -51,7 +51,7 @@ describe("list", () => {
 
   test("a page that is not all says so on stderr", async () => {
     const { stderr } = await kit("list", "--limit", "2");
-    expect(stderr).toMatch(/2 specs of \d+; --limit shows more of them, --all all/);
+    expect(stderr).toMatch(/2 of \d+ specs; --limit shows more, --all all of them/);
   });
 
   test("a folder below the project asks about the project, with paths of its own", async () => {

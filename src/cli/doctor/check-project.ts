@@ -60,8 +60,11 @@ async function checkRepository(root: string, signal: AbortSignal): Promise<Check
 
 async function checkIndex({ project }: OpenedProject, signal: AbortSignal): Promise<Check> {
   const scan = await project.refresh({ signal });
-  const size = statSync(join(project.root, ".kit", "index.db"), { throwIfNoEntry: false })?.size;
-  const where = size === undefined ? "in memory" : `.kit/index.db, ${(size / 1_048_576).toFixed(1)} MB`;
+  // What was written last may still lie in the log beside the database.
+  const size = ["index.db", "index.db-wal"]
+    .map((name) => statSync(join(project.root, ".kit", name), { throwIfNoEntry: false })?.size ?? 0)
+    .reduce((sum, bytes) => sum + bytes);
+  const where = `.kit/index.db, ${(size / 1_048_576).toFixed(1)} MB`;
   const state = `${where}; ${count(scan.source_files, "file")} up to date in ${scan.duration_ms.toFixed(0)} ms`;
   return {
     name: "index",

@@ -4,6 +4,7 @@ import { toSarif } from "../format/sarif.ts";
 import type { Output } from "../output.ts";
 import { pad } from "../text/display-width.ts";
 import { safeLine } from "../text/safe-text.ts";
+import { wrap } from "../text/wrap.ts";
 import { count, place } from "./places.ts";
 
 export const diagnosticFormats = ["text", "json", "sarif", "github"] as const;
@@ -53,12 +54,26 @@ function printByFile(output: Output, diagnostics: readonly Diagnostic[]): void {
       output.line(output.style("underline", safeLine(path)));
     }
     const line = pad(diagnostic.line === undefined ? "" : String(diagnostic.line), lineWidth, "right");
-    const severity =
-      diagnostic.severity === "error" ? output.style("red", "error  ") : output.style("yellow", "warning");
-    const rule = output.style("dim", diagnostic.rule);
-    output.line(`  ${output.style("dim", line)}  ${severity}  ${safeLine(diagnostic.message)}  ${rule}`);
+    const severity = output.style(
+      diagnostic.severity === "error" ? "red" : "yellow",
+      diagnostic.severity.padEnd(7),
+    );
+    const indent = lineWidth + severityWidth;
+    const words = wrap(
+      `${safeLine(diagnostic.message)} [${diagnostic.rule}]`,
+      Math.max(30, output.width - indent),
+    );
+    const message = words.join(`\n${" ".repeat(indent)}`);
+    output.line(`  ${output.style("dim", line)}  ${severity}  ${dimRule(output, message, diagnostic.rule)}`);
   }
   if (path !== undefined) output.line();
+}
+
+/** Blanks around the line and the severity, and the severity itself. */
+const severityWidth = 13;
+
+function dimRule(output: Output, message: string, rule: string): string {
+  return message.slice(0, -rule.length - 2) + output.style("dim", `[${rule}]`);
 }
 
 function summarize(output: Output, { diagnostics, subject }: DiagnosticReport): string {
