@@ -54,16 +54,20 @@ export async function planProjectSync(context: SyncContext, request: SyncRequest
     });
   }
   const targets = targetsOf({ context, request, source, files });
-  const plan = planSync({ source, targets, files });
-  // A target may exist although the index leaves it out: it is ignored by Git or excluded.
+  // A path may exist although the index leaves it out: ignored by Git, or excluded. Such a file may
+  // move a guideline to another path, so that is looked at again.
   const known = new Set(files.map(({ path }) => path));
-  const unknown = plan.entries.filter(({ path }) => !known.has(path));
-  const found: SyncFile[] = [];
-  for (const { path } of unknown) {
-    const file = await readSyncFile(context.root, path);
-    if (file !== undefined) found.push({ ...file, records: [] });
+  for (;;) {
+    const plan = planSync({ source, targets, files });
+    const unknown = plan.entries.filter(({ path }) => !known.has(path));
+    const count = files.length;
+    for (const { path } of unknown) {
+      known.add(path);
+      const file = await readSyncFile(context.root, path);
+      if (file !== undefined) files.push({ ...file, records: [] });
+    }
+    if (files.length === count) return plan;
   }
-  return found.length === 0 ? plan : planSync({ source, targets, files: [...files, ...found] });
 }
 
 /**
