@@ -32,12 +32,12 @@ const rooms = {
 const homes = {
   "@hono/node-server": "server",
   hono: "server",
-  "@modelcontextprotocol/[^/]+": "mcp",
-  chokidar: "project",
+  "@modelcontextprotocol/[^/]+": "mcp|cli/commands",
+  "@noble/hashes": "guidelines",
   ignore: "project",
   commander: "cli",
-  commonmark: "specs",
-  "smol-toml": "app|specs",
+  "string-width": "cli",
+  "smol-toml": "app",
 };
 
 const test = "[.](test|suite)[.]ts$|^src/testing/";
