@@ -62,7 +62,7 @@ test.each([
   [["specs", "list", "--limit", "0"], "--limit: '0' is no whole number from 1 to 1,000.", undefined],
   [["specs", "list", "--limit"], "Option '-n, --limit <number>' argument missing.", "kit specs list --help"],
   [["specs", "show"], "Missing required argument 'id'.", "kit specs show --help"],
-  [["specs", "list", "more"], "Too many arguments for 'list'. Expected 0 arguments but got 1.", undefined],
+  [["specs", "list", "more"], "Too many arguments for 'list'. Expected 0 arguments but got 1: more.", undefined],
   [["specs", "list", "--cwd", "nowhere"], "--cwd: nowhere is not a folder.", undefined],
   [["start", "--port", "65536"], "--port: '65536' is no whole number from 0 to 65,535.", undefined],
 ] as const)(
