@@ -101,6 +101,7 @@ test.each([
   ["### REQ-2 A", "req2"],
   ["### User Story 2 - A", "req2"],
   ["### **Requirement 2**", "req2"],
+  ["### Requirement 2.OAuth2", "req2"],
   ["### 2. Login\n\n#### Acceptance Criteria", "req2"],
   ["### Login\n\n#### Acceptance Criteria", "login"],
   ["### Login\n\n**Acceptance Criteria:**", "login"],
@@ -163,6 +164,17 @@ test.each([
 ])("criteria stand below %j", (label) => {
   expect(criteriaOf(`### Requirement 1\n\n${label}\n\n1. 提供すること\n`)).toEqual([
     "1.1 unclassified 5: 提供すること",
+  ]);
+});
+
+test("criteria that belong to no single requirement are a block below their own heading", () => {
+  const text = "## Requirements\n### Requirement 1\n1. THE a SHALL b\n\n## Acceptance Criteria\n1. c\n2. d\n";
+  expect(parse(text).drafts.map(({ title, metadata }) => [title, metadata.ears_patterns?.length])).toEqual([
+    ["Requirement 1", 1],
+    ["Acceptance Criteria", 2],
+  ]);
+  expect(parse("# Login\n\n## User Story\nAs a user\n\n## Acceptance Criteria\n- c\n").drafts).toMatchObject([
+    { title: "Login", metadata: { user_story: "As a user", ears_patterns: [{ text: "c", number: "1" }] } },
   ]);
 });
 

@@ -42,7 +42,7 @@ const storyLine = new RegExp(
   "is",
 );
 const requirementTitle = new RegExp(
-  `^(?:(?:${requirementWords})\\s*[-#]?\\s*|(?:US|REQ|FR|BR)[-_ ]?|(?:user )?story\\s+|R(?=\\d+(?:\\.\\d+)*\\s*[:：]))(\\d+(?:\\.\\d+)*)(?![\\w.]*\\d)`,
+  `^(?:(?:${requirementWords})\\s*[-#]?\\s*|(?:US|REQ|FR|BR)[-_ ]?|(?:user )?story\\s+|R(?=\\d+(?:\\.\\d+)*\\s*[:：]))(\\d+(?:\\.\\d+)*)(?!\\.?\\d)`,
   "i",
 );
 
