@@ -25,6 +25,8 @@ const numbered =
 const knownWords = /^(?:requirements?|reqs?|us|fr|r|ac|to|and|story)$/i;
 /** A range longer than this is taken for its two ends. */
 const longestRange = 200;
+/** A line that names more is read up to here; a few ranges could name millions. */
+const maxReferences = 1000;
 
 /**
  * The requirements that lines name explicitly: `_Requirements: 1.1, 2.3_` (also in Japanese and
@@ -66,6 +68,7 @@ export function referencesIn(list: string): RequirementReference[] {
   const references: RequirementReference[] = [];
   for (const [, word, first = "", last] of list.matchAll(numbered)) {
     if (word !== undefined && !knownWords.test(word)) continue;
+    if (references.length > maxReferences) break;
     for (const number of last === undefined ? [first] : rangeOf(first, last)) {
       const path = number.split(".").map((part) => part.replace(/^0+(?=\d)/, ""));
       const requirement = path[0] ?? number;
