@@ -36,16 +36,15 @@ export function criterionItems(scan: MarkdownScan, lines: LineRange): CriterionI
   const others: CriterionItem[] = [];
   let reader = itemReader(others);
   for (let line = lines.from; line <= lines.to; line += 1) {
+    if (scan.kinds[line - 1] !== lineKinds.prose) continue;
     const heading = headings.get(line);
-    const isLabel =
-      heading === undefined ? isAcceptanceLine(lineText(scan, line)) : isAcceptanceTitle(heading.title);
+    const text = lineText(scan, line);
+    const isLabel = heading === undefined ? isAcceptanceLine(text) : isAcceptanceTitle(heading.title);
     if (isLabel) labelled ??= [];
     if (isLabel || heading !== undefined) {
       reader = itemReader(isLabel ? (labelled ?? others) : others);
       line = heading?.end_line ?? line;
-    } else if (scan.kinds[line - 1] === lineKinds.prose) {
-      reader(lineText(scan, line), line);
-    }
+    } else reader(text, line);
   }
   return { labelled, others };
 }

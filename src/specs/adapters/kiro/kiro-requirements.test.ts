@@ -235,8 +235,8 @@ test("without a label, only list items in EARS are criteria", () => {
 });
 
 test("criteria in fences, comments and other parts of the requirement do not count", () => {
-  const text = "```\n1. no\n```\n<!--\n2. no\n-->\n1. yes\n\n#### Notes\n\n1. no\n";
-  expect(criteriaOf(requirement(text))).toEqual(["1.1 unclassified 11: yes"]);
+  const text = "```\n**Acceptance Criteria**\n1. no\n```\n<!--\n2. no\n-->\n1. yes\n\n#### Notes\n\n1. no\n";
+  expect(criteriaOf(requirement(text))).toEqual(["1.1 unclassified 12: yes"]);
 });
 
 test("a number used twice, a requirement without criteria and a file without any are told", () => {

@@ -28,7 +28,7 @@ const storyWords = [
 ].join("|");
 
 const requirementWords =
-  "requirements?|req|要件|需求|要求|요구 ?사항|anforderung|exigence|requisito|requerimiento|требование";
+  "requirements?|要件|需求|要求|요구 ?사항|anforderung|exigence|requisito|requerimiento|требование";
 
 const emphasis = "(?:\\*\\*|__|[*_])?";
 const acceptanceTitle = new RegExp(`(?:${acceptanceWords})`, "i");
