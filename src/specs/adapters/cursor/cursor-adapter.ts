@@ -3,7 +3,7 @@ import { maxSummaryLength, priorities, type SpecMetadata } from "../../../protoc
 import type { DraftMention, ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "../../adapter.ts";
 import { blockTitle } from "../../block-title.ts";
 import { readFrontMatter } from "../../markdown/front-matter.ts";
-import { frontMatterDiagnostics } from "../../markdown/front-matter-diagnostics.ts";
+import { frontMatterDiagnostics, frontMatterText } from "../../markdown/front-matter-diagnostics.ts";
 import { lineKinds, type MarkdownScan, scanMarkdown, textOfLines } from "../../markdown/scan-markdown.ts";
 import { withoutBlankEdges } from "../../markdown/sections.ts";
 import { mentionsIn } from "../../mentions.ts";
@@ -53,9 +53,10 @@ function parseJson(source: SpecSource): ParsedSpecs {
 function parseRules(source: SpecSource): ParsedSpecs {
   const scan = scanMarkdown(source.text);
   const { raw, problems } = readFrontMatter(scan);
+  const spelled = frontMatterText(raw);
   const drafts = rulesOf(scan).map((rule, index) => {
     const metadata = {
-      ...(index === 0 && raw !== "" && { frontmatter: raw }),
+      ...(index === 0 && spelled !== "" && { frontmatter: spelled }),
       ...(rule.topic !== undefined && { topic: rule.topic }),
     };
     return toDraft(rule, { metadata, mentions: mentionsIn(scan, rule.startLine, rule.endLine) });
@@ -69,6 +70,7 @@ function parseRuleFile(source: SpecSource): ParsedSpecs {
   const diagnostics: Diagnostic[] = frontMatterDiagnostics(source.path, problems);
   const { from, to } = withoutBlankEdges(scan, scan.bodyLine, scan.lineCount);
   const body = textOfLines(scan, from, to);
+  const spelled = frontMatterText(raw);
   const description = typeof data.description === "string" ? data.description.trim() : "";
   // A rule that Cursor's model asks for by its description may say all it has to say there.
   const text = body === "" ? description : body;
@@ -78,7 +80,7 @@ function parseRuleFile(source: SpecSource): ParsedSpecs {
   const draft = toDraft(
     { text, topic: name, ...lines },
     {
-      metadata: raw === "" ? {} : { frontmatter: raw },
+      metadata: spelled === "" ? {} : { frontmatter: spelled },
       mentions: mentionsIn(scan, lines.startLine, lines.endLine),
       heading: firstHeading(scan),
     },

@@ -12,12 +12,15 @@ const taskNumber = /^(\d+(?:\.\d+)*)[.)]?(?=\s)/;
 /** Each checkbox of a change's tasks.md. */
 export function taskBlocks(scan: MarkdownScan, document: OpenspecDocument): SpecDraft[] {
   let heading = 0;
+  let section = "";
   return taskItemsIn(scan, scan.bodyLine, scan.lineCount).map((item) => {
-    while ((scan.headings[heading]?.line ?? item.line) < item.line) heading += 1;
-    const section = scan.headings[heading - 1]?.title ?? "";
+    while ((scan.headings[heading]?.line ?? item.line) < item.line) {
+      section = scan.headings[heading]?.title || section;
+      heading += 1;
+    }
     const number = taskNumber.exec(item.text)?.[1];
     const details = detailText(scan, item);
-    const content = details === "" ? item.text : `${item.text}\n${details}`;
+    const content = details === "" ? item.text : `${item.text}\n${details}`.trim();
     const title = blockTitle(item.text) || "Task";
     return toDraft(scan, document, {
       id: `${document.idStem}-tasks-${number ?? (slugOf(item.text) || "task")}`,

@@ -20,14 +20,17 @@ export function specBlocks(scan: MarkdownScan, document: { feature: string; fold
 function statementBlocks(scan: MarkdownScan, document: { feature: string; folder: string }): SpecDraft[] {
   const drafts: SpecDraft[] = [];
   let heading = 0;
+  let section: string | undefined;
   for (let line = scan.bodyLine; line <= scan.lineCount; line += 1) {
-    while ((scan.headings[heading]?.line ?? scan.lineCount + 1) <= line) heading += 1;
+    while ((scan.headings[heading]?.line ?? scan.lineCount + 1) <= line) {
+      section = scan.headings[heading]?.title || section;
+      heading += 1;
+    }
     if (scan.kinds[line - 1] !== lineKinds.prose) continue;
     const code = statement.exec(lineText(scan, line))?.[1];
     if (code === undefined) continue;
     const limit = (scan.headings[heading]?.line ?? scan.lineCount + 1) - 1;
     const lines = { from: line, to: listItemEnd(scan, line, limit) };
-    const section = scan.headings[heading - 1]?.title;
     drafts.push(toDraft(scan, lines, { code, section, ...document }));
     // A statement may have others nested in it, which are blocks of their own.
   }
@@ -45,7 +48,7 @@ function toDraft(
   const open = /\[NEEDS CLARIFICATION[^\]]*\]/.test(content);
   const metadata: SpecMetadata = {
     requirement: code,
-    ...(section !== undefined && section !== "" && { section }),
+    ...(section !== undefined && { section }),
     ...(open && { needs_clarification: true }),
     ears_patterns: [{ pattern: patternOf(content), text: wordsOf(content), line: lines.from, number: code }],
   };

@@ -49,9 +49,14 @@ function bodyOf(scan: MarkdownScan, index: number): LineRange {
   while ((scan.headings[next]?.level ?? 0) > level) next += 1;
   const end = (scan.headings[next]?.line ?? scan.lineCount + 1) - 1;
   let lines = withoutBlankEdges(scan, (own?.end_line ?? 0) + 1, end);
-  while (lines.to >= lines.from && /^[ \t]*(?:-{3,}|\*{3,}|_{3,})[ \t]*$/.test(lineText(scan, lines.to)))
+  while (lines.to >= lines.from && isBreak(scan, lines.to))
     lines = withoutBlankEdges(scan, lines.from, lines.to - 1);
   return lines;
+}
+
+function isBreak(scan: MarkdownScan, line: number): boolean {
+  const isProse = scan.kinds[line - 1] === lineKinds.prose;
+  return isProse && /^[ \t]*(?:-{3,}|\*{3,}|_{3,})[ \t]*$/.test(lineText(scan, line));
 }
 
 function toDraft(

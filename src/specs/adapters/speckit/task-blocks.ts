@@ -1,7 +1,7 @@
 import type { SpecMetadata, TaskStatus } from "../../../protocol/spec-block.ts";
 import type { DraftLink, DraftMention, SpecDraft } from "../../adapter.ts";
 import { blockTitle } from "../../block-title.ts";
-import { columnsBefore, withoutColumns } from "../../markdown/indent.ts";
+import { columnsBefore, isBlankLine, withoutColumns } from "../../markdown/indent.ts";
 import { lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { toMentionPath } from "../../mention-path.ts";
 import { mentionsIn } from "../../mentions.ts";
@@ -123,15 +123,18 @@ function flagsOf(text: string): { parallel: boolean; story: string | undefined; 
 function contentOf(scan: MarkdownScan, task: { item: TaskItem; lines: readonly LineRange[] }): string {
   const { item, lines } = task;
   const content = [item.text];
+  let width = Number.POSITIVE_INFINITY;
+  for (const line of linesIn(lines)) {
+    const text = lineText(scan, line);
+    if (!isBlankLine(text)) width = Math.min(width, columnsBefore(text));
+  }
   let previous = item.line;
   for (const { from, to } of lines) {
     // Blank lines between two parts keep paragraphs apart; a nested task in between leaves no trace.
     if (from > previous + 1) content.push("");
     for (let line = from; line <= to; line += 1) {
       const text = lineText(scan, line);
-      content.push(
-        text.trim() === "" ? "" : withoutColumns(text, columnsBefore(lineText(scan, item.line)) + 2),
-      );
+      content.push(isBlankLine(text) ? "" : withoutColumns(text, width));
     }
     previous = to;
   }

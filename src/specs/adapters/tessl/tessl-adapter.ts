@@ -1,6 +1,6 @@
 import type { ParsedSpecs, SpecAdapter, SpecSource } from "../../adapter.ts";
 import { readFrontMatter } from "../../markdown/front-matter.ts";
-import { frontMatterDiagnostics } from "../../markdown/front-matter-diagnostics.ts";
+import { frontMatterDiagnostics, frontMatterText } from "../../markdown/front-matter-diagnostics.ts";
 import { lineText, type MarkdownScan, scanMarkdown } from "../../markdown/scan-markdown.ts";
 import { annotationsIn } from "./annotations.ts";
 import { capabilityBlocks } from "./capability-blocks.ts";
@@ -38,7 +38,7 @@ function parse({ path, text }: SpecSource): ParsedSpecs {
     path,
     targets,
     annotations,
-    frontMatter: raw,
+    frontMatter: frontMatterText(raw),
     name: typeof data.name === "string" ? data.name.trim() : "",
   });
   return { drafts, diagnostics: frontMatterDiagnostics(path, problems) };
