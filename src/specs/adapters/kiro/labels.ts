@@ -1,3 +1,5 @@
+import { toDottedNumber } from "./dotted-number.ts";
+
 // The words that mark the parts of a requirement, as Kiro, cc-sdd and translated documents write them.
 
 const acceptanceWords = [
@@ -70,5 +72,5 @@ export function storyBehindLabel(line: string): string | undefined {
 export function requirementNumber(title: string): string | undefined {
   const plain = title.replace(/^[*_\s]+/, "");
   const number = requirementTitle.exec(plain)?.[1];
-  return number?.replace(/(^|\.)0+(?=\d)/g, "$1");
+  return number === undefined ? undefined : toDottedNumber(number);
 }
