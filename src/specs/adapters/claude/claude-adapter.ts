@@ -5,6 +5,7 @@ import { readFrontMatter } from "../../markdown/front-matter.ts";
 import { frontMatterDiagnostics, frontMatterText } from "../../markdown/front-matter-diagnostics.ts";
 import { scanMarkdown } from "../../markdown/scan-markdown.ts";
 import { type Segment, segmentsOf } from "../../markdown/segments.ts";
+import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
 import { mentionsIn } from "../../mentions.ts";
 import { slugOf } from "../../slug.ts";
 import { writeClaude } from "./write-claude.ts";
@@ -31,6 +32,10 @@ export const claudeAdapter: SpecAdapter = {
 function parse(source: SpecSource): ParsedSpecs {
   const scan = scanMarkdown(source.text);
   const frontMatter = readFrontMatter(scan);
+  const diagnostics = [
+    ...frontMatterDiagnostics(source.path, frontMatter.problems),
+    ...unclosedDiagnostics(scan, source.path),
+  ];
   const drafts: SpecDraft[] = [];
   // Where all headings lie deeper, the highest ones are the sections.
   const highest = scan.headings.reduce((level, heading) => Math.min(level, heading.level), 6);
@@ -54,7 +59,7 @@ function parse(source: SpecSource): ParsedSpecs {
       mentions: mentionsIn(scan, segment.startLine, segment.endLine),
     });
   }
-  return { drafts, diagnostics: frontMatterDiagnostics(source.path, frontMatter.problems) };
+  return { drafts, diagnostics };
 }
 
 function metadataOf(segment: Segment, frontmatter: string): SpecMetadata {

@@ -1,4 +1,3 @@
-import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import { maxSummaryLength, priorities, type SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { DraftMention, ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "../../adapter.ts";
 import { blockTitle } from "../../block-title.ts";
@@ -6,6 +5,7 @@ import { readFrontMatter } from "../../markdown/front-matter.ts";
 import { frontMatterDiagnostics, frontMatterText } from "../../markdown/front-matter-diagnostics.ts";
 import { lineKinds, type MarkdownScan, scanMarkdown, textOfLines } from "../../markdown/scan-markdown.ts";
 import { withoutBlankEdges } from "../../markdown/sections.ts";
+import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
 import { mentionsIn } from "../../mentions.ts";
 import { slugOf } from "../../slug.ts";
 import { type ListedRule, rulesOf } from "./rule-list.ts";
@@ -61,13 +61,22 @@ function parseRules(source: SpecSource): ParsedSpecs {
     };
     return toDraft(rule, { metadata, mentions: mentionsIn(scan, rule.startLine, rule.endLine) });
   });
-  return { drafts, diagnostics: frontMatterDiagnostics(source.path, problems) };
+  return {
+    drafts,
+    diagnostics: [
+      ...frontMatterDiagnostics(source.path, problems),
+      ...unclosedDiagnostics(scan, source.path),
+    ],
+  };
 }
 
 function parseRuleFile(source: SpecSource): ParsedSpecs {
   const scan = scanMarkdown(source.text);
   const { data, raw, problems } = readFrontMatter(scan);
-  const diagnostics: Diagnostic[] = frontMatterDiagnostics(source.path, problems);
+  const diagnostics = [
+    ...frontMatterDiagnostics(source.path, problems),
+    ...unclosedDiagnostics(scan, source.path),
+  ];
   const { from, to } = withoutBlankEdges(scan, scan.bodyLine, scan.lineCount);
   const body = textOfLines(scan, from, to);
   const spelled = frontMatterText(raw);

@@ -1,9 +1,9 @@
-import type { TaskStatus } from "../../../protocol/spec-block.ts";
 import type { SpecDraft } from "../../adapter.ts";
 import { blockTitle } from "../../block-title.ts";
 import type { MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { slugOf } from "../../slug.ts";
 import { detailText, taskItemsIn } from "../../task-list.ts";
+import { taskStatusOf } from "../../task-status.ts";
 import { toDraft } from "./draft.ts";
 import type { OpenspecDocument } from "./openspec-path.ts";
 
@@ -28,7 +28,7 @@ export function taskBlocks(scan: MarkdownScan, document: OpenspecDocument): Spec
       title,
       content: content === "" ? title : content,
       metadata: {
-        status: statusOf(item.state),
+        status: taskStatusOf(item.state),
         ...(number !== undefined && { task: number }),
         ...(section !== "" && { section }),
       },
@@ -36,9 +36,4 @@ export function taskBlocks(scan: MarkdownScan, document: OpenspecDocument): Spec
       to: item.details.at(-1)?.to ?? item.line,
     });
   });
-}
-
-function statusOf(state: string): TaskStatus {
-  if (state === "x" || state === "X") return "done";
-  return state === "-" || state === "~" ? "in_progress" : "open";
 }

@@ -1,4 +1,4 @@
-import type { SpecMetadata, TaskStatus } from "../../../protocol/spec-block.ts";
+import type { SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { DraftLink, DraftMention, SpecDraft } from "../../adapter.ts";
 import { blockTitle } from "../../block-title.ts";
 import { columnsBefore, isBlankLine, withoutColumns } from "../../markdown/indent.ts";
@@ -6,6 +6,7 @@ import { lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { toMentionPath } from "../../mention-path.ts";
 import { mentionsIn } from "../../mentions.ts";
 import { type LineRange, type TaskItem, taskItemsIn } from "../../task-list.ts";
+import { taskStatusOf } from "../../task-status.ts";
 import { statementId, storyId } from "./speckit-path.ts";
 
 const taskNumber = /^(?:\*\*)?(T\d{3,}[A-Za-z]?)\b(?:\*\*)?[:.]?[ \t]*/;
@@ -80,7 +81,7 @@ function toDraft(
   const { parallel, story, words } = flagsOf(item.text);
   const content = contentOf(scan, task);
   const metadata: SpecMetadata = {
-    status: statusOf(item.state),
+    status: taskStatusOf(item.state),
     task: number,
     ...(parallel && { parallel }),
     ...(story !== undefined && { story }),
@@ -139,11 +140,6 @@ function contentOf(scan: MarkdownScan, task: { item: TaskItem; lines: readonly L
     previous = to;
   }
   return content.join("\n").trimEnd();
-}
-
-function statusOf(state: string): TaskStatus {
-  if (state === "x" || state === "X") return "done";
-  return state === "-" || state === "~" ? "in_progress" : "open";
 }
 
 function linksOf(

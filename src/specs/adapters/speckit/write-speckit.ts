@@ -4,6 +4,7 @@ import { blocksByPath } from "../../export/blocks-by-path.ts";
 import { toWritableSegment, withFrontMatter } from "../../export/section-file.ts";
 import { listMarker, toListItem } from "../../markdown/list-item.ts";
 import { headingLine, writeSegments } from "../../markdown/write-segments.ts";
+import { taskMarker } from "../../task-status.ts";
 import { speckitDocumentOf } from "./speckit-path.ts";
 
 /** Renders each file of the blocks after Spec Kit's templates, as far as blocks hold them. */
@@ -115,8 +116,7 @@ function taskParts(blocks: readonly SpecBlock[], folder: string): string[] {
     if (typeof section === "string" && (!isSamePhase || section !== open.section))
       parts.push(headingLine(section, 3));
     open = { phase, section };
-    const box = status === "done" ? "- [x]" : status === "in_progress" ? "- [-]" : "- [ ]";
-    parts.push(toListItem(box, content));
+    parts.push(toListItem(taskMarker(status), content));
   }
   return parts;
 }

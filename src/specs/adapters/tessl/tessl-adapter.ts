@@ -2,6 +2,7 @@ import type { ParsedSpecs, SpecAdapter, SpecSource } from "../../adapter.ts";
 import { readFrontMatter } from "../../markdown/front-matter.ts";
 import { frontMatterDiagnostics, frontMatterText } from "../../markdown/front-matter-diagnostics.ts";
 import { lineText, type MarkdownScan, scanMarkdown } from "../../markdown/scan-markdown.ts";
+import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
 import { annotationsIn } from "./annotations.ts";
 import { capabilityBlocks } from "./capability-blocks.ts";
 import { writeTessl } from "./write-tessl.ts";
@@ -41,7 +42,10 @@ function parse({ path, text }: SpecSource): ParsedSpecs {
     frontMatter: frontMatterText(raw),
     name: typeof data.name === "string" ? data.name.trim() : "",
   });
-  return { drafts, diagnostics: frontMatterDiagnostics(path, problems) };
+  return {
+    drafts,
+    diagnostics: [...frontMatterDiagnostics(path, problems), ...unclosedDiagnostics(scan, path)],
+  };
 }
 
 function targetsOf(value: unknown): string[] {
