@@ -44,5 +44,6 @@ test("paths are written from where somebody is, and known from the root", () => 
   expect(toProjectPath(".", { cwd: root, root })).toBe("");
   expect(toProjectPath(join(root, "a.ts"), { cwd: join(folder, "link/api"), root })).toBe("a.ts");
   expect(toProjectPath("..a.ts", { cwd: root, root })).toBe("..a.ts");
+  expect(() => toProjectPath("", { cwd, root })).toThrow("A path is empty.");
   expect(() => toProjectPath("../../../x", { cwd, root })).toThrow("lies outside of the project");
 });

@@ -28,7 +28,8 @@ export function usageError(message: string, hint?: string): KitError<ErrorCode> 
   return new KitError({ code: "invalid_request", message, ...(hint === undefined ? {} : { hint }) });
 }
 
-function toKnownError(error: unknown): KitError<ErrorCode> {
+/** Anything thrown as an error with a message for people; what is not ours becomes `internal_error`. */
+export function toKnownError(error: unknown): KitError<ErrorCode> {
   if (error instanceof KitError) {
     return isErrorCode(error.code) ? (error as KitError<ErrorCode>) : unexpected(error, error.message);
   }
@@ -55,7 +56,9 @@ function unexpected(cause: unknown, message: string): KitError<ErrorCode> {
 const systemReasons: Readonly<Record<string, string>> = {
   EACCES: "Permission denied",
   EPERM: "Permission denied",
+  EEXIST: "Something else is in the way",
   ENOENT: "No such file or folder",
+  ENOTDIR: "A file is where a folder should be",
   ENOSPC: "No space left on the disk",
   EROFS: "The disk is read-only",
   EMFILE: "Too many open files",

@@ -8,6 +8,7 @@ import { sourceLabel } from "../choices.ts";
 import type { CommandContext } from "../command.ts";
 import { count } from "../render/places.ts";
 import { countErrors } from "../render/print-diagnostics.ts";
+import { toKnownError } from "../report-error.ts";
 import { loadProjectConfig, type OpenedProject, withProject } from "../with-project.ts";
 import type { Check } from "./check.ts";
 
@@ -123,6 +124,6 @@ function summarize(name: string, diagnostics: readonly Diagnostic[], command: st
 }
 
 function toCheck(name: string, error: unknown, otherwise: string): Check {
-  const hint = error instanceof KitError && error.hint !== undefined ? error.hint : otherwise;
-  return { name, status: "error", message: error instanceof Error ? error.message : String(error), hint };
+  const { message, hint } = toKnownError(error);
+  return { name, status: "error", message, hint: error instanceof KitError && hint ? hint : otherwise };
 }
