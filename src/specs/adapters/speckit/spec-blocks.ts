@@ -2,6 +2,7 @@ import type { SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { SpecDraft } from "../../adapter.ts";
 import { blockTitle } from "../../block-title.ts";
 import { classifyCriterion } from "../../ears.ts";
+import { joinSpace } from "../../join-space.ts";
 import { listItemEnd, listItemText } from "../../markdown/list-item.ts";
 import { lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { mentionsIn } from "../../mentions.ts";
@@ -56,7 +57,7 @@ function toDraft(
     id: { kind: "base", value: statementId(feature, code) },
     framework: "fw_d",
     spec_type: "requirement",
-    title: blockTitle(content.replace(/\*\*/g, "")) || code,
+    title: blockTitle(content.replace(/^\*\*([^*]*)\*\*/, "$1")) || code,
     content,
     tags: ["fw_d", feature, kind],
     lifecycle: "active",
@@ -75,11 +76,7 @@ function patternOf(content: string): ReturnType<typeof classifyCriterion>["patte
   return pattern === "unclassified" && /\bMUST\b/.test(content) ? "ubiquitous" : pattern;
 }
 
-/** A statement without its number and bold marks, white space joined. */
+/** A statement without its number, white space joined. */
 function wordsOf(content: string): string {
-  return content
-    .replace(/^\*\*[^*]*\*\*[ \t]*:?/, "")
-    .replace(/\*\*/g, "")
-    .replace(/\s+/g, " ")
-    .trim();
+  return joinSpace(content.replace(/^\*\*[^*]*\*\*[ \t]*:?/, ""));
 }

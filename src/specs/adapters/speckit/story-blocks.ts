@@ -1,6 +1,7 @@
 import type { AcceptanceCriterion, EarsEntry, Priority, SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { SpecDraft } from "../../adapter.ts";
 import { classifyCriterion } from "../../ears.ts";
+import { joinSpace } from "../../join-space.ts";
 import { listItemEnd, listItemText, listMarker } from "../../markdown/list-item.ts";
 import {
   type Heading,
@@ -127,7 +128,7 @@ function criteriaOf(
     const item = listItemText(scan, line, end);
     const scenario = scenarioCriterion(item);
     if (scenario === undefined && !isLabelled) continue;
-    const words = item.replace(/\*\*/g, "").replace(/\s+/g, " ").trim();
+    const words = joinSpace(item);
     const { pattern, trigger, response } = scenario ?? classifyCriterion(words);
     const own = marker[1] ?? String(criteria.length + 1);
     criteria.push({ pattern, trigger, response });

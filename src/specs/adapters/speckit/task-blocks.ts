@@ -12,6 +12,7 @@ import { statementId, storyId } from "./speckit-path.ts";
 const taskNumber = /^(?:\*\*)?(T\d{3,}[A-Za-z]?)\b(?:\*\*)?[:.]?[ \t]*/;
 const flag = /^(?:\*\*)?\[([A-Za-z][A-Za-z0-9 -]{0,30})\](?:\*\*)?[ \t]*/;
 const statements = /\b((?:N?FR|SC)-)(\d+)([A-Za-z]?)\b(?:[ \t]*(?:\.\.\.?|…|–|-|to)[ \t]*\1(\d+)\b)?/g;
+const wordBoundary = /[\s`()[\]<>"',;]/;
 /** A range of numbers longer than this is not what anybody means. */
 const maxRange = 100;
 
@@ -170,13 +171,26 @@ function mentionsOf(scan: MarkdownScan, lines: readonly LineRange[]): DraftMenti
   for (const { from, to } of lines)
     for (const mention of mentionsIn(scan, from, to)) mentions.set(mention.path, mention);
   for (const line of linesIn(lines)) {
-    for (const [word] of lineText(scan, line).matchAll(/[^\s`()[\]<>"',;]+/g)) {
-      if (!/\/.*\.[A-Za-z0-9]/.test(word.slice(0, 512))) continue;
-      const path = toMentionPath(word.replace(/[.:]+$/, ""));
+    for (const word of wordsWithSlash(lineText(scan, line))) {
+      const path = /\/.*\.[A-Za-z0-9]/.test(word) ? toMentionPath(word.replace(/[.:]+$/, "")) : undefined;
       if (path !== undefined && !mentions.has(path)) mentions.set(path, { path, line });
     }
   }
   return [...mentions.values()];
+}
+
+/** The words of a line that hold a slash; quotes, brackets and commas are no part of a word. */
+function wordsWithSlash(text: string): string[] {
+  const words: string[] = [];
+  let end = 0;
+  for (let slash = text.indexOf("/"); slash !== -1; slash = text.indexOf("/", end)) {
+    let start = slash;
+    while (start > end && !wordBoundary.test(text[start - 1] ?? "")) start -= 1;
+    end = slash + 1;
+    while (end < text.length && !wordBoundary.test(text[end] ?? "")) end += 1;
+    if (end - start <= 512) words.push(text.slice(start, end));
+  }
+  return words;
 }
 
 function* linesIn(ranges: readonly LineRange[]): Generator<number> {
