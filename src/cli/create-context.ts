@@ -7,7 +7,7 @@ import { usageError } from "./report-error.ts";
 
 /** What a command gets from the options of every command. Throws `invalid_request` for a wrong `--cwd`. */
 export function createContext(
-  { json, config, cwd }: GlobalOptions,
+  { json, config, cwd, env }: GlobalOptions,
   given: Pick<CommandContext, "output" | "signal">,
 ): CommandContext {
   const folder = resolve(cwd ?? ".");
@@ -16,5 +16,5 @@ export function createContext(
   }
   // A folder that somebody names is the project; the one they happen to be in may lie inside of it.
   const root = cwd === undefined ? findRoot(folder) : folder;
-  return { ...given, json, configFile: config, cwd: folder, root, env: process.env };
+  return { ...given, json, configFile: config, envFile: env, cwd: folder, root };
 }

@@ -35,6 +35,7 @@ export async function main(argv: readonly string[]): Promise<ProcessExitCode> {
     const debug = process.env.KIT_DEBUG === "1";
     return reportError(isUsage ? toUsageError(error, argv) : error, output, { json, debug });
   } finally {
+    output.progress("");
     interrupt.stop();
   }
 }

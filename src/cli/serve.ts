@@ -47,7 +47,6 @@ export function serve(
   mode: ServeMode,
 ): Promise<ExitCode> {
   const { signal } = context;
-  const readOnly = options.readOnly === undefined ? {} : { readOnly: options.readOnly };
   return withProject(
     context,
     async (opened) => {
@@ -69,7 +68,7 @@ export function serve(
       }
       return 0;
     },
-    readOnly,
+    { isReadOnly: ({ server }) => options.readOnly ?? server?.read_only ?? false },
   );
 }
 

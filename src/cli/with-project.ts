@@ -1,4 +1,5 @@
 import { relative, resolve } from "node:path";
+import type { KitConfig } from "../app/config/kit-config.ts";
 import { type LoadedConfig, loadConfig } from "../app/config/load-config.ts";
 import { openProject } from "../project/open-project.ts";
 import type { Project, RefreshOptions } from "../project/project.ts";
@@ -12,8 +13,8 @@ export interface OpenedProject {
 }
 
 export interface WithProjectOptions {
-  /** Refuses every write; also on when the configuration says so. */
-  readonly readOnly?: boolean;
+  /** Whether every write is refused; without it, none is. */
+  readonly isReadOnly?: (config: KitConfig) => boolean;
 }
 
 /** Opens the project of a command line, up to date with the disk, and closes it whatever happens. */
@@ -24,10 +25,10 @@ export async function withProject(
 ): Promise<ExitCode> {
   const { root, output } = context;
   const loaded = await loadProjectConfig(context);
-  const readOnly = options.readOnly ?? loaded.config.server?.read_only ?? false;
+  const readOnly = options.isReadOnly?.(loaded.config) ?? false;
   const project = await openProject({ root, config: loaded.config, readOnly, ...toRefreshOptions(context) });
+  output.progress("");
   try {
-    output.progress("");
     return await use({ project, loaded });
   } finally {
     await project.close();
@@ -35,16 +36,15 @@ export async function withProject(
 }
 
 /** The configuration of the project, with its warnings said on stderr. */
-export async function loadProjectConfig({
-  root,
-  cwd,
-  configFile,
-  output,
-}: CommandContext): Promise<LoadedConfig> {
-  const file = configFile === undefined ? undefined : relative(root, resolve(cwd, configFile));
-  const loaded = await loadConfig({ cwd: root, file });
-  for (const warning of loaded.warnings)
+export async function loadProjectConfig(context: CommandContext): Promise<LoadedConfig> {
+  const { root, cwd, configFile, envFile, output } = context;
+  // Files on the line are relative to where it was written, and messages name them from the root.
+  const fromRoot = (file: string | undefined): string | undefined =>
+    file === undefined ? undefined : relative(root, resolve(cwd, file));
+  const loaded = await loadConfig({ cwd: root, file: fromRoot(configFile), envFile: fromRoot(envFile) });
+  for (const warning of loaded.warnings) {
     output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(warning)}`);
+  }
   return loaded;
 }
 

@@ -107,6 +107,17 @@ test("a public address without keys is refused, and taken with --insecure or key
   expect((await fetch(`${url}/api/specs`, { headers })).status).toBe(200);
 });
 
+test("--env gives variables that the environment lacks", async () => {
+  project.write("serve.env", "KIT_API_KEYS=another-key-for-a-test\n");
+  const { url } = await serve("start", ["--port", "0", "--env", "serve.env"]);
+  expect((await fetch(`${url}/api/specs`)).status).toBe(401);
+  const missing = await runKit(["start", "--env", "nowhere.env"], { cwd: project.root });
+  expect(missing).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining("nowhere.env cannot be read"),
+  });
+});
+
 test("--read-only refuses writes", async () => {
   const { url } = await serve("start", ["--port", "0", "--read-only"]);
   const list = (await (await fetch(`${url}/api/guidelines`)).json()) as { guidelines: { id: string }[] };
