@@ -9,10 +9,9 @@ import {
   type SyncResult,
   syncFormats,
 } from "../protocol/sync.ts";
-import { findPlace } from "./inside-root.ts";
 import {
   assertWritable,
-  readFileInside,
+  readPlacedFile,
   removeFileInside,
   type WritableRoot,
   writeFileInside,
@@ -128,22 +127,16 @@ function targetsOf(given: {
 async function readSyncFile(root: string, path: string): Promise<SyncFile | undefined> {
   const nothing = { path, text: "", records: [] };
   try {
-    const bytes = await readFileInside(root, { path });
-    if (bytes === undefined) return undefined;
+    const read = await readPlacedFile(root, { path });
+    if (read === undefined) return undefined;
+    const { bytes, path: real } = read;
     const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
     if (Buffer.compare(Buffer.from(text), bytes) !== 0)
       return { ...nothing, problem: "It is not UTF-8 text." };
     const { records } = readGuidelines({ path, text: text.replace(/^\ufeff/, "") });
-    const linksTo = await linkTarget(root, path);
-    return { path, text, records, ...(linksTo === undefined ? {} : { linksTo }) };
+    return { path, text, records, ...(real === path ? {} : { linksTo: real }) };
   } catch (error) {
     if (!(error instanceof KitError)) throw error;
     return { ...nothing, problem: error.message };
   }
-}
-
-async function linkTarget(root: string, path: string): Promise<string | undefined> {
-  const place = await findPlace({ root, path });
-  await place?.close();
-  return place === undefined || place.path === path ? undefined : place.path;
 }

@@ -40,10 +40,19 @@ export async function readFileInside(
   root: string,
   options: ReadInsideOptions,
 ): Promise<Uint8Array | undefined> {
+  return (await readPlacedFile(root, options))?.bytes;
+}
+
+/** The same, with the project-relative path of the file after links were followed. */
+export async function readPlacedFile(
+  root: string,
+  options: ReadInsideOptions,
+): Promise<{ readonly bytes: Uint8Array; readonly path: string } | undefined> {
   const place = await findPlace({ root, path: options.path });
   if (place === undefined) return undefined;
   try {
-    return (await readPlace(place, options.maxBytes ?? 16 * 1024 * 1024))?.bytes;
+    const read = await readPlace(place, options.maxBytes ?? 16 * 1024 * 1024);
+    return read && { bytes: read.bytes, path: place.path };
   } catch (error) {
     throw error instanceof KitError ? error : toKitError(error, options.path);
   } finally {

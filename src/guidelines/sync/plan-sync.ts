@@ -54,9 +54,15 @@ export function planSync({ source, targets, files }: SyncInput): SyncPlan {
     const rendered = renderTarget(records, format, isTaken);
     leftOut.push(...rendered.leftOut);
     const others = files.filter(({ records: own }) => own.some(({ source_type }) => source_type === format));
+    const byHand = Map.groupBy(
+      others
+        .flatMap((file) => file.records.map((record) => ({ file, record })))
+        .filter(({ record }) => record.managed === undefined),
+      ({ record }) => record.title,
+    );
     for (const desired of rendered.files) {
       const file = byPath.get(desired.path);
-      entries.push(planFile({ source, format, desired, file, files: byPath, others }));
+      entries.push(planFile({ source, format, desired, file, files: byPath, byHand }));
     }
     const wanted = new Set(rendered.files.map(({ path }) => path));
     entries.push(...others.flatMap((file) => (wanted.has(file.path) ? [] : planRemoval(file, format))));
@@ -82,8 +88,13 @@ interface FileContext {
   readonly file: SyncFile | undefined;
   /** All files, by path. */
   readonly files: ReadonlyMap<string, SyncFile>;
-  /** Files of the target format. */
-  readonly others: readonly SyncFile[];
+  /** What people wrote in the target format, by title. */
+  readonly byHand: ReadonlyMap<string, readonly HandWritten[]>;
+}
+
+interface HandWritten {
+  readonly file: SyncFile;
+  readonly record: GuidelineRecord;
 }
 
 function isOfOthers(file: SyncFile | undefined): boolean {
@@ -119,12 +130,14 @@ function alreadyThere({
   desired,
   file,
   files,
-  others,
+  byHand,
 }: FileContext): { readonly file: SyncFile; readonly reason: string } | undefined {
   if (desired.kind === "file") {
     if (file !== undefined) return undefined;
-    const same = others.find(({ records }) => records.some((one) => saysTheSame(one, desired.guidelines[0])));
-    return same && { file: same, reason: "It says the same already." };
+    const [guideline] = desired.guidelines;
+    const rivals = byHand.get(guideline?.title ?? "") ?? [];
+    const same = guideline && rivals.find(({ record }) => saysTheSame(record, guideline));
+    return same && { file: same.file, reason: "It says the same already." };
   }
   if (file === undefined) return undefined;
   const sources = [...new Set(desired.guidelines.map(({ source_file }) => source_file))];
@@ -140,11 +153,13 @@ function alreadyThere({
   if (desired.text.startsWith("@") && names.every((name) => imported.has(name))) {
     return { file, reason: `It imports ${names.join(", ")} already.` };
   }
-  const isThere = (record: GuidelineRecord): boolean => file.records.some((one) => saysTheSame(one, record));
+  const isThere = (guideline: GuidelineRecord): boolean =>
+    byHand.get(guideline.title)?.some((one) => one.file === file && saysTheSame(one.record, guideline)) ??
+    false;
   return desired.guidelines.every(isThere) ? { file, reason: "It says the same already." } : undefined;
 }
 
-function conflictOf({ desired, file, others }: FileContext, after: string): string | undefined {
+function conflictOf({ desired, file, byHand }: FileContext, after: string): string | undefined {
   if (desired.kind === "part") {
     const part = file && managedPartOf(scanShared(file.text));
     if (part === "damaged") return "The comments around the part that kit writes are damaged.";
@@ -157,16 +172,16 @@ function conflictOf({ desired, file, others }: FileContext, after: string): stri
   } else if (file !== undefined && managedFileOf(file.text)?.isIntact === false) {
     return "kit wrote this file, and it was edited by hand.";
   }
-  return contradiction(desired, others);
+  return contradiction(desired, byHand);
 }
 
 /** What somebody wrote by hand under the same title for the same files. */
-function contradiction(desired: DesiredFile, others: readonly SyncFile[]): string | undefined {
-  for (const record of others.flatMap(({ records }) => records)) {
-    const rival =
-      record.managed === undefined && desired.guidelines.find((one) => isAboutTheSame(one, record));
-    if (!rival || sameText(record.content, rival.content)) continue;
-    return `${record.source_file}, line ${record.span.start_line}, has a "${record.title}" of its own with other text.`;
+function contradiction(desired: DesiredFile, byHand: FileContext["byHand"]): string | undefined {
+  for (const guideline of desired.guidelines) {
+    const rivals = byHand.get(guideline.title)?.map(({ record }) => record) ?? [];
+    const other = rivals.find((one) => isAboutTheSame(one, guideline) && !saysTheSame(one, guideline));
+    if (other === undefined) continue;
+    return `${other.source_file}, line ${other.span.start_line}, has a "${other.title}" of its own with other text.`;
   }
   return undefined;
 }
@@ -191,8 +206,7 @@ function planRemoval(file: SyncFile, format: SyncFormat): readonly SyncEntry[] {
   return [{ ...base, action: "update", after }];
 }
 
-function saysTheSame(one: GuidelineRecord, other: GuidelineRecord | undefined): boolean {
-  if (one.managed !== undefined || other === undefined) return false;
+function saysTheSame(one: GuidelineRecord, other: GuidelineRecord): boolean {
   return isAboutTheSame(one, other) && sameText(one.content, other.content);
 }
 

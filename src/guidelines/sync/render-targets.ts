@@ -137,14 +137,17 @@ function toOwnFiles(
   isTaken: (path: string) => boolean,
 ): DesiredFile[] {
   const taken = new Set<string>();
+  const lastOf = new Map<string, number>();
   return records.map((record) => {
     const stem = guidelineFilename(record.title).replace(/\.md$/, "");
-    for (let n = 1; ; n += 1) {
+    const key = `${record.scope}\n${stem}`;
+    for (let n = (lastOf.get(key) ?? 0) + 1; ; n += 1) {
       const name = n === 1 ? stem : `${stem}-${n}`;
       const { folder, extension, frontMatter, target } = describe(record, name);
       const path = `${folder}/${name}${extension}`;
       if (taken.has(path) || isTaken(path)) continue;
       taken.add(path);
+      lastOf.set(key, n);
       const text = `---\n${frontMatter}---\n\n${renderWholeFile(record, {})}`;
       return { path, kind: "file", text, guidelines: [record], losses: lossesOf(record, target) };
     }
