@@ -53,8 +53,8 @@ interface Writer {
 
 /** Code files, which are listed and mentioned, but not read. */
 function writeCode(folder: string, { text, write }: Writer): texts.Mentionable {
-  const code = Array.from({ length: 12 }, (_, index) => `src/${text.word()}-${index}.ts`);
-  const tests = Array.from({ length: 6 }, (_, index) => `tests/${text.word()}-${index}.test.ts`);
+  const code = Array.from({ length: 60 }, (_, index) => `src/${text.word()}-${index}.ts`);
+  const tests = Array.from({ length: 30 }, (_, index) => `tests/${text.word()}-${index}.test.ts`);
   for (const path of [...code, ...tests]) write(`${folder}/${path}`, "export {};\n");
   return { code, tests };
 }
@@ -84,11 +84,15 @@ function writePackage(
     write(`${folder}/.cursor/rules/${text.word()}-${index}.mdc`, texts.ruleFile(text, frontMatter));
   });
   repeat(10, (index) => {
-    const frontMatter = index % 2 === 0 ? "inclusion: always" : 'inclusion: fileMatch\nfileMatchPattern: "src/**/*.ts"';
+    const frontMatter =
+      index % 2 === 0 ? "inclusion: always" : 'inclusion: fileMatch\nfileMatchPattern: "src/**/*.ts"';
     write(`${folder}/.kiro/steering/${text.word()}-${index}.md`, texts.ruleFile(text, frontMatter));
   });
   repeat(8, (index) => {
-    write(`${folder}/.claude/rules/${text.word()}-${index}.md`, texts.ruleFile(text, 'paths:\n  - "src/**/*.ts"'));
+    write(
+      `${folder}/.claude/rules/${text.word()}-${index}.md`,
+      texts.ruleFile(text, 'paths:\n  - "src/**/*.ts"'),
+    );
   });
   repeat(4, (index) => {
     const nested = index === 0 ? folder : `${folder}/src/part-${index}`;

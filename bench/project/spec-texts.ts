@@ -14,7 +14,9 @@ function seasoned(text: RandomText, markdown: string): string {
   const mark = text.pick(["—", "→", "✓", "≥", "é"]);
   const season = text.chance(0.06) ? japanese.repeat(4) : mark;
   const middle = markdown.indexOf("\n\n", markdown.length / 2);
-  return middle === -1 ? markdown + season : `${markdown.slice(0, middle)} ${season}${markdown.slice(middle)}`;
+  return middle === -1
+    ? markdown + season
+    : `${markdown.slice(0, middle)} ${season}${markdown.slice(middle)}`;
 }
 
 function join(text: RandomText, parts: readonly string[]): string {
@@ -60,7 +62,9 @@ export function kiroDesign(text: RandomText, { code: files }: Mentionable): stri
       `## ${text.title(2)}`,
       text.paragraph(110),
       `The work happens in \`${text.pick(files)}\`. ${text.sentence(12)}`,
-      ...(n % 2 === 0 ? [code(text, 14)] : [count(6, () => `- **${text.word()}**: ${text.words(10)}`).join("\n")]),
+      ...(n % 2 === 0
+        ? [code(text, 14)]
+        : [count(6, () => `- **${text.word()}**: ${text.words(10)}`).join("\n")]),
       ...(n % 3 === 0 ? [`### ${text.title(2)}`, text.paragraph(50)] : []),
     ].join("\n\n");
   return join(text, ["# Design Document", text.paragraph(60), ...count(11, section)]);
@@ -87,7 +91,10 @@ export function specKitSpec(text: RandomText): string {
       text.paragraph(50),
       `**Why this priority**: ${text.sentence(14)}`,
       "**Acceptance Scenarios**:",
-      count(3, (k) => `${k}. **Given** ${text.words(7)}, **When** ${text.words(7)}, **Then** ${text.words(9)}`).join("\n"),
+      count(
+        3,
+        (k) => `${k}. **Given** ${text.words(7)}, **When** ${text.words(7)}, **Then** ${text.words(9)}`,
+      ).join("\n"),
     ].join("\n\n");
   return join(text, [
     `# Feature Specification: ${text.title(4)}`,
@@ -109,7 +116,11 @@ export function specKitPlan(text: RandomText, { code: files }: Mentionable): str
     "## Summary",
     text.paragraph(70),
     ...count(7, (n) =>
-      [`## ${text.title(3)}`, text.paragraph(90), n % 2 === 0 ? code(text, 12) : `See \`${text.pick(files)}\`.`].join("\n\n"),
+      [
+        `## ${text.title(3)}`,
+        text.paragraph(90),
+        n % 2 === 0 ? code(text, 12) : `See \`${text.pick(files)}\`.`,
+      ].join("\n\n"),
     ),
   ]);
 }
@@ -123,7 +134,9 @@ export function specKitTasks(text: RandomText, { code: files, tests }: Mentionab
   };
   return join(text, [
     `# Tasks: ${text.title(3)}`,
-    ...count(5, (n) => [`## Phase ${n}: ${text.title(2)}`, text.sentence(20), count(6, task).join("\n")].join("\n\n")),
+    ...count(5, (n) =>
+      [`## Phase ${n}: ${text.title(2)}`, text.sentence(20), count(6, task).join("\n")].join("\n\n"),
+    ),
   ]);
 }
 
@@ -145,7 +158,11 @@ export function ruleFile(text: RandomText, frontMatter: string): string {
     `---\n${frontMatter}\n---`,
     `# ${text.title(3)}`,
     text.paragraph(60),
-    ...count(3, () => [`## ${text.title(2)}`, text.paragraph(70), count(5, () => `- ${text.words(12)}`).join("\n")].join("\n\n")),
+    ...count(3, () =>
+      [`## ${text.title(2)}`, text.paragraph(70), count(5, () => `- ${text.words(12)}`).join("\n")].join(
+        "\n\n",
+      ),
+    ),
     code(text, 20),
   ]);
 }
@@ -172,7 +189,16 @@ export function openSpec(text: RandomText): string {
     [
       `### Requirement: ${text.title(4)}`,
       `The system SHALL ${text.words(22)}.`,
-      ...count(2, () => `#### Scenario: ${text.title(3)}\n- **WHEN** ${text.words(8)}\n- **THEN** ${text.words(9)}`),
+      ...count(
+        2,
+        () => `#### Scenario: ${text.title(3)}\n- **WHEN** ${text.words(8)}\n- **THEN** ${text.words(9)}`,
+      ),
     ].join("\n\n");
-  return join(text, [`# ${text.title(2)}`, "## Purpose", text.paragraph(40), "## Requirements", ...count(12, requirement)]);
+  return join(text, [
+    `# ${text.title(2)}`,
+    "## Purpose",
+    text.paragraph(40),
+    "## Requirements",
+    ...count(12, requirement),
+  ]);
 }

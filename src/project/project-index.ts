@@ -25,6 +25,8 @@ export interface ProjectIndex {
   guidelineRecords(): readonly GuidelineRecord[];
   /** Those of reading and parsing guideline files. */
   guidelineDiagnostics(): readonly Diagnostic[];
+  /** Parse, validation and reference diagnostics of the specs, in path, then line order. */
+  specDiagnostics(): readonly Diagnostic[];
   /** SHA-256 of a source file's bytes, base64url; undefined for other files and unreadable ones. */
   fileHash(path: string): string | undefined;
   /** First and last commit of a file, in seconds since 1970, and the last one's hash. */

@@ -17,15 +17,15 @@ export interface BlockEntry {
   readonly classCode: number;
   readonly kind: number;
   readonly base: string;
-  readonly n: number;
-  /** As `packBlock` gives it. */
+  readonly title: string;
+  readonly content: string;
+  /** The summary, where the content does not hold its words; else empty. */
+  readonly summary: string;
+  readonly tags: readonly string[];
+  /** All the rest, as `packBlock` gives it, but for the edges. */
   readonly data: string;
+  /** As `packEdges` gives them. */
+  readonly edges: string;
   /** Targets of the table `refs`. */
   readonly refs: readonly string[];
-  readonly search: {
-    readonly title: string;
-    readonly body: string;
-    readonly tags: string;
-    readonly marks: string;
-  };
 }

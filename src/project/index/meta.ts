@@ -4,7 +4,7 @@ import type { IndexDatabase } from "./index-database.ts";
 /** Single values of the index, by name. */
 export interface Meta {
   readonly fingerprint: string;
-  /** Counts the commits that changed what a read can give; 0 until the first pass is complete. */
+  /** Counts the commits that changed what a read can give, from a random number on. */
   readonly generation: number;
   /** The last number that a block's key was made from, plus one. */
   readonly next_number: number;

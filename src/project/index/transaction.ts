@@ -3,14 +3,23 @@ import type { PassSteps } from "../pass-steps.ts";
 import type { IndexDatabase } from "./index-database.ts";
 
 /** How long a pass waits for another process that fills the index. */
-const maxWaitMs = 120_000;
+const maxWaitMs = 600_000;
 
 /** Takes the right to write, waiting for another process that has it. */
-export function* beginWrite(database: IndexDatabase): PassSteps<void> {
+export function beginWrite(database: IndexDatabase): PassSteps<void> {
+  return begin(database, "BEGIN IMMEDIATE");
+}
+
+/** Takes a database for itself; SQLite gives it back when the process ends, however that ends. */
+export function beginExclusive(database: IndexDatabase): PassSteps<void> {
+  return begin(database, "BEGIN EXCLUSIVE");
+}
+
+function* begin(database: IndexDatabase, statement: string): PassSteps<void> {
   const start = performance.now();
   for (;;) {
     try {
-      database.exec("BEGIN IMMEDIATE");
+      database.exec(statement);
       return;
     } catch (error) {
       if (!isBusy(error)) throw error;
