@@ -176,4 +176,4 @@ function notesOn(state: GitState): readonly string[] {
   return ["The clone is shallow: changes before its first commit are not seen. Fetch the whole history."];
 }
 
-const toIso = (seconds: number): string => new Date(seconds * 1000).toISOString();
+const toIso = (seconds: number): string => new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
