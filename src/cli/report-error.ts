@@ -3,7 +3,7 @@ import { KitError } from "../base/kit-error.ts";
 import { type ErrorCode, type ErrorEnvelope, errorCodes } from "../protocol/error-code.ts";
 import type { ExitCode } from "./command.ts";
 import type { Output } from "./output.ts";
-import { safeLine } from "./text/safe-text.ts";
+import { safeLine, safeLines } from "./text/safe-text.ts";
 
 export interface ReportOptions {
   /** Also as the error envelope on stdout, so that a machine always reads JSON there. */
@@ -100,8 +100,7 @@ function toEnvelope(error: KitError<ErrorCode>): ErrorEnvelope {
 
 /** An error with its stack and its causes, for people who work on it. */
 export function describeError(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause === undefined
-    ? String(error.stack)
-    : `${error.stack}\ncaused by ${describeError(error.cause)}`;
+  if (!(error instanceof Error)) return safeLines(String(error));
+  const stack = safeLines(String(error.stack));
+  return error.cause === undefined ? stack : `${stack}\ncaused by ${describeError(error.cause)}`;
 }

@@ -2,7 +2,6 @@ import { once } from "node:events";
 import { KitError } from "../base/kit-error.ts";
 import type { ScanSummary } from "../project/project.ts";
 import { createServer, type KitServer, type RequestEntry } from "../server/create-server.ts";
-import { asText, wholeNumber } from "./choices.ts";
 import {
   type CommandContext,
   type CommandOption,
@@ -12,6 +11,7 @@ import {
   option,
 } from "./command.ts";
 import { printWelcome } from "./render/print-welcome.ts";
+import { asText, wholeNumber } from "./values.ts";
 import { type OpenedProject, withProject } from "./with-project.ts";
 
 type ServeOptions = {

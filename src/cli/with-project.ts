@@ -23,9 +23,18 @@ export async function withProject(
   use: (opened: OpenedProject) => Promise<ExitCode>,
   options: WithProjectOptions = {},
 ): Promise<ExitCode> {
-  const { root, output } = context;
   const loaded = await loadProjectConfig(context);
   const readOnly = options.isReadOnly?.(loaded.config) ?? false;
+  return await withLoadedProject(context, { loaded, readOnly }, use);
+}
+
+/** The same, once the configuration is known. */
+export async function withLoadedProject(
+  context: CommandContext,
+  { loaded, readOnly }: { readonly loaded: LoadedConfig; readonly readOnly: boolean },
+  use: (opened: OpenedProject) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const { root, output } = context;
   const project = await openProject({ root, config: loaded.config, readOnly, ...toRefreshOptions(context) });
   output.progress("");
   try {

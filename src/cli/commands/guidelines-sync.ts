@@ -6,7 +6,6 @@ import { count } from "../render/places.ts";
 import { noteLosses } from "../render/print-document.ts";
 import { usageError } from "../report-error.ts";
 import { printTable } from "../table.ts";
-import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 
 export const guidelinesSync: Command = defineCommand({
@@ -40,13 +39,12 @@ export const guidelinesSync: Command = defineCommand({
         ...(from === undefined ? {} : { source: from }),
         ...(to === undefined ? {} : { targets: to }),
       };
-      const plan = write
-        ? await project.guidelines.sync({ ...request, overwrite })
-        : await project.guidelines.planSync(request);
+      const result = write ? await project.guidelines.sync({ ...request, overwrite }) : undefined;
+      const plan = result ?? (await project.guidelines.planSync(request));
       if (context.json) context.output.json(plan);
-      else printPlan(context.output, plan, { isWritten: write });
-      const conflicts = plan.entries.some((entry) => entry.action === "conflict");
-      return (check && !plan.in_sync) || (write && conflicts && !overwrite) ? 1 : 0;
+      else printPlan(context.output, plan, result?.written);
+      const isConflicted = result !== undefined && leftAlone(result, result.written).length > 0;
+      return isConflicted || (check && !plan.in_sync) ? 1 : 0;
     }),
 });
 
@@ -58,31 +56,35 @@ const styles: Readonly<Record<SyncEntry["action"], Style>> = {
   unchanged: "dim",
 };
 
-function printPlan(output: Output, plan: SyncPlan, { isWritten }: { readonly isWritten: boolean }): void {
+/** Prints what a sync would do, or, with the files that it wrote, what it did. */
+function printPlan(output: Output, plan: SyncPlan, written?: readonly string[]): void {
   printTable(output, plan.entries, [
     { header: "ACTION", value: ({ action }) => action, style: ({ action }) => styles[action] },
     { header: "FILE", value: ({ path }) => path },
     { header: "FORMAT", value: ({ format }) => labelOf(format) },
     { header: "REASON", value: ({ reason = "" }) => reason, style: () => "dim", cut: "end" },
   ]);
-  for (const { path, losses } of plan.entries)
+  for (const { path, losses } of plan.entries) {
     noteLosses(
       output,
-      losses.map((loss) => `${safeLine(path)}: ${loss}`),
-    );
-  const pending = plan.entries.filter(
-    (entry) => entry.action !== "unchanged" && entry.action !== "conflict",
-  ).length;
-  const conflicts = plan.entries.filter((entry) => entry.action === "conflict").length;
-  const source = `${count(plan.guidelines, "guideline")} of ${labelOf(plan.source)}`;
-  if (plan.in_sync) output.note(`${output.noteStyle("green", "✓")} Everything is up to date with ${source}.`);
-  else if (isWritten) output.note(`${count(pending, "file")} written from ${source}.`);
-  else if (pending > 0) output.note(`${count(pending, "file")} to write from ${source}: --write does it.`);
-  if (conflicts > 0) {
-    output.note(
-      `${count(conflicts, "file")} left alone, edited by hand: --write --overwrite replaces the edits.`,
+      losses.map((loss) => `${path}: ${loss}`),
     );
   }
+  const conflicts = leftAlone(plan, written ?? []).length;
+  const pending = plan.entries.filter(({ action }) => action !== "unchanged").length - conflicts;
+  const source = `${count(plan.guidelines, "guideline")} of ${labelOf(plan.source)}`;
+  if (plan.in_sync) output.note(`${output.noteStyle("green", "✓")} Everything is up to date with ${source}.`);
+  else if (written) output.note(`${count(written.length, "file")} written from ${source}.`);
+  else if (pending > 0) output.note(`${count(pending, "file")} to write from ${source}: --write does it.`);
+  if (conflicts === 0) return;
+  output.note(
+    `${count(conflicts, "file")} left alone, as REASON says: --write --overwrite replaces what is there.`,
+  );
+}
+
+/** Files of somebody else's hand that a sync does not touch unless it is told to. */
+function leftAlone(plan: SyncPlan, written: readonly string[]): readonly SyncEntry[] {
+  return plan.entries.filter(({ action, path }) => action === "conflict" && !written.includes(path));
 }
 
 function labelOf(format: SyncFormat): string {

@@ -5,12 +5,12 @@ import type {
   CriterionCoverage,
   FeatureCoverage,
 } from "../../protocol/coverage.ts";
-import { asText, wholeNumber } from "../choices.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
 import type { Output, Style } from "../output.ts";
 import { count, place } from "../render/places.ts";
 import { type Column, printTable } from "../table.ts";
 import { safeLine } from "../text/safe-text.ts";
+import { asText, wholeNumber } from "../values.ts";
 import { toRefreshOptions, withProject } from "../with-project.ts";
 
 export const specsCoverage: Command = defineCommand({

@@ -2,13 +2,14 @@ import type { Project } from "../../project/project.ts";
 import type { WrittenSpecs } from "../../specs/adapter.ts";
 import { exportSpecs, type SpecExportFormat } from "../../specs/export/export-specs.ts";
 import { createSpecRegistry } from "../../specs/registry.ts";
-import { asText, parseExportTarget } from "../choices.ts";
+import { parseExportTarget } from "../choices.ts";
 import { type Command, type CommandContext, defineCommand, flag, option } from "../command.ts";
 import { toJsonLines, toJsonPieces } from "../format/spec-json.ts";
 import { count } from "../render/places.ts";
 import { noteLosses, printDocument } from "../render/print-document.ts";
 import { usageError } from "../report-error.ts";
 import { safeLine, safeLines } from "../text/safe-text.ts";
+import { asText } from "../values.ts";
 import { type OpenedProject, withProject } from "../with-project.ts";
 import { writeFiles } from "../write-files.ts";
 

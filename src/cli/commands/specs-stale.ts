@@ -1,6 +1,5 @@
 import { acceptStale, staleSpecs } from "../../project/stale.ts";
 import type { StaleFile, StaleReport, StaleSpec } from "../../protocol/stale.ts";
-import { asText } from "../choices.ts";
 import { type Command, defineCommand, flag, listOption } from "../command.ts";
 import { findSpec } from "../find-record.ts";
 import type { Output } from "../output.ts";
@@ -8,6 +7,7 @@ import { count, place } from "../render/places.ts";
 import { usageError } from "../report-error.ts";
 import { type Column, printTable } from "../table.ts";
 import { safeLine } from "../text/safe-text.ts";
+import { asText } from "../values.ts";
 import { withProject } from "../with-project.ts";
 
 export const specsStale: Command = defineCommand({

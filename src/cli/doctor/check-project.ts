@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import { basename, join } from "node:path";
+import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { readGitState } from "../../project/git/git-state.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
@@ -9,7 +10,7 @@ import type { CommandContext } from "../command.ts";
 import { count } from "../render/places.ts";
 import { countErrors } from "../render/print-diagnostics.ts";
 import { toKnownError } from "../report-error.ts";
-import { loadProjectConfig, type OpenedProject, withProject } from "../with-project.ts";
+import { loadProjectConfig, type OpenedProject, withLoadedProject } from "../with-project.ts";
 import type { Check } from "./check.ts";
 
 /** What is well with the project of a command line and what is not. Fails in no case that it can report. */
@@ -19,19 +20,17 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
     { name: "project", status: "ok", message: root },
     await checkRepository(root, signal),
   ];
+  let loaded: LoadedConfig;
   try {
-    const { file } = await loadProjectConfig(context);
-    checks.push({
-      name: "configuration",
-      status: "ok",
-      message: file === undefined ? "none, the defaults apply" : basename(file),
-    });
+    loaded = await loadProjectConfig(context);
   } catch (error) {
     checks.push(toCheck("configuration", error, "Without --config, kit reads kit.config.ts or kit.toml."));
     return checks;
   }
+  const message = loaded.file === undefined ? "none, the defaults apply" : basename(loaded.file);
+  checks.push({ name: "configuration", status: "ok", message });
   try {
-    await withProject(context, async (opened) => {
+    await withLoadedProject(context, { loaded, readOnly: true }, async (opened) => {
       checks.push(await checkIndex(opened, signal), ...checkSources(opened), ...checkProblems(opened));
       return 0;
     });

@@ -45,7 +45,7 @@ function toLine({ path, line, severity, message, rule }: Diagnostic): string {
 }
 
 function printByFile(output: Output, diagnostics: readonly Diagnostic[]): void {
-  const lineWidth = Math.max(1, ...diagnostics.map(({ line = 0 }) => String(line).length));
+  const lineWidth = diagnostics.reduce((most, { line = 0 }) => Math.max(most, String(line).length), 1);
   let path: string | undefined;
   for (const diagnostic of diagnostics) {
     if (diagnostic.path !== path) {
@@ -54,17 +54,10 @@ function printByFile(output: Output, diagnostics: readonly Diagnostic[]): void {
       output.line(output.style("underline", safeLine(path)));
     }
     const line = pad(diagnostic.line === undefined ? "" : String(diagnostic.line), lineWidth, "right");
-    const severity = output.style(
-      diagnostic.severity === "error" ? "red" : "yellow",
-      diagnostic.severity.padEnd(7),
-    );
-    const indent = lineWidth + severityWidth;
-    const words = wrap(
-      `${safeLine(diagnostic.message)} [${diagnostic.rule}]`,
-      Math.max(30, output.width - indent),
-    );
-    const message = words.join(`\n${" ".repeat(indent)}`);
-    output.line(`  ${output.style("dim", line)}  ${severity}  ${dimRule(output, message, diagnostic.rule)}`);
+    const color = diagnostic.severity === "error" ? "red" : "yellow";
+    const severity = output.style(color, diagnostic.severity.padEnd(7));
+    const message = toMessage(output, diagnostic, lineWidth + severityWidth);
+    output.line(`  ${output.style("dim", line)}  ${severity}  ${message}`);
   }
   if (path !== undefined) output.line();
 }
@@ -72,8 +65,11 @@ function printByFile(output: Output, diagnostics: readonly Diagnostic[]): void {
 /** Blanks around the line and the severity, and the severity itself. */
 const severityWidth = 13;
 
-function dimRule(output: Output, message: string, rule: string): string {
-  return message.slice(0, -rule.length - 2) + output.style("dim", `[${rule}]`);
+/** The message with its rule behind it, wrapped below itself. */
+function toMessage(output: Output, { message, rule }: Diagnostic, indent: number): string {
+  const lines = wrap(`${safeLine(message)} [${rule}]`, Math.max(30, output.width - indent));
+  const text = lines.join(`\n${" ".repeat(indent)}`);
+  return text.slice(0, -rule.length - 2) + output.style("dim", `[${rule}]`);
 }
 
 function summarize(output: Output, { diagnostics, subject }: DiagnosticReport): string {
