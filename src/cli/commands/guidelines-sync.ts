@@ -1,4 +1,4 @@
-import type { SyncEntry, SyncFormat, SyncPlan } from "../../protocol/sync.ts";
+import type { SyncEntry, SyncPlan } from "../../protocol/sync.ts";
 import { parseSyncFormat, sourceLabel } from "../choices.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
 import type { Output, Style } from "../output.ts";
@@ -6,6 +6,7 @@ import { count } from "../render/places.ts";
 import { noteLosses } from "../render/print-document.ts";
 import { usageError } from "../report-error.ts";
 import { printTable } from "../table.ts";
+import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 
 export const guidelinesSync: Command = defineCommand({
@@ -58,35 +59,36 @@ const styles: Readonly<Record<SyncEntry["action"], Style>> = {
 
 /** Prints what a sync would do, or, with the files that it wrote, what it did. */
 function printPlan(output: Output, plan: SyncPlan, written?: readonly string[]): void {
+  const kept = leftAlone(plan, written ?? []);
+  const isReplaced = (entry: SyncEntry): boolean => entry.action === "conflict" && !kept.includes(entry);
   printTable(output, plan.entries, [
-    { header: "ACTION", value: ({ action }) => action, style: ({ action }) => styles[action] },
+    {
+      header: "ACTION",
+      value: (entry) => (isReplaced(entry) ? "replace" : entry.action),
+      style: (entry) => styles[entry.action],
+    },
     { header: "FILE", value: ({ path }) => path },
-    { header: "FORMAT", value: ({ format }) => labelOf(format) },
-    { header: "REASON", value: ({ reason = "" }) => reason, style: () => "dim", cut: "end" },
+    { header: "FORMAT", value: ({ format }) => sourceLabel(format) },
   ]);
+  for (const { path, reason } of kept) {
+    output.note(`${output.noteStyle("red", "conflict:")} ${safeLine(`${path}: ${reason ?? ""}`)}`);
+  }
   for (const { path, losses } of plan.entries) {
     noteLosses(
       output,
       losses.map((loss) => `${path}: ${loss}`),
     );
   }
-  const conflicts = leftAlone(plan, written ?? []).length;
-  const pending = plan.entries.filter(({ action }) => action !== "unchanged").length - conflicts;
-  const source = `${count(plan.guidelines, "guideline")} of ${labelOf(plan.source)}`;
+  const pending = plan.entries.filter(({ action }) => action !== "unchanged").length - kept.length;
+  const source = `${count(plan.guidelines, "guideline")} of ${sourceLabel(plan.source)}`;
   if (plan.in_sync) output.note(`${output.noteStyle("green", "✓")} Everything is up to date with ${source}.`);
   else if (written) output.note(`${count(written.length, "file")} written from ${source}.`);
   else if (pending > 0) output.note(`${count(pending, "file")} to write from ${source}: --write does it.`);
-  if (conflicts === 0) return;
-  output.note(
-    `${count(conflicts, "file")} left alone, as REASON says: --write --overwrite replaces what is there.`,
-  );
+  if (kept.length > 0)
+    output.note(`${count(kept.length, "file")} left alone: --write --overwrite replaces what is there.`);
 }
 
 /** Files of somebody else's hand that a sync does not touch unless it is told to. */
 function leftAlone(plan: SyncPlan, written: readonly string[]): readonly SyncEntry[] {
   return plan.entries.filter(({ action, path }) => action === "conflict" && !written.includes(path));
-}
-
-function labelOf(format: SyncFormat): string {
-  return sourceLabel(format);
 }
