@@ -13,6 +13,8 @@ export interface Meta {
   readonly guidelines: number;
   /** `FileDatesUpdate.historyKey` of the dates. */
   readonly history_key: string;
+  /** `headKeyOf` the project when its dates were read. */
+  readonly head_key: string;
 }
 
 export function readMeta<Name extends keyof Meta>(

@@ -54,6 +54,23 @@ export function filesOf(tree: Tree): string[] {
   return files.sort();
 }
 
+/** Answers whether a tree holds a file. Looks at each folder's names once. */
+export function createFileSet(tree: () => Tree): { has(path: string): boolean } {
+  const namesOf = new WeakMap<Folder, ReadonlySet<string>>();
+  return {
+    has(path) {
+      const folder = tree().get(parentOf(path));
+      if (folder === undefined) return false;
+      let names = namesOf.get(folder);
+      if (names === undefined) {
+        names = new Set([...namesIn(folder.files), ...namesIn(folder.sources)]);
+        namesOf.set(folder, names);
+      }
+      return names.has(path.slice(path.lastIndexOf("/") + 1));
+    },
+  };
+}
+
 /** Where the stamp of the folder (0) or of a source (its index + 1) begins in `stamps`. */
 function stampStart(folder: Folder, at: number): number {
   return folder.stampsAt + at * stampLength;
