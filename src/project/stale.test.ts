@@ -88,6 +88,16 @@ test("a spec that changes with or after its code is not stale", async () => {
   expect(ids(await report(folder.root))).toEqual([]);
 });
 
+test("a task that is done does not fall behind, an open one does", async () => {
+  await using folder = await repository();
+  const tasks = "- [x] 1. Write `src/login.ts`\n- [ ] 2. Mend `src/login.ts`\n";
+  await folder.write(".kiro/specs/auth/tasks.md", tasks);
+  await folder.commit("tasks", 2_000_000);
+  await folder.write("src/login.ts", "2\n");
+  await folder.commit("code", 3_000_000);
+  expect(ids(await report(folder.root))).toEqual([login, "fw_a-auth-tasks-2"]);
+});
+
 test("changes that are not committed count, on both sides", async () => {
   await using folder = await repository();
   await folder.write("src/login.ts", "2\n");
