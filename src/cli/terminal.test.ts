@@ -5,13 +5,13 @@ import { kitCommandLine } from "./run-kit.suite.ts";
 import { createSampleProject } from "./sample-project.suite.ts";
 import { displayWidth } from "./text/display-width.ts";
 
-const project = createSampleProject();
-project.write(
+const project = await createSampleProject();
+await project.write(
   "docs/specs/要件.md",
   "---\nspec_type: requirement\n---\n\n## 返金: お客様は返金を受けられる \u202Eevil\u001b]0;owned\u0007\n\n本文\n",
 );
-project.write("kit.toml", `[[specs.custom]]\ninclude = "docs/specs/*.md"\nspec_type = "requirement"\n`);
-afterAll(() => project.remove());
+await project.write("kit.toml", `[[specs.custom]]\ninclude = "docs/specs/*.md"\nspec_type = "requirement"\n`);
+afterAll(() => project[Symbol.asyncDispose]());
 
 const hasScript = (() => {
   try {
@@ -80,7 +80,7 @@ test.skipIf(!hasScript)("NO_COLOR takes the colours away and leaves the columns"
 });
 
 test.skipIf(!hasScript)("a document is printed without what could harm the terminal", async () => {
-  project.write(".kiro/steering/hostile.md", "# Hostile\n\nred\u001b[2J\u001b]0;owned\u0007text\n");
+  await project.write(".kiro/steering/hostile.md", "# Hostile\n\nred\u001b[2J\u001b]0;owned\u0007text\n");
   const list = JSON.parse(
     (await inTerminal(100, ["guidelines", "list", "--source", "steering", "--json"])) || "{}",
   );
