@@ -68,8 +68,7 @@ function changeOf({ path, changed_at, commit }: StaleFile): string {
 function printReport(output: Output, { stale, checked, notes }: StaleReport): void {
   printTable(output, stale, columns);
   for (const note of notes) output.note(`${output.noteStyle("yellow", "note:")} ${safeLine(note)}`);
-  const all = count(checked, "spec");
-  if (stale.length > 0) output.note(`${count(stale.length, "stale spec")} of ${all} that name code.`);
-  else if (notes.length === 0)
-    output.note(`${output.noteStyle("green", "✓")} No spec is stale, of ${all} that name code.`);
+  const all = `of ${count(checked, "spec")} that ${checked === 1 ? "names" : "name"} code`;
+  if (stale.length > 0) output.note(`${stale.length.toLocaleString("en")} stale, ${all}.`);
+  else if (notes.length === 0) output.note(`${output.noteStyle("green", "✓")} No spec is stale, ${all}.`);
 }
