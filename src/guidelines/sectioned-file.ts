@@ -125,7 +125,9 @@ function contentOf(
   const globs = from <= to ? readPatternLine(lineText(scan, from)) : undefined;
   if (globs !== undefined) ({ from, to } = withoutBlankEdges(scan, from + 1, to));
   const stretch = stretches.get(from);
-  const content = stretch?.close === to ? textOfLines(scan, from + 1, to - 1) : textOfLines(scan, from, to);
+  const text = stretch?.close === to ? textOfLines(scan, from + 1, to - 1) : textOfLines(scan, from, to);
+  // Blank lines that somebody sealed say nothing either.
+  const content = text.trim() === "" ? "" : text;
   return { title, content, ...(globs !== undefined && { globs }) };
 }
 
