@@ -64,8 +64,9 @@ function plainLine(line: string): string {
 
 /** The words of a step, without the bold marks of keywords, and without commas at its ends. */
 function clause(text: string): string {
-  return joinSpace(text)
+  return text
+    .replaceAll("\n", " ")
     .replace(/(?:\*\*|__)(and|but|or)(?:\*\*|__)/gi, "$1")
-    .replace(/^[,，:：]+ ?/, "")
-    .replace(/ ?[,，]$/, "");
+    .replace(/^ *[,，:：]* */, "")
+    .replace(/ ?[,，]? *$/, "");
 }

@@ -120,6 +120,8 @@ describe("hostile files take no more than linear time and no deep stack", () => 
     ["deep block", Array.from({ length: 20_000 }, (_, n) => `${" ".repeat(n % 5000)}a:`).join("\n"), "yaml"],
     ["markers on one line", "- ".repeat(200_000), "yaml"],
     ["many keys", Array.from({ length: 40_000 }, (_, n) => `k${n}: v`).join("\n"), "yaml"],
+    ["one long line", "- - a: ".repeat(36_000), "yaml"],
+    ["long lines", `${"a: ".repeat(10_000)}\n`.repeat(8), "yaml"],
     ["larger than is read", "x".repeat(3_000_000), "yaml"],
     ["deep JSON", "[".repeat(2_000_000), "json"],
     ["open string", `"${"\\".repeat(2_000_000)}`, "json"],

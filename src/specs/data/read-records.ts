@@ -29,7 +29,9 @@ const dataFormats = ["json", "jsonl", "yaml"] as const;
 export type DataFormat = (typeof dataFormats)[number];
 
 /** YAML longer than this, in UTF-16 units, is not read: its parser takes seconds for a hostile megabyte. */
-export const maxYamlLength: number = 512 * 1024;
+const maxYamlLength = 256 * 1024;
+/** The same for a line of it, which the parser may go over once for each of its words. */
+const maxYamlLine = 32 * 1024;
 
 /** The format of a data file by its extension. */
 export function dataFormatOf(path: string): DataFormat | undefined {
@@ -77,7 +79,7 @@ function readJsonLines(text: string): DataFile {
     const line = index + 1;
     try {
       const { value, duplicates } = parseJsonWithSpans(source);
-      problems.push(...duplicates.map(({ key }) => duplicateKey(key, line)));
+      for (const { key } of duplicates) problems.push(duplicateKey(key, line));
       records.push({
         value: withoutPrototypeKeys(value),
         startLine: line,
@@ -133,15 +135,9 @@ function duplicateKey(key: string, line: number): DataProblem {
 }
 
 function readYaml(source: string): DataFile {
-  if (source.length > maxYamlLength) {
-    const message = `The file is longer than ${maxYamlLength} characters and is not read; JSON and JSONL may be.`;
-    return { records: [], problems: [{ message, isLimit: true }] };
-  }
   const text = source.includes("\r") ? source.replace(/\r\n?/g, "\n") : source;
-  if (isYamlTooDeep(text)) {
-    const message = `The file is nested deeper than ${maxYamlDepth} levels and is not read.`;
-    return { records: [], problems: [{ message, isLimit: true }] };
-  }
+  const excess = yamlExcess(text);
+  if (excess !== undefined) return { records: [], problems: [excess] };
   const lineCounter = new LineCounter();
   const lineOf = (offset: number): number => Math.max(1, lineCounter.linePos(offset).line);
   // `yaml` compares every key with every other one; `inspectYaml` does it in linear time.
@@ -166,11 +162,30 @@ function readYaml(source: string): DataFile {
       problems.push({ message: "YAML aliases are not read: write the value out.", line });
       continue;
     }
-    problems.push(...duplicates.map(({ key, offset }) => duplicateKey(key, lineOf(offset))));
+    for (const { key, offset } of duplicates) problems.push(duplicateKey(key, lineOf(offset)));
     const value = document.toJS({ maxAliasCount: 0 });
-    if (document.contents !== null) records.push(...yamlRecords(value, document.contents, lineOf));
+    if (document.contents === null) continue;
+    for (const record of yamlRecords(value, document.contents, lineOf)) records.push(record);
   }
   return { records, problems };
+}
+
+/** Why a text is not given to the YAML parser. */
+function yamlExcess(text: string): DataProblem | undefined {
+  const problem = (what: string, line?: number): DataProblem => ({
+    message: `${what} and is not read.`,
+    isLimit: true,
+    ...(line !== undefined && { line }),
+  });
+  if (text.length > maxYamlLength)
+    return problem(`The file has more than ${maxYamlLength} characters, which only JSON and JSONL may have,`);
+  const long = text.split("\n").findIndex((line) => line.length > maxYamlLine);
+  if (long !== -1)
+    return problem(
+      `The file has a line of more than ${maxYamlLine} characters, which only JSON and JSONL may have,`,
+      long + 1,
+    );
+  return isYamlTooDeep(text) ? problem(`The file is nested deeper than ${maxYamlDepth} levels`) : undefined;
 }
 
 function yamlRecords(value: unknown, node: Node, lineOf: (offset: number) => number): DataRecord[] {

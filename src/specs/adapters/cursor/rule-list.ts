@@ -198,9 +198,10 @@ class RuleReader {
 }
 
 function isThematicBreak(text: string): boolean {
+  const mark = text.trimStart()[0] ?? "";
+  if (mark === "" || !"-*_".includes(mark)) return false;
   const marks = text.replace(/[ \t]/g, "");
-  const mark = marks[0] ?? "";
-  return marks.length >= 3 && "-*_".includes(mark) && marks === mark.repeat(marks.length);
+  return marks.length >= 3 && marks === mark.repeat(marks.length);
 }
 
 function isLabel(text: string, place: "alone" | "before-list"): boolean {

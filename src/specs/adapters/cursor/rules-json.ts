@@ -1,4 +1,5 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
+import { atMost } from "../../data/at-most.ts";
 import { type JsonSpan, lineFinder, parseJsonWithSpans } from "../../data/locate-json.ts";
 
 /** An entry of a JSON rule list. */
@@ -85,7 +86,7 @@ export function readRulesJson(
   } catch (error) {
     report(`The file is not JSON: ${error instanceof Error ? error.message : String(error)}.`);
   }
-  return { rules, diagnostics };
+  return { rules, diagnostics: atMost(diagnostics, path) };
 }
 
 /** The text and topic of an entry, and what else it holds; nothing where it says nothing. */

@@ -30,7 +30,7 @@ export function requirementBlocks(scan: MarkdownScan, document: OpenspecDocument
     if (name !== undefined)
       drafts.push(requirementBlock(scan, document, { segment, name, delta, scenarios }));
     else if (heading?.level === 2 && (delta === "renamed" || delta === "removed") && segment.says)
-      drafts.push(...listedBlocks(scan, document, { segment, delta }));
+      for (const listed of listedBlocks(scan, document, { segment, delta })) drafts.push(listed);
     else if (segment.says) drafts.push(sectionBlock(scan, document, segment));
   }
   return drafts;

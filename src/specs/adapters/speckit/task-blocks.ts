@@ -37,7 +37,7 @@ function linesOfTasks(items: readonly TaskItem[], tasks: ReadonlySet<TaskItem>):
     if (owner === undefined) continue;
     const own = lines.get(owner) ?? [];
     if (item !== owner) own.push({ from: item.line, to: item.line });
-    own.push(...item.details);
+    for (const range of item.details) own.push(range);
     lines.set(owner, own);
   }
   for (const own of lines.values()) own.sort((one, other) => one.from - other.from);
