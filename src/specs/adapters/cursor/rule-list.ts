@@ -2,6 +2,8 @@ import { columnsBefore, isBlankLine, withoutColumns } from "../../markdown/inden
 import { markerWidth } from "../../markdown/list-item.ts";
 import { type LineKind, lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
 
+import { endsWithColon, isLabel, labelText } from "./label.ts";
+
 /** A rule of a `.cursorrules` file: where it stands, what it says, and what it is about. */
 export interface ListedRule {
   readonly startLine: number;
@@ -14,8 +16,6 @@ export interface ListedRule {
 
 /** A list marker, with the white space before and behind it; the bullet is one people paste. */
 const listMarker = /^[ \t]*(?:[-*+•]|\d{1,9}[.)])(?:[ \t]+|$)/;
-const maxLabelLength = 60;
-const maxLabelWords = 8;
 
 /** A rule that is being read. `indent` is how far its text stands from the margin, for list items. */
 interface OpenRule {
@@ -139,7 +139,7 @@ class RuleReader {
       this.startTopic(labelText(text), { from: paragraph.from, to: paragraph.to, level: 7 });
       return false;
     }
-    return /[:：][*_]*$/.test(text);
+    return endsWithColon(text);
   }
 
   private close(): void {
@@ -202,21 +202,4 @@ function isThematicBreak(text: string): boolean {
   if (mark === "" || !"-*_".includes(mark)) return false;
   const marks = text.replace(/[ \t]/g, "");
   return marks.length >= 3 && marks === mark.repeat(marks.length);
-}
-
-function isLabel(text: string, place: "alone" | "before-list"): boolean {
-  if (text.length > maxLabelLength || text.split(/\s+/, maxLabelWords + 1).length > maxLabelWords)
-    return false;
-  if (labelText(text) === "") return false;
-  if (/[:：][*_]*$/.test(text) || /^(\*\*|__)[^*_]+\1$/.test(text)) return true;
-  return place === "before-list" && !/[.!?;。！？…`>|]$/.test(text);
-}
-
-/** A label without emphasis and without its colon. */
-function labelText(text: string): string {
-  return text
-    .replace(/\*\*|__/g, "")
-    .trim()
-    .replace(/[:：]$/, "")
-    .trim();
 }

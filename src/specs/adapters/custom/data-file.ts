@@ -1,7 +1,8 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import type { ParsedSpecs, SpecDraft, SpecSource } from "../../adapter.ts";
 import { atMost } from "../../data/at-most.ts";
-import { type DataFormat, type DataProblem, type DataRecord, readRecords } from "../../data/read-records.ts";
+import type { DataProblem, DataRecord } from "../../data/data-record.ts";
+import { type DataFormat, readRecords } from "../../data/read-records.ts";
 import { scanMarkdown } from "../../markdown/scan-markdown.ts";
 import { mentionsIn } from "../../mentions.ts";
 import { type CustomDefaults, recordDraft } from "./record-draft.ts";

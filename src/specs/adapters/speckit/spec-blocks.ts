@@ -6,8 +6,9 @@ import { joinSpace } from "../../join-space.ts";
 import { listItemEnd, listItemText } from "../../markdown/list-item.ts";
 import { lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { mentionsIn } from "../../mentions.ts";
+import type { LineRange } from "../../task-list.ts";
 import { statementId } from "./speckit-path.ts";
-import { type LineRange, storyBlocks } from "./story-blocks.ts";
+import { storyBlocks } from "./story-blocks.ts";
 
 /** `- **FR-001**: …`, also FR-001a, NFR-001, SC-001, with a box or the colon inside the bold. */
 const statement = /^[ \t]*[-*+][ \t]+(?:\[[ xX]\][ \t]+)?\*\*((?:N?FR|SC)-\d+[A-Za-z]?)\b/;

@@ -13,12 +13,8 @@ import {
 import { withoutBlankEdges } from "../../markdown/sections.ts";
 import { mentionsIn } from "../../mentions.ts";
 import { scenarioCriterion } from "../../scenario.ts";
+import type { LineRange } from "../../task-list.ts";
 import { statementId, storyId } from "./speckit-path.ts";
-
-export interface LineRange {
-  readonly from: number;
-  readonly to: number;
-}
 
 const storyTitle = /^User Story[ \t]+(\d+)\b/i;
 /** The one story of the older template, whose scenarios are a section of their own. */
