@@ -3,10 +3,10 @@ import { renameSync } from "node:fs";
 import { fillIndex } from "./fill-index.ts";
 import { type BuildTarget, createDirectTarget } from "./index/build-target.ts";
 import { removeDatabase } from "./index/index-build.ts";
-import { openDatabase } from "./index/index-database.ts";
 import { makeIndexFolder } from "./index/open-index.ts";
+import { seal } from "./index/seal.ts";
 import { createThreadedTarget } from "./index/threaded-target.ts";
-import { beginExclusive } from "./index/transaction.ts";
+import { beginExclusive, openLock } from "./index/transaction.ts";
 import type { IndexSession } from "./index-session.ts";
 import type { PassSteps } from "./pass-steps.ts";
 import type { IndexRefreshOptions } from "./project-index.ts";
@@ -66,7 +66,7 @@ export function createIndexPasses(options: IndexPassesOptions): IndexPasses {
   ): PassSteps<number | undefined> {
     const session = options.session();
     makeIndexFolder(file);
-    const lock = openDatabase(`${file}-lock`, { busyTimeoutMs: 0 });
+    const lock = openLock(file);
     try {
       yield* beginExclusive(lock);
       if (session.open()) return undefined;
@@ -82,6 +82,7 @@ export function createIndexPasses(options: IndexPassesOptions): IndexPasses {
       });
       removeDatabase(file);
       renameSync(temporary, file);
+      seal(file);
       if (!session.open()) throw new Error("A new index cannot be opened.");
       return files;
     } finally {

@@ -3,6 +3,8 @@ import { isDamage } from "./index/damaged-index-error.ts";
 import type { IndexDatabase } from "./index/index-database.ts";
 import { readMeta } from "./index/meta.ts";
 import { openIndex, openWriter } from "./index/open-index.ts";
+import { hasLog, isLogLong, isSealed, moveLog } from "./index/seal.ts";
+import { tryLocked } from "./index/transaction.ts";
 import { loadTree, type StoredTree } from "./index/tree-store.ts";
 
 /** The connections to an index, and what of it is kept in memory as long as it does not change. */
@@ -24,7 +26,7 @@ export interface IndexSession {
   /** Closes a damaged or replaced index; whatever is asked next opens it or makes it anew. */
   drop(reason: string | undefined): void;
   isOpen(): boolean;
-  /** Whether the file that is open is still the one at its path. */
+  /** Whether the file that is open is still the one at its path, as kit left it. */
   isCurrent(): boolean;
   close(): void;
 }
@@ -67,6 +69,14 @@ export function createIndexSession({ file, fingerprint, rebuild }: IndexSessionO
     generation = found;
     tree = undefined;
     forget();
+  };
+
+  /** SQLite would do it when the last connection closes, and break the seal. */
+  const moveLogIf = (isTime: (file: string) => boolean): void => {
+    if (reader === undefined || inodeOf(file) !== reader.inode || !isTime(file)) return;
+    const database = writer ?? openWriter(file);
+    writer = database;
+    tryLocked(file, () => moveLog(database));
   };
 
   const drop = (why: string | undefined): void => {
@@ -148,6 +158,7 @@ export function createIndexSession({ file, fingerprint, rebuild }: IndexSessionO
       return { database: writer, tree: currentTree(database), generation };
     },
     committed(next) {
+      moveLogIf(isLogLong);
       const database = opened();
       const seen = dataVersionOf(database);
       const found = readMeta(database, "generation") ?? 0;
@@ -160,8 +171,11 @@ export function createIndexSession({ file, fingerprint, rebuild }: IndexSessionO
     },
     drop,
     isOpen: () => reader !== undefined,
-    isCurrent: () => reader !== undefined && inodeOf(file) === reader.inode,
-    close: () => drop(undefined),
+    isCurrent: () => reader !== undefined && inodeOf(file) === reader.inode && isSealed(file),
+    close() {
+      moveLogIf(hasLog);
+      drop(undefined);
+    },
   };
 }
 

@@ -1,9 +1,10 @@
-import { lstatSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isDamage } from "./damaged-index-error.ts";
 import { type IndexDatabase, openDatabase } from "./index-database.ts";
 import { readMeta } from "./meta.ts";
 import { applicationId, schemaVersion } from "./schema.ts";
+import { isSealed } from "./seal.ts";
 
 /** An index that can be used, or why there is none. */
 export type OpenedIndex =
@@ -22,7 +23,7 @@ export function openIndex(file: string, fingerprint: string): OpenedIndex {
   let database: IndexDatabase | undefined;
   try {
     database = openDatabase(file, { busyTimeoutMs });
-    const reason = whyUnusable(database, { size, fingerprint });
+    const reason = whyUnusable(database, fingerprint);
     if (reason === undefined) {
       database.exec("PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY");
       return { kind: "usable", database };
@@ -40,29 +41,27 @@ export function openIndex(file: string, fingerprint: string): OpenedIndex {
 export function openWriter(file: string): IndexDatabase {
   const database = openDatabase(file, { busyTimeoutMs: 0 });
   // What a power failure can take away is found again by the next pass.
-  database.exec("PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY");
+  database.exec(
+    "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY",
+  );
   return database;
 }
 
-function whyUnusable(
-  database: IndexDatabase,
-  { size, fingerprint }: { readonly size: number; readonly fingerprint: string },
-): string | undefined {
+function whyUnusable(database: IndexDatabase, fingerprint: string): string | undefined {
   const pragma = (name: string): number => database.get<[number]>(`PRAGMA ${name}`)?.[0] ?? 0;
   if (pragma("application_id") !== applicationId) return "The file was not an index of kit.";
   const version = pragma("user_version");
   if (version < schemaVersion) return "The index was made by an older version of kit.";
   if (version > schemaVersion) return "The index was made by a newer version of kit.";
-  if (size % pragma("page_size") !== 0) return "The index was damaged.";
+  if (!isSealed(database.file)) return "The index was damaged, or changed by something else than kit.";
   const known = readMeta(database, "fingerprint");
   return known === fingerprint ? undefined : "The configuration or the version of kit has changed.";
 }
 
-/** Makes the folder of an index, and keeps what is in it out of Git. Throws when that folder is a link. */
+/** Makes the folder of an index, and keeps what is in it out of Git. */
 export function makeIndexFolder(file: string): void {
   const folder = dirname(file);
   mkdirSync(folder, { recursive: true });
-  if (lstatSync(folder).isSymbolicLink()) throw new Error("The folder of the index is a link.");
   try {
     writeFileSync(join(folder, ".gitignore"), "*\n", { flag: "wx" });
   } catch {

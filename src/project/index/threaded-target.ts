@@ -13,7 +13,7 @@ export function createThreadedTarget(file: string): BuildTarget {
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const worker = new Worker(new URL(`./build-thread.${extension}`, import.meta.url), {
     workerData: file,
-    // What the process was started with, such as --input-type or --inspect, is not for this file.
+    // Flags of the process can be such as make sense for its main module only.
     execArgv: [],
     // Nearly all that the thread allocates is short-lived: the texts of one batch.
     resourceLimits: { maxYoungGenerationSizeMb: 64 },
