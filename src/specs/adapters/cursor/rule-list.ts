@@ -106,14 +106,18 @@ class RuleReader {
       }
       this.close();
       this.start("item", line, { markerLength: marker.length, indent });
-    } else if (this.open !== undefined && (!this.gap || (this.open.kind === "item" && indent >= 2))) {
-      this.open.to = line;
-    } else if (this.open?.introduces && indent >= 2) {
+    } else if (this.open !== undefined && this.continues(this.open, indent)) {
       this.open.to = line;
     } else {
       this.close();
       this.start("paragraph", line, { markerLength: 0, indent: 0 });
     }
+  }
+
+  /** Whether a line of text belongs to the open rule. Text behind code on its own is another rule. */
+  private continues(rule: OpenRule, indent: number): boolean {
+    if (!this.gap) return rule.kind !== "other";
+    return indent >= 2 && (rule.kind === "item" || rule.introduces);
   }
 
   /** Code and HTML continue a rule. A comment on its own says nothing to Cursor's reader. */
