@@ -51,7 +51,7 @@ export async function readDatesUpdate(
 
 /** Saves the dates in one transaction. */
 export function* saveDatesUpdate(session: IndexSession, { update, headKey }: DatesUpdate): PassSteps<void> {
-  const { database } = session.forPass();
+  const database = session.forPass().writer();
   yield* beginWrite(database);
   try {
     const isChanged = update === undefined ? forgetDates(database) : writeDates(database, update);

@@ -27,14 +27,14 @@ const maxDatesWaitMs = 3000;
 
 /** Creates the index of a project, as it was left; nothing is up to date before the first refresh. */
 export function createProjectIndex({ root, file, catalog }: ProjectIndexOptions): ProjectIndex {
-  const reader = createSourceReader(root);
+  const readSource = createSourceReader(root);
   const guidelines = createGuidelineStore();
   const fileSet = createFileSet(() => session.tree().folders);
   const closing = new AbortController();
   let last: Promise<unknown> = Promise.resolve();
 
   const readText = (path: string): string | undefined => {
-    const source = reader(path);
+    const source = readSource(path);
     return source.kind === "bytes" ? decodeText(source.bytes, path).text : undefined;
   };
   const fingerprint = `${version} ${catalog.fingerprint}`;
@@ -43,7 +43,7 @@ export function createProjectIndex({ root, file, catalog }: ProjectIndexOptions)
     file,
     fingerprint,
     catalog,
-    reader,
+    readSource,
     readText,
     session: () => session,
   });

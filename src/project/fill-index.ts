@@ -13,7 +13,7 @@ import { scanTree } from "./tree/scan-tree.ts";
 export interface FillIndexOptions {
   readonly root: string;
   readonly catalog: SourceCatalog;
-  readonly reader: SourceReader;
+  readonly readSource: SourceReader;
   readonly scope: IgnoreScope;
   readonly outerRules: string;
   readonly fingerprint: string;
@@ -22,15 +22,12 @@ export interface FillIndexOptions {
   readonly onProgress?: RefreshOptions["onProgress"];
 }
 
-/**
- * Files per write. Within one, the full-text index takes the blocks in the order of their keys, so
- * more files mean fewer segments, and fewer mean that reading and writing overlap better.
- */
-const batchSize = 1000;
+/** Files per write: few, so that what waits to be written takes little memory. */
+const batchSize = 50;
 
 /** Reads all sources of a project into a new index. Returns how many there are. */
 export function* fillIndex(options: FillIndexOptions): PassSteps<number> {
-  const { root, catalog, reader, scope, onProgress } = options;
+  const { root, catalog, readSource, scope, onProgress } = options;
   onProgress?.({ done: 0, total: 0, phase: "walk" });
   const change = yield* scanTree({ root, previous: new Map(), scope, isSource: catalog.isSource });
   const candidates = [...change.candidates].sort((a, b) => comparePaths(a.path, b.path));
@@ -40,7 +37,7 @@ export function* fillIndex(options: FillIndexOptions): PassSteps<number> {
     let files = 0;
     let batch: FileEntry[] = [];
     for (const [index, candidate] of candidates.entries()) {
-      const entry = readCandidate(candidate, { reader, catalog, known: undefined });
+      const entry = readCandidate(candidate, { readSource, catalog, known: undefined });
       if (typeof entry !== "string") batch.push(entry);
       if (batch.length === batchSize) {
         files += batch.length;

@@ -23,7 +23,7 @@ export interface IndexPassesOptions {
   readonly file: string;
   readonly fingerprint: string;
   readonly catalog: SourceCatalog;
-  readonly reader: SourceReader;
+  readonly readSource: SourceReader;
   readonly readText: (path: string) => string | undefined;
   readonly session: () => IndexSession;
 }
@@ -46,7 +46,7 @@ const manySources = 300;
 const maxAttempts = 20;
 
 export function createIndexPasses(options: IndexPassesOptions): IndexPasses {
-  const { root, file, fingerprint, catalog, reader, readText } = options;
+  const { root, file, fingerprint, catalog, readSource, readText } = options;
 
   const rules = () => {
     const outer = loadOuterRules(root);
@@ -74,7 +74,7 @@ export function createIndexPasses(options: IndexPassesOptions): IndexPasses {
       const files = yield* fillIndex({
         root,
         catalog,
-        reader,
+        readSource,
         ...rules(),
         fingerprint,
         openTarget: (sources) => (sources < manySources ? createDirectTarget : createTarget)(temporary),
@@ -94,7 +94,7 @@ export function createIndexPasses(options: IndexPassesOptions): IndexPasses {
     const session = options.session();
     for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
       const start = session.forPass();
-      const result = yield* updateIndex({ root, catalog, reader, ...rules(), ...start, ...refresh });
+      const result = yield* updateIndex({ root, catalog, readSource, ...rules(), ...start, ...refresh });
       if (result.kind === "outdated") continue;
       session.committed(result.generation);
       return result;

@@ -20,7 +20,7 @@ export interface IndexSession {
   changes(): number;
   tree(): StoredTree;
   /** What a pass starts from; noticed are all commits of other connections until now. */
-  forPass(): { readonly database: IndexDatabase; readonly tree: StoredTree; readonly generation: number };
+  forPass(): PassStart;
   /** After a commit of our own, what is in memory is what is in the index. */
   committed(generation: number): void;
   /** Closes a damaged or replaced index; whatever is asked next opens it or makes it anew. */
@@ -29,6 +29,15 @@ export interface IndexSession {
   /** Whether the file that is open is still the one at its path, as kit left it. */
   isCurrent(): boolean;
   close(): void;
+}
+
+/** What a pass starts from. */
+export interface PassStart {
+  readonly reader: IndexDatabase;
+  /** Opens the connection to write with, which most passes need not. */
+  readonly writer: () => IndexDatabase;
+  readonly tree: StoredTree;
+  readonly generation: number;
 }
 
 export interface IndexSessionOptions {
@@ -71,11 +80,15 @@ export function createIndexSession({ file, fingerprint, rebuild }: IndexSessionO
     forget();
   };
 
+  const openedWriter = (): IndexDatabase => {
+    writer ??= openWriter(file);
+    return writer;
+  };
+
   /** SQLite would do it when the last connection closes, and break the seal. */
   const moveLogIf = (isTime: (file: string) => boolean): void => {
     if (reader === undefined || inodeOf(file) !== reader.inode || !isTime(file)) return;
-    const database = writer ?? openWriter(file);
-    writer = database;
+    const database = openedWriter();
     tryLocked(file, () => moveLog(database));
   };
 
@@ -154,8 +167,7 @@ export function createIndexSession({ file, fingerprint, rebuild }: IndexSessionO
     forPass() {
       const database = opened();
       sync(database);
-      writer ??= openWriter(file);
-      return { database: writer, tree: currentTree(database), generation };
+      return { reader: database, writer: openedWriter, tree: currentTree(database), generation };
     },
     committed(next) {
       moveLogIf(isLogLong);

@@ -12,7 +12,7 @@ export interface KnownFile {
 }
 
 export interface ReadCandidateOptions {
-  readonly reader: SourceReader;
+  readonly readSource: SourceReader;
   readonly catalog: SourceCatalog;
   readonly known: KnownFile | undefined;
 }
@@ -23,8 +23,8 @@ export function readCandidate(
   options: ReadCandidateOptions,
 ): FileEntry | "same" | "gone" {
   const { path, problem } = candidate;
-  const { reader, catalog, known } = options;
-  const read = problem === undefined ? reader(path) : ({ kind: "problem", diagnostic: problem } as const);
+  const { readSource, catalog, known } = options;
+  const read = problem === undefined ? readSource(path) : ({ kind: "problem", diagnostic: problem } as const);
   if (read.kind === "gone") return "gone";
   if ("seen" in read && read.seen !== undefined) setStamp(candidate.folder, candidate.stampAt, read.seen);
   if (read.kind === "bytes" && known?.hash === read.hash) return "same";

@@ -14,10 +14,11 @@ import { scanTree, type TreeChange } from "./tree/scan-tree.ts";
 
 export interface UpdateIndexOptions {
   readonly root: string;
-  /** A connection that nobody reads from meanwhile. */
-  readonly database: IndexDatabase;
+  readonly reader: IndexDatabase;
+  /** Gives a connection that nobody reads from meanwhile. */
+  readonly writer: () => IndexDatabase;
   readonly catalog: SourceCatalog;
-  readonly reader: SourceReader;
+  readonly readSource: SourceReader;
   /** The tree of the index at `generation`; brought up to date with the commit. */
   readonly tree: StoredTree;
   readonly generation: number;
@@ -35,8 +36,8 @@ export type UpdateResult =
 
 /** Brings an index up to date with the disk, in one transaction. */
 export function* updateIndex(options: UpdateIndexOptions): PassSteps<UpdateResult> {
-  const { root, database, catalog, tree, generation, scope, outerRules, onProgress } = options;
-  const isStale = readMeta(database, "outer_rules") !== outerRules;
+  const { root, reader, catalog, readSource, tree, generation, scope, outerRules, onProgress } = options;
+  const isStale = readMeta(reader, "outer_rules") !== outerRules;
   onProgress?.({ done: 0, total: 0, phase: "walk" });
   const change = yield* scanTree({
     root,
@@ -52,13 +53,14 @@ export function* updateIndex(options: UpdateIndexOptions): PassSteps<UpdateResul
   const removed = new Set(change.removed);
   const total = change.candidates.length;
   for (const [index, candidate] of change.candidates.entries()) {
-    const entry = readCandidate(candidate, { ...options, known: knownFile(database, candidate.path) });
+    const entry = readCandidate(candidate, { readSource, catalog, known: knownFile(reader, candidate.path) });
     if (entry === "gone") removed.add(candidate.path);
     else if (entry !== "same") entries.push(entry);
     if (index % 256 === 255) onProgress?.({ done: index + 1, total, phase: "read" });
     yield;
   }
 
+  const database = options.writer();
   yield* beginWrite(database);
   try {
     if (readMeta(database, "generation") !== generation) {

@@ -1,10 +1,10 @@
 import { parentPort, workerData } from "node:worker_threads";
-import type { FileEntry } from "./file-entry.ts";
+import { type EntryBatch, unpackEntries } from "./entry-batch.ts";
 import { type BuildRest, createIndexBuild } from "./index-build.ts";
 
 /** What the thread of `threaded-target.ts` is asked, and what it answers, one for one. */
 export type BuildRequest =
-  | { readonly kind: "put"; readonly entries: readonly FileEntry[] }
+  | { readonly kind: "put"; readonly batch: EntryBatch }
   | { readonly kind: "finish"; readonly rest: BuildRest };
 export type BuildReply =
   | { readonly kind: "written" | "finished" }
@@ -19,7 +19,7 @@ parentPort?.on("message", (request: BuildRequest) => {
 function answer(request: BuildRequest): BuildReply {
   try {
     if (request.kind === "put") {
-      build.put(request.entries);
+      build.put(unpackEntries(request.batch));
       return { kind: "written" };
     }
     build.finish(request.rest);

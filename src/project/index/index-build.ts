@@ -9,6 +9,9 @@ import { numberBlocks } from "./number-blocks.ts";
 import { applicationId, indexes, schemaVersion, tables } from "./schema.ts";
 import { saveTreeRows, type TreeRow } from "./tree-store.ts";
 
+/** Blocks whose words are written together, in the order of their keys: each time makes a segment. */
+const minSearchBatch = 10_000;
+
 /** What an index holds beside its files. */
 export interface BuildRest {
   readonly tree: readonly TreeRow[];
@@ -34,7 +37,7 @@ export function createIndexBuild(file: string): IndexBuild {
   removeDatabase(file);
   const database = openDatabase(file, { busyTimeoutMs: 0 });
   database.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
-  database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY");
+  database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -24576; PRAGMA temp_store = MEMORY");
   database.exec(tables);
   configureSearch({ automerge: 0, hashsize: 64 * 1024 * 1024 });
   database.exec("BEGIN");
@@ -60,9 +63,10 @@ export function createIndexBuild(file: string): IndexBuild {
         guidelines += entry.guidelineCount;
         content.add(entry, numbering.next);
       }
-      content.flushSearch();
+      content.flushSearch(minSearchBatch);
     },
     finish({ tree, fingerprint, outerRules }) {
+      content.flushSearch();
       database.exec(indexes);
       for (const base of numbering.unsettled()) numberBlocks(database, base);
       addToClasses(database, counts);

@@ -27,7 +27,7 @@ export function seal(file: string): void {
   renameSync(temporary, sealOf(file));
 }
 
-function sealOf(file: string): string {
+export function sealOf(file: string): string {
   return `${file}-seal`;
 }
 

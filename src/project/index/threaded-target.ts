@@ -2,6 +2,7 @@ import { Worker } from "node:worker_threads";
 import type { PassSteps } from "../pass-steps.ts";
 import type { BuildTarget } from "./build-target.ts";
 import type { BuildReply, BuildRequest } from "./build-thread.ts";
+import { packEntries } from "./entry-batch.ts";
 import { removeDatabase } from "./index-build.ts";
 
 /** Batches that may wait for the other thread; more would only take memory. */
@@ -16,7 +17,7 @@ export function createThreadedTarget(file: string): BuildTarget {
     // Flags of the process can be such as make sense for its main module only.
     execArgv: [],
     // Nearly all that the thread allocates is short-lived: the texts of one batch.
-    resourceLimits: { maxYoungGenerationSizeMb: 64 },
+    resourceLimits: { maxYoungGenerationSizeMb: 16 },
   });
   let waiting = 0;
   let isFinished = false;
@@ -53,7 +54,7 @@ export function createThreadedTarget(file: string): BuildTarget {
   return {
     *put(entries) {
       yield* waitUntil(() => waiting <= maxWaiting);
-      send({ kind: "put", entries });
+      send({ kind: "put", batch: packEntries(entries) });
     },
     *finish(rest) {
       send({ kind: "finish", rest });

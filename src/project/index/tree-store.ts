@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import { type Folder, namesIn, stampLength } from "../tree/folder.ts";
+import { countNames, type Folder, stampLength } from "../tree/folder.ts";
 import { DamagedIndexError } from "./damaged-index-error.ts";
 import type { IndexDatabase } from "./index-database.ts";
 
@@ -13,7 +13,7 @@ export interface StoredTree {
   readonly rows: Map<string, number>;
 }
 
-function createStoredTree(): StoredTree {
+export function createStoredTree(): StoredTree {
   return { folders: new Map(), rows: new Map() };
 }
 
@@ -47,7 +47,7 @@ export function loadTree(database: IndexDatabase): StoredTree {
         stampsAt,
       });
       tree.rows.set(path, row);
-      stampsAt += (namesIn(sources).length + 1) * stampLength;
+      stampsAt += (countNames(sources) + 1) * stampLength;
     }
   }
   return tree;
@@ -124,7 +124,7 @@ export function saveTreeRows(database: IndexDatabase, rows: readonly TreeRow[]):
 
 function toRow(id: number, folders: readonly Folder[]): TreeRow {
   const names = folders.flatMap(({ path, folders: inner, files, sources }) => [path, inner, files, sources]);
-  const lengths = folders.map(({ sources }) => (namesIn(sources).length + 1) * stampLength);
+  const lengths = folders.map(({ sources }) => (countNames(sources) + 1) * stampLength);
   const stamps = new Float64Array(lengths.reduce((sum, length) => sum + length, 0));
   let at = 0;
   for (const [index, folder] of folders.entries()) {

@@ -31,6 +31,13 @@ export function namesIn(joined: string): string[] {
   return joined === "" ? [] : joined.split("/");
 }
 
+export function countNames(joined: string): number {
+  if (joined === "") return 0;
+  let count = 1;
+  for (let at = joined.indexOf("/"); at !== -1; at = joined.indexOf("/", at + 1)) count += 1;
+  return count;
+}
+
 export function holdsName(joined: string, name: string): boolean {
   return joined.includes(name) && namesIn(joined).includes(name);
 }

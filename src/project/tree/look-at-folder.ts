@@ -49,6 +49,33 @@ export interface Look {
 }
 
 const noCandidates: readonly Candidate[] = [];
+const quietly = { throwIfNoEntry: false } as const;
+
+/**
+ * Whether a folder and its sources all have their stamps. This is what a pass over an unchanged
+ * project consists of, so it does nothing else; any doubt is left to `lookAtFolder`.
+ */
+export function isUntouched(root: string, folder: Folder): boolean {
+  const { path, sources } = folder;
+  const absolute = path === "" ? root : `${root}/${path}`;
+  try {
+    const stats = statSync(absolute, quietly);
+    if (stats === undefined || !hasStamp(folder, 0, stats)) return false;
+    if (sources === "") return true;
+    const prefix = `${absolute}/`;
+    let at = 1;
+    for (let from = 0; from < sources.length; at += 1) {
+      const slash = sources.indexOf("/", from);
+      const end = slash === -1 ? sources.length : slash;
+      const source = statSync(prefix + sources.slice(from, end), quietly);
+      if (source === undefined || !hasStamp(folder, at, source)) return false;
+      from = end + 1;
+    }
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** What a folder holds now; undefined when there is no such folder any more. Never throws. */
 export function lookAtFolder(options: LookOptions): Look | undefined {
@@ -83,7 +110,7 @@ export function lookAtFolder(options: LookOptions): Look | undefined {
 /** The stats of what a path leads to, or the code of the error. */
 function statOf(absolute: string): Stats | string {
   try {
-    return statSync(absolute, { throwIfNoEntry: false }) ?? "ENOENT";
+    return statSync(absolute, quietly) ?? "ENOENT";
   } catch (error) {
     return errorCodeOf(error);
   }

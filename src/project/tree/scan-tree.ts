@@ -1,6 +1,6 @@
 import { type Folder, holdsName, ignoreFileName, joinPath, namesIn, parentOf, type Tree } from "./folder.ts";
 import type { IgnoreScope } from "./ignore-scope.ts";
-import { type Candidate, type Look, lookAtFolder } from "./look-at-folder.ts";
+import { type Candidate, isUntouched, type Look, lookAtFolder } from "./look-at-folder.ts";
 
 export interface ScanTreeOptions {
   /** Absolute, with links resolved. */
@@ -16,6 +16,8 @@ export interface ScanTreeOptions {
   readonly isStale?: boolean;
 }
 
+const foldersPerStep = 64;
+
 /** How the tree differs from the previous one. */
 export interface TreeChange {
   /** Folders that are new or differ, each after the folder that it lies in. */
@@ -28,7 +30,7 @@ export interface TreeChange {
 }
 
 /**
- * Walks the tree once and says what differs from the previous pass. Yields after every folder, so
+ * Walks the tree once and says what differs from the previous pass. Yields every now and then, so
  * that a caller can take breaks.
  *
  * A folder whose stamp is unchanged is not listed again: each of its sources costs a stat. Links to
@@ -76,7 +78,8 @@ export function* scanTree(options: ScanTreeOptions): Generator<undefined, TreeCh
 
   const visit = (path: string): void => {
     const before = previous.get(path);
-    const isStale = stale.delete(path) || options.isStale === true;
+    const isStale = options.isStale === true || (stale.size > 0 && stale.delete(path));
+    if (before !== undefined && !isStale && isUntouched(root, before)) return;
     const look = lookAtFolder({ root, path, before, scope: () => scopes(path), isStale, isSource });
     if (look === undefined) remove(path);
     else take(before, look);
@@ -85,10 +88,12 @@ export function* scanTree(options: ScanTreeOptions): Generator<undefined, TreeCh
   const wanted = options.folders && [...options.folders].sort();
   const known = options.isStale || previous.size === 0 ? [""] : (wanted ?? previous.keys());
   const done = new Set<string>();
+  let visited = 0;
   for (const path of known) {
     if (removedFolders.has(path) || done.has(path)) continue;
     visit(path);
-    yield;
+    visited += 1;
+    if (visited % foldersPerStep === 0) yield;
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
       done.add(next);
       visit(next);
