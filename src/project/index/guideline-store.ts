@@ -1,6 +1,6 @@
 import type { GuidelineRecord } from "../../guidelines/guideline-record.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
-import type { StoredDiagnostics } from "../read/parse-source.ts";
+import type { StoredDiagnostics } from "../read/stored-diagnostics.ts";
 import type { IndexDatabase } from "./index-database.ts";
 import { verifyRecords } from "./stored-block.ts";
 

@@ -27,7 +27,7 @@ export function seal(file: string): void {
   renameSync(temporary, sealOf(file));
 }
 
-export function sealOf(file: string): string {
+function sealOf(file: string): string {
   return `${file}-seal`;
 }
 

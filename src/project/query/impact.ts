@@ -14,7 +14,7 @@ import { type BlockEdge, createEdges } from "./edges.ts";
 import { invalid } from "./query-plan.ts";
 
 /** How much of a change an edge passes on. */
-export const edgeWeights: Readonly<Record<SpecEdgeKind, number>> = {
+const edgeWeights: Readonly<Record<SpecEdgeKind, number>> = {
   defines: 1,
   code_ref: 0.9,
   test_ref: 0.8,
@@ -140,7 +140,7 @@ function toProjectPath(file: string): string {
   return file.replace(/^(?:\.\/)+/, "");
 }
 
-export function notFound(id: string): KitError<"spec_not_found"> {
+function notFound(id: string): KitError<"spec_not_found"> {
   return new KitError({
     code: "spec_not_found",
     message: `No spec has the id ${JSON.stringify(id.slice(0, 200))}.`,

@@ -5,7 +5,7 @@ import { readPlacedBlock, readStoredBlock } from "../index/block-reader.ts";
 import type { IndexDatabase } from "../index/index-database.ts";
 import { createLinkResolver } from "../index/link-resolver.ts";
 import { verifyRecords } from "../index/stored-block.ts";
-import type { StoredDiagnostic, StoredDiagnostics } from "../read/parse-source.ts";
+import type { StoredDiagnostic, StoredDiagnostics } from "../read/stored-diagnostics.ts";
 import { parentOf } from "../tree/folder.ts";
 
 /** All that is wrong with the spec files of an index, in path, then line order. */
