@@ -35,6 +35,10 @@ const projects = loadCorpus().flatMap(({ name, files }) => {
     .map((source) => ({ name, source, before }));
 });
 
+test.skipIf(!hasCorpus)("the corpus has projects with guidelines to sync", () => {
+  expect(projects.length).toBeGreaterThan(0);
+});
+
 test.skipIf(!hasCorpus).each(projects)(
   "$name is synced from $source once, without a change to what people wrote",
   ({ source, before }) => {
