@@ -13,7 +13,7 @@ export interface StoredTree {
   readonly rows: Map<string, number>;
 }
 
-export function createStoredTree(): StoredTree {
+function createStoredTree(): StoredTree {
   return { folders: new Map(), rows: new Map() };
 }
 
