@@ -43,7 +43,7 @@ test.each(lines)("$place: $line", async ({ words }) => {
   expect(stderr).not.toMatch(/^\s+at .*:\d+:\d+\)?$/m);
 });
 
-/** Lines of `sh` fences that start with `kit`; without those that serve until somebody stops them. */
+/** Lines of `sh` fences that call kit; without those that serve until somebody stops them. */
 async function commandLines(
   file: string,
 ): Promise<readonly { place: string; line: string; words: string[] }[]> {
@@ -51,6 +51,7 @@ async function commandLines(
   return fences
     .filter(({ language }) => language === "sh")
     .flatMap(({ code, line }) => code.split("\n").map((text, index) => ({ text, line: line + index })))
+    .map(({ text, line }) => ({ text: text.replace(/^npx /, ""), line }))
     .filter(({ text }) => /^kit (?!start|dev|mcp)/.test(text))
     .map(({ text, line }) => ({
       place: `${file.slice(repositoryRoot.length + 1)}:${line}`,

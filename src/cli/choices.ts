@@ -110,24 +110,6 @@ export function sourceLabel(source: SourceType): string {
   return source === "sample" ? "Sample" : frameworkLabel(source);
 }
 
-/** Reads a whole number between two bounds, inclusive. */
-export function wholeNumber(least: number, most: number): (text: string) => number {
-  return (text) => {
-    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= least && value <= most) return value;
-    throw usageError(`'${text}' is no whole number from ${least} to ${most.toLocaleString("en")}.`);
-  };
-}
-
-/** A choice among the output formats of one command. */
-export function outputFormat<Value extends string>(values: readonly Value[]): (text: string) => Value {
-  return oneOf("format of this command", plain(values));
-}
-
-export function asText(text: string): string {
-  return text;
-}
-
 const tools: readonly (Choice<ExplainTool> & { readonly label: string })[] = [
   { name: "kiro", value: "fw_a", label: "Kiro" },
   { name: "cursor", value: "fw_b", label: "Cursor" },
@@ -152,4 +134,9 @@ export const parseTool: (text: string) => ExplainTool = oneOf("tool", tools, (te
 
 export function toolLabel(tool: ExplainTool): string {
   return tools.find(({ value }) => value === tool)?.label ?? tool;
+}
+
+/** A choice among the output formats of one command. */
+export function outputFormat<Value extends string>(values: readonly Value[]): (text: string) => Value {
+  return oneOf("format of this command", plain(values));
 }

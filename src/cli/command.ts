@@ -12,9 +12,10 @@ export interface CommandContext {
   readonly root: string;
   /** `--config`, as written. */
   readonly configFile: string | undefined;
+  /** `--env`, as written. */
+  readonly envFile: string | undefined;
   /** `--json`: the answer as JSON on stdout, and nothing else there. */
   readonly json: boolean;
-  readonly env: Readonly<Record<string, string | undefined>>;
   /** Aborted by the first Ctrl-C or SIGTERM. */
   readonly signal: AbortSignal;
 }

@@ -1,7 +1,8 @@
 import type { Diagnostic } from "../protocol/diagnostic.ts";
-import { outputFormat, wholeNumber } from "./choices.ts";
+import { outputFormat } from "./choices.ts";
 import { type CommandOption, type ExitCode, type OptionValues, option } from "./command.ts";
 import { countErrors, type DiagnosticFormat, diagnosticFormats } from "./render/print-diagnostics.ts";
+import { wholeNumber } from "./values.ts";
 
 type DiagnosticOptions = {
   readonly format: CommandOption<DiagnosticFormat>;

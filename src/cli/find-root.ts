@@ -35,13 +35,14 @@ function* ancestorsOf(folder: string): Iterable<string> {
 
 /**
  * A path as somebody in `cwd` writes it, as the project knows it: POSIX, relative to the root. The
- * file need not exist. Throws `invalid_request` for a path outside of the project.
+ * file need not exist. Throws `invalid_request` for an empty path and for one outside of the project.
  */
 export function toProjectPath(
   path: string,
   { cwd, root }: { readonly cwd: string; readonly root: string },
 ): string {
   const inside = relative(realpathSync(root), resolve(realpathSync(cwd), path));
+  if (path === "") throw usageError("A path is empty.");
   if (inside === ".." || inside.startsWith(`..${sep}`)) {
     throw usageError(`${path} lies outside of the project.`, "The project's folder is set with --cwd.");
   }

@@ -1,6 +1,8 @@
+import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
 import { version } from "../base/version.ts";
 import { type AnyEntry, commandTable } from "./command-table.ts";
@@ -62,7 +64,11 @@ test.each([
   [["specs", "list", "--limit", "0"], "--limit: '0' is no whole number from 1 to 1,000.", undefined],
   [["specs", "list", "--limit"], "Option '-n, --limit <number>' argument missing.", "kit specs list --help"],
   [["specs", "show"], "Missing required argument 'id'.", "kit specs show --help"],
-  [["specs", "list", "more"], "Too many arguments for 'list'. Expected 0 arguments but got 1.", undefined],
+  [
+    ["specs", "list", "more"],
+    "Too many arguments for 'list'. Expected 0 arguments but got 1: more.",
+    undefined,
+  ],
   [["specs", "list", "--cwd", "nowhere"], "--cwd: nowhere is not a folder.", undefined],
   [["start", "--port", "65536"], "--port: '65536' is no whole number from 0 to 65,535.", undefined],
 ] as const)(
@@ -111,4 +117,17 @@ test("a reader that leaves early does not break the command", async () => {
   });
   expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
   expect(stderr).toBe("");
+});
+
+test("the help brings in the command table and nothing of what the commands need", async () => {
+  const script = `
+    import { registerHooks } from "node:module";
+    registerHooks({ load(url, context, next) { if (url.startsWith("file:")) console.error(url); return next(url, context); } });
+    const { main } = await import(${JSON.stringify(new URL("main.ts", import.meta.url).href)});
+    await main(["--help"]);`;
+  const { stderr } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script]);
+  const loaded = stderr.trimEnd().split("\n");
+  expect(loaded.filter((url) => url.includes("/commander/")).length).toBeGreaterThan(0);
+  expect(loaded.filter((url) => !url.includes("/commander/")).length).toBeLessThan(15);
+  expect(loaded.filter((url) => /\/src\/(?!cli|base|protocol)|\/commands\//.test(url))).toEqual([]);
 });

@@ -1,15 +1,10 @@
-import { statSync } from "node:fs";
-import { resolve } from "node:path";
 import { CommanderError } from "commander";
-import type { CommandContext, ExitCode } from "./command.ts";
-import { findRoot } from "./find-root.ts";
-import { createOutput, type Output } from "./output.ts";
-import { createProgram, type GlobalOptions } from "./program.ts";
-import { reportError, usageError } from "./report-error.ts";
-import { toUsageError } from "./to-usage-error.ts";
+import type { ExitCode } from "./command.ts";
+import { type InterruptExitCode, listenForInterrupt } from "./interrupt.ts";
+import { createOutput } from "./output.ts";
+import { createProgram } from "./program.ts";
 
-/** 130 and 143: ended by Ctrl-C or SIGTERM, as shells write it. */
-export type ProcessExitCode = ExitCode | 130 | 143;
+export type ProcessExitCode = ExitCode | InterruptExitCode;
 
 /**
  * Runs one command line of kit, given without `node` and the script, and says how the process
@@ -22,22 +17,25 @@ export async function main(argv: readonly string[]): Promise<ProcessExitCode> {
   let json = argv.includes("--json");
   const program = createProgram(output, async (globals, run) => {
     json = globals.json;
+    const { createContext } = await import("./create-context.ts");
     exitCode = await run(createContext(globals, { output, signal: interrupt.signal }));
   });
   try {
     await program.parseAsync(toCommandLine(argv), { from: "user" });
     return exitCode;
   } catch (error) {
-    if (interrupt.signal.aborted && isAbort(error, interrupt.signal)) return interrupt.exitCode();
-    if (error instanceof CommanderError && error.exitCode === 0) return 0;
-    // A group of commands without a command: the help was the answer.
-    if (error instanceof CommanderError && error.code === "commander.help") return 0;
+    if (interrupt.isCause(error)) return interrupt.exitCode();
+    // Commander throws for everything that ends a line early, also for the help that was asked for,
+    // and for that of a group of commands, which is the answer when no command is named.
+    const isUsage = error instanceof CommanderError;
+    if (isUsage && (error.exitCode === 0 || error.code === "commander.help")) return 0;
+    // What only a failure needs is brought in when there is one, to keep the help quick.
+    const { reportError } = await import("./report-error.ts");
+    const { toUsageError } = await import("./to-usage-error.ts");
     const debug = process.env.KIT_DEBUG === "1";
-    return reportError(error instanceof CommanderError ? toUsageError(error, argv) : error, output, {
-      json,
-      debug,
-    });
+    return reportError(isUsage ? toUsageError(error, argv) : error, output, { json, debug });
   } finally {
+    output.progress("");
     interrupt.stop();
   }
 }
@@ -45,56 +43,4 @@ export async function main(argv: readonly string[]): Promise<ProcessExitCode> {
 /** `kit help specs list` is `kit specs list --help`. */
 function toCommandLine(argv: readonly string[]): readonly string[] {
   return argv[0] === "help" ? [...argv.slice(1), "--help"] : argv;
-}
-
-function createContext(
-  globals: GlobalOptions,
-  given: { readonly output: Output; readonly signal: AbortSignal },
-): CommandContext {
-  const { json, config, cwd } = globals;
-  const folder = resolve(cwd ?? ".");
-  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
-    throw usageError(`--cwd: ${cwd} is not a folder.`);
-  }
-  const root = cwd === undefined ? findRoot(folder) : folder;
-  return { ...given, json, configFile: config, cwd: folder, root, env: process.env };
-}
-
-interface Interrupt {
-  readonly signal: AbortSignal;
-  exitCode(): 130 | 143;
-  stop(): void;
-}
-
-/** Time in which a second signal is the same Ctrl-C, sent on by npm or by the launcher, in ms. */
-const echoMs = 500;
-
-/** The first Ctrl-C or SIGTERM asks the command to end; a second one ends the process at once. */
-function listenForInterrupt(): Interrupt {
-  const controller = new AbortController();
-  let exitCode: 130 | 143 = 130;
-  let firstAt = 0;
-  const onSignal = (name: NodeJS.Signals): void => {
-    if (!controller.signal.aborted) {
-      exitCode = name === "SIGTERM" ? 143 : 130;
-      firstAt = Date.now();
-      controller.abort(new DOMException(`Ended by ${name}.`, "AbortError"));
-    } else if (Date.now() - firstAt > echoMs) {
-      process.exit(exitCode);
-    }
-  };
-  process.on("SIGINT", onSignal);
-  process.on("SIGTERM", onSignal);
-  return {
-    signal: controller.signal,
-    exitCode: () => exitCode,
-    stop: () => {
-      process.off("SIGINT", onSignal);
-      process.off("SIGTERM", onSignal);
-    },
-  };
-}
-
-function isAbort(error: unknown, signal: AbortSignal): boolean {
-  return error === signal.reason || (error instanceof Error && error.name === "AbortError");
 }

@@ -10,6 +10,7 @@ export interface GlobalOptions {
   readonly json: boolean;
   readonly config: string | undefined;
   readonly cwd: string | undefined;
+  readonly env: string | undefined;
 }
 
 /** How the program runs a command, once its line is understood. */
@@ -31,6 +32,7 @@ export function createProgram(output: Output, runCommand: RunCommand): Commander
     .option("--json", "Print the answer as JSON")
     .option("--config <file>", "Read this configuration instead of kit.config.ts or kit.toml")
     .option("--cwd <dir>", "Work in this folder instead of the current one")
+    .option("--env <file>", "Read variables from this file of NAME=value lines, too")
     .addHelpText(
       "after",
       `\n'kit help <command>' explains a command. 'kit doctor' says whether all is well.`,
@@ -73,8 +75,8 @@ function fill(commander: Commander, command: Command, { runCommand, program }: S
     const options = Object.fromEntries(
       attributes.map(([name, key]) => [name, commander.getOptionValue(key)]),
     );
-    const { json = false, config, cwd } = program.opts<Partial<GlobalOptions>>();
-    await runCommand({ json, config, cwd }, (context) =>
+    const { json = false, config, cwd, env } = program.opts<Partial<GlobalOptions>>();
+    await runCommand({ json, config, cwd, env }, (context) =>
       command.run({ args: commander.args, options }, context),
     );
   });

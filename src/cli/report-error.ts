@@ -3,7 +3,7 @@ import { KitError } from "../base/kit-error.ts";
 import { type ErrorCode, type ErrorEnvelope, errorCodes } from "../protocol/error-code.ts";
 import type { ExitCode } from "./command.ts";
 import type { Output } from "./output.ts";
-import { safeLine } from "./text/safe-text.ts";
+import { safeLine, safeLines } from "./text/safe-text.ts";
 
 export interface ReportOptions {
   /** Also as the error envelope on stdout, so that a machine always reads JSON there. */
@@ -28,7 +28,8 @@ export function usageError(message: string, hint?: string): KitError<ErrorCode> 
   return new KitError({ code: "invalid_request", message, ...(hint === undefined ? {} : { hint }) });
 }
 
-function toKnownError(error: unknown): KitError<ErrorCode> {
+/** Anything thrown as an error with a message for people; what is not ours becomes `internal_error`. */
+export function toKnownError(error: unknown): KitError<ErrorCode> {
   if (error instanceof KitError) {
     return isErrorCode(error.code) ? (error as KitError<ErrorCode>) : unexpected(error, error.message);
   }
@@ -55,7 +56,9 @@ function unexpected(cause: unknown, message: string): KitError<ErrorCode> {
 const systemReasons: Readonly<Record<string, string>> = {
   EACCES: "Permission denied",
   EPERM: "Permission denied",
+  EEXIST: "Something else is in the way",
   ENOENT: "No such file or folder",
+  ENOTDIR: "A file is where a folder should be",
   ENOSPC: "No space left on the disk",
   EROFS: "The disk is read-only",
   EMFILE: "Too many open files",
@@ -102,8 +105,7 @@ function toEnvelope(error: KitError<ErrorCode>): ErrorEnvelope {
 
 /** An error with its stack and its causes, for people who work on it. */
 export function describeError(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause === undefined
-    ? String(error.stack)
-    : `${error.stack}\ncaused by ${describeError(error.cause)}`;
+  if (!(error instanceof Error)) return safeLines(String(error));
+  const stack = safeLines(String(error.stack));
+  return error.cause === undefined ? stack : `${stack}\ncaused by ${describeError(error.cause)}`;
 }

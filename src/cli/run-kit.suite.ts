@@ -19,13 +19,19 @@ enableCompileCache();
 const { main } = await import(${JSON.stringify(new URL("main.ts", import.meta.url).href)});
 process.exitCode = await main(process.argv.slice(1));`;
 
+/** The words that run a command line of kit. */
+export function kitCommandLine(args: readonly string[]): readonly string[] {
+  return [process.execPath, "--input-type=module", "--eval", script, "--", ...args];
+}
+
 /** Starts the real command line, from its source, as a process of its own. */
 export function startKit(
   args: readonly string[],
   { cwd, env = {} }: RunOptions,
 ): ChildProcessWithoutNullStreams {
   const { NO_COLOR: _, FORCE_COLOR: __, KIT_API_KEYS: ___, ...inherited } = process.env;
-  return spawn(process.execPath, ["--input-type=module", "--eval", script, "--", ...args], {
+  const [command = "", ...words] = kitCommandLine(args);
+  return spawn(command, words, {
     cwd,
     env: { ...inherited, ...env },
   });

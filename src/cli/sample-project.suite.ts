@@ -1,15 +1,4 @@
-import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-
-/** A repository in a temporary folder, with sources of several tools and one commit. */
-export interface SampleProject {
-  readonly root: string;
-  write(path: string, text: string): void;
-  git(...args: readonly string[]): string;
-  remove(): void;
-}
+import { createTemporaryRepository, type TemporaryRepository } from "../testing/temporary-repository.ts";
 
 const files: Readonly<Record<string, string>> = {
   ".gitignore": ".kit/\n",
@@ -68,34 +57,13 @@ Name the criterion that a test is about.
   "src/checkout/cart.test.ts": `test("Requirement 1.1: a guest gets a receipt (checkout#1.1)", () => {});\n`,
 };
 
-const began = "2026-01-01T12:00:00Z";
-const author = {
-  GIT_AUTHOR_NAME: "Ada",
-  GIT_AUTHOR_EMAIL: "ada@example.org",
-  GIT_COMMITTER_NAME: "Ada",
-  GIT_COMMITTER_EMAIL: "ada@example.org",
-};
+/** 1 January 2026, so that whatever a test commits comes later. */
+const began = 1_767_268_800;
 
-export function createSampleProject(): SampleProject {
-  const root = realpathSync(mkdtempSync(join(tmpdir(), "kit-sample-")));
-  const write = (path: string, text: string): void => {
-    mkdirSync(dirname(join(root, path)), { recursive: true });
-    writeFileSync(join(root, path), text);
-  };
-  const git = (...args: readonly string[]): string =>
-    execFileSync("git", args, {
-      cwd: root,
-      encoding: "utf8",
-      env: { ...process.env, ...author },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-  for (const [path, text] of Object.entries(files)) write(path, text);
-  git("init", "--quiet", "--initial-branch=main");
-  git("add", "--all");
-  // Long ago, so that whatever a test commits comes later.
-  execFileSync("git", ["commit", "--quiet", "--message=Begin the shop"], {
-    cwd: root,
-    env: { ...process.env, ...author, GIT_AUTHOR_DATE: began, GIT_COMMITTER_DATE: began },
-  });
-  return { root, write, git, remove: () => rmSync(root, { recursive: true, force: true }) };
+/** A repository with sources of several tools, hostile characters in one, and a single commit. */
+export async function createSampleProject(): Promise<TemporaryRepository> {
+  const project = await createTemporaryRepository(files);
+  await project.init();
+  await project.commit("Begin the shop", began);
+  return project;
 }

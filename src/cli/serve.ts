@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { KitError } from "../base/kit-error.ts";
+import type { ScanSummary } from "../project/project.ts";
 import { createServer, type KitServer, type RequestEntry } from "../server/create-server.ts";
-import { asText, wholeNumber } from "./choices.ts";
 import {
   type CommandContext,
   type CommandOption,
@@ -11,6 +11,7 @@ import {
   option,
 } from "./command.ts";
 import { printWelcome } from "./render/print-welcome.ts";
+import { asText, wholeNumber } from "./values.ts";
 import { type OpenedProject, withProject } from "./with-project.ts";
 
 type ServeOptions = {
@@ -34,8 +35,8 @@ export const serveOptions: ServeOptions = {
 export interface ServeMode {
   readonly dev: boolean;
   readonly onRequest?: (entry: RequestEntry) => void;
-  /** Hears that files changed, and how many were read again. */
-  readonly onChange?: (parsedFiles: number, durationMs: number) => void;
+  /** Hears of every change of the index. */
+  readonly onChange?: (scan: ScanSummary) => void;
   readonly onError: (error: unknown) => void;
 }
 
@@ -46,19 +47,18 @@ export function serve(
   mode: ServeMode,
 ): Promise<ExitCode> {
   const { signal } = context;
-  const readOnly = options.readOnly === undefined ? {} : { readOnly: options.readOnly };
   return withProject(
     context,
     async (opened) => {
       const server = createProjectServer(opened, options, mode);
       try {
         const address = await listen(server, opened, options);
-        const watcher = await opened.project.watch(({ parsed_files, duration_ms }) =>
-          mode.onChange?.(parsed_files, duration_ms),
-        );
+        const watcher = await opened.project.watch((scan) => mode.onChange?.(scan));
         try {
-          if (context.json) context.output.json({ ...address, project: opened.project.name });
-          else printWelcome(context.output, address.url, opened.project);
+          const { host, port, url } = address;
+          if (context.json) context.output.json({ host, port, url, project: opened.project.name });
+          else printWelcome(context.output, url, opened.project);
+          if (address.isSubstitute) context.output.note(`Port ${defaultPort} is taken, so this is ${port}.`);
           if (!signal.aborted) await once(signal, "abort");
         } finally {
           await watcher.close();
@@ -68,7 +68,7 @@ export function serve(
       }
       return 0;
     },
-    readOnly,
+    { isReadOnly: ({ server }) => options.readOnly ?? server?.read_only ?? false },
   );
 }
 
@@ -98,21 +98,26 @@ const defaultPort = 2024;
 /** How many ports after the default one are tried. */
 const triedPorts = 20;
 
-/** A port that somebody chose is taken or it fails; without a choice the next free one does. */
+interface Listening extends Awaited<ReturnType<KitServer["listen"]>> {
+  /** Nobody chose a port, and the default one is taken. */
+  readonly isSubstitute: boolean;
+}
+
+/** A port that somebody chose is free or it fails; without a choice the next free one does. */
 async function listen(
   server: KitServer,
   { loaded }: OpenedProject,
   options: OptionValues<ServeOptions>,
-): ReturnType<KitServer["listen"]> {
+): Promise<Listening> {
   const host = options.host ?? loaded.config.server?.host ?? "127.0.0.1";
   const chosen = options.port ?? loaded.config.server?.port;
-  if (chosen !== undefined) return await server.listen({ host, port: chosen });
+  if (chosen !== undefined) return { ...(await server.listen({ host, port: chosen })), isSubstitute: false };
   for (let port = defaultPort; port < defaultPort + triedPorts; port++) {
     try {
-      return await server.listen({ host, port });
+      return { ...(await server.listen({ host, port })), isSubstitute: port !== defaultPort };
     } catch (error) {
       if (!(error instanceof KitError && error.code === "conflict")) throw error;
     }
   }
-  return await server.listen({ host, port: 0 });
+  return { ...(await server.listen({ host, port: 0 })), isSubstitute: true };
 }

@@ -1,16 +1,10 @@
 import type { ProjectSpecs } from "../project/project.ts";
 import type { Framework, Lifecycle, Priority, SpecType } from "../protocol/spec-block.ts";
 import type { SpecPage, SpecQuery } from "../protocol/spec-query.ts";
-import {
-  asText,
-  parseFramework,
-  parseLifecycle,
-  parsePriority,
-  parseSpecType,
-  wholeNumber,
-} from "./choices.ts";
+import { parseFramework, parseLifecycle, parsePriority, parseSpecType } from "./choices.ts";
 import { type CommandContext, type CommandOption, flag, type OptionValues, option } from "./command.ts";
 import { toProjectPath } from "./find-root.ts";
+import { asText, wholeNumber } from "./values.ts";
 
 type SpecFilterOptions = {
   readonly framework: CommandOption<Framework>;

@@ -53,6 +53,19 @@ test("in a narrow terminal no line is wider than it, and ids stay whole", () => 
   }
 });
 
+test("where an id leaves no room, it stands above the rest", () => {
+  const [first, second, third = ""] = print(40, [
+    { id: "a".repeat(36), title: "Guests pay", where: "a.md:1" },
+    ...rows,
+  ]);
+  expect([first, second]).toEqual(["a".repeat(36), "  Guests pay          a.md:1"]);
+  expect(third).toBe("a-1");
+});
+
+test("a column without values is left out", () => {
+  expect(print(80, [{ id: "x", title: "", where: "w" }])).toEqual(["ID  WHERE", "x   w"]);
+});
+
 test("in a pipe there are whole values between tabs, and no heading", () => {
   expect(print(undefined)).toEqual(rows.map((row) => `${row.id}\t${row.title}\t${row.where}`));
 });
@@ -69,9 +82,9 @@ test("the widest columns give way first, and none below what still says somethin
   expect(
     fitWidths(
       [
-        { width: 10, gives: false },
-        { width: 50, gives: true },
-        { width: 30, gives: true },
+        { width: 10, cut: undefined },
+        { width: 50, cut: "end" },
+        { width: 30, cut: "end" },
       ],
       60,
     ),
@@ -79,8 +92,8 @@ test("the widest columns give way first, and none below what still says somethin
   expect(
     fitWidths(
       [
-        { width: 50, gives: false },
-        { width: 50, gives: true },
+        { width: 50, cut: undefined },
+        { width: 50, cut: "end" },
       ],
       40,
     ),
@@ -88,8 +101,8 @@ test("the widest columns give way first, and none below what still says somethin
   expect(
     fitWidths(
       [
-        { width: 5, gives: true },
-        { width: 5, gives: true },
+        { width: 5, cut: "end" },
+        { width: 5, cut: "end" },
       ],
       4,
     ),

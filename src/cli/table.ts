@@ -8,7 +8,7 @@ export interface Column<Row> {
   value(row: Row): string;
   style?(row: Row): Style | undefined;
   readonly align?: "left" | "right";
-  /** Which end gives way when the terminal is too narrow; without it, the column keeps its width. */
+  /** Which end gives way when the terminal is too narrow; without it, values stay whole. */
   readonly cut?: "start" | "end";
 }
 
@@ -20,72 +20,103 @@ const leastWidth = 12;
 /**
  * Prints rows: for a terminal with headings, aligned and cut to its width; otherwise one line per
  * row, whole values separated by tabs, without headings, as `cut`, `awk` and `grep` like them.
+ *
+ * Where the widest whole value leaves too little room, it stands on a line of its own above the rest.
  */
 export function printTable<Row>(output: Output, rows: readonly Row[], columns: readonly Column<Row>[]): void {
-  const cells = rows.map((row) => columns.map((column) => safeLine(column.value(row))));
+  const strips = columns.map((column) => toStrip(column, rows));
   if (!output.isTerminal) {
-    for (const line of cells) output.line(line.join("\t"));
+    for (const index of rows.keys()) output.line(strips.map(({ cells }) => cells[index]).join("\t"));
     return;
   }
-  const filled = columns.map((_, index) => cells.some((line) => line[index] !== ""));
-  if (filled.includes(false)) {
-    // A column that says nothing takes room from those that do.
-    const kept = columns.filter((_, index) => filled[index]);
-    if (kept.length > 0) printTable(output, rows, kept);
+  // A column that says nothing takes room from those that do.
+  const filled = strips.filter(({ cells }) => cells.some((cell) => cell !== ""));
+  const widths = fitWidths(filled, output.width);
+  if (lineWidth(widths) <= output.width) {
+    const heading = filled.map(({ header, align }) => ({ text: header, align, style: "dim" as const }));
+    if (rows.length > 0) output.line(toLine(output, heading, widths));
+    for (const index of rows.keys()) output.line(toLine(output, filled.map(cellOf(index)), widths));
     return;
   }
-  const widths = fitWidths(
-    columns.map((column, index) => ({
-      width: cells.reduce(
-        (most, line) => Math.max(most, displayWidth(line[index] ?? "")),
-        column.header.length,
-      ),
-      gives: column.cut !== undefined,
-    })),
-    output.width,
-  );
-  const print = (values: readonly string[], styleOf: (index: number) => Style | undefined): void => {
-    const line = values.map((value, index) => {
-      const column = columns[index];
-      const width = widths[index] ?? 0;
-      const text = column?.cut === undefined ? value : truncate(value, width, column.cut);
-      const style = styleOf(index);
-      const padded =
-        index === columns.length - 1 && column?.align !== "right" ? text : pad(text, width, column?.align);
-      return style === undefined ? padded : output.style(style, padded);
-    });
-    output.line(line.join(" ".repeat(gap)));
+  const lead = filled.reduce((most, strip) => (fixedWidth(strip) > fixedWidth(most) ? strip : most));
+  const others = filled.filter((strip) => strip !== lead);
+  const otherWidths = fitWidths(others, output.width - gap);
+  for (const index of rows.keys()) {
+    output.line(toLine(output, [cellOf(index)(lead)], [lead.width]));
+    output.line(" ".repeat(gap) + toLine(output, others.map(cellOf(index)), otherWidths));
+  }
+}
+
+/** A column as it is printed: its heading, and a cell for each row. */
+interface Strip {
+  readonly header: string;
+  readonly cells: readonly string[];
+  readonly styles: readonly (Style | undefined)[];
+  readonly align: "left" | "right" | undefined;
+  readonly cut: "start" | "end" | undefined;
+  /** Of the widest cell or the heading. */
+  readonly width: number;
+}
+
+function toStrip<Row>({ header, value, style, align, cut }: Column<Row>, rows: readonly Row[]): Strip {
+  const cells = rows.map((row) => safeLine(value(row)));
+  return {
+    header,
+    cells,
+    styles: rows.map((row) => style?.(row)),
+    align,
+    cut,
+    width: cells.reduce((most, cell) => Math.max(most, displayWidth(cell)), header.length),
   };
-  print(
-    columns.map((column) => column.header),
-    () => "dim",
-  );
-  for (const [number, row] of rows.entries()) {
-    print(cells[number] ?? [], (index) => columns[index]?.style?.(row));
-  }
+}
+
+interface Cell {
+  readonly text: string;
+  readonly align: "left" | "right" | undefined;
+  readonly cut?: "start" | "end" | undefined;
+  readonly style: Style | undefined;
+}
+
+function cellOf(index: number): (strip: Strip) => Cell {
+  return ({ cells, styles, align, cut }) => ({ text: cells[index] ?? "", align, cut, style: styles[index] });
+}
+
+function toLine(output: Output, cells: readonly Cell[], widths: readonly number[]): string {
+  const printed = cells.map(({ text, align, cut, style }, index) => {
+    const width = widths[index] ?? 0;
+    const short = cut === undefined ? text : truncate(text, width, cut);
+    const isLast = index === cells.length - 1;
+    const padded = isLast && align !== "right" ? short : pad(short, width, align);
+    return style === undefined ? padded : output.style(style, padded);
+  });
+  return printed.join(" ".repeat(gap));
+}
+
+function lineWidth(widths: readonly number[]): number {
+  return widths.reduce((sum, width) => sum + width, gap * (widths.length - 1));
+}
+
+function fixedWidth({ cut, width }: Strip): number {
+  return cut === undefined ? width : 0;
 }
 
 /** Takes columns from the widest that give way, until the line fits or all of them are small. */
 export function fitWidths(
-  wishes: readonly { readonly width: number; readonly gives: boolean }[],
+  wishes: readonly { readonly width: number; readonly cut: unknown }[],
   available: number,
 ): readonly number[] {
   const widths = wishes.map((wish) => wish.width);
-  let excess = widths.reduce((sum, width) => sum + width, gap * (widths.length - 1)) - available;
-  while (excess > 0) {
-    const givers = wishes.flatMap((wish, index) =>
-      wish.gives && (widths[index] ?? 0) > leastWidth ? [index] : [],
+  for (let excess = lineWidth(widths) - available; excess > 0; excess = lineWidth(widths) - available) {
+    const givers = [...widths.keys()].filter(
+      (index) => wishes[index]?.cut !== undefined && (widths[index] ?? 0) > leastWidth,
     );
-    if (givers.length === 0) break;
-    const widest = Math.max(...givers.map((index) => widths[index] ?? 0));
+    const sizes = givers.map((index) => widths[index] ?? 0);
+    const widest = Math.max(...sizes);
     const group = givers.filter((index) => widths[index] === widest);
-    const next = Math.max(
-      leastWidth,
-      ...givers.map((index) => widths[index] ?? 0).filter((width) => width < widest),
-    );
+    if (group.length === 0) break;
+    const next = Math.max(leastWidth, ...sizes.filter((size) => size < widest));
     const step = Math.min(widest - next, Math.ceil(excess / group.length));
-    for (const index of group) widths[index] = widest - Math.max(1, step);
-    excess -= group.length * Math.max(1, step);
+    for (const index of group) widths[index] = widest - step;
   }
   return widths;
 }

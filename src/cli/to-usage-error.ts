@@ -7,7 +7,7 @@ import { usageError } from "./report-error.ts";
 /** What commander found wrong with a line, in kit's words: what, what was meant, where to read on. */
 export function toUsageError(error: CommanderError, argv: readonly string[]): KitError<ErrorCode> {
   const [first = "", second] = error.message.replace(/^error: /, "").split("\n");
-  const message = `${first.charAt(0).toUpperCase()}${first.slice(1)}.`;
+  const message = `${first.charAt(0).toUpperCase()}${first.slice(1).replace(/\.$/, "")}.`;
   const meant = second?.replace(/^\(|\)$/g, "");
   const help = `'kit ${[...calledNames(argv), "--help"].join(" ")}' explains the command.`;
   return usageError(message, meant ? `${meant} ${help}` : help);

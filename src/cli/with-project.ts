@@ -1,4 +1,5 @@
 import { relative, resolve } from "node:path";
+import type { KitConfig } from "../app/config/kit-config.ts";
 import { type LoadedConfig, loadConfig } from "../app/config/load-config.ts";
 import { openProject } from "../project/open-project.ts";
 import type { Project, RefreshOptions } from "../project/project.ts";
@@ -12,10 +13,8 @@ export interface OpenedProject {
 }
 
 export interface WithProjectOptions {
-  /** Refuses every write; also on when the configuration says so. */
-  readonly readOnly?: boolean;
-  /** `--env`, as written. */
-  readonly envFile?: string | undefined;
+  /** Whether every write is refused; without it, none is. */
+  readonly isReadOnly?: (config: KitConfig) => boolean;
 }
 
 /** Opens the project of a command line, up to date with the disk, and closes it whatever happens. */
@@ -24,12 +23,21 @@ export async function withProject(
   use: (opened: OpenedProject) => Promise<ExitCode>,
   options: WithProjectOptions = {},
 ): Promise<ExitCode> {
+  const loaded = await loadProjectConfig(context);
+  const readOnly = options.isReadOnly?.(loaded.config) ?? false;
+  return await withLoadedProject(context, { loaded, readOnly }, use);
+}
+
+/** The same, once the configuration is known. */
+export async function withLoadedProject(
+  context: CommandContext,
+  { loaded, readOnly }: { readonly loaded: LoadedConfig; readonly readOnly: boolean },
+  use: (opened: OpenedProject) => Promise<ExitCode>,
+): Promise<ExitCode> {
   const { root, output } = context;
-  const loaded = await loadProjectConfig(context, options);
-  const readOnly = options.readOnly ?? loaded.config.server?.read_only ?? false;
   const project = await openProject({ root, config: loaded.config, readOnly, ...toRefreshOptions(context) });
+  output.progress("");
   try {
-    output.progress("");
     return await use({ project, loaded });
   } finally {
     await project.close();
@@ -37,18 +45,15 @@ export async function withProject(
 }
 
 /** The configuration of the project, with its warnings said on stderr. */
-export async function loadProjectConfig(
-  { root, cwd, configFile, output }: CommandContext,
-  { envFile }: Pick<WithProjectOptions, "envFile"> = {},
-): Promise<LoadedConfig> {
-  const file = configFile === undefined ? undefined : relative(root, resolve(cwd, configFile));
-  const loaded = await loadConfig({
-    cwd: root,
-    file,
-    envFile: envFile === undefined ? undefined : relative(root, resolve(cwd, envFile)),
-  });
-  for (const warning of loaded.warnings)
+export async function loadProjectConfig(context: CommandContext): Promise<LoadedConfig> {
+  const { root, cwd, configFile, envFile, output } = context;
+  // Files on the line are relative to where it was written, and messages name them from the root.
+  const fromRoot = (file: string | undefined): string | undefined =>
+    file === undefined ? undefined : relative(root, resolve(cwd, file));
+  const loaded = await loadConfig({ cwd: root, file: fromRoot(configFile), envFile: fromRoot(envFile) });
+  for (const warning of loaded.warnings) {
     output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(warning)}`);
+  }
   return loaded;
 }
 

@@ -31,7 +31,6 @@ export { exportGuidelines } from "./export-guidelines.ts";
 export { createGuidelineMatcher, type GuidelineMatch, type GuidelineMatcher } from "./guideline-matcher.ts";
 export type { GuidelineRecord } from "./guideline-record.ts";
 export { listGuidelines } from "./list-guidelines.ts";
-export { mergeSection } from "./merge-section.ts";
 export { readGuidelines } from "./read-guidelines.ts";
 export { conversionFormatOf, sourceTypeOf } from "./source-aliases.ts";
 export { toGuideline } from "./to-guideline.ts";

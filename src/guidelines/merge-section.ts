@@ -67,7 +67,8 @@ function managedSection(title: string): KitError {
 }
 
 function append(text: string, section: string, lineEnd: string): string {
-  if (text.trim() === "") return `${text}${section}${lineEnd}`;
+  // Blanks in front of a heading would become a part of its line.
+  if (text.trim() === "") return text + (/[^\r\n]$/.test(text) ? lineEnd : "") + section + lineEnd;
   const ending = /(?:\r\n|\n|\r)?[ \t]*(?:\r\n|\n|\r)?$/.exec(text)?.[0] ?? "";
   const breaks = ending.match(/\r\n|\n|\r/g)?.length ?? 0;
   return text + lineEnd.repeat(2 - breaks) + section + lineEnd;

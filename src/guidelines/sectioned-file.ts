@@ -14,7 +14,7 @@ import { readPatternLine } from "./pattern-line.ts";
 import { findSealed, type SealedStretch } from "./sealed-content.ts";
 import { isInside, managedLines, managedPartOf } from "./sync/managed-part.ts";
 import { cleanTitle, textDiagnostics } from "./text-diagnostics.ts";
-import { type Declared, type FileKind, titledBody } from "./whole-file.ts";
+import { type Declared, type FileKind, titledBody, toContent } from "./whole-file.ts";
 
 /** A stretch of a sectioned file: what is before the first section, or a heading with its text. */
 interface Chunk {
@@ -125,8 +125,8 @@ function contentOf(
   const globs = from <= to ? readPatternLine(lineText(scan, from)) : undefined;
   if (globs !== undefined) ({ from, to } = withoutBlankEdges(scan, from + 1, to));
   const stretch = stretches.get(from);
-  const content = stretch?.close === to ? textOfLines(scan, from + 1, to - 1) : textOfLines(scan, from, to);
-  return { title, content, ...(globs !== undefined && { globs }) };
+  const text = stretch?.close === to ? textOfLines(scan, from + 1, to - 1) : textOfLines(scan, from, to);
+  return { title, content: toContent(text), ...(globs !== undefined && { globs }) };
 }
 
 /** From the heading to the last line that is not blank; all lines where the file is one guideline. */

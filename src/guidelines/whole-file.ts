@@ -68,10 +68,15 @@ export function titledBody(
 ): { readonly title?: string; readonly content: string } {
   const { from, to } = withoutBlankEdges(scan, lines.from, lines.to);
   const heading = scan.headings.find((each) => each.level === 1 && each.line >= from && each.line <= to);
-  if (heading === undefined) return { content: textOfLines(scan, from, to) };
-  if (heading.line !== from) return { title: heading.title, content: textOfLines(scan, from, to) };
+  if (heading === undefined) return { content: toContent(textOfLines(scan, from, to)) };
+  if (heading.line !== from) return { title: heading.title, content: toContent(textOfLines(scan, from, to)) };
   const rest = withoutBlankEdges(scan, heading.end_line + 1, to);
-  return { title: heading.title, content: textOfLines(scan, rest.from, rest.to) };
+  return { title: heading.title, content: toContent(textOfLines(scan, rest.from, rest.to)) };
+}
+
+/** Text of nothing but blanks says nothing, and no format would keep it. */
+export function toContent(text: string): string {
+  return text.trim() === "" ? "" : text;
 }
 
 function singleLine(text: string): string {

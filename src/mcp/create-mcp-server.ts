@@ -23,7 +23,7 @@ export function createMcpServer(project: Project, options: ToolOptions = {}): Mc
     { name: "kit", title: `kit: ${project.name}`, version },
     { instructions, capabilities: { tools: {}, resources: {} }, maxToolInputElements: 5_000 },
   );
-  addTool(server, guidelinesForTool(guidelines), options);
+  addTool(server, guidelinesForTool(project), options);
   addTool(server, guidelinesSearchTool(guidelines), options);
   addTool(server, guidelineGetTool(guidelines), options);
   addTool(server, guidelineConvertTool(guidelines), options);

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,11 +16,11 @@ const files = { ...shopFiles, "packages/big/AGENTS.md": `# Big\n\n${manyRules.jo
 let shop: TemporaryProject;
 let client: Client;
 
-async function connect(mode: "legacy" | "auto"): Promise<Client> {
+async function connect(mode: "legacy" | "auto", root = shop.root): Promise<Client> {
   const connected = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode } });
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: [script, shop.root],
+    args: [script, root],
     stderr: "pipe",
   });
   await connected.connect(transport);
@@ -83,6 +83,8 @@ describe("guidelines", () => {
       content: expect.stringContaining("Validate"),
     });
     expect(textOf(result)).toContain(".cursor/rules/api.mdc:");
+    const absolute = await call("guidelines_for", { file: join(shop.root, "src/api/orders.ts") });
+    expect(absolute.structuredContent).toEqual(result.structuredContent);
     const claude = structureOf(await call("guidelines_for", { file: "src/api/orders.ts", tool: "claude" }));
     expect(claude.tool).toBe("fw_c");
     expect(claude.applied.some((one: { source_file: string }) => one.source_file.includes(".cursor"))).toBe(
@@ -164,6 +166,28 @@ describe("specs", () => {
   });
 });
 
+test("what changed since a revision, committed or not, is asked of Git", async () => {
+  const repository = await temporaryProject(shopFiles);
+  const git = (...args: string[]): void => {
+    execFileSync("git", ["-c", "user.name=Test", "-c", "user.email=test@example.org", ...args], {
+      cwd: repository.root,
+    });
+  };
+  git("init", "-q", "-b", "main");
+  git("add", ".");
+  git("commit", "-qm", "Open the shop");
+  await writeFile(join(repository.root, "src/api/orders.ts"), "export const orders = [1];\n");
+  const connected = await connect("auto", repository.root);
+  try {
+    const result = await connected.callTool({ name: "spec_impact", arguments: { since: "main" } });
+    expect(structureOf(result)).toMatchObject({ changed: ["src/api/orders.ts"] });
+    expect(textOf(result)).toContain("fw_a-checkout-requirements-req1");
+  } finally {
+    await connected.close();
+    await repository.remove();
+  }
+});
+
 test("what goes wrong is a result that a model can read", async () => {
   const failures: readonly [string, Record<string, unknown>, string][] = [
     ["guideline_get", { id: "nope" }, "There is no guideline"],
@@ -172,8 +196,9 @@ test("what goes wrong is a result that a model can read", async () => {
     ["spec_impact", { since: "main" }, "not a Git repository"],
     ["spec_search", { limit: 1_000 }, "limit"],
     ["spec_search", { colour: "red" }, "colour"],
-    ["guidelines_for", { file: "../etc/passwd" }, "inside the project"],
+    ["guidelines_for", { file: "../etc/passwd" }, "not inside the project"],
     ["guidelines_for", {}, "is required"],
+    ["spec_impact", { files: ["/etc/passwd"] }, "not inside the project"],
     ["guideline_convert", { id: "x", format: "docx" }, "format"],
   ];
   for (const [name, input, message] of failures) {

@@ -64,10 +64,13 @@ export async function writeAcceptances(
     });
   }
   const entries = new Map<string, Acceptance>();
-  for (const acceptance of [...acceptances.filter(changes.isKept), ...changes.added]) {
-    const key = `${acceptance.id}\n${acceptance.path}`;
-    if ((entries.get(key)?.at ?? "") <= acceptance.at) entries.set(key, acceptance);
+  const keyOf = ({ id, path }: Acceptance): string => `${id}\n${path}`;
+  for (const acceptance of acceptances.filter(changes.isKept)) {
+    const known = entries.get(keyOf(acceptance));
+    if (known === undefined || known.at <= acceptance.at) entries.set(keyOf(acceptance), acceptance);
   }
+  // The clock of whoever accepted before may be ahead of ours, so what is new wins whatever its time.
+  for (const acceptance of changes.added) entries.set(keyOf(acceptance), acceptance);
   // Sorted, one per line, and without a comma in between: two branches merge without a conflict.
   const lines = [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => JSON.stringify(entry));
   const content = lines.map((line) => `${line}\n`).join("");

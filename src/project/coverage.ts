@@ -2,6 +2,7 @@ import { KitError } from "../base/kit-error.ts";
 import { suggest } from "../base/suggest.ts";
 import type { CoverageReport, CriterionTest } from "../protocol/coverage.ts";
 import type { Diagnostic } from "../protocol/diagnostic.ts";
+import type { SpecBlock } from "../protocol/spec-block.ts";
 import { buildCoverageReport } from "../specs/coverage/build-report.ts";
 import { type CriteriaIndex, indexCriteria } from "../specs/coverage/criteria-index.ts";
 import { listCriteria } from "../specs/coverage/list-criteria.ts";
@@ -35,7 +36,8 @@ export async function specCoverage(
   project: Pick<Project, "root" | "specs" | "files">,
   options: CoverageOptions = {},
 ): Promise<CoverageReport> {
-  const index = indexCriteria(listCriteria(project.specs.all()));
+  const naming: SpecBlock[] = [];
+  const index = indexCriteria(listCriteria(noticing(project.specs.all(), naming)));
   const selection = selectFeatures(index, options.features);
   const evidence = new Map<number, CriterionTest[]>();
   const addTest = (criterion: number, test: CriterionTest): void => {
@@ -44,7 +46,7 @@ export async function specCoverage(
     else if (tests.length < mostTests && !isKnown(tests, test)) tests.push(test);
   };
   const namedFeatures = new Map<string, Set<number>>();
-  for (const { criterion, ...test } of testsNamedBySpecs(index, project.specs.all())) {
+  for (const { criterion, ...test } of testsNamedBySpecs(index, naming)) {
     addTest(criterion, test);
     const features = namedFeatures.get(test.path) ?? new Set();
     namedFeatures.set(test.path, features.add(index.criteria[criterion]?.feature ?? -1));
@@ -76,6 +78,14 @@ export async function specCoverage(
     testFiles: paths.length,
     diagnostics,
   });
+}
+
+/** Keeps the blocks that name tests, so that the blocks of a large project are read once. */
+function* noticing(blocks: Iterable<SpecBlock>, naming: SpecBlock[]): Generator<SpecBlock> {
+  for (const block of blocks) {
+    if (block.metadata.test_refs?.length) naming.push(block);
+    yield block;
+  }
 }
 
 function selectFeatures(

@@ -1,4 +1,4 @@
-import { mkdtempSync, realpathSync, rmSync, statSync } from "node:fs";
+import { accessSync, constants, lstatSync, mkdtempSync, realpathSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { KitError } from "../base/kit-error.ts";
@@ -60,14 +60,26 @@ function noFolder(cause?: unknown): KitError<"invalid_request"> {
   return new KitError({ code: "invalid_request", message, cause });
 }
 
-/** An index that is not to be kept lies in a folder of its own, which goes with the project. */
+/**
+ * Where the index lies. One that is not to be kept, or cannot be, because the project is not ours to
+ * write or its `.kit` leads elsewhere, lies in a folder of its own, which goes with the project.
+ */
 function placeOfIndex(root: string, indexFile?: string): { readonly file: string; remove(): void } {
-  if (indexFile !== ":memory:") {
-    return {
-      file: indexFile === undefined ? join(root, ".kit", "index.db") : resolve(indexFile),
-      remove() {},
-    };
-  }
+  if (indexFile !== undefined && indexFile !== ":memory:") return { file: resolve(indexFile), remove() {} };
+  if (indexFile === undefined && canKeepIndex(root))
+    return { file: join(root, ".kit", "index.db"), remove() {} };
   const folder = mkdtempSync(join(tmpdir(), "kit-index-"));
   return { file: join(folder, "index.db"), remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+function canKeepIndex(root: string): boolean {
+  const folder = join(root, ".kit");
+  try {
+    const stats = lstatSync(folder, { throwIfNoEntry: false });
+    if (stats === undefined) accessSync(root, constants.W_OK);
+    else accessSync(folder, constants.W_OK);
+    return stats === undefined || stats.isDirectory();
+  } catch {
+    return false;
+  }
 }

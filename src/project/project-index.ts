@@ -1,5 +1,6 @@
 import type { GuidelineRecord } from "../guidelines/guideline-record.ts";
 import type { Diagnostic } from "../protocol/diagnostic.ts";
+import type { FileDates } from "./git/file-dates.ts";
 import type { IndexDatabase } from "./index/index-database.ts";
 import type { RefreshOptions, ScanSummary } from "./project.ts";
 import type { Tree } from "./tree/folder.ts";
@@ -25,12 +26,12 @@ export interface ProjectIndex {
   guidelineRecords(): readonly GuidelineRecord[];
   /** Those of reading and parsing guideline files. */
   guidelineDiagnostics(): readonly Diagnostic[];
+  /** Parse, validation and reference diagnostics of the specs, in path, then line order. */
+  specDiagnostics(): readonly Diagnostic[];
   /** SHA-256 of a source file's bytes, base64url; undefined for other files and unreadable ones. */
   fileHash(path: string): string | undefined;
   /** First and last commit of a file, in seconds since 1970, and the last one's hash. */
-  datesOf(
-    path: string,
-  ): { readonly first?: number; readonly last: number; readonly commit: string } | undefined;
+  datesOf(path: string): FileDates | undefined;
   /** The text of any project file, decoded; undefined for one that cannot be read. Never leaves the root. */
   readText(path: string): string | undefined;
   refresh(options?: IndexRefreshOptions): Promise<ScanSummary>;

@@ -6,7 +6,6 @@ import type { ProjectSpecs } from "./project.ts";
 import type { ProjectIndex } from "./project-index.ts";
 import { findImpact } from "./query/impact.ts";
 import { runQuery } from "./query/run-query.ts";
-import { specDiagnostics } from "./query/spec-diagnostics.ts";
 import { specGraph } from "./query/spec-graph.ts";
 
 /** Blocks that `all` reads at a time: enough to be quick, few enough to be small. */
@@ -48,7 +47,7 @@ export function createProjectSpecs(index: ProjectIndex): ProjectSpecs {
         place = chunk.last;
       }
     },
-    diagnostics: () => index.cached("spec-diagnostics", specDiagnostics),
+    diagnostics: index.specDiagnostics,
     impact: (request) => index.read((database) => findImpact(database, { request, hasFile: index.hasFile })),
     graph: () => index.cached("graph", (database) => specGraph(database, index.hasFile)),
   };

@@ -17,7 +17,8 @@ type StaleProject = Pick<Project, "root" | "specs" | "datesOf">;
 /**
  * Finds the blocks whose `code_refs` changed in Git after the spec's own file did, unless somebody
  * accepted the block with the code as it is now. Changes that are not committed yet count on both
- * sides: a spec that is being edited is not stale.
+ * sides: a spec that is being edited is not stale. Tasks that are done and obsolete blocks tell what
+ * was, so they never fall behind.
  *
  * Without a repository nothing is stale, and a note says so.
  */
@@ -26,7 +27,7 @@ export async function staleSpecs(project: StaleProject, options: StaleOptions = 
   const { signal } = options;
   const state = await readGitState(root, signal);
   const withCode: SpecBlock[] = [];
-  for (const block of project.specs.all()) if (block.metadata.code_refs?.length) withCode.push(block);
+  for (const block of project.specs.all()) if (canFallBehind(block)) withCode.push(block);
   if (state.kind === "none" || state.head === undefined) {
     return { stale: [], checked: withCode.length, notes: notesOn(state) };
   }
@@ -91,6 +92,11 @@ export async function acceptStale(
     project.specs.get(id)?.metadata.code_refs?.includes(path) ?? false;
   await writeAcceptances(project, { added, isKept });
   return { accepted: chosen.map(({ id }) => id), written_to: acceptancesFile };
+}
+
+function canFallBehind({ spec_type, lifecycle, metadata }: SpecBlock): boolean {
+  if (lifecycle === "obsolete" || (spec_type === "task" && metadata.status === "done")) return false;
+  return (metadata.code_refs?.length ?? 0) > 0;
 }
 
 interface Candidate {
@@ -176,4 +182,4 @@ function notesOn(state: GitState): readonly string[] {
   return ["The clone is shallow: changes before its first commit are not seen. Fetch the whole history."];
 }
 
-const toIso = (seconds: number): string => new Date(seconds * 1000).toISOString();
+const toIso = (seconds: number): string => new Date(seconds * 1000).toISOString().replace(".000Z", "Z");

@@ -111,17 +111,22 @@ test("text of kit's that somebody edited is a conflict, and is written over only
   expect(await shop.text("AGENTS.md")).toContain("Spaces.");
 });
 
-test("files and sections of another hand are in nobody's way", async () => {
+test("files of another hand keep their place, and text under the same title is a conflict", async () => {
   await using shop = await open({
     "AGENTS.md": agents,
     ".kiro/steering/style.md": "---\ninclusion: always\n---\n# House style\n\nOurs.\n",
     ".kiro/steering/other.md": "# Tests\n\nWritten by hand.\n",
     ".kiro/steering/mine.md": "# Shop\n\nSells books.\n",
+    ".kiro/steering/ignored/style-2.md": "",
+    ".kiro/steering/narrow.md":
+      "---\ninclusion: fileMatch\nfileMatchPattern: '*.sql'\n---\n# Style\n\nUpper case.\n",
+    ".kiro/steering/style-2.md": "ignored by Git",
+    ".gitignore": "style-2.md\n",
   });
   const plan = await shop.project.guidelines.planSync({ source: "agents", targets: ["steering"] });
   expect(plan.entries.map(({ action, path, reason }) => [action, path, reason])).toEqual([
-    ["unchanged", ".kiro/steering/shop.md", ".kiro/steering/mine.md says the same already."],
-    ["conflict", ".kiro/steering/style.md", "A file that kit did not write is in the way."],
+    ["unchanged", ".kiro/steering/mine.md", "It says the same already."],
+    ["create", ".kiro/steering/style-3.md", undefined],
     [
       "conflict",
       ".kiro/steering/tests.md",

@@ -1,5 +1,4 @@
 import { KitError } from "../base/kit-error.ts";
-import { findPlace } from "../files/find-place.ts";
 import { readGuidelines } from "../guidelines/read-guidelines.ts";
 import { planSync, type SyncFile, sourceRecords } from "../guidelines/sync/plan-sync.ts";
 import {
@@ -12,7 +11,7 @@ import {
 } from "../protocol/sync.ts";
 import {
   assertWritable,
-  readFileInside,
+  readPlacedFile,
   removeFileInside,
   type WritableRoot,
   writeFileInside,
@@ -54,16 +53,20 @@ export async function planProjectSync(context: SyncContext, request: SyncRequest
     });
   }
   const targets = targetsOf({ context, request, source, files });
-  const plan = planSync({ source, targets, files });
-  // A target may exist although the index leaves it out: it is ignored by Git or excluded.
+  // A path may exist although the index leaves it out: ignored by Git, or excluded. Such a file may
+  // move a guideline to another path, so that is looked at again.
   const known = new Set(files.map(({ path }) => path));
-  const unknown = plan.entries.filter(({ path }) => !known.has(path));
-  const found: SyncFile[] = [];
-  for (const { path } of unknown) {
-    const file = await readSyncFile(context.root, path);
-    if (file !== undefined) found.push({ ...file, records: [] });
+  for (;;) {
+    const plan = planSync({ source, targets, files });
+    const unknown = plan.entries.filter(({ path }) => !known.has(path));
+    const count = files.length;
+    for (const { path } of unknown) {
+      known.add(path);
+      const file = await readSyncFile(context.root, path);
+      if (file !== undefined) files.push({ ...file, records: [] });
+    }
+    if (files.length === count) return plan;
   }
-  return found.length === 0 ? plan : planSync({ source, targets, files: [...files, ...found] });
 }
 
 /**
@@ -124,22 +127,16 @@ function targetsOf(given: {
 async function readSyncFile(root: string, path: string): Promise<SyncFile | undefined> {
   const nothing = { path, text: "", records: [] };
   try {
-    const bytes = await readFileInside(root, { path });
-    if (bytes === undefined) return undefined;
+    const read = await readPlacedFile(root, { path });
+    if (read === undefined) return undefined;
+    const { bytes, path: real } = read;
     const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
     if (Buffer.compare(Buffer.from(text), bytes) !== 0)
       return { ...nothing, problem: "It is not UTF-8 text." };
     const { records } = readGuidelines({ path, text: text.replace(/^\ufeff/, "") });
-    const linksTo = await linkTarget(root, path);
-    return { path, text, records, ...(linksTo === undefined ? {} : { linksTo }) };
+    return { path, text, records, ...(real === path ? {} : { linksTo: real }) };
   } catch (error) {
     if (!(error instanceof KitError)) throw error;
     return { ...nothing, problem: error.message };
   }
-}
-
-async function linkTarget(root: string, path: string): Promise<string | undefined> {
-  const place = await findPlace({ root, path });
-  await place?.close();
-  return place === undefined || place.path === path ? undefined : place.path;
 }

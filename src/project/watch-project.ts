@@ -1,3 +1,6 @@
+import { type FSWatcher, watch } from "node:fs";
+import { join } from "node:path";
+import { findGitFolder } from "../files/git-folder.ts";
 import type { ScanSummary } from "./project.ts";
 import type { ProjectIndex } from "./project-index.ts";
 import { createFolderWatch } from "./watch-folders.ts";
@@ -23,6 +26,7 @@ export async function watchProject(
 ): Promise<{ close(): Promise<void> }> {
   const dirty = new Set<string>();
   let isEverythingDirty = false;
+  let isGitDirty = false;
   let timer: NodeJS.Timeout | undefined;
   let poll: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
@@ -34,7 +38,7 @@ export async function watchProject(
       timer = undefined;
       running = runPass().finally(() => {
         running = undefined;
-        if (dirty.size > 0 || isEverythingDirty) schedule();
+        if (dirty.size > 0 || isEverythingDirty || isGitDirty) schedule();
       });
     }, quietMs);
   };
@@ -43,6 +47,7 @@ export async function watchProject(
     const folders = isEverythingDirty ? undefined : [...dirty];
     dirty.clear();
     isEverythingDirty = false;
+    isGitDirty = false;
     const before = index.generation();
     try {
       const summary = await index.refresh(folders === undefined ? {} : { folders });
@@ -75,6 +80,10 @@ export async function watchProject(
     },
     onError: failed,
   });
+  const commitWatch = watchCommits(index.root, () => {
+    isGitDirty = true;
+    schedule();
+  });
   folderWatch.setFolders(index.tree().keys());
   // What changed between the last pass and the first watch.
   await index.refresh();
@@ -85,7 +94,24 @@ export async function watchProject(
       clearTimeout(timer);
       clearInterval(poll);
       folderWatch.close();
+      commitWatch?.close();
       await running;
     },
   };
+}
+
+/** Git notes in one file whenever another commit is checked out; only dates depend on it. */
+function watchCommits(root: string, onCommit: () => void): FSWatcher | undefined {
+  const git = findGitFolder(root);
+  if (git === undefined) return undefined;
+  try {
+    const watcher = watch(join(git.own, "logs"), (_event, file) => {
+      if (file === null || file.startsWith("HEAD")) onCommit();
+    });
+    watcher.on("error", () => watcher.close());
+    return watcher;
+  } catch {
+    // Without the file, or where it cannot be watched, dates wait for the next change of a source.
+    return undefined;
+  }
 }

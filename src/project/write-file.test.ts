@@ -19,6 +19,7 @@ async function read(root: string, path: string): Promise<string | undefined> {
   return content && new TextDecoder().decode(content);
 }
 
+// safe-writes#1.1
 test("a write creates folders, replaces the whole file and keeps its mode", async () => {
   await using folder = await createTemporaryRepository({ "a.sh": "old" });
   await chmod(join(folder.root, "a.sh"), 0o751);
@@ -47,6 +48,7 @@ test("the other name of a hard link keeps its content", async () => {
   expect(await read(folder.root, "b.md")).toBe("old");
 });
 
+// safe-writes#2.2, safe-writes#2.3
 test("special files, folders and read-only projects are refused at once", async () => {
   await using folder = await createTemporaryRepository({ "sub/x.md": "" });
   await promisify(execFile)("mkfifo", [join(folder.root, "pipe")]);
@@ -62,6 +64,7 @@ test("special files, folders and read-only projects are refused at once", async 
   expect(await readdir(folder.root)).toEqual(["pipe", "sub"]);
 });
 
+// safe-writes#1.2
 test("a file that changed since it was read is a conflict and stays as it is", async () => {
   await using folder = await createTemporaryRepository({ "a.md": "theirs" });
   const target = { root: folder.root, readOnly: false };
@@ -80,6 +83,7 @@ test("a file that changed since it was read is a conflict and stays as it is", a
   expect([await read(folder.root, "a.md"), await read(folder.root, "new.md")]).toEqual(["ours", "ours"]);
 });
 
+// safe-writes#1.3
 test("an aborted write leaves nothing behind", async () => {
   await using folder = await createTemporaryRepository({ "a.md": "old" });
   const reason = new Error("enough");
@@ -88,6 +92,7 @@ test("an aborted write leaves nothing behind", async () => {
   expect(await readdir(folder.root)).toEqual(["a.md"]);
 });
 
+// safe-writes#2.1
 test("a folder that is swapped for a link out of the project lets nothing in or out", async () => {
   await using folder = await createTemporaryRepository({
     "root/race/f.txt": "inside",
@@ -130,6 +135,7 @@ const ofSandbox = new Set(["pa-s-066"]);
 const fileCases = corpus.cases.filter(({ id, op }) => /^(read|write)_/.test(op) && !ofSandbox.has(id));
 const isInRoot = (path: string): boolean => path === "root" || path.startsWith("root/");
 
+// safe-writes#2.1
 test.skipIf(fileCases.length === 0)(
   "the corpus of hostile paths reads and writes nothing outside",
   async () => {

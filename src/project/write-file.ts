@@ -37,13 +37,22 @@ export interface WriteInsideOptions {
  */
 export async function readFileInside(
   root: string,
-  { path, maxBytes = 16 * 1024 * 1024 }: ReadInsideOptions,
+  options: ReadInsideOptions,
 ): Promise<Uint8Array | undefined> {
+  return (await readPlacedFile(root, options))?.bytes;
+}
+
+/** The same, with the project-relative path of the file after links were followed. */
+export async function readPlacedFile(
+  root: string,
+  { path, maxBytes = 16 * 1024 * 1024 }: ReadInsideOptions,
+): Promise<{ readonly bytes: Uint8Array; readonly path: string } | undefined> {
   assertFilePath(path);
   const place = await findPlace({ root, path });
   if (place === undefined) return undefined;
   try {
-    return await readRegularFile(place, maxBytes);
+    const bytes = await readRegularFile(place, maxBytes);
+    return bytes && { bytes, path: place.path };
   } catch (error) {
     throw toFileError(error, path);
   } finally {

@@ -23,7 +23,7 @@ export interface StaleSpec {
 export interface StaleReport {
   /** In path, then line order. */
   readonly stale: readonly StaleSpec[];
-  /** Blocks that name at least one file of the project. */
+  /** Blocks that name code of the project and can fall behind it: no task that is done, nothing obsolete. */
   readonly checked: number;
   /** Sentences on what Git could not tell: no repository, no commit yet, a shallow clone. */
   readonly notes: readonly string[];

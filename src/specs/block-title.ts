@@ -1,7 +1,9 @@
+import { joinSpace } from "./join-space.ts";
+
 /** Longer texts are cut at a word; tables and graphs stay readable. */
 const maxLength = 120;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a title
-const space = /[\s\u0000-\u001f\u007f-\u009f]+/g;
+const controls = /[\u0000-\u001f\u007f-\u009f]/g;
 const marker = /^(?:\s|(?:[#>*+-]+|\d{1,9}[.)])\s)*/;
 
 /** What ends a paragraph: a list item, a heading, a fence, a quote, a table row. */
@@ -20,11 +22,12 @@ export function blockTitle(text: string): string {
     const isOpen = title !== "";
     if (isOpen && (isHeading || title.length > maxLength || line.trim() === "" || paragraphEnd.test(line)))
       break;
-    const words = line
-      .slice(0, 4 * maxLength)
-      .replace(marker, "")
-      .replace(space, " ")
-      .trim();
+    const words = joinSpace(
+      line
+        .slice(0, 4 * maxLength)
+        .replace(marker, "")
+        .replace(controls, " "),
+    );
     if (isOpen) title += ` ${words}`;
     else if (/[\p{L}\p{N}]/u.test(words)) {
       title = words;

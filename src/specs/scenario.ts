@@ -1,4 +1,5 @@
 import type { AcceptanceCriterion } from "../protocol/spec-block.ts";
+import { joinSpace } from "./join-space.ts";
 
 type Step = "given" | "when" | "outcome";
 
@@ -58,18 +59,14 @@ function stepsOf(text: string, pattern: RegExp): Record<Step, string> | undefine
 
 /** A line without its list mark, with its white space joined. */
 function plainLine(line: string): string {
-  return line
-    .replace(/\s+/g, " ")
-    .trim()
-    .replace(/^(?:[-*+]|\d{1,9}[.)]) /, "");
+  return joinSpace(line).replace(/^(?:[-*+]|\d{1,9}[.)]) /, "");
 }
 
-/** The words of a step, without bold marks, and without commas at its ends. */
+/** The words of a step, without the bold marks of keywords, and without commas at its ends. */
 function clause(text: string): string {
   return text
-    .replace(/\*\*|__/g, "")
-    .replace(/\s+/g, " ")
-    .trim()
-    .replace(/^[,，:：]+ ?/, "")
-    .replace(/ ?[,，]$/, "");
+    .replaceAll("\n", " ")
+    .replace(/(?:\*\*|__)(and|but|or)(?:\*\*|__)/gi, "$1")
+    .replace(/^ *[,，:：]* */, "")
+    .replace(/ ?[,，]? *$/, "");
 }

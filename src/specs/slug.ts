@@ -1,5 +1,5 @@
 /** The longest slug; ids stay readable and file names legal. */
-export const maxSlugLength = 60;
+const maxSlugLength = 60;
 
 /**
  * A text as an id or file name part: lower case, words joined by hyphens, letters and digits of

@@ -24,7 +24,7 @@ export function createProjectContext(project: Project): ProjectContext {
         .applied.filter(({ reason, guideline }) => isShown(reason) && !isInstruction(guideline.source_file))
         .map(({ guideline }) => guideline),
     tools: [
-      toAgentTool(guidelinesForTool(project.guidelines)),
+      toAgentTool(guidelinesForTool(project)),
       toAgentTool(specSearchTool(project.specs)),
       toAgentTool(specImpactTool(project)),
     ],

@@ -1,3 +1,4 @@
+import type { ScanSummary } from "../../project/project.ts";
 import type { RequestEntry } from "../../server/create-server.ts";
 import { type Command, defineCommand } from "../command.ts";
 import type { Output, Style } from "../output.ts";
@@ -17,13 +18,10 @@ export const dev: Command = defineCommand({
     return serve(options, context, {
       dev: true,
       onRequest: (entry) => log(toLogLine(output, entry)),
-      onChange: (parsedFiles, durationMs) =>
-        log(
-          output.noteStyle(
-            "magenta",
-            `files changed: read ${count(parsedFiles, "file")} again in ${durationMs.toFixed(0)} ms`,
-          ),
-        ),
+      onChange: (scan) => {
+        // Other files than sources change all the time, and say nothing about specs and guidelines.
+        if (scan.parsed_files + scan.removed_files > 0) log(output.noteStyle("magenta", toChangeLine(scan)));
+      },
       onError: (error) => log(`${output.noteStyle("red", "error")}  ${describeError(error)}`),
     });
   },
@@ -31,6 +29,11 @@ export const dev: Command = defineCommand({
 
 function clock(): string {
   return new Date().toTimeString().slice(0, 8);
+}
+
+function toChangeLine({ parsed_files, removed_files, duration_ms }: ScanSummary): string {
+  const gone = removed_files === 0 ? "" : `, ${count(removed_files, "file")} gone`;
+  return `files changed: read ${count(parsed_files, "file")} again${gone}, in ${duration_ms.toFixed(0)} ms`;
 }
 
 function toLogLine(output: Output, { method, path, status, duration_ms }: RequestEntry): string {

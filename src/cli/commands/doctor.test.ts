@@ -6,8 +6,8 @@ import type { Check } from "../doctor/check.ts";
 import { runKit } from "../run-kit.suite.ts";
 import { createSampleProject } from "../sample-project.suite.ts";
 
-const project = createSampleProject();
-afterAll(() => project.remove());
+const project = await createSampleProject();
+afterAll(() => project[Symbol.asyncDispose]());
 
 async function examine(
   cwd: string,
@@ -43,12 +43,12 @@ test("prints one line per check, and what to do below what is not well", async (
 });
 
 test("a broken configuration is a check that failed, not the end of the doctor", async () => {
-  const broken = createSampleProject();
-  broken.write("kit.toml", "[server]\nprot = 1\n");
+  const broken = await createSampleProject();
+  await broken.write("kit.toml", "[server]\nprot = 1\n");
   const { ok, of } = await examine(broken.root);
   expect(ok).toBe(false);
   expect(of("configuration")).toMatchObject({ status: "error", message: expect.stringContaining("prot") });
-  broken.remove();
+  await broken[Symbol.asyncDispose]();
 });
 
 test("a folder without Git and without sources is no error", async () => {
@@ -61,10 +61,10 @@ test("a folder without Git and without sources is no error", async () => {
 });
 
 test("every MCP server of the configuration is started once, and told when it does not work", async () => {
-  const served = createSampleProject();
+  await using served = await createSampleProject();
   const script = join(import.meta.dirname, "../../mcp/client/testing/serve-process.ts");
   const command = JSON.stringify(process.execPath);
-  served.write(
+  await served.write(
     "kit.toml",
     `[mcp.servers.tools]
 command = ${command}
@@ -91,5 +91,4 @@ args = ["--eval", "console.error('no database'); process.exit(4)"]
     message: "It is not available. Its process ended with code 4.",
     hint: "It said last: no database",
   });
-  served.remove();
 });

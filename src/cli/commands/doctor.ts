@@ -6,6 +6,7 @@ import type { Output, Style } from "../output.ts";
 import { count } from "../render/places.ts";
 import { pad } from "../text/display-width.ts";
 import { safeLine } from "../text/safe-text.ts";
+import { wrap } from "../text/wrap.ts";
 
 export const doctor: Command = defineCommand({
   options: {},
@@ -30,9 +31,14 @@ function printChecks(output: Output, checks: readonly Check[]): void {
   const width = Math.max(...checks.map((check) => check.name.length)) + 2;
   for (const { name, status, message, hint } of checks) {
     const [sign, style] = signs[status];
-    output.line(`${output.style(style, sign)} ${pad(name, width)}${safeLine(message)}`);
-    if (hint !== undefined)
-      output.line(`  ${" ".repeat(width)}${output.style("dim", `→ ${safeLine(hint)}`)}`);
+    const indent = " ".repeat(width + 2);
+    const toLines = (text: string): readonly string[] =>
+      wrap(safeLine(text), Math.max(30, output.width - width - 4));
+    output.line(`${output.style(style, sign)} ${pad(name, width)}${toLines(message).join(`\n${indent}`)}`);
+    if (hint === undefined) continue;
+    for (const [index, line] of toLines(hint).entries()) {
+      output.line(indent + output.style("dim", `${index === 0 ? "→" : " "} ${line}`));
+    }
   }
   const bad = checks.filter((check) => check.status !== "ok");
   if (bad.length > 0) output.note(`${count(bad.length, "thing")} to look at.`);

@@ -4,6 +4,7 @@ import { type Command, defineCommand, option } from "../command.ts";
 import { toProjectPath } from "../find-root.ts";
 import type { Output } from "../output.ts";
 import { place } from "../render/places.ts";
+import { usageError } from "../report-error.ts";
 import { type Column, printTable } from "../table.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
@@ -22,7 +23,9 @@ export const guidelinesExplain: Command = defineCommand({
     "Lists what applies in the order in which it is read, why it applies, and what is shadowed by what.",
   run: ({ args: [file = ""], options }, context) =>
     withProject(context, async ({ project }) => {
-      const explanation = project.guidelines.explain(toProjectPath(file, context), options.tool);
+      const path = toProjectPath(file, context);
+      if (path === "") throw usageError(`${file} is the folder of the project; guidelines apply to files.`);
+      const explanation = project.guidelines.explain(path, options.tool);
       if (context.json) context.output.json(explanation);
       else printExplanation(context.output, explanation);
       return 0;

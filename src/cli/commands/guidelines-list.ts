@@ -1,11 +1,12 @@
 import type { Guideline, GuidelineList } from "../../protocol/guideline.ts";
 import type { GuidelineQuery } from "../../protocol/guideline-query.ts";
-import { asText, parseSource, sourceLabel, wholeNumber } from "../choices.ts";
+import { parseSource, sourceLabel } from "../choices.ts";
 import { type Command, defineCommand, option } from "../command.ts";
 import { toProjectPath } from "../find-root.ts";
 import type { Output } from "../output.ts";
 import { count } from "../render/places.ts";
 import { type Column, printTable } from "../table.ts";
+import { asText, wholeNumber } from "../values.ts";
 import { withProject } from "../with-project.ts";
 
 export const guidelinesList: Command = defineCommand({

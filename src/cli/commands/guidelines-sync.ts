@@ -1,4 +1,4 @@
-import type { SyncEntry, SyncFormat, SyncPlan } from "../../protocol/sync.ts";
+import type { SyncEntry, SyncPlan } from "../../protocol/sync.ts";
 import { parseSyncFormat, sourceLabel } from "../choices.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
 import type { Output, Style } from "../output.ts";
@@ -40,13 +40,12 @@ export const guidelinesSync: Command = defineCommand({
         ...(from === undefined ? {} : { source: from }),
         ...(to === undefined ? {} : { targets: to }),
       };
-      const plan = write
-        ? await project.guidelines.sync({ ...request, overwrite })
-        : await project.guidelines.planSync(request);
+      const result = write ? await project.guidelines.sync({ ...request, overwrite }) : undefined;
+      const plan = result ?? (await project.guidelines.planSync(request));
       if (context.json) context.output.json(plan);
-      else printPlan(context.output, plan, { isWritten: write });
-      const conflicts = plan.entries.some((entry) => entry.action === "conflict");
-      return (check && !plan.in_sync) || (write && conflicts && !overwrite) ? 1 : 0;
+      else printPlan(context.output, plan, result?.written);
+      const isConflicted = result !== undefined && leftAlone(result, result.written).length > 0;
+      return isConflicted || (check && !plan.in_sync) ? 1 : 0;
     }),
 });
 
@@ -58,33 +57,38 @@ const styles: Readonly<Record<SyncEntry["action"], Style>> = {
   unchanged: "dim",
 };
 
-function printPlan(output: Output, plan: SyncPlan, { isWritten }: { readonly isWritten: boolean }): void {
+/** Prints what a sync would do, or, with the files that it wrote, what it did. */
+function printPlan(output: Output, plan: SyncPlan, written?: readonly string[]): void {
+  const kept = leftAlone(plan, written ?? []);
+  const isReplaced = (entry: SyncEntry): boolean => entry.action === "conflict" && !kept.includes(entry);
   printTable(output, plan.entries, [
-    { header: "ACTION", value: ({ action }) => action, style: ({ action }) => styles[action] },
+    {
+      header: "ACTION",
+      value: (entry) => (isReplaced(entry) ? "replace" : entry.action),
+      style: (entry) => styles[entry.action],
+    },
     { header: "FILE", value: ({ path }) => path },
-    { header: "FORMAT", value: ({ format }) => labelOf(format) },
-    { header: "REASON", value: ({ reason = "" }) => reason, style: () => "dim", cut: "end" },
+    { header: "FORMAT", value: ({ format }) => sourceLabel(format) },
   ]);
-  for (const { path, losses } of plan.entries)
+  for (const { path, reason } of kept) {
+    output.note(`${output.noteStyle("red", "conflict:")} ${safeLine(`${path}: ${reason ?? ""}`)}`);
+  }
+  for (const { path, losses } of plan.entries) {
     noteLosses(
       output,
-      losses.map((loss) => `${safeLine(path)}: ${loss}`),
-    );
-  const pending = plan.entries.filter(
-    (entry) => entry.action !== "unchanged" && entry.action !== "conflict",
-  ).length;
-  const conflicts = plan.entries.filter((entry) => entry.action === "conflict").length;
-  const source = `${count(plan.guidelines, "guideline")} of ${labelOf(plan.source)}`;
-  if (plan.in_sync) output.note(`${output.noteStyle("green", "✓")} Everything is up to date with ${source}.`);
-  else if (isWritten) output.note(`${count(pending, "file")} written from ${source}.`);
-  else if (pending > 0) output.note(`${count(pending, "file")} to write from ${source}: --write does it.`);
-  if (conflicts > 0) {
-    output.note(
-      `${count(conflicts, "file")} left alone, edited by hand: --write --overwrite replaces the edits.`,
+      losses.map((loss) => `${path}: ${loss}`),
     );
   }
+  const pending = plan.entries.filter(({ action }) => action !== "unchanged").length - kept.length;
+  const source = `${count(plan.guidelines, "guideline")} of ${sourceLabel(plan.source)}`;
+  if (plan.in_sync) output.note(`${output.noteStyle("green", "✓")} Everything is up to date with ${source}.`);
+  else if (written) output.note(`${count(written.length, "file")} written from ${source}.`);
+  else if (pending > 0) output.note(`${count(pending, "file")} to write from ${source}: --write does it.`);
+  if (kept.length > 0)
+    output.note(`${count(kept.length, "file")} left alone: --write --overwrite replaces what is there.`);
 }
 
-function labelOf(format: SyncFormat): string {
-  return sourceLabel(format);
+/** Files of somebody else's hand that a sync does not touch unless it is told to. */
+function leftAlone(plan: SyncPlan, written: readonly string[]): readonly SyncEntry[] {
+  return plan.entries.filter(({ action, path }) => action === "conflict" && !written.includes(path));
 }

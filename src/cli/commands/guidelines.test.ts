@@ -4,13 +4,13 @@ import { afterAll, describe, expect, test } from "vitest";
 import type { GuidelineList } from "../../protocol/guideline.ts";
 import type { Explanation } from "../../protocol/guideline-query.ts";
 import { type RunResult, runKit } from "../run-kit.suite.ts";
-import { createSampleProject, type SampleProject } from "../sample-project.suite.ts";
+import { createSampleProject } from "../sample-project.suite.ts";
 
-const project = createSampleProject();
-afterAll(() => project.remove());
+const project = await createSampleProject();
+afterAll(() => project[Symbol.asyncDispose]());
 
 const kitIn =
-  ({ root }: Pick<SampleProject, "root">) =>
+  ({ root }: { readonly root: string }) =>
   (...args: readonly string[]): Promise<RunResult> =>
     runKit(["guidelines", ...args], { cwd: root });
 const kit = kitIn(project);
@@ -52,13 +52,13 @@ describe("list and show", () => {
   });
 
   test("a project without guidelines shows samples, and says so", async () => {
-    const empty = createSampleProject();
+    const empty = await createSampleProject();
     for (const path of ["CLAUDE.md", ".cursorrules", ".cursor/rules/tests.mdc"])
-      empty.git("rm", "--quiet", path);
+      await empty.git("rm", "--quiet", path);
     const { stdout, stderr } = await kitIn(empty)("list");
     expect(stdout).toContain("\tSample\t");
     expect(stderr).toContain("These are samples");
-    empty.remove();
+    await empty[Symbol.asyncDispose]();
   });
 });
 
@@ -89,20 +89,20 @@ describe("convert and export", () => {
     expect(exitCode).toBe(0);
     expect(stdout).toBe(((await json("convert", id, "--format", "kiro")) as { content: string }).content);
     expect(stdout).toContain("fileMatchPattern");
-    expect(project.git("status", "--porcelain")).toBe("");
+    expect(await project.git("status", "--porcelain")).toBe("");
   });
 
   test("--write writes, and refuses to replace what somebody else wrote", async () => {
-    const own = createSampleProject();
+    const own = await createSampleProject();
     const run = kitIn(own);
     const id = await idOf("cursor", "Tests");
     const { stdout } = await run("convert", id, "-f", "steering", "--write");
     expect(stdout).toBe("Written to .kiro/steering/tests.md.\n");
-    own.write(".kiro/steering/tests.md", "mine\n");
+    await own.write(".kiro/steering/tests.md", "mine\n");
     expect(await run("convert", id, "-f", "steering", "--write")).toMatchObject({ exitCode: 1, stdout: "" });
     expect(readFileSync(join(own.root, ".kiro/steering/tests.md"), "utf8")).toBe("mine\n");
     expect((await run("convert", id, "-f", "steering", "--write", "--overwrite")).exitCode).toBe(0);
-    own.remove();
+    await own[Symbol.asyncDispose]();
   });
 
   test("export prints one file, and both need a format", async () => {
@@ -126,8 +126,8 @@ describe("lint and sync", () => {
   });
 
   test("sync says what it would write, writes it, and checks it", async () => {
-    const own = createSampleProject();
-    own.git("rm", "--quiet", ".cursorrules", ".cursor/rules/tests.mdc");
+    const own = await createSampleProject();
+    await own.git("rm", "--quiet", ".cursorrules", ".cursor/rules/tests.mdc");
     const run = kitIn(own);
     const planned = await run("sync", "--from", "claude", "--to", "agents,cursor");
     expect(planned).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^create\t.*AGENTS\.md/m) });
@@ -137,7 +137,7 @@ describe("lint and sync", () => {
     expect((await run("sync", "--from", "claude", "--to", "agents", "--check")).exitCode).toBe(0);
     expect((await run("sync", "--from", "claude", "--write", "--check")).exitCode).toBe(2);
     expect((await run("sync")).exitCode).toBe(2);
-    own.remove();
+    await own[Symbol.asyncDispose]();
   });
 });
 

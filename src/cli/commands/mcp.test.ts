@@ -2,8 +2,8 @@ import { afterAll, expect, test } from "vitest";
 import { runKit, startKit } from "../run-kit.suite.ts";
 import { createSampleProject } from "../sample-project.suite.ts";
 
-const project = createSampleProject();
-afterAll(() => project.remove());
+const project = await createSampleProject();
+afterAll(() => project[Symbol.asyncDispose]());
 
 const initialize = {
   jsonrpc: "2.0",
@@ -45,10 +45,10 @@ test("a signal ends it, too", async () => {
 });
 
 test("a configuration that is wrong is said on stderr", async () => {
-  const broken = createSampleProject();
-  broken.write("kit.toml", "[server]\nprot = 1\n");
+  const broken = await createSampleProject();
+  await broken.write("kit.toml", "[server]\nprot = 1\n");
   const { exitCode, stdout, stderr } = await runKit(["mcp"], { cwd: broken.root });
   expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
   expect(stderr).toContain("prot");
-  broken.remove();
+  await broken[Symbol.asyncDispose]();
 });

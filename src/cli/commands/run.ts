@@ -35,7 +35,6 @@ export const run: Command = defineCommand({
     stream: flag("--stream", "Show the work as it happens; with --json, an event per line"),
     allowWrite: flag("--allow-write", "Let the agent change files of this project"),
     allowShell: flag("--allow-shell", "Let the agent run commands in this project"),
-    env: option("--env <file>", "Read keys and secrets from this file of NAME=value lines", text),
   },
   examples: [
     'kit run --prompt "Which rules apply to src/auth.ts and what would a change there affect?"',
@@ -53,30 +52,26 @@ export const run: Command = defineCommand({
         "'kit run --help' shows each.",
       );
     }
-    return withProject(
-      context,
-      async ({ project, loaded }) => {
-        const answers = workflow === undefined || context.output.isTerminal;
-        const printer = createEventPrinter(context, { stream: options.stream === true, answers });
-        const { app, mask } = await openTerminalApp({ project, loaded, options, context });
-        try {
-          for (const problem of app.problems()) printer.problem(problem);
-          return workflow === undefined
-            ? await promptAgent({ app, context, options, printer })
-            : await startWorkflow({ app, context, name: workflow, options, printer });
-        } catch (error) {
-          printer.end();
-          context.output.progress("");
-          if (context.signal.aborted) {
-            context.output.note("Stopped. The session keeps what was done.");
-            throw context.signal.reason;
-          }
-          return printFailure(maskError(error, mask), context, options.stream === true);
-        } finally {
-          await app.close();
+    return withProject(context, async ({ project, loaded }) => {
+      const answers = workflow === undefined || context.output.isTerminal;
+      const printer = createEventPrinter(context, { stream: options.stream === true, answers });
+      const { app, mask } = await openTerminalApp({ project, loaded, options, context });
+      try {
+        for (const problem of app.problems()) printer.problem(problem);
+        return workflow === undefined
+          ? await promptAgent({ app, context, options, printer })
+          : await startWorkflow({ app, context, name: workflow, options, printer });
+      } catch (error) {
+        printer.end();
+        context.output.progress("");
+        if (context.signal.aborted) {
+          context.output.note("Stopped. The session keeps what was done.");
+          throw context.signal.reason;
         }
-      },
-      { envFile: options.env },
-    );
+        return printFailure(maskError(error, mask), context, options.stream === true);
+      } finally {
+        await app.close();
+      }
+    });
   },
 });

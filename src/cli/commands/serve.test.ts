@@ -4,13 +4,13 @@ import { afterAll, afterEach, expect, test } from "vitest";
 import { runKit, startKit } from "../run-kit.suite.ts";
 import { createSampleProject } from "../sample-project.suite.ts";
 
-const project = createSampleProject();
+const project = await createSampleProject();
 const running = new Set<ChildProcess>();
 afterEach(() => {
   for (const child of running) child.kill("SIGKILL");
   running.clear();
 });
-afterAll(() => project.remove());
+afterAll(() => project[Symbol.asyncDispose]());
 
 interface Served {
   readonly url: string;
@@ -107,6 +107,17 @@ test("a public address without keys is refused, and taken with --insecure or key
   expect((await fetch(`${url}/api/specs`, { headers })).status).toBe(200);
 });
 
+test("--env gives variables that the environment lacks", async () => {
+  await project.write("serve.env", "KIT_API_KEYS=another-key-for-a-test\n");
+  const { url } = await serve("start", ["--port", "0", "--env", "serve.env"]);
+  expect((await fetch(`${url}/api/specs`)).status).toBe(401);
+  const missing = await runKit(["start", "--env", "nowhere.env"], { cwd: project.root });
+  expect(missing).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining("nowhere.env cannot be read"),
+  });
+});
+
 test("--read-only refuses writes", async () => {
   const { url } = await serve("start", ["--port", "0", "--read-only"]);
   const list = (await (await fetch(`${url}/api/guidelines`)).json()) as { guidelines: { id: string }[] };
@@ -124,8 +135,8 @@ test("dev logs requests and changes, and explains errors in its replies", async 
     error: { type: "spec_not_found", dev: expect.anything() },
   });
   expect(stderr()).toMatch(/404 +[\d.]+ ms {2}GET \/api\/specs\/nothing\n/);
-  project.write(".kiro/specs/checkout/extra.md", "# Nothing\n");
-  project.write("CLAUDE.md", "## Newcomer\n\nSaid just now.\n");
+  await project.write(".kiro/specs/checkout/extra.md", "# Nothing\n");
+  await project.write("CLAUDE.md", "## Newcomer\n\nSaid just now.\n");
   await expect
     .poll(async () => (await fetch(`${url}/api/guidelines?q=newcomer`)).text())
     .toContain("Said just now");

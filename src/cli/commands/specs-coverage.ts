@@ -5,12 +5,12 @@ import type {
   CriterionCoverage,
   FeatureCoverage,
 } from "../../protocol/coverage.ts";
-import { asText, wholeNumber } from "../choices.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
 import type { Output, Style } from "../output.ts";
 import { count, place } from "../render/places.ts";
 import { type Column, printTable } from "../table.ts";
 import { safeLine } from "../text/safe-text.ts";
+import { asText, wholeNumber } from "../values.ts";
 import { toRefreshOptions, withProject } from "../with-project.ts";
 
 export const specsCoverage: Command = defineCommand({
@@ -68,14 +68,15 @@ function printReport(output: Output, report: CoverageReport, { all }: { readonly
     return;
   }
   const criteria = report.criteria.filter((criterion) => all || criterion.tests.length === 0);
-  if (output.isTerminal) {
-    printTable(output, by_feature, featureColumns);
-    if (criteria.length > 0) {
-      output.line();
-      output.line(output.style("bold", all ? "Criteria" : "Without a test"));
-    }
+  // The list may be long: what sums it up comes last, where the eye is when the command ends.
+  if (output.isTerminal && criteria.length > 0) {
+    output.line(output.style("bold", all ? "Criteria" : "Without a test"));
   }
   printTable(output, criteria, criterionColumns);
+  if (output.isTerminal) {
+    if (criteria.length > 0) output.line();
+    printTable(output, by_feature, featureColumns);
+  }
   for (const { path, line, message } of diagnostics) {
     output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(`${place(path, line)}: ${message}`)}`);
   }

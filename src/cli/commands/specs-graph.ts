@@ -1,9 +1,10 @@
 import type { SpecGraph } from "../../protocol/spec-query.ts";
-import { outputFormat, wholeNumber } from "../choices.ts";
+import { outputFormat } from "../choices.ts";
 import { type Command, defineCommand, option } from "../command.ts";
 import { findSpec } from "../find-record.ts";
 import { toDot } from "../format/dot.ts";
 import { toMermaid } from "../format/mermaid.ts";
+import { wholeNumber } from "../values.ts";
 import { withProject } from "../with-project.ts";
 
 export const specsGraph: Command = defineCommand({

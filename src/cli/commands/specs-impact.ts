@@ -1,7 +1,6 @@
 import { readChangedFiles, toChangedPaths } from "../../project/git/changed-files.ts";
 import type { Project } from "../../project/project.ts";
 import type { AffectedSpec, Impact } from "../../protocol/spec-query.ts";
-import { asText, wholeNumber } from "../choices.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
 import { throwUnknownSpec } from "../find-record.ts";
 import { toProjectPath } from "../find-root.ts";
@@ -9,6 +8,7 @@ import type { Output } from "../output.ts";
 import { count, specPlace } from "../render/places.ts";
 import { printTable } from "../table.ts";
 import { safeLine } from "../text/safe-text.ts";
+import { asText, wholeNumber } from "../values.ts";
 import { withProject } from "../with-project.ts";
 
 export const specsImpact: Command = defineCommand({

@@ -1,6 +1,5 @@
 import { acceptStale, staleSpecs } from "../../project/stale.ts";
 import type { StaleFile, StaleReport, StaleSpec } from "../../protocol/stale.ts";
-import { asText } from "../choices.ts";
 import { type Command, defineCommand, flag, listOption } from "../command.ts";
 import { findSpec } from "../find-record.ts";
 import type { Output } from "../output.ts";
@@ -8,6 +7,7 @@ import { count, place } from "../render/places.ts";
 import { usageError } from "../report-error.ts";
 import { type Column, printTable } from "../table.ts";
 import { safeLine } from "../text/safe-text.ts";
+import { asText } from "../values.ts";
 import { withProject } from "../with-project.ts";
 
 export const specsStale: Command = defineCommand({
@@ -68,7 +68,7 @@ function changeOf({ path, changed_at, commit }: StaleFile): string {
 function printReport(output: Output, { stale, checked, notes }: StaleReport): void {
   printTable(output, stale, columns);
   for (const note of notes) output.note(`${output.noteStyle("yellow", "note:")} ${safeLine(note)}`);
-  const all = count(checked, "spec");
-  if (stale.length > 0) output.note(`${count(stale.length, "stale spec")} of ${all} that name code.`);
-  else output.note(`${output.noteStyle("green", "✓")} No spec is stale, of ${all} that name code.`);
+  const all = `of ${count(checked, "spec")} that ${checked === 1 ? "names" : "name"} code`;
+  if (stale.length > 0) output.note(`${stale.length.toLocaleString("en")} stale, ${all}.`);
+  else if (notes.length === 0) output.note(`${output.noteStyle("green", "✓")} No spec is stale, ${all}.`);
 }

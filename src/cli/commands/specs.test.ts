@@ -5,8 +5,8 @@ import type { SpecPage } from "../../protocol/spec-query.ts";
 import { type RunResult, runKit } from "../run-kit.suite.ts";
 import { createSampleProject } from "../sample-project.suite.ts";
 
-const project = createSampleProject();
-afterAll(() => project.remove());
+const project = await createSampleProject();
+afterAll(() => project[Symbol.asyncDispose]());
 
 const requirement = "fw_a-checkout-requirements-req1";
 const kit = (...args: readonly string[]): Promise<RunResult> =>
@@ -51,7 +51,7 @@ describe("list", () => {
 
   test("a page that is not all says so on stderr", async () => {
     const { stderr } = await kit("list", "--limit", "2");
-    expect(stderr).toMatch(/2 specs of \d+; --limit shows more of them, --all all/);
+    expect(stderr).toMatch(/2 of \d+ specs; --limit shows more, --all all of them/);
   });
 
   test("a folder below the project asks about the project, with paths of its own", async () => {
@@ -106,9 +106,9 @@ describe("validate", () => {
 
   test("an error fails, in every format", async () => {
     const entry = (title: string): string => `- id: a\n  spec_type: task\n  title: ${title}\n  content: x\n`;
-    const broken = createSampleProject();
-    broken.write("specs.yaml", entry("One") + entry("Two"));
-    broken.write("kit.toml", `[[specs.custom]]\ninclude = "specs.yaml"\n`);
+    const broken = await createSampleProject();
+    await broken.write("specs.yaml", entry("One") + entry("Two"));
+    await broken.write("kit.toml", `[[specs.custom]]\ninclude = "specs.yaml"\n`);
     const run = (...args: readonly string[]): Promise<RunResult> =>
       runKit(["specs", "validate", ...args], { cwd: broken.root });
     const [text, asJson, github, sarif] = await Promise.all([
@@ -122,7 +122,7 @@ describe("validate", () => {
     expect(JSON.parse(asJson?.stdout ?? "")).toMatchObject({ valid: false });
     expect(github?.stdout).toMatch(/^::error file=specs\.yaml,line=\d+,title=duplicate-id::/m);
     assertSarif(JSON.parse(sarif?.stdout ?? ""));
-    broken.remove();
+    await broken[Symbol.asyncDispose]();
   });
 });
 
@@ -181,17 +181,17 @@ describe("impact", () => {
   });
 
   test("--since asks Git, and nothing named means what is not committed", async () => {
-    const changed = createSampleProject();
+    const changed = await createSampleProject();
     const run = (...args: readonly string[]): Promise<RunResult> =>
       runKit(["specs", "impact", ...args], { cwd: changed.root });
     expect(await run()).toMatchObject({ exitCode: 0, stdout: "", stderr: "Nothing changed.\n" });
-    changed.git("checkout", "--quiet", "-b", "work");
-    changed.write("src/checkout/cart.ts", "export const total = () => 0;\n");
+    await changed.git("checkout", "--quiet", "-b", "work");
+    await changed.write("src/checkout/cart.ts", "export const total = () => 0;\n");
     expect((await run()).stdout).toContain("fw_a-checkout-design-cart");
-    changed.git("commit", "--all", "--quiet", "--message=Change");
+    await changed.git("commit", "--all", "--quiet", "--message=Change");
     expect((await run()).stdout).toBe("");
     expect((await run("--since", "main")).stdout).toContain("fw_a-checkout-design-cart");
-    changed.remove();
+    await changed[Symbol.asyncDispose]();
   });
 
   test.each([
@@ -275,12 +275,12 @@ describe("coverage and stale", () => {
   });
 
   test("a spec whose code changed after it is stale, until somebody accepts it", async () => {
-    const aging = createSampleProject();
+    const aging = await createSampleProject();
     const run = (...args: readonly string[]): Promise<RunResult> =>
       runKit(["specs", "stale", ...args], { cwd: aging.root });
     expect(await run("--check")).toMatchObject({ exitCode: 0, stdout: "" });
-    aging.write("src/checkout/cart.ts", "export const total = () => 0;\n");
-    aging.git("commit", "--all", "--quiet", "--message=Change");
+    await aging.write("src/checkout/cart.ts", "export const total = () => 0;\n");
+    await aging.git("commit", "--all", "--quiet", "--message=Change");
     const stale = await run("--check");
     expect(stale.exitCode).toBe(1);
     expect(stale.stdout).toContain("fw_a-checkout-design-cart\tCart\t");
@@ -291,7 +291,7 @@ describe("coverage and stale", () => {
     expect((await run()).stdout).not.toContain("fw_a-checkout-design-cart");
     expect((await run("--accept-all")).exitCode).toBe(0);
     expect((await run("--check")).exitCode).toBe(0);
-    aging.remove();
+    await aging[Symbol.asyncDispose]();
   });
 });
 

@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import { basename, join } from "node:path";
+import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { readGitState } from "../../project/git/git-state.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
@@ -8,7 +9,8 @@ import { sourceLabel } from "../choices.ts";
 import type { CommandContext } from "../command.ts";
 import { count } from "../render/places.ts";
 import { countErrors } from "../render/print-diagnostics.ts";
-import { loadProjectConfig, type OpenedProject, withProject } from "../with-project.ts";
+import { toKnownError } from "../report-error.ts";
+import { loadProjectConfig, type OpenedProject, withLoadedProject } from "../with-project.ts";
 import type { Check } from "./check.ts";
 import { checkMcpServers } from "./check-mcp-servers.ts";
 
@@ -19,21 +21,18 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
     { name: "project", status: "ok", message: root },
     await checkRepository(root, signal),
   ];
+  let loaded: LoadedConfig;
   try {
-    const loaded = await loadProjectConfig(context);
-    const { file } = loaded;
-    checks.push({
-      name: "configuration",
-      status: "ok",
-      message: file === undefined ? "none, the defaults apply" : basename(file),
-    });
-    checks.push(...(await checkMcpServers(context, loaded)));
+    loaded = await loadProjectConfig(context);
   } catch (error) {
     checks.push(toCheck("configuration", error, "Without --config, kit reads kit.config.ts or kit.toml."));
     return checks;
   }
+  const message = loaded.file === undefined ? "none, the defaults apply" : basename(loaded.file);
+  checks.push({ name: "configuration", status: "ok", message });
+  checks.push(...(await checkMcpServers(context, loaded)));
   try {
-    await withProject(context, async (opened) => {
+    await withLoadedProject(context, { loaded, readOnly: true }, async (opened) => {
       checks.push(await checkIndex(opened, signal), ...checkSources(opened), ...checkProblems(opened));
       return 0;
     });
@@ -63,8 +62,11 @@ async function checkRepository(root: string, signal: AbortSignal): Promise<Check
 
 async function checkIndex({ project }: OpenedProject, signal: AbortSignal): Promise<Check> {
   const scan = await project.refresh({ signal });
-  const size = statSync(join(project.root, ".kit", "index.db"), { throwIfNoEntry: false })?.size;
-  const where = size === undefined ? "in memory" : `.kit/index.db, ${(size / 1_048_576).toFixed(1)} MB`;
+  // What was written last may still lie in the log beside the database.
+  const size = ["index.db", "index.db-wal"]
+    .map((name) => statSync(join(project.root, ".kit", name), { throwIfNoEntry: false })?.size ?? 0)
+    .reduce((sum, bytes) => sum + bytes);
+  const where = `.kit/index.db, ${(size / 1_048_576).toFixed(1)} MB`;
   const state = `${where}; ${count(scan.source_files, "file")} up to date in ${scan.duration_ms.toFixed(0)} ms`;
   return {
     name: "index",
@@ -123,6 +125,6 @@ function summarize(name: string, diagnostics: readonly Diagnostic[], command: st
 }
 
 function toCheck(name: string, error: unknown, otherwise: string): Check {
-  const hint = error instanceof KitError && error.hint !== undefined ? error.hint : otherwise;
-  return { name, status: "error", message: error instanceof Error ? error.message : String(error), hint };
+  const { message, hint } = toKnownError(error);
+  return { name, status: "error", message, hint: error instanceof KitError && hint ? hint : otherwise };
 }

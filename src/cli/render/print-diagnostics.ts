@@ -4,6 +4,7 @@ import { toSarif } from "../format/sarif.ts";
 import type { Output } from "../output.ts";
 import { pad } from "../text/display-width.ts";
 import { safeLine } from "../text/safe-text.ts";
+import { wrap } from "../text/wrap.ts";
 import { count, place } from "./places.ts";
 
 export const diagnosticFormats = ["text", "json", "sarif", "github"] as const;
@@ -44,7 +45,7 @@ function toLine({ path, line, severity, message, rule }: Diagnostic): string {
 }
 
 function printByFile(output: Output, diagnostics: readonly Diagnostic[]): void {
-  const lineWidth = Math.max(1, ...diagnostics.map(({ line = 0 }) => String(line).length));
+  const lineWidth = diagnostics.reduce((most, { line = 0 }) => Math.max(most, String(line).length), 1);
   let path: string | undefined;
   for (const diagnostic of diagnostics) {
     if (diagnostic.path !== path) {
@@ -53,12 +54,22 @@ function printByFile(output: Output, diagnostics: readonly Diagnostic[]): void {
       output.line(output.style("underline", safeLine(path)));
     }
     const line = pad(diagnostic.line === undefined ? "" : String(diagnostic.line), lineWidth, "right");
-    const severity =
-      diagnostic.severity === "error" ? output.style("red", "error  ") : output.style("yellow", "warning");
-    const rule = output.style("dim", diagnostic.rule);
-    output.line(`  ${output.style("dim", line)}  ${severity}  ${safeLine(diagnostic.message)}  ${rule}`);
+    const color = diagnostic.severity === "error" ? "red" : "yellow";
+    const severity = output.style(color, diagnostic.severity.padEnd(7));
+    const message = toMessage(output, diagnostic, lineWidth + severityWidth);
+    output.line(`  ${output.style("dim", line)}  ${severity}  ${message}`);
   }
   if (path !== undefined) output.line();
+}
+
+/** Blanks around the line and the severity, and the severity itself. */
+const severityWidth = 13;
+
+/** The message with its rule behind it, wrapped below itself. */
+function toMessage(output: Output, { message, rule }: Diagnostic, indent: number): string {
+  const lines = wrap(`${safeLine(message)} [${rule}]`, Math.max(30, output.width - indent));
+  const text = lines.join(`\n${" ".repeat(indent)}`);
+  return text.slice(0, -rule.length - 2) + output.style("dim", `[${rule}]`);
 }
 
 function summarize(output: Output, { diagnostics, subject }: DiagnosticReport): string {

@@ -17,8 +17,8 @@ const columns: readonly Column<SpecBlock>[] = [
 export function printSpecPage(output: Output, page: SpecPage): void {
   printTable(output, page.specs, columns);
   if (page.next_cursor !== undefined) {
-    const shown = `${count(page.specs.length, "spec")} of ${page.total_count.toLocaleString("en")}`;
-    output.note(output.noteStyle("dim", `${shown}; --limit shows more of them, --all all.`));
+    const shown = `${page.specs.length.toLocaleString("en")} of ${count(page.total_count, "spec")}`;
+    output.note(output.noteStyle("dim", `${shown}; --limit shows more, --all all of them.`));
   } else if (page.total_count > 0) {
     output.note(output.noteStyle("dim", `${count(page.total_count, "spec")}.`));
   }

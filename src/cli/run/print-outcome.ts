@@ -15,9 +15,12 @@ export function printBody(
 
 /** Says what went wrong; with `--stream --json` as the last line of the events, of type `error`. */
 export function printFailure(error: unknown, context: CommandContext, stream: boolean): ExitCode {
-  const { output, json, env } = context;
+  const { output, json } = context;
   const asLine = json && stream;
-  const exitCode = reportError(error, output, { json: json && !asLine, debug: env["KIT_DEBUG"] === "1" });
+  const exitCode = reportError(error, output, {
+    json: json && !asLine,
+    debug: process.env["KIT_DEBUG"] === "1",
+  });
   if (asLine) output.write(`${toSafeJsonLine({ type: "error", ...toErrorEnvelope(error) })}\n`);
   return exitCode;
 }

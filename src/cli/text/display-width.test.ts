@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { displayWidth, pad, truncate } from "./display-width.ts";
+import { wrap } from "./wrap.ts";
 
 test("East Asian wide characters and emoji take two columns, marks none", () => {
   expect(displayWidth("要件 1")).toBe(6);
@@ -41,4 +42,11 @@ test("padding counts columns, not characters", () => {
   expect(pad("要件", 6)).toBe("要件  ");
   expect(pad("7", 3, "right")).toBe("  7");
   expect(pad("long", 2)).toBe("long");
+});
+
+test("a wrapped line breaks at blanks, and words that are too long stay whole", () => {
+  expect(wrap("one two three four", 9)).toEqual(["one two", "three", "four"]);
+  expect(wrap("see docs/a/very/long/path.md now", 10)).toEqual(["see", "docs/a/very/long/path.md", "now"]);
+  expect(wrap("要件 要件 要件", 9)).toEqual(["要件 要件", "要件"]);
+  expect(wrap("", 5)).toEqual([""]);
 });

@@ -69,7 +69,17 @@ test("a file is marked in its front matter, which the tools do not show", () => 
 });
 
 test("whatever a file holds, putting a part twice is putting it once, and removing it leaves the rest", () => {
-  const pieces = fc.constantFrom("# A\n", "## B\n", "text\n", "\n", "\r\n", "- x\n", "  \n", "<!-- c -->\n");
+  const pieces = fc.constantFrom(
+    "# A\n",
+    "## B\n",
+    "text\n",
+    "\n",
+    "\r\n",
+    "- x\n",
+    "  \n",
+    " ",
+    "<!-- c -->\n",
+  );
   const texts = fc.array(pieces, { maxLength: 12 }).map((parts) => parts.join(""));
   fc.assert(
     fc.property(texts, texts, (text, body) => {

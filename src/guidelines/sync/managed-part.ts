@@ -57,7 +57,8 @@ export function putManagedPart(text: string, body: string, source: ManagedMark["
   const part = `<!-- ${mark} -->\n\n${body}\n\n${closingLine}`.replaceAll("\n", lineEnd);
   const place = placeOf(text);
   if (place !== undefined) return text.slice(0, place.from) + part + text.slice(place.to);
-  if (text.replace(/^\ufeff/, "").trim() === "") return `${text}${part}${lineEnd}`;
+  const visible = text.replace(/^\ufeff/, "");
+  if (visible.trim() === "") return text + (/[^\r\n]$/.test(visible) ? lineEnd : "") + part + lineEnd;
   const ending = /(?:\r\n|\n|\r)?[ \t]*(?:\r\n|\n|\r)?$/.exec(text)?.[0] ?? "";
   const breaks = ending.match(/\r\n|\n|\r/g)?.length ?? 0;
   return text + lineEnd.repeat(2 - breaks) + part + lineEnd;

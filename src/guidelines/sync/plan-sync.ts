@@ -1,6 +1,6 @@
 import type { SyncEntry, SyncFormat, SyncPlan } from "../../protocol/sync.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
-import { managedFileOf, markFile, withoutMark } from "./managed-file.ts";
+import { managedFileOf, markFile } from "./managed-file.ts";
 import { managedPartOf, putManagedPart, removeManagedPart, scanShared } from "./managed-part.ts";
 import { type DesiredFile, renderTarget } from "./render-targets.ts";
 
@@ -38,8 +38,8 @@ export function sourceRecords(files: readonly SyncFile[], source: SyncFormat): r
  * Says what has to be written so that every target has the guidelines of the source.
  *
  * kit owns only what it marked: parts between its comments, and files with its mark. Everything else
- * stays byte for byte. What is in the way of that is a conflict: text of kit's that somebody edited, a
- * file of another hand at a path that a target needs, and a section of the same name with other text.
+ * stays byte for byte. What is in the way of that is a conflict: text of kit's that somebody edited, and
+ * text of another hand under the same title for the same files.
  *
  * @see decisions/2026-11-21-guideline-sync.md
  */
@@ -49,12 +49,20 @@ export function planSync({ source, targets, files }: SyncInput): SyncPlan {
   const entries: SyncEntry[] = [];
   const leftOut: string[] = [];
   for (const format of targets) {
-    const rendered = renderTarget(records, format);
+    // A file of another hand keeps its place; the guideline goes beside it under another name.
+    const isTaken = (path: string): boolean => isOfOthers(byPath.get(path));
+    const rendered = renderTarget(records, format, isTaken);
     leftOut.push(...rendered.leftOut);
     const others = files.filter(({ records: own }) => own.some(({ source_type }) => source_type === format));
+    const byHand = Map.groupBy(
+      others
+        .flatMap((file) => file.records.map((record) => ({ file, record })))
+        .filter(({ record }) => record.managed === undefined),
+      ({ record }) => record.title,
+    );
     for (const desired of rendered.files) {
       const file = byPath.get(desired.path);
-      entries.push(planFile({ source, format, desired, file, files: byPath, others }));
+      entries.push(planFile({ source, format, desired, file, files: byPath, byHand }));
     }
     const wanted = new Set(rendered.files.map(({ path }) => path));
     entries.push(...others.flatMap((file) => (wanted.has(file.path) ? [] : planRemoval(file, format))));
@@ -80,8 +88,17 @@ interface FileContext {
   readonly file: SyncFile | undefined;
   /** All files, by path. */
   readonly files: ReadonlyMap<string, SyncFile>;
-  /** Files of the target format. */
-  readonly others: readonly SyncFile[];
+  /** What people wrote in the target format, by title. */
+  readonly byHand: ReadonlyMap<string, readonly HandWritten[]>;
+}
+
+interface HandWritten {
+  readonly file: SyncFile;
+  readonly record: GuidelineRecord;
+}
+
+function isOfOthers(file: SyncFile | undefined): boolean {
+  return file !== undefined && (file.problem !== undefined || managedFileOf(file.text) === undefined);
 }
 
 function planFile(context: FileContext): SyncEntry {
@@ -90,9 +107,11 @@ function planFile(context: FileContext): SyncEntry {
   const before = file?.text;
   const base = { path, format, losses, ...(before === undefined ? {} : { before }) };
   if (file?.problem !== undefined) return { ...base, action: "conflict", reason: file.problem };
-  const alreadyThere = whyUnneeded(context);
-  if (alreadyThere !== undefined)
-    return { ...base, after: before ?? "", action: "unchanged", reason: alreadyThere };
+  const there = alreadyThere(context);
+  if (there !== undefined) {
+    const { path, text } = there.file;
+    return { path, format, losses: [], before: text, after: text, action: "unchanged", reason: there.reason };
+  }
   const after =
     desired.kind === "part"
       ? putManagedPart(before ?? "", desired.text, source)
@@ -106,31 +125,41 @@ function planFile(context: FileContext): SyncEntry {
   };
 }
 
-/** Cases in which the target has the guidelines without kit writing anything. */
-function whyUnneeded({ desired, file, files, others }: FileContext): string | undefined {
+/** The file that has the guidelines without kit writing anything, and how. */
+function alreadyThere({
+  desired,
+  file,
+  files,
+  byHand,
+}: FileContext): { readonly file: SyncFile; readonly reason: string } | undefined {
+  if (desired.kind === "file") {
+    if (file !== undefined) return undefined;
+    const [guideline] = desired.guidelines;
+    const rivals = byHand.get(guideline?.title ?? "") ?? [];
+    const same = guideline && rivals.find(({ record }) => saysTheSame(record, guideline));
+    return same && { file: same.file, reason: "It says the same already." };
+  }
+  if (file === undefined) return undefined;
   const sources = [...new Set(desired.guidelines.map(({ source_file }) => source_file))];
   const real = (path: string): string => files.get(path)?.linksTo ?? path;
   if (sources.every((source) => real(source) === real(desired.path))) {
-    return `It is the same file as ${sources.join(", ")}.`;
+    return { file, reason: `It is the same file as ${sources.join(", ")}.` };
   }
-  if (desired.kind === "file") {
-    if (file !== undefined && managedFileOf(file.text) !== undefined) return undefined;
-    const same = others.find(({ records }) => records.some((one) => saysTheSame(one, desired.guidelines[0])));
-    return same && `${same.path} says the same already.`;
-  }
-  if (file === undefined || managedPartOf(scanShared(file.text)) !== undefined) return undefined;
+  if (managedPartOf(scanShared(file.text)) !== undefined) return undefined;
   const imported = new Set(
     file.records.flatMap(({ imports }) => imports.map((one) => one.path.replace(/^\.\//, ""))),
   );
   const names = sources.map((source) => source.slice(source.lastIndexOf("/") + 1));
   if (desired.text.startsWith("@") && names.every((name) => imported.has(name))) {
-    return `It imports ${names.join(", ")} already.`;
+    return { file, reason: `It imports ${names.join(", ")} already.` };
   }
-  const isThere = (record: GuidelineRecord): boolean => file.records.some((one) => isSame(one, record));
-  return desired.guidelines.every(isThere) ? "It says the same already." : undefined;
+  const isThere = (guideline: GuidelineRecord): boolean =>
+    byHand.get(guideline.title)?.some((one) => one.file === file && saysTheSame(one.record, guideline)) ??
+    false;
+  return desired.guidelines.every(isThere) ? { file, reason: "It says the same already." } : undefined;
 }
 
-function conflictOf({ desired, file, others }: FileContext, after: string): string | undefined {
+function conflictOf({ desired, file, byHand }: FileContext, after: string): string | undefined {
   if (desired.kind === "part") {
     const part = file && managedPartOf(scanShared(file.text));
     if (part === "damaged") return "The comments around the part that kit writes are damaged.";
@@ -140,25 +169,19 @@ function conflictOf({ desired, file, others }: FileContext, after: string): stri
     if (written === undefined || written === "damaged" || !written.isIntact) {
       return "The file leaves a code fence, a comment or an HTML block open.";
     }
-  } else if (file !== undefined) {
-    const managed = managedFileOf(file.text);
-    if (managed === undefined) return "A file that kit did not write is in the way.";
-    if (!managed.isIntact) return "kit wrote this file, and it was edited by hand.";
+  } else if (file !== undefined && managedFileOf(file.text)?.isIntact === false) {
+    return "kit wrote this file, and it was edited by hand.";
   }
-  return contradiction(desired, others);
+  return contradiction(desired, byHand);
 }
 
-/** A section that somebody wrote by hand for the same folder under the same title. */
-function contradiction(desired: DesiredFile, others: readonly SyncFile[]): string | undefined {
-  for (const { records } of others) {
-    for (const record of records) {
-      if (record.managed !== undefined) continue;
-      const same = desired.guidelines.find(
-        ({ title, scope }) => title === record.title && scope === record.scope,
-      );
-      if (same === undefined || isSame(record, same)) continue;
-      return `${record.source_file}, line ${record.span.start_line}, has a "${record.title}" of its own with other text.`;
-    }
+/** What somebody wrote by hand under the same title for the same files. */
+function contradiction(desired: DesiredFile, byHand: FileContext["byHand"]): string | undefined {
+  for (const guideline of desired.guidelines) {
+    const rivals = byHand.get(guideline.title)?.map(({ record }) => record) ?? [];
+    const other = rivals.find((one) => isAboutTheSame(one, guideline) && !saysTheSame(one, guideline));
+    if (other === undefined) continue;
+    return `${other.source_file}, line ${other.span.start_line}, has a "${other.title}" of its own with other text.`;
   }
   return undefined;
 }
@@ -183,16 +206,18 @@ function planRemoval(file: SyncFile, format: SyncFormat): readonly SyncEntry[] {
   return [{ ...base, action: "update", after }];
 }
 
-function saysTheSame(one: GuidelineRecord, other: GuidelineRecord | undefined): boolean {
-  if (one.managed !== undefined || other === undefined || !isSame(one, other)) return false;
-  return one.inclusion === other.inclusion && one.globs.join() === other.globs.join();
+function saysTheSame(one: GuidelineRecord, other: GuidelineRecord): boolean {
+  return isAboutTheSame(one, other) && sameText(one.content, other.content);
 }
 
-function isSame(one: GuidelineRecord, other: GuidelineRecord): boolean {
-  return one.title === other.title && one.scope === other.scope && sameText(one.content, other.content);
+/** Whether two guidelines have one title and apply to the same files. */
+function isAboutTheSame(one: GuidelineRecord, other: GuidelineRecord): boolean {
+  const globs = ({ inclusion, globs }: GuidelineRecord): string =>
+    inclusion === "pattern" ? globs.join() : "";
+  return one.title === other.title && one.scope === other.scope && globs(one) === globs(other);
 }
 
 function sameText(one: string, other: string): boolean {
-  const plain = (text: string): string => withoutMark(text).replace(/\r\n?/g, "\n").trim();
+  const plain = (text: string): string => text.replace(/\r\n?/g, "\n").trim();
   return plain(one) === plain(other);
 }

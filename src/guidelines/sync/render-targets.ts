@@ -23,8 +23,15 @@ export interface RenderedTarget {
   readonly leftOut: readonly string[];
 }
 
-/** What guidelines are in another format: every path once, in path order. */
-export function renderTarget(records: readonly GuidelineRecord[], target: SyncFormat): RenderedTarget {
+/**
+ * What guidelines are in another format: every path once, in path order. A guideline that has a file of
+ * its own does not get a path that `isTaken`.
+ */
+export function renderTarget(
+  records: readonly GuidelineRecord[],
+  target: SyncFormat,
+  isTaken: (path: string) => boolean,
+): RenderedTarget {
   const leftOut: string[] = [];
   const kept = records.filter((record) => {
     const reason = unfit(record, target);
@@ -35,11 +42,20 @@ export function renderTarget(records: readonly GuidelineRecord[], target: SyncFo
   const files = filesOf(
     kept.map((record) => (record.inclusion === "always" ? { ...record, globs: [] } : record)),
     target,
+    isTaken,
   );
   return { files: files.sort((one, other) => (one.path < other.path ? -1 : 1)), leftOut };
 }
 
-function filesOf(records: readonly GuidelineRecord[], target: SyncFormat): DesiredFile[] {
+function filesOf(
+  records: readonly GuidelineRecord[],
+  target: SyncFormat,
+  isTaken: (path: string) => boolean,
+): DesiredFile[] {
+  const ownFiles = (
+    own: readonly GuidelineRecord[],
+    describe: (record: GuidelineRecord, name: string) => OwnFile,
+  ): DesiredFile[] => toOwnFiles(own, describe, isTaken);
   switch (target) {
     case "agents":
       return partsByFolder(records, "AGENTS.md");
@@ -115,19 +131,23 @@ interface OwnFile {
   readonly target: SyncFormat;
 }
 
-function ownFiles(
+function toOwnFiles(
   records: readonly GuidelineRecord[],
   describe: (record: GuidelineRecord, name: string) => OwnFile,
+  isTaken: (path: string) => boolean,
 ): DesiredFile[] {
   const taken = new Set<string>();
+  const lastOf = new Map<string, number>();
   return records.map((record) => {
     const stem = guidelineFilename(record.title).replace(/\.md$/, "");
-    for (let n = 1; ; n += 1) {
+    const key = `${record.scope}\n${stem}`;
+    for (let n = (lastOf.get(key) ?? 0) + 1; ; n += 1) {
       const name = n === 1 ? stem : `${stem}-${n}`;
       const { folder, extension, frontMatter, target } = describe(record, name);
       const path = `${folder}/${name}${extension}`;
-      if (taken.has(path)) continue;
+      if (taken.has(path) || isTaken(path)) continue;
       taken.add(path);
+      lastOf.set(key, n);
       const text = `---\n${frontMatter}---\n\n${renderWholeFile(record, {})}`;
       return { path, kind: "file", text, guidelines: [record], losses: lossesOf(record, target) };
     }

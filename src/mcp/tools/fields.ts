@@ -48,6 +48,10 @@ export const nextCursor: z.ZodType<string> = cursorField.meta({
   description: "`next_cursor` of the answer before: gives what was cut there.",
 });
 
+export const fileInput: z.ZodType<string> = textField(4_096).meta({
+  description: "A file of the project: relative to its root, or absolute.",
+});
+
 export const guidelineIdInput: z.ZodType<string> = textField(128)
   .min(1)
   .meta({ description: "The guideline's id, as the other tools give it." });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ProjectGuidelines } from "../../project/project.ts";
+import type { Project } from "../../project/project.ts";
 import type {
   AppliedGuideline,
   ExplainTool,
@@ -7,11 +7,11 @@ import type {
   ShadowedGuideline,
 } from "../../protocol/guideline-query.ts";
 import { explainTools } from "../../protocol/guideline-query.ts";
-import { projectPathField } from "../../protocol/http/fields.ts";
 import { type CutText, cutText, maxListedContent, pageOf } from "../bounds.ts";
+import { toProjectPath } from "../project-path.ts";
 import { cutMark, nextPageMark } from "../text.ts";
 import type { ReadTool } from "../tool.ts";
-import { nextCursor, toolInput } from "./fields.ts";
+import { fileInput, nextCursor, toolInput } from "./fields.ts";
 
 interface Input {
   readonly file: string;
@@ -65,19 +65,19 @@ const output: z.ZodType<Output> = z.object({
 const maxShadowed = 20;
 
 /** `guidelines_for`: the rules for one file, with the reason each applies. */
-export function guidelinesForTool(guidelines: ProjectGuidelines): ReadTool<Input, Output> {
+export function guidelinesForTool({ guidelines, root }: Project): ReadTool<Input, Output> {
   return {
     name: "guidelines_for",
     title: "Guidelines for a file",
     description:
       "Which coding guidelines of this repository apply to a file, and why. Call it before you write or change a file. The file need not exist yet.",
     input: z.strictObject({
-      file: projectPathField,
+      file: fileInput,
       tool: toolInput.exactOptional(),
       cursor: nextCursor.exactOptional(),
     }),
     output,
-    run: ({ file, tool, cursor }) => toOutput(guidelines.explain(file, tool), cursor),
+    run: ({ file, tool, cursor }) => toOutput(guidelines.explain(toProjectPath(file, root), tool), cursor),
     toText,
   };
 }

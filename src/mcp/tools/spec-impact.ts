@@ -2,12 +2,13 @@ import { z } from "zod";
 import { KitError } from "../../base/kit-error.ts";
 import { readChangedFiles, toChangedPaths } from "../../project/git/changed-files.ts";
 import type { Project, ProjectSpecs } from "../../project/project.ts";
-import { countField, projectPathField, textField } from "../../protocol/http/fields.ts";
+import { countField, textField } from "../../protocol/http/fields.ts";
 import { type AffectedSpec, type ImpactEdge, specEdgeKinds } from "../../protocol/spec-query.ts";
 import { pageOf } from "../bounds.ts";
+import { toProjectPath } from "../project-path.ts";
 import { excerptOf, nextPageMark, placeOf } from "../text.ts";
 import type { ReadTool } from "../tool.ts";
-import { nextCursor } from "./fields.ts";
+import { fileInput, nextCursor } from "./fields.ts";
 
 interface Input {
   readonly files?: readonly string[];
@@ -67,7 +68,7 @@ export function specImpactTool({ specs, root }: Project): ReadTool<Input, Output
     description:
       "Which specs, tests and files a change affects, with the links that lead there. Give changed files, spec ids, or a Git revision to compare the working tree with (`since`: main, HEAD). Call it before you finish a change, to see what to check and which tests to run.",
     input: z.strictObject({
-      files: z.array(projectPathField).max(1_000).exactOptional(),
+      files: z.array(fileInput).max(1_000).exactOptional(),
       ids: z.array(textField(1_000)).max(1_000).exactOptional(),
       since: textField(256).exactOptional().meta({ description: "A branch, tag or commit." }),
       depth: countField(5)
@@ -78,7 +79,8 @@ export function specImpactTool({ specs, root }: Project): ReadTool<Input, Output
     output,
     run: async (input, signal) => {
       const since = input.since === undefined ? [] : await changedSince(input.since, { root, signal });
-      const changed = [...new Set([...(input.files ?? []), ...since])];
+      const files = (input.files ?? []).map((file) => toProjectPath(file, root));
+      const changed = [...new Set([...files, ...since])];
       if (changed.length === 0 && (input.ids ?? []).length === 0 && input.since === undefined) {
         throw new KitError({ code: "invalid_request", message: "Give files, ids or since." });
       }

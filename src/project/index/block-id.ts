@@ -10,8 +10,8 @@ export function baseOf(id: DraftId): string {
 }
 
 /** The number a block has until its base is numbered; right for a base that has one block. */
-export function firstNumberOf(id: DraftId): number {
-  return id.kind === "sequence" ? 0 : 1;
+export function firstNumberOf(kind: number): number {
+  return kind === idKinds.sequence ? 0 : 1;
 }
 
 /** The id that a kind, base and number stand for. */

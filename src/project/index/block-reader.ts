@@ -6,7 +6,7 @@ import { toBlockId } from "./block-id.ts";
 import { DamagedIndexError } from "./damaged-index-error.ts";
 import type { IndexDatabase } from "./index-database.ts";
 import { createLinkResolver } from "./link-resolver.ts";
-import { type StoredBlock, unpackBlock } from "./stored-block.ts";
+import { type BlockEdges, type StoredBlock, unpackBlock, unpackEdges } from "./stored-block.ts";
 
 /** What the index does not know of a file by itself. */
 export interface ProjectFacts {
@@ -15,28 +15,40 @@ export interface ProjectFacts {
   datesOf(path: string): { readonly first?: number; readonly last: number } | undefined;
 }
 
-/** A block with its place, before the project around it is looked at. */
-export interface PlacedBlock {
+/** A block with its place and all that leads from it, but not what it says. */
+export interface PlacedBlock extends BlockEdges {
   readonly key: number;
   readonly id: string;
   /** What the adapter asked for as its id. */
   readonly base: string;
   readonly path: string;
-  readonly block: StoredBlock;
 }
 
-/** Reads one block; throws a `DamagedIndexError` when the index names a block that it does not hold. */
+/** Reads where a block lies; throws a `DamagedIndexError` when the index does not hold what it names. */
 export function readPlacedBlock(database: IndexDatabase, key: number): PlacedBlock {
   const row = database.get<
-    [kind: number, base: string, n: number, data: string, checksum: number, path: string]
+    [kind: number, base: string, n: number, edges: string, checksum: number, path: string]
   >(
-    `SELECT b.kind, b.base, b.n, b.data, b.checksum, f.path
+    `SELECT b.kind, b.base, b.n, b.edges, b.edges_checksum, f.path
      FROM blocks b JOIN files f ON f.id = b.file WHERE b.key = ?`,
     key,
   );
   if (row === undefined) throw new DamagedIndexError("A block is missing.");
-  const [kind, base, n, data, checksum, path] = row;
-  return { key, id: toBlockId(kind, base, n), base, path, block: unpackBlock(data, { key, checksum }) };
+  const [kind, base, n, edges, checksum, path] = row;
+  return { key, id: toBlockId(kind, base, n), base, path, ...unpackEdges(edges, checksum) };
+}
+
+/** Reads what a block says. */
+export function readStoredBlock(database: IndexDatabase, placed: PlacedBlock): StoredBlock {
+  const row = database.get<[title: string, content: string, data: string, checksum: number]>(
+    "SELECT title, content, data, checksum FROM blocks WHERE key = ?",
+    placed.key,
+  );
+  if (row === undefined) throw new DamagedIndexError("A block is missing.");
+  const [title, content, data, checksum] = row;
+  const { feature, links, mentions } = placed;
+  const edges = feature === undefined ? { links, mentions } : { feature, links, mentions };
+  return unpackBlock({ title, content, data }, { key: placed.key, checksum, edges });
 }
 
 /** Reads blocks by key, in the order given, as the project around them makes them now. */
@@ -47,7 +59,9 @@ export function readBlocks(
   const links = createLinkResolver(database);
   const blocks: SpecBlock[] = [];
   for (const key of keys) {
-    const { id, path, block } = readPlacedBlock(database, key);
+    const placed = readPlacedBlock(database, key);
+    const block = readStoredBlock(database, placed);
+    const { id, path } = placed;
     const folder = parentOf(path);
     const related = new Set<string>();
     for (const link of block.links) {

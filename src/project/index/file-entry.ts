@@ -12,20 +12,25 @@ export interface FileEntry {
   readonly features: readonly string[];
 }
 
-/** A block in the order of its file. */
+/** A block in the order of its file: what its row and its words are made from. */
 export interface BlockEntry {
   readonly classCode: number;
   readonly kind: number;
   readonly base: string;
-  readonly n: number;
-  /** As `packBlock` gives it. */
+  readonly title: string;
+  readonly content: string;
+  /** All the rest, as `packBlock` gives it, but for the edges. */
   readonly data: string;
+  /** Of title, content and data. */
+  readonly checksum: number;
+  /** As `packEdges` gives them. */
+  readonly edges: string;
+  readonly edgesChecksum: number;
+  /** What is searched in place of title and content; empty where that is the same. */
+  readonly searchTitle: string;
+  readonly searchBody: string;
+  readonly tags: string;
+  readonly marks: string;
   /** Targets of the table `refs`. */
   readonly refs: readonly string[];
-  readonly search: {
-    readonly title: string;
-    readonly body: string;
-    readonly tags: string;
-    readonly marks: string;
-  };
 }

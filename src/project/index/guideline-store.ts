@@ -1,8 +1,8 @@
 import type { GuidelineRecord } from "../../guidelines/guideline-record.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
-import type { StoredDiagnostics } from "../read/parse-source.ts";
+import type { StoredDiagnostics } from "../read/stored-diagnostics.ts";
 import type { IndexDatabase } from "./index-database.ts";
-import { verifyStored } from "./stored-block.ts";
+import { verifyRecords } from "./stored-block.ts";
 
 /** The guidelines of an index in memory; after a change only the files that differ are read again. */
 export interface GuidelineStore {
@@ -39,7 +39,7 @@ export function createGuidelineStore(): GuidelineStore {
           "SELECT guidelines, diagnostics, checksum FROM files WHERE diagnostics <> ''",
         )
         .flatMap(([guidelines, diagnostics, checksum]) => {
-          verifyStored(guidelines + diagnostics, checksum);
+          verifyRecords(guidelines, diagnostics, checksum);
           return (JSON.parse(diagnostics) as StoredDiagnostics).guidelines ?? [];
         });
     },
@@ -56,6 +56,6 @@ function readRecords(database: IndexDatabase, path: string): readonly GuidelineR
   );
   if (row === undefined) return [];
   const [guidelines, diagnostics, checksum] = row;
-  verifyStored(guidelines + diagnostics, checksum);
+  verifyRecords(guidelines, diagnostics, checksum);
   return JSON.parse(guidelines) as readonly GuidelineRecord[];
 }

@@ -14,6 +14,8 @@ export interface IndexDatabase {
    */
   all<Shape extends Row>(sql: string, ...values: SQLInputValue[]): Shape[];
   get<Shape extends Row>(sql: string, ...values: SQLInputValue[]): Shape | undefined;
+  /** A statement to run many times. */
+  statement(sql: string): StatementSync;
   run(sql: string, ...values: SQLInputValue[]): void;
   /** Several statements, without values. */
   exec(sql: string): void;
@@ -45,6 +47,7 @@ export function openDatabase(file: string, { busyTimeoutMs }: OpenDatabaseOption
       prepare(sql).all(...values) as unknown as Shape[],
     get: <Shape extends Row>(sql: string, ...values: SQLInputValue[]) =>
       prepare(sql).get(...values) as unknown as Shape | undefined,
+    statement: prepare,
     run(sql, ...values) {
       prepare(sql).run(...values);
     },

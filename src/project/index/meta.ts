@@ -4,7 +4,7 @@ import type { IndexDatabase } from "./index-database.ts";
 /** Single values of the index, by name. */
 export interface Meta {
   readonly fingerprint: string;
-  /** Counts the commits that changed what a read can give; 0 until the first pass is complete. */
+  /** Counts the commits that changed what a read can give, from a random number on. */
   readonly generation: number;
   /** The last number that a block's key was made from, plus one. */
   readonly next_number: number;
@@ -13,6 +13,8 @@ export interface Meta {
   readonly guidelines: number;
   /** `FileDatesUpdate.historyKey` of the dates. */
   readonly history_key: string;
+  /** `headKeyOf` the project when its dates were read. */
+  readonly head_key: string;
 }
 
 export function readMeta<Name extends keyof Meta>(

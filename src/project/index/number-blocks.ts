@@ -1,4 +1,5 @@
 import { idKinds } from "./block-id.ts";
+import { parentBaseOf } from "./block-numbering.ts";
 import type { IndexDatabase } from "./index-database.ts";
 
 /**
@@ -9,17 +10,10 @@ export function basesToNumber(touched: Iterable<string>): Set<string> {
   const bases = new Set<string>();
   for (const base of touched) {
     bases.add(base);
-    const parent = /^(.+)-[1-9]\d*$/s.exec(base)?.[1];
+    const parent = parentBaseOf(base);
     if (parent !== undefined) bases.add(parent);
   }
   return bases;
-}
-
-/** Every base that has more than one block: the ones to number after a first fill. */
-export function sharedBases(database: IndexDatabase): string[] {
-  return database
-    .all<[string]>("SELECT base FROM blocks GROUP BY base HAVING count(*) > 1")
-    .map(([base]) => base);
 }
 
 /**

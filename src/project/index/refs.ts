@@ -18,7 +18,7 @@ export function blockRef(base: string): string {
 }
 
 /** The target of a mention: the last part of its path, which every way of writing it has, then all. */
-export function mentionRef(path: string): string {
+function mentionRef(path: string): string {
   return `${mentionRefsOf(path).from}${path}`;
 }
 

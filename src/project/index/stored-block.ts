@@ -7,27 +7,27 @@ import { DamagedIndexError } from "./damaged-index-error.ts";
 /** A draft as the index gives it back: its id is made from other columns. */
 export type StoredBlock = Omit<SpecDraft, "id">;
 
-/** Packs a draft as a JSON list, because names would be a third of the index. */
+/** What a draft is stored as beside its class: two texts as they are, and the rest as JSON. */
+export interface BlockColumns {
+  readonly title: string;
+  readonly content: string;
+  readonly data: string;
+}
+
+/** What a block names, and the feature it is of: all that following references takes. */
+export interface BlockEdges {
+  readonly feature?: string;
+  readonly links: readonly DraftLink[];
+  readonly mentions: readonly DraftMention[];
+}
+
+/** Packs the rest of a draft as a JSON list, because names would be a third of it. */
 export function packBlock(draft: SpecDraft): string {
-  return JSON.stringify([
-    draft.title,
-    draft.content,
-    draft.summary ?? null,
-    draft.tags,
-    draft.created_at ?? null,
-    draft.updated_at ?? null,
-    draft.metadata,
-    draft.span.start_line,
-    draft.span.end_line,
-    draft.feature ?? null,
-    draft.links,
-    draft.mentions,
-  ]);
+  const { summary = null, tags, created_at = null, updated_at = null, metadata, span } = draft;
+  return JSON.stringify([summary, tags, created_at, updated_at, metadata, span.start_line, span.end_line]);
 }
 
 type Packed = readonly [
-  title: string,
-  content: string,
   summary: string | null,
   tags: readonly string[],
   createdAt: string | null,
@@ -35,58 +35,67 @@ type Packed = readonly [
   metadata: SpecMetadata,
   startLine: number,
   endLine: number,
-  feature: string | null,
-  links: readonly DraftLink[],
-  mentions: readonly DraftMention[],
 ];
 
-/** The block of a stored text and its key; throws a `DamagedIndexError` when the text was altered. */
-export function unpackBlock(text: string, { key, checksum }: { key: number; checksum: number }): StoredBlock {
-  const [
-    title,
-    content,
-    summary,
-    tags,
-    createdAt,
-    updatedAt,
-    metadata,
-    start,
-    end,
-    feature,
-    links,
-    mentions,
-  ] = parseStored<Packed>(text, checksum);
+export function packEdges({ feature, links, mentions }: SpecDraft): string {
+  const packed = links.length + mentions.length > 0 ? [feature ?? null, links, mentions] : [feature ?? null];
+  return packed.length === 1 && feature === undefined ? "" : JSON.stringify(packed);
+}
+
+type PackedEdges = readonly [
+  feature: string | null,
+  links?: readonly DraftLink[],
+  mentions?: readonly DraftMention[],
+];
+
+/** The checksum of a block's columns. */
+export function blockChecksum({ title, content, data }: BlockColumns): number {
+  return crc32(data, crc32(content, crc32(title)));
+}
+
+export function edgesChecksum(edges: string): number {
+  return crc32(edges);
+}
+
+/** The block of its columns and key; throws a `DamagedIndexError` when one of them was altered. */
+export function unpackBlock(
+  columns: BlockColumns,
+  { key, checksum, edges }: { readonly key: number; readonly checksum: number; readonly edges: BlockEdges },
+): StoredBlock {
+  if (blockChecksum(columns) !== checksum)
+    throw new DamagedIndexError("A block does not match its checksum.");
+  const [summary, tags, createdAt, updatedAt, metadata, start, end] = JSON.parse(columns.data) as Packed;
   return {
     ...classOf(classCodeOfKey(key)),
-    title,
-    content,
+    ...edges,
+    title: columns.title,
+    content: columns.content,
     tags,
     metadata,
     span: { start_line: start, end_line: end },
-    links,
-    mentions,
     ...(summary === null ? {} : { summary }),
     ...(createdAt === null ? {} : { created_at: createdAt }),
     ...(updatedAt === null ? {} : { updated_at: updatedAt }),
-    ...(feature === null ? {} : { feature }),
   };
 }
 
-/** The checksum that a stored text is verified by when it is read. */
-export function checksumOf(text: string): number {
-  return crc32(text);
+const noEdges: BlockEdges = { links: [], mentions: [] };
+
+/** The edges of their column; throws a `DamagedIndexError` when it was altered. */
+export function unpackEdges(text: string, checksum: number): BlockEdges {
+  if (crc32(text) !== checksum) throw new DamagedIndexError("Edges do not match their checksum.");
+  if (text === "") return noEdges;
+  const [feature, links = [], mentions = []] = JSON.parse(text) as PackedEdges;
+  return feature === null ? { links, mentions } : { feature, links, mentions };
 }
 
-/**
- * Reads a JSON text of the index. The checksum vouches for it being what this version wrote, so its
- * shape is taken as given. Throws a `DamagedIndexError` otherwise.
- */
-export function parseStored<Value>(text: string, checksum: number): Value {
-  verifyStored(text, checksum);
-  return JSON.parse(text) as Value;
+/** The checksum that a file's records are verified by when they are read. */
+export function recordsChecksum(guidelines: string, diagnostics: string): number {
+  return crc32(diagnostics, crc32(guidelines));
 }
 
-/** Throws a `DamagedIndexError` when a text is not the one that the checksum was taken of. */
-export function verifyStored(text: string, checksum: number): void {
-  if (crc32(text) !== checksum) throw new DamagedIndexError("A record does not match its checksum.");
+/** Throws a `DamagedIndexError` when the records of a file are not those that were written. */
+export function verifyRecords(guidelines: string, diagnostics: string, checksum: number): void {
+  if (recordsChecksum(guidelines, diagnostics) === checksum) return;
+  throw new DamagedIndexError("The records of a file do not match their checksum.");
 }

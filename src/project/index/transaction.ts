@@ -1,16 +1,25 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { PassSteps } from "../pass-steps.ts";
-import type { IndexDatabase } from "./index-database.ts";
+import { type IndexDatabase, openDatabase } from "./index-database.ts";
 
 /** How long a pass waits for another process that fills the index. */
-const maxWaitMs = 120_000;
+const maxWaitMs = 600_000;
 
 /** Takes the right to write, waiting for another process that has it. */
-export function* beginWrite(database: IndexDatabase): PassSteps<void> {
+export function beginWrite(database: IndexDatabase): PassSteps<void> {
+  return begin(database, "BEGIN IMMEDIATE");
+}
+
+/** Takes a database for itself; SQLite gives it back when the process ends, however that ends. */
+export function beginExclusive(database: IndexDatabase): PassSteps<void> {
+  return begin(database, "BEGIN EXCLUSIVE");
+}
+
+function* begin(database: IndexDatabase, statement: string): PassSteps<void> {
   const start = performance.now();
   for (;;) {
     try {
-      database.exec("BEGIN IMMEDIATE");
+      database.exec(statement);
       return;
     } catch (error) {
       if (!isBusy(error)) throw error;
@@ -37,4 +46,30 @@ export function rollback(database: IndexDatabase): void {
   } catch {
     // There is nothing to undo any more.
   }
+}
+
+/**
+ * Runs work while holding the lock of an index, or not at all when another process holds it. Returns
+ * whether it ran.
+ */
+export function tryLocked(indexFile: string, work: () => void): boolean {
+  const lock = openLock(indexFile);
+  try {
+    lock.exec("BEGIN EXCLUSIVE");
+    work();
+    return true;
+  } catch (error) {
+    if (isBusy(error)) return false;
+    throw error;
+  } finally {
+    lock.close();
+  }
+}
+
+/**
+ * The lock of an index is SQLite's own lock on a database beside it: it ends with the process that
+ * holds it, however that ends.
+ */
+export function openLock(indexFile: string): IndexDatabase {
+  return openDatabase(`${indexFile}-lock`, { busyTimeoutMs: 0 });
 }

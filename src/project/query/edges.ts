@@ -57,7 +57,7 @@ export function createEdges(database: IndexDatabase, hasFile: (path: string) => 
     (role === undefined ? isTestPath(path) : role === "test") ? "test_ref" : "code_ref";
 
   const linksOf = (from: PlacedBlock): BlockEdge[] =>
-    from.block.links.flatMap(({ target, kind }) => {
+    from.links.flatMap(({ target, kind }) => {
       const found = links.resolve(target, parentOf(from.path));
       return found === undefined || found.key === from.key ? [] : [{ to: block(found.key), kind }];
     });
@@ -68,7 +68,7 @@ export function createEdges(database: IndexDatabase, hasFile: (path: string) => 
       database.all<[number]>("SELECT key FROM refs WHERE target = ?", name).flatMap(([key]) => {
         const from = block(key);
         if (from.key === to.key) return [];
-        const link = from.block.links.find(
+        const link = from.links.find(
           ({ target }) => links.resolve(target, parentOf(from.path))?.key === to.key,
         );
         return link === undefined ? [] : [{ to: from, kind: link.kind }];
@@ -88,7 +88,7 @@ export function createEdges(database: IndexDatabase, hasFile: (path: string) => 
       if (!path.endsWith(written.replace(/^(?:\.{0,2}\/)+/, ""))) return [];
       const mentioning = block(key);
       if (resolve(mentioning, written, path) !== path) return [];
-      const mention = mentioning.block.mentions.find((one) => one.path === written);
+      const mention = mentioning.mentions.find((one) => one.path === written);
       return [{ to: mentioning, kind: mentionKind(path, mention?.role) }];
     });
   };
@@ -106,7 +106,7 @@ export function createEdges(database: IndexDatabase, hasFile: (path: string) => 
     },
     fromBlock: (from) => [...linksOf(from), ...linksTo(from)],
     ofFeature(from, limit) {
-      const { feature } = from.block;
+      const { feature } = from;
       if (feature === undefined) return [];
       return database
         .all<[number]>(
@@ -118,7 +118,7 @@ export function createEdges(database: IndexDatabase, hasFile: (path: string) => 
     },
     filesOf(from) {
       const files = new Map<string, FileEdge>();
-      for (const { path: written, role } of from.block.mentions) {
+      for (const { path: written, role } of from.mentions) {
         const path = resolve(from, written);
         if (path !== undefined && !files.has(path)) files.set(path, { path, kind: mentionKind(path, role) });
       }

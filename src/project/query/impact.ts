@@ -14,7 +14,7 @@ import { type BlockEdge, createEdges } from "./edges.ts";
 import { invalid } from "./query-plan.ts";
 
 /** How much of a change an edge passes on. */
-export const edgeWeights: Readonly<Record<SpecEdgeKind, number>> = {
+const edgeWeights: Readonly<Record<SpecEdgeKind, number>> = {
   defines: 1,
   code_ref: 0.9,
   test_ref: 0.8,
@@ -24,8 +24,11 @@ export const edgeWeights: Readonly<Record<SpecEdgeKind, number>> = {
   same_feature: 0.3,
 };
 
-/** Documents of one feature say little about each other, so only so many blocks are named by them. */
-const maxSameFeature = 20;
+/**
+ * That documents are of one feature says little about what one change of them means for the others,
+ * so only so many blocks of a feature are named for that reason alone.
+ */
+const maxSameFeature = 10;
 
 interface Reached {
   readonly block: PlacedBlock;
@@ -41,7 +44,8 @@ export interface FindImpactOptions {
 /**
  * Finds what a change of files or blocks affects: every block is reached by the edges with the
  * highest product of weights, of at most `depth` edges. Blocks that are asked about are not among
- * the affected. A same-feature edge is always the last of its path.
+ * the affected. A same-feature edge is always the last of its path, and starts from the block of
+ * the feature that is affected most.
  *
  * Throws `spec_not_found` for an unknown id, `invalid_request` for a depth other than 1 to 5.
  */
@@ -78,15 +82,18 @@ export function findImpact(database: IndexDatabase, { request, hasFile }: FindIm
     for (const edge of edges.fromFile(file)) reach({ name: file, score: 1, path: [] }, edge);
   }
   // A block that is asked about is where a path starts, as a file is: its edges count from one.
-  let expanding = new Map([...asked]);
+  let expanding = [...asked.values()];
+  const features = new Set<string>();
   for (let length = 1; length <= depth; length += 1) {
-    for (const { block, score, path } of expanding.values()) {
+    for (const { block, score, path } of expanding.sort((a, b) => b.score - a.score)) {
       if (path.at(-1)?.kind === "same_feature") continue;
       const from = { name: block.id, score, path };
       for (const edge of edges.fromBlock(block)) reach(from, edge);
+      if (block.feature === undefined || features.has(block.feature)) continue;
+      features.add(block.feature);
       for (const edge of edges.ofFeature(block, maxSameFeature)) reach(from, edge);
     }
-    expanding = frontier;
+    expanding = [...frontier.values()];
     frontier = new Map();
   }
   return toImpact([...asked.values()], { affected: [...best.values()], changed, edges, hasFile });
@@ -133,7 +140,7 @@ function toProjectPath(file: string): string {
   return file.replace(/^(?:\.\/)+/, "");
 }
 
-export function notFound(id: string): KitError<"spec_not_found"> {
+function notFound(id: string): KitError<"spec_not_found"> {
   return new KitError({
     code: "spec_not_found",
     message: `No spec has the id ${JSON.stringify(id.slice(0, 200))}.`,

@@ -90,5 +90,6 @@ function filesAt(database: IndexDatabase, path: string): number[] {
 
 function toMatcher(glob: string): (path: string) => boolean {
   if (glob.length > 1024) throw invalid("path", "is too long");
-  return picomatch(glob, { dot: true });
+  const pattern = picomatch.makeRe(glob, { dot: true });
+  return (path) => pattern.test(path);
 }

@@ -4,8 +4,8 @@ import { parseCursor, toCursor, wrongCursor } from "./cursor.ts";
 import { type Match, toCounts } from "./match.ts";
 import type { QueryPlan } from "./query-plan.ts";
 
-/** Up to so many matches every one is weighed, at about half a microsecond each. */
-const maxRanked = 8000;
+/** Up to so many matches every one is weighed, at up to a microsecond each. */
+const maxRanked = 3000;
 
 /** How much a word counts in a title, in the text, among the tags; marks are filters only. */
 const columnWeights = "8.0, 1.0, 4.0, 0.0";
@@ -25,8 +25,7 @@ interface Search {
  * weight, then in the order of their keys. Counts are exact.
  *
  * Words that more than `maxRanked` blocks hold are too common to tell those apart by their text:
- * blocks with all words in the title are then ranked by it and come first, the others follow by
- * their weights.
+ * blocks with all words in the title then come first, and among equals their weights decide.
  */
 export function searchBlocks(
   database: IndexDatabase,
@@ -35,9 +34,12 @@ export function searchBlocks(
   const offset = cursor === undefined ? 0 : offsetOf(plan, cursor);
   const search = toSearch(database, plan);
   if (search === undefined) return { keys: [], counts: toCounts([]) };
-  const { counts, keys } = isCommon(database, search)
-    ? rankCommon(database, search, offset + plan.limit)
-    : rankAll(database, search);
+  const perClass = countClasses(database, search);
+  const counts = toCounts(perClass);
+  const keys =
+    counts.total <= maxRanked
+      ? rankByText(database, search)
+      : rankByTitle(database, { search, perClass, needed: offset + plan.limit });
   const page = keys.slice(offset, offset + plan.limit);
   const end = offset + page.length;
   return {
@@ -73,89 +75,73 @@ function toSearch(database: IndexDatabase, { terms, mark, classes, files }: Quer
   };
 }
 
-function isCommon(database: IndexDatabase, { expression }: Search): boolean {
-  const [count] = database.get<[number]>("SELECT count(*) FROM search WHERE search MATCH ?", expression) ?? [
-    0,
-  ];
-  return count > maxRanked;
+/** How many blocks of each class match. */
+function countClasses(
+  database: IndexDatabase,
+  { expression, classes, allowed }: Search,
+): Map<number, number> {
+  const perClass = new Map(classes.map((code) => [code, 0]));
+  if (allowed === undefined) {
+    for (const code of classes) {
+      const [count] = database.get<[number]>(
+        "SELECT count(*) FROM search WHERE search MATCH ? AND rowid BETWEEN ? AND ?",
+        ...[expression, ...rangeOf(code)],
+      ) ?? [0];
+      perClass.set(code, count);
+    }
+    return perClass;
+  }
+  for (const [key] of database.all<[number]>("SELECT rowid FROM search WHERE search MATCH ?", expression)) {
+    const code = classCodeOfKey(key);
+    const count = perClass.get(code);
+    if (count !== undefined && allowed.has(key)) perClass.set(code, count + 1);
+  }
+  return perClass;
 }
-
-type Scored = readonly [key: number, score: number];
 
 /** Weighs every match. */
-function rankAll(database: IndexDatabase, search: Search): Pick<Match, "keys" | "counts"> {
-  const scored = scoredMatches(database, search.expression, search);
-  const perClass = new Map<number, number>();
-  for (const [key] of scored) {
-    const code = classCodeOfKey(key);
-    perClass.set(code, (perClass.get(code) ?? 0) + 1);
-  }
-  return { keys: byScore(scored), counts: toCounts(perClass) };
-}
-
-function scoredMatches(database: IndexDatabase, expression: string, { classes, allowed }: Search): Scored[] {
-  const rows = database.all<[number, number]>(
+function rankByText(database: IndexDatabase, { expression, classes, allowed }: Search): number[] {
+  const rows = database.all<[key: number, relevance: number]>(
     `SELECT rowid, bm25(search, ${columnWeights}) FROM search WHERE search MATCH ?
      AND rowid / ${toKey(1, 0)} IN (SELECT value FROM json_each(?))`,
     ...[expression, JSON.stringify(classes)],
   );
   const weights = new Map(classes.map((code) => [code, weightOf(code)]));
-  const scored: Scored[] = [];
-  for (const [key, relevance] of rows) {
-    if (allowed !== undefined && !allowed.has(key)) continue;
-    // FTS5 gives the better match the lower number.
-    scored.push([key, -relevance * (weights.get(classCodeOfKey(key)) ?? 0)]);
-  }
-  return scored;
+  return (
+    rows
+      .filter(([key]) => allowed?.has(key) !== false)
+      // FTS5 gives the better match the lower number.
+      .map(([key, relevance]) => [key, -relevance * (weights.get(classCodeOfKey(key)) ?? 0)] as const)
+      .sort(([a, x], [b, y]) => y - x || a - b)
+      .map(([key]) => key)
+  );
 }
 
-function byScore(scored: Scored[]): number[] {
-  return scored.sort(([a, x], [b, y]) => y - x || a - b).map(([key]) => key);
-}
-
-/** The first `needed` blocks of a match that is too large to weigh, and exact counts of all of it. */
-function rankCommon(database: IndexDatabase, search: Search, needed: number): Pick<Match, "keys" | "counts"> {
-  const counts = toCounts(search.classes.map((code) => [code, countClass(database, search, code)]));
-  const [inTitle] = database.get<[number]>(
-    "SELECT count(*) FROM search WHERE search MATCH ?",
-    search.titleExpression,
-  ) ?? [0];
-  const keys = inTitle > maxRanked ? [] : byScore(scoredMatches(database, search.titleExpression, search));
-  const first = new Set(keys);
-  const classes = [...search.classes].sort((a, b) => weightOf(b) - weightOf(a) || a - b);
-  for (const code of classes) {
-    if (keys.length >= needed) break;
-    const limit = search.allowed === undefined ? needed - keys.length + first.size : -1;
-    for (const key of keysOfClass(database, search, { code, limit })) {
-      if (!first.has(key) && search.allowed?.has(key) !== false) keys.push(key);
+/** The first `needed` blocks of a match that is too large to be weighed. */
+function rankByTitle(
+  database: IndexDatabase,
+  {
+    search,
+    perClass,
+    needed,
+  }: { readonly search: Search; readonly perClass: ReadonlyMap<number, number>; readonly needed: number },
+): number[] {
+  const classes = [...perClass].filter(([, count]) => count > 0).map(([code]) => code);
+  classes.sort((a, b) => weightOf(b) - weightOf(a) || a - b);
+  const keys = new Set<number>();
+  for (const expression of [search.titleExpression, search.expression]) {
+    for (const code of classes) {
+      // What is there already may come again, so that much more is asked for.
+      const limit = search.allowed === undefined ? needed : -1;
+      const found = database.all<[number]>(
+        "SELECT rowid FROM search WHERE search MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?",
+        ...[expression, ...rangeOf(code), limit],
+      );
+      for (const [key] of found) if (search.allowed?.has(key) !== false) keys.add(key);
+      if (keys.size >= needed) return [...keys];
     }
   }
-  return { keys, counts };
-}
-
-function countClass(database: IndexDatabase, search: Search, code: number): number {
-  if (search.allowed !== undefined) {
-    const { allowed } = search;
-    return keysOfClass(database, search, { code, limit: -1 }).filter((key) => allowed.has(key)).length;
-  }
-  const [count] = database.get<[number]>(
-    "SELECT count(*) FROM search WHERE search MATCH ? AND rowid BETWEEN ? AND ?",
-    ...[search.expression, ...rangeOf(code)],
-  ) ?? [0];
-  return count;
-}
-
-function keysOfClass(
-  database: IndexDatabase,
-  { expression }: Search,
-  { code, limit }: { readonly code: number; readonly limit: number },
-): number[] {
-  return database
-    .all<[number]>(
-      "SELECT rowid FROM search WHERE search MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?",
-      ...[expression, ...rangeOf(code), limit],
-    )
-    .map(([key]) => key);
+  return [...keys];
 }
 
 /** Numbers are bound as floating point, which FTS5 does not take for the limits of a range. */

@@ -1,11 +1,11 @@
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { duplicateId } from "../../specs/assign-ids.ts";
 import { idKinds, toBlockId } from "../index/block-id.ts";
-import { readPlacedBlock } from "../index/block-reader.ts";
+import { readPlacedBlock, readStoredBlock } from "../index/block-reader.ts";
 import type { IndexDatabase } from "../index/index-database.ts";
 import { createLinkResolver } from "../index/link-resolver.ts";
-import { verifyStored } from "../index/stored-block.ts";
-import type { StoredDiagnostic, StoredDiagnostics } from "../read/parse-source.ts";
+import { verifyRecords } from "../index/stored-block.ts";
+import type { StoredDiagnostic, StoredDiagnostics } from "../read/stored-diagnostics.ts";
 import { parentOf } from "../tree/folder.ts";
 
 /** All that is wrong with the spec files of an index, in path, then line order. */
@@ -25,7 +25,7 @@ function fileDiagnostics(database: IndexDatabase): Diagnostic[] {
     "SELECT id, guidelines, diagnostics, checksum FROM files WHERE diagnostics <> ''",
   );
   return rows.flatMap(([file, guidelines, diagnostics, checksum]) => {
-    verifyStored(guidelines + diagnostics, checksum);
+    verifyRecords(guidelines, diagnostics, checksum);
     const { specs = [] } = JSON.parse(diagnostics) as StoredDiagnostics;
     return specs.map((diagnostic) => withId(database, file, diagnostic));
   });
@@ -54,8 +54,8 @@ function duplicates(database: IndexDatabase): Diagnostic[] {
       ...[base, idKinds.declared],
     );
     const places = keys.map(([key]) => {
-      const { path, block } = readPlacedBlock(database, key);
-      return { path, line: block.span.start_line };
+      const placed = readPlacedBlock(database, key);
+      return { path: placed.path, line: readStoredBlock(database, placed).span.start_line };
     });
     const [first, ...others] = places;
     return first === undefined ? [] : others.map((place) => duplicateId(base, place, first));
@@ -71,8 +71,8 @@ function danglingReferences(database: IndexDatabase): Diagnostic[] {
   const links = createLinkResolver(database);
   const keys = new Set(candidates.map(([, key]) => key));
   return [...keys].flatMap((key) => {
-    const { id, path, block } = readPlacedBlock(database, key);
-    const once = new Map(block.links.map((link) => [`${link.line} ${link.target}`, link]));
+    const { id, path, links: written } = readPlacedBlock(database, key);
+    const once = new Map(written.map((link) => [`${link.line} ${link.target}`, link]));
     return [...once.values()]
       .filter(({ target }) => links.resolve(target, parentOf(path)) === undefined)
       .map(

@@ -14,9 +14,12 @@ export function specGraph(database: IndexDatabase, hasFile: (path: string) => bo
   const nodes: Node[] = [];
   const files = new Map<string, Node>();
   const edges: ImpactEdge[] = [];
-  for (const key of allKeys(database)) {
+  const rows = database.all<[key: number, title: string]>(
+    `SELECT b.key, b.title FROM files f CROSS JOIN blocks b ON b.file = f.id ORDER BY f.path, b.position`,
+  );
+  for (const [key, title] of rows) {
     const block = links.block(key);
-    nodes.push({ id: block.id, kind: "spec", title: block.block.title });
+    nodes.push({ id: block.id, kind: "spec", title });
     const seen = new Set<string>();
     const add = (to: string, kind: ImpactEdge["kind"]): void => {
       const name = `${kind} ${to}`;
@@ -31,13 +34,4 @@ export function specGraph(database: IndexDatabase, hasFile: (path: string) => bo
   }
   const fileNodes = [...files.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
   return { nodes: [...nodes, ...fileNodes], edges };
-}
-
-/** Keys of all blocks, in path, then position order. */
-export function allKeys(database: IndexDatabase): number[] {
-  return database
-    .all<[number]>(
-      "SELECT b.key FROM files f CROSS JOIN blocks b ON b.file = f.id ORDER BY f.path, b.position",
-    )
-    .map(([key]) => key);
 }

@@ -8,7 +8,7 @@ import {
 import type { SpecDraft } from "../../specs/adapter.ts";
 import { validateBlock } from "../../specs/validate.ts";
 import { baseOf } from "../index/block-id.ts";
-import type { StoredDiagnostic } from "./parse-source.ts";
+import type { StoredDiagnostic } from "./stored-diagnostics.ts";
 
 /** What the validation rules say about the drafts of a file. */
 export function draftProblems(drafts: readonly SpecDraft[], path: string): StoredDiagnostic[] {

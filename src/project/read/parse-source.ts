@@ -7,15 +7,7 @@ import { decodeText } from "./decode-text.ts";
 import { draftProblems } from "./draft-problems.ts";
 import type { SourceCatalog } from "./source-catalog.ts";
 import type { SourceRead } from "./source-reader.ts";
-
-/** Diagnostics of a file as stored: for the lists of specs, of guidelines, or of both. */
-export interface StoredDiagnostics {
-  readonly specs?: readonly StoredDiagnostic[];
-  readonly guidelines?: readonly Diagnostic[];
-}
-
-/** A diagnostic whose `id` is that of the block at a position, known only when it is read. */
-export type StoredDiagnostic = Diagnostic & { readonly position?: number };
+import type { StoredDiagnostics } from "./stored-diagnostics.ts";
 
 /** Makes an index entry of what was read at a path: the blocks and guidelines of all its adapters. */
 export function parseSource(

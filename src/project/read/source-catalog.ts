@@ -33,7 +33,8 @@ export function createSourceCatalog(config: ProjectConfig = {}): SourceCatalog {
       config.specs?.include,
       config.specs?.exclude,
       config.specs?.custom,
-      config.guidelines,
+      config.guidelines?.include,
+      config.guidelines?.exclude,
       // The code of a user's own adapter is the best there is to tell one version of it from another.
       own.map((adapter) => [adapter.name, String(adapter.matches), String(adapter.parse)]),
     ]),

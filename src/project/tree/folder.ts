@@ -1,55 +1,116 @@
 import type { Stats } from "node:fs";
+import { joinPath } from "../../files/join-path.ts";
 
 /** Numbers per stamp: size, modification and change time in milliseconds, inode. */
 export const stampLength = 4;
 
-/** A folder of the project as the last pass saw it; everything ignored is left out. */
+/**
+ * A folder of the project as the last pass saw it; everything ignored is left out. Names are joined
+ * by "/", the one character that no name has: most lists are never looked at.
+ */
 export interface Folder {
   /** POSIX, relative to the root; "" is the root itself. */
   readonly path: string;
-  /** Names of the folders in it. */
-  readonly folders: readonly string[];
-  /** Names of files that are not read: all that is known of them is that they exist. */
-  readonly files: readonly string[];
-  /** Names of the files that are read, and of the ignore file: these have a stamp. */
-  readonly sources: readonly string[];
-  /** The stamp of the folder itself, then one per source, in the order of `sources`. */
+  /** The folders in it. */
+  readonly folders: string;
+  /** Files that are not read: all that is known of them is that they exist. */
+  readonly files: string;
+  /** Files that are read, and the ignore file: these have a stamp. */
+  readonly sources: string;
+  /** Holds the stamp of the folder itself, then one per source, in the order of `sources`. */
   readonly stamps: Float64Array;
+  /** Where in `stamps` they begin: many folders share one array. */
+  readonly stampsAt: number;
 }
 
-/** The folders of a project by path. */
+/** The folders of a project by path, each after the folder that it lies in. */
 export type Tree = ReadonlyMap<string, Folder>;
+
+export function namesIn(joined: string): string[] {
+  return joined === "" ? [] : joined.split("/");
+}
+
+export function countNames(joined: string): number {
+  if (joined === "") return 0;
+  let count = 1;
+  for (let at = joined.indexOf("/"); at !== -1; at = joined.indexOf("/", at + 1)) count += 1;
+  return count;
+}
+
+export function holdsName(joined: string, name: string): boolean {
+  return joined.includes(name) && namesIn(joined).includes(name);
+}
 
 export function parentOf(path: string): string {
   const slash = path.lastIndexOf("/");
   return slash === -1 ? "" : path.slice(0, slash);
 }
 
-/** Whether an entry still is what it was when the stamp at `at` (counted in stamps) was taken. */
-export function hasStamp(stamps: Float64Array, at: number, stats: Stats): boolean {
-  const from = at * stampLength;
+/** Every file of a tree, sorted. */
+export function filesOf(tree: Tree): string[] {
+  const files: string[] = [];
+  for (const { path, files: others, sources } of tree.values()) {
+    for (const name of namesIn(others)) files.push(joinPath(path, name));
+    for (const name of namesIn(sources)) files.push(joinPath(path, name));
+  }
+  return files.sort();
+}
+
+/** Answers whether a tree holds a file. Looks at each folder's names once. */
+export function createFileSet(tree: () => Tree): { has(path: string): boolean } {
+  const namesOf = new WeakMap<Folder, ReadonlySet<string>>();
+  return {
+    has(path) {
+      const folder = tree().get(parentOf(path));
+      if (folder === undefined) return false;
+      let names = namesOf.get(folder);
+      if (names === undefined) {
+        names = new Set([...namesIn(folder.files), ...namesIn(folder.sources)]);
+        namesOf.set(folder, names);
+      }
+      return names.has(path.slice(path.lastIndexOf("/") + 1));
+    },
+  };
+}
+
+/** Where the stamp of the folder (0) or of a source (its index + 1) begins in `stamps`. */
+function stampStart(folder: Folder, at: number): number {
+  return folder.stampsAt + at * stampLength;
+}
+
+/** Whether an entry still is what it was when its stamp was taken. */
+export function hasStamp(folder: Folder, at: number, stats: Stats): boolean {
+  const { stamps } = folder;
+  const from = stampStart(folder, at);
   return (
-    stamps[from] === stats.size &&
     stamps[from + 1] === stats.mtimeMs &&
     stamps[from + 2] === stats.ctimeMs &&
+    stamps[from] === stats.size &&
     stamps[from + 3] === stats.ino
   );
 }
 
 /** Whether nothing could be stat-ed when the stamp was to be taken. */
-export function isUnstamped(stamps: Float64Array, at: number): boolean {
-  return Number.isNaN(stamps[at * stampLength + 3]);
+export function isUnstamped(folder: Folder, at: number): boolean {
+  return Number.isNaN(folder.stamps[stampStart(folder, at) + 3]);
+}
+
+export interface Sighting {
+  readonly stats: Stats;
+  /** The time just before the stats were taken. */
+  readonly nowMs: number;
 }
 
 /**
- * Takes the stamp of an entry that is about to be read at `nowMs`.
+ * Takes the stamp of an entry that is about to be read.
  *
  * File systems keep time in ticks. An entry that changed within the present tick may change again
  * without a new time, so its stamp is made to differ from every later one, and the next pass reads
  * it again ("racily clean" entries, as Git calls them).
  */
-export function setStamp(stamps: Float64Array, at: number, { stats, nowMs }: Sighting): void {
-  const from = at * stampLength;
+export function setStamp(folder: Folder, at: number, { stats, nowMs }: Sighting): void {
+  const { stamps } = folder;
+  const from = stampStart(folder, at);
   const tickMs = Number.isInteger(stats.ctimeMs) ? 2000 : 20;
   const isSettled = nowMs - stats.ctimeMs > tickMs;
   stamps[from] = isSettled ? stats.size : Number.NaN;
@@ -58,8 +119,19 @@ export function setStamp(stamps: Float64Array, at: number, { stats, nowMs }: Sig
   stamps[from + 3] = stats.ino;
 }
 
-export interface Sighting {
-  readonly stats: Stats;
-  /** The time just before the stats were taken. */
-  readonly nowMs: number;
+/** The stamps of a folder with as many sources, none taken yet. */
+export function createStamps(sources: number): Float64Array {
+  return new Float64Array((sources + 1) * stampLength).fill(Number.NaN);
+}
+
+/** The same folder with stamps of its own, which can be changed. */
+export function withOwnStamps(folder: Folder): Folder {
+  const length = (namesIn(folder.sources).length + 1) * stampLength;
+  return { ...folder, stamps: folder.stamps.slice(folder.stampsAt, folder.stampsAt + length), stampsAt: 0 };
+}
+
+/** Takes over the stamp of a source from the folder as it was before. */
+export function copyStamp(from: Folder, fromAt: number, { to, at }: { to: Folder; at: number }): void {
+  const start = stampStart(from, fromAt);
+  to.stamps.set(from.stamps.subarray(start, start + stampLength), stampStart(to, at));
 }

@@ -2,14 +2,24 @@ import { type Dirent, readdirSync, type Stats, statSync } from "node:fs";
 import { type IgnoreScope, ignoreFileName, isSkippedName } from "../../files/ignore-scope.ts";
 import { joinPath } from "../../files/join-path.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
-import { type Folder, hasStamp, isUnstamped, setStamp, stampLength } from "./folder.ts";
+import {
+  copyStamp,
+  createStamps,
+  type Folder,
+  hasStamp,
+  holdsName,
+  isUnstamped,
+  namesIn,
+  setStamp,
+  withOwnStamps,
+} from "./folder.ts";
 import { errorCodeOf, unreadable, unreadableBecause } from "./problems.ts";
 
 /** A source that is new, or that may have changed since its stamp was taken. */
 export interface Candidate {
   readonly path: string;
-  /** Where its new stamp goes, once it was read. */
-  readonly stamps: Float64Array;
+  /** The folder that takes its new stamp, and which of its stamps that is. */
+  readonly folder: Folder;
   readonly stampAt: number;
   /** Set for what is known to be unreadable without opening it. */
   readonly problem?: Diagnostic;
@@ -22,8 +32,8 @@ export interface LookOptions {
   readonly path: string;
   /** The folder as the previous pass left it. */
   readonly before: Folder | undefined;
-  /** What the folders above ignore. */
-  readonly scope: IgnoreScope;
+  /** What the folders above ignore. Asked for only when the folder is listed. */
+  readonly scope: () => IgnoreScope;
   /** Lists the folder even when it is unchanged. */
   readonly isStale: boolean;
   readonly isSource: (path: string) => boolean;
@@ -37,6 +47,35 @@ export interface Look {
   readonly isStale: boolean;
 }
 
+const noCandidates: readonly Candidate[] = [];
+const quietly = { throwIfNoEntry: false } as const;
+
+/**
+ * Whether a folder and its sources all have their stamps. This is what a pass over an unchanged
+ * project consists of, so it does nothing else; any doubt is left to `lookAtFolder`.
+ */
+export function isUntouched(root: string, folder: Folder): boolean {
+  const { path, sources } = folder;
+  const absolute = path === "" ? root : `${root}/${path}`;
+  try {
+    const stats = statSync(absolute, quietly);
+    if (stats === undefined || !hasStamp(folder, 0, stats)) return false;
+    if (sources === "") return true;
+    const prefix = `${absolute}/`;
+    let at = 1;
+    for (let from = 0; from < sources.length; at += 1) {
+      const slash = sources.indexOf("/", from);
+      const end = slash === -1 ? sources.length : slash;
+      const source = statSync(prefix + sources.slice(from, end), quietly);
+      if (source === undefined || !hasStamp(folder, at, source)) return false;
+      from = end + 1;
+    }
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** What a folder holds now; undefined when there is no such folder any more. Never throws. */
 export function lookAtFolder(options: LookOptions): Look | undefined {
   const { before, path } = options;
@@ -45,61 +84,61 @@ export function lookAtFolder(options: LookOptions): Look | undefined {
   const stats = statOf(absolute);
   if (typeof stats === "string") {
     if (stats === "ENOENT" || stats === "ENOTDIR") return undefined;
-    const wasUnreadable = before !== undefined && isUnstamped(before.stamps, 0);
-    if (wasUnreadable) return { folder: before, candidates: [], isStale: false };
+    const wasUnreadable = before !== undefined && isUnstamped(before, 0);
+    if (wasUnreadable) return { folder: before, candidates: noCandidates, isStale: false };
     return unreadableFolder(path, unreadableBecause(path, stats));
   }
   if (!stats.isDirectory()) return undefined;
   const rulesChanged = before !== undefined && haveRulesChanged(before, absolute);
-  if (before !== undefined && !options.isStale && !rulesChanged && hasStamp(before.stamps, 0, stats)) {
+  if (before !== undefined && !options.isStale && !rulesChanged && hasStamp(before, 0, stats)) {
     return compareSources(before, absolute);
   }
   const listing = list(options, absolute);
   if (typeof listing === "string") {
     const look = unreadableFolder(path, unreadableBecause(path, listing));
-    setStamp(look.folder.stamps, 0, { stats, nowMs });
+    setStamp(look.folder, 0, { stats, nowMs });
     return look;
   }
-  const hadRules = before?.sources.includes(ignoreFileName) ?? false;
-  const hasRules = listing.sources.includes(ignoreFileName);
   const look = compareListing(listing, { before, path, absolute });
-  setStamp(look.folder.stamps, 0, { stats, nowMs });
-  return {
-    ...look,
-    isStale: options.isStale || rulesChanged || (before !== undefined && hadRules !== hasRules),
-  };
+  setStamp(look.folder, 0, { stats, nowMs });
+  const hadRules = before !== undefined && holdsName(before.sources, ignoreFileName);
+  const rulesCameOrWent = before !== undefined && hadRules !== listing.sources.includes(ignoreFileName);
+  return { ...look, isStale: options.isStale || rulesChanged || rulesCameOrWent };
 }
 
 /** The stats of what a path leads to, or the code of the error. */
 function statOf(absolute: string): Stats | string {
   try {
-    return statSync(absolute, { throwIfNoEntry: false }) ?? "ENOENT";
+    return statSync(absolute, quietly) ?? "ENOENT";
   } catch (error) {
     return errorCodeOf(error);
   }
 }
 
 function haveRulesChanged(before: Folder, absolute: string): boolean {
-  const index = before.sources.indexOf(ignoreFileName);
+  if (!before.sources.includes(ignoreFileName)) return false;
+  const index = namesIn(before.sources).indexOf(ignoreFileName);
   if (index === -1) return false;
   const stats = statOf(`${absolute}/${ignoreFileName}`);
-  return typeof stats === "string" || !hasStamp(before.stamps, index + 1, stats);
+  return typeof stats === "string" || !hasStamp(before, index + 1, stats);
 }
 
 /** An unchanged folder: only the content of its sources can differ. */
 function compareSources(before: Folder, absolute: string): Look {
-  const { stamps, sources } = before;
+  if (before.sources === "") return { folder: before, candidates: noCandidates, isStale: false };
+  const sources = before.sources.split("/");
   let folder = before;
-  const candidates: Candidate[] = [];
+  let candidates = noCandidates;
   for (let index = 0; index < sources.length; index += 1) {
     const name = sources[index] ?? "";
     const stats = statOf(`${absolute}/${name}`);
     // What had no stamp was a dangling link or the like, and still is.
     const isSame =
-      typeof stats === "string" ? isUnstamped(stamps, index + 1) : hasStamp(stamps, index + 1, stats);
+      typeof stats === "string" ? isUnstamped(before, index + 1) : hasStamp(before, index + 1, stats);
     if (isSame) continue;
-    if (folder === before) folder = { ...before, stamps: stamps.slice() };
-    candidates.push(toCandidate(folder, index, typeof stats !== "string" && !stats.isFile()));
+    if (folder === before) folder = withOwnStamps(before);
+    const isNoFile = typeof stats !== "string" && !stats.isFile();
+    candidates = [...candidates, toCandidate(folder, { name, index, isNoFile })];
   }
   return { folder, candidates, isStale: false };
 }
@@ -120,7 +159,7 @@ function list({ path, scope, isSource }: LookOptions, absolute: string): Listing
     return errorCodeOf(error);
   }
   const hasRules = entries.some((entry) => entry.name === ignoreFileName && entry.isFile());
-  const inner = hasRules ? scope.enter(path) : scope;
+  const inner = hasRules ? scope().enter(path) : scope();
   const folders: string[] = [];
   const files: string[] = [];
   const sources: string[] = [];
@@ -133,7 +172,8 @@ function list({ path, scope, isSource }: LookOptions, absolute: string): Listing
     if (inner.ignores(entryPath, isFolder)) continue;
     if (isFolder) folders.push(name);
     const isRules = name === ignoreFileName && entry.isFile();
-    if (isRules || (isFolder ? hasSourceExtension(name) && isSource(entryPath) : isSource(entryPath))) {
+    const isRead = isFolder ? hasSourceExtension(name) && isSource(entryPath) : isSource(entryPath);
+    if (isRules || isRead) {
       sources.push(name);
       if (!entry.isFile() && !entry.isSymbolicLink()) notFiles.add(name);
     } else if (!isFolder) files.push(name);
@@ -154,44 +194,48 @@ interface Place {
 }
 
 function compareListing(listing: Listing, { path, absolute, before }: Place): Look {
-  const { folders, files, sources, notFiles } = listing;
-  const stamps = new Float64Array((sources.length + 1) * stampLength).fill(Number.NaN);
-  const folder: Folder = { path, folders, files, sources, stamps };
-  const known = new Map(before?.sources.map((name, index) => [name, index + 1]));
+  const { sources } = listing;
+  const folder: Folder = {
+    path,
+    folders: listing.folders.join("/"),
+    files: listing.files.join("/"),
+    sources: sources.join("/"),
+    stamps: createStamps(sources.length),
+    stampsAt: 0,
+  };
+  const known = new Map(before && namesIn(before.sources).map((name, index) => [name, index + 1]));
   const candidates: Candidate[] = [];
   for (let index = 0; index < sources.length; index += 1) {
     const name = sources[index] ?? "";
-    const at = known.get(name);
+    const nowMs = Date.now();
+    const knownAt = known.get(name);
     if (name === ignoreFileName) {
-      const nowMs = Date.now();
       const stats = statOf(`${absolute}/${name}`);
-      if (typeof stats !== "string") setStamp(stamps, index + 1, { stats, nowMs });
+      if (typeof stats !== "string") setStamp(folder, index + 1, { stats, nowMs });
     } else if (
-      at === undefined ||
-      before === undefined ||
-      !keepStamp(folder, { index, before, at, absolute })
+      knownAt !== undefined &&
+      before !== undefined &&
+      isSameSource(before, knownAt, `${absolute}/${name}`)
     ) {
-      candidates.push(toCandidate(folder, index, notFiles.has(name)));
+      copyStamp(before, knownAt, { to: folder, at: index + 1 });
+    } else {
+      candidates.push(toCandidate(folder, { name, index, isNoFile: listing.notFiles.has(name) }));
     }
   }
   return { folder, candidates, isStale: false };
 }
 
-/** Takes over the stamp of a source that is the same as before. */
-function keepStamp(
-  folder: Folder,
-  { index, before, at, absolute }: { index: number; before: Folder; at: number; absolute: string },
-): boolean {
-  const stats = statOf(`${absolute}/${folder.sources[index] ?? ""}`);
-  if (typeof stats === "string" || !hasStamp(before.stamps, at, stats)) return false;
-  const from = at * stampLength;
-  folder.stamps.set(before.stamps.subarray(from, from + stampLength), (index + 1) * stampLength);
-  return true;
+function isSameSource(before: Folder, at: number, absolute: string): boolean {
+  const stats = statOf(absolute);
+  return typeof stats !== "string" && hasStamp(before, at, stats);
 }
 
-function toCandidate(folder: Folder, index: number, isNoFile: boolean): Candidate {
-  const path = joinPath(folder.path, folder.sources[index] ?? "");
-  const place = { path, stamps: folder.stamps, stampAt: index + 1 };
+function toCandidate(
+  folder: Folder,
+  { name, index, isNoFile }: { readonly name: string; readonly index: number; readonly isNoFile: boolean },
+): Candidate {
+  const path = joinPath(folder.path, name);
+  const place = { path, folder, stampAt: index + 1 };
   if (isNoFile) {
     const problem = unreadable({ path, code: "not_a_file", message: "It is not a regular file." });
     return { ...place, problem };
@@ -206,7 +250,6 @@ function toCandidate(folder: Folder, index: number, isNoFile: boolean): Candidat
 
 /** A folder that cannot be listed holds nothing; its problem is told in place of its content. */
 function unreadableFolder(path: string, problem: Diagnostic): Look {
-  const stamps = new Float64Array(stampLength).fill(Number.NaN);
-  const folder: Folder = { path, folders: [], files: [], sources: [], stamps };
-  return { folder, candidates: [{ path: `${path}/`, stamps, stampAt: 0, problem }], isStale: false };
+  const folder: Folder = { path, folders: "", files: "", sources: "", stamps: createStamps(0), stampsAt: 0 };
+  return { folder, candidates: [{ path: `${path}/`, folder, stampAt: 0, problem }], isStale: false };
 }

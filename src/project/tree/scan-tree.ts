@@ -1,7 +1,7 @@
 import { type IgnoreScope, ignoreFileName } from "../../files/ignore-scope.ts";
 import { joinPath } from "../../files/join-path.ts";
-import type { Folder, Tree } from "./folder.ts";
-import { type Candidate, lookAtFolder } from "./look-at-folder.ts";
+import { type Folder, holdsName, namesIn, parentOf, type Tree } from "./folder.ts";
+import { type Candidate, isUntouched, type Look, lookAtFolder } from "./look-at-folder.ts";
 
 export interface ScanTreeOptions {
   /** Absolute, with links resolved. */
@@ -17,9 +17,11 @@ export interface ScanTreeOptions {
   readonly isStale?: boolean;
 }
 
+const foldersPerStep = 64;
+
 /** How the tree differs from the previous one. */
 export interface TreeChange {
-  /** Folders that are new or differ. */
+  /** Folders that are new or differ, each after the folder that it lies in. */
   readonly folders: readonly Folder[];
   readonly removedFolders: readonly string[];
   /** Sources to read. A path ending in "/" stands for a folder that cannot be listed. */
@@ -28,15 +30,8 @@ export interface TreeChange {
   readonly removed: readonly string[];
 }
 
-interface Visit {
-  readonly path: string;
-  /** What the folders above ignore; the folder's own rules are not known yet. */
-  readonly scope: IgnoreScope;
-  readonly isStale: boolean;
-}
-
 /**
- * Walks the tree once and says what differs from the previous pass. Yields after every folder, so
+ * Walks the tree once and says what differs from the previous pass. Yields every now and then, so
  * that a caller can take breaks.
  *
  * A folder whose stamp is unchanged is not listed again: each of its sources costs a stat. Links to
@@ -46,64 +41,97 @@ interface Visit {
 export function* scanTree(options: ScanTreeOptions): Generator<undefined, TreeChange> {
   const { root, previous, isSource } = options;
   const folders: Folder[] = [];
-  const removedFolders: string[] = [];
   const candidates: Candidate[] = [];
   const removed: string[] = [];
+  const removedFolders = new Set<string>();
+  // Folders found or found stale on the way, with the folders below them still to be visited.
+  const pending: string[] = [];
+  const stale = new Set<string>();
+  const looks = new Map<string, Folder>();
+  const scopes = createScopes(options, (path) => looks.get(path) ?? previous.get(path));
+
   const remove = (path: string): void => {
     const folder = previous.get(path);
-    if (folder === undefined) return;
-    removedFolders.push(path);
-    removed.push(`${path}/`, ...folder.sources.map((name) => joinPath(path, name)));
-    for (const name of folder.folders) remove(joinPath(path, name));
+    if (folder === undefined || removedFolders.has(path)) return;
+    removedFolders.add(path);
+    removed.push(`${path}/`);
+    for (const name of namesIn(folder.sources)) removed.push(joinPath(path, name));
+    for (const name of namesIn(folder.folders)) remove(joinPath(path, name));
   };
 
-  const stack = startOf(options);
-  for (let visit = stack.pop(); visit !== undefined; visit = stack.pop()) {
-    const { path, scope } = visit;
+  const take = (before: Folder | undefined, { folder, candidates: found, isStale }: Look): void => {
+    for (const candidate of found) candidates.push(candidate);
+    if (folder === before) return;
+    folders.push(folder);
+    looks.set(folder.path, folder);
+    if (before !== undefined) {
+      removed.push(`${folder.path}/`);
+      for (const name of missing(before.sources, folder.sources)) removed.push(joinPath(folder.path, name));
+      for (const name of missing(before.folders, folder.folders)) remove(joinPath(folder.path, name));
+    }
+    if (before?.folders === folder.folders && !isStale) return;
+    for (const name of namesIn(folder.folders)) {
+      const child = joinPath(folder.path, name);
+      if (isStale) stale.add(child);
+      if (isStale || !previous.has(child)) pending.push(child);
+    }
+  };
+
+  const visit = (path: string): void => {
     const before = previous.get(path);
-    const look = lookAtFolder({ root, path, before, scope, isStale: visit.isStale, isSource });
-    if (look === undefined) {
-      remove(path);
-      continue;
+    const isStale = options.isStale === true || (stale.size > 0 && stale.delete(path));
+    if (before !== undefined && !isStale && isUntouched(root, before)) return;
+    const look = lookAtFolder({ root, path, before, scope: () => scopes(path), isStale, isSource });
+    if (look === undefined) remove(path);
+    else take(before, look);
+  };
+
+  const wanted = options.folders && [...options.folders].sort();
+  const known = options.isStale || previous.size === 0 ? [""] : (wanted ?? previous.keys());
+  const done = new Set<string>();
+  let visited = 0;
+  for (const path of known) {
+    if (removedFolders.has(path) || done.has(path)) continue;
+    visit(path);
+    visited += 1;
+    if (visited % foldersPerStep === 0) yield;
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      done.add(next);
+      visit(next);
+      yield;
     }
-    const { folder, isStale } = look;
-    for (const candidate of look.candidates) candidates.push(candidate);
-    if (folder !== before) {
-      folders.push(folder);
-      if (before !== undefined) {
-        removed.push(`${path}/`);
-        for (const name of missing(before.sources, folder.sources)) removed.push(joinPath(path, name));
-        for (const name of missing(before.folders, folder.folders)) remove(joinPath(path, name));
-      }
-    }
-    const inner = folder.sources.includes(ignoreFileName) ? scope.enter(path) : scope;
-    for (const name of folder.folders) {
-      const child = joinPath(path, name);
-      if (options.folders === undefined || isStale || !previous.has(child)) {
-        stack.push({ path: child, scope: inner, isStale });
-      }
-    }
-    yield;
   }
   const seen = new Set(candidates.map(({ path }) => path));
-  return { folders, removedFolders, candidates, removed: removed.filter((path) => !seen.has(path)) };
+  return {
+    folders,
+    removedFolders: [...removedFolders],
+    candidates,
+    removed: removed.filter((path) => !seen.has(path)),
+  };
 }
 
-function startOf({ previous, scope, folders, isStale = false }: ScanTreeOptions): Visit[] {
-  if (folders === undefined || isStale) return [{ path: "", scope, isStale }];
-  return folders.map((path) => {
-    let inner = scope;
-    let above = "";
-    for (const name of path === "" ? [] : path.split("/")) {
-      if (previous.get(above)?.sources.includes(ignoreFileName)) inner = inner.enter(above);
-      above = joinPath(above, name);
+/** Gives the rules that reach into a folder from the folders above it. Kept per folder. */
+function createScopes(
+  { scope }: ScanTreeOptions,
+  folderAt: (path: string) => Folder | undefined,
+): (path: string) => IgnoreScope {
+  const known = new Map<string, IgnoreScope>([["", scope]]);
+  const scopeOf = (path: string): IgnoreScope => {
+    let found = known.get(path);
+    if (found === undefined) {
+      const parent = parentOf(path);
+      const above = scopeOf(parent);
+      const folder = folderAt(parent);
+      found = folder !== undefined && holdsName(folder.sources, ignoreFileName) ? above.enter(parent) : above;
+      known.set(path, found);
     }
-    return { path, scope: inner, isStale: false };
-  });
+    return found;
+  };
+  return scopeOf;
 }
 
-function missing(before: readonly string[], now: readonly string[]): string[] {
-  if (before === now) return [];
-  const names = new Set(now);
-  return before.filter((name) => !names.has(name));
+function missing(before: string, now: string): string[] {
+  if (before === now || before === "") return [];
+  const names = new Set(namesIn(now));
+  return namesIn(before).filter((name) => !names.has(name));
 }

@@ -42,7 +42,7 @@ const givenLines = ({ blocks }: Counted): number =>
   blocks
     .filter(({ framework, tags }) => framework === "fw_d" && tags.includes("user-story"))
     .flatMap(({ metadata }) => metadata.ears_patterns ?? [])
-    .filter(({ text }) => /^given\b/i.test(text)).length;
+    .filter(({ text }) => /^\*\*given\b/i.test(text)).length;
 
 type Place = "spec" | "delta_open" | "delta_archived";
 const placeOf = ({ metadata, tags }: SpecBlock): Place | undefined => {

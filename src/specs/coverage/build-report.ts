@@ -25,7 +25,7 @@ export function buildCoverageReport(input: ReportInput): CoverageReport {
   const { criteria, features, evidence, suggestions, selection } = input;
   const covered = criteria.flatMap((criterion, index): readonly CriterionCoverage[] => {
     if (selection?.has(criterion.feature) === false) return [];
-    const tests = evidence.get(index) ?? [];
+    const tests = (evidence.get(index) ?? []).toSorted((one, other) => weakness(one) - weakness(other));
     const { id, number, spec_id, path, line, text } = criterion;
     const feature = features[criterion.feature]?.label ?? "";
     const similar = tests.length > 0 ? [] : suggestions.suggestionsFor(index);
@@ -47,6 +47,11 @@ export function buildCoverageReport(input: ReportInput): CoverageReport {
     test_files: input.testFiles,
     diagnostics: input.diagnostics,
   };
+}
+
+/** Tests that name the criterion itself come first. */
+function weakness(test: CriterionTest): number {
+  return test.whole_requirement ? 1 : 0;
 }
 
 function count(criteria: readonly CriterionCoverage[]): CoverageCount {

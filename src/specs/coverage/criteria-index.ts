@@ -1,12 +1,14 @@
 import { slugOf } from "../slug.ts";
-import type { CriteriaList } from "./list-criteria.ts";
+import type { CriteriaList, Criterion } from "./list-criteria.ts";
 
 /** Criteria by everything that a test can name them with. Values are indexes into the list. */
 export interface CriteriaIndex extends CriteriaList {
-  /** Per number as `toNumberKey` spells it. */
+  /** By `keyIn` of feature and number. */
   readonly byNumber: ReadonlyMap<string, readonly number[]>;
-  /** Per number of a whole requirement. */
+  /** By `keyIn` of feature and the number of the whole requirement. */
   readonly byRequirement: ReadonlyMap<string, readonly number[]>;
+  /** The features that have a criterion or requirement of a number, by `toNumberKey`. */
+  readonly featuresByNumber: ReadonlyMap<string, ReadonlySet<number>>;
   readonly bySpecId: ReadonlyMap<string, readonly number[]>;
   /** A feature by its label, slug or name without a leading number; null for a name of several. */
   readonly featureByName: ReadonlyMap<string, number | null>;
@@ -51,8 +53,9 @@ export function indexCriteria(list: CriteriaList): CriteriaIndex {
   });
   return {
     ...list,
-    byNumber: group(indexes, (index) => numberOf(criteria[index]?.number)),
-    byRequirement: group(indexes, (index) => numberOf(criteria[index]?.requirement)),
+    byNumber: group(indexes, (index) => keyIn(criteria[index]?.feature, criteria[index]?.number)),
+    byRequirement: group(indexes, (index) => keyIn(criteria[index]?.feature, criteria[index]?.requirement)),
+    featuresByNumber: featuresByNumber(criteria),
     bySpecId: group(indexes, (index) => criteria[index]?.spec_id),
     featureByName,
     featureByPath: new Map(features.map(({ path }, index) => [path, index])),
@@ -76,7 +79,20 @@ function shortNamesOf(label: string): readonly string[] {
 /** Spec Kit numbers its features: `001-gift-cards`. */
 const withoutNumber = (name: string): string => name.replace(/^\d+[-_]/, "");
 
-const numberOf = (number: string | undefined): string | undefined => number && toNumberKey(number);
+function keyIn(feature: number | undefined, number: string | undefined): string | undefined {
+  return feature === undefined || number === undefined ? undefined : `${feature} ${toNumberKey(number)}`;
+}
+
+function featuresByNumber(criteria: readonly Criterion[]): ReadonlyMap<string, ReadonlySet<number>> {
+  const features = new Map<string, Set<number>>();
+  for (const { feature, number, requirement = number } of criteria) {
+    for (const key of [toNumberKey(number), toNumberKey(requirement)]) {
+      const having = features.get(key) ?? new Set();
+      features.set(key, having.add(feature));
+    }
+  }
+  return features;
+}
 
 function group<T>(
   items: readonly T[],
@@ -93,11 +109,14 @@ function group<T>(
   return groups;
 }
 
-/** The criteria of one feature among others. */
-export function ofFeature(
-  { criteria }: CriteriaIndex,
-  indexes: readonly number[] | undefined,
+/** The criteria that a number names in a feature: one, or all of a whole requirement. */
+export function criteriaNamed(
+  { byNumber, byRequirement }: CriteriaIndex,
   feature: number,
-): readonly number[] {
-  return indexes?.filter((index) => criteria[index]?.feature === feature) ?? [];
+  number: string,
+): readonly { readonly criterion: number; readonly isWhole: boolean }[] {
+  const key = keyIn(feature, number) ?? "";
+  const own = byNumber.get(key);
+  const found = own ?? byRequirement.get(key) ?? [];
+  return found.map((criterion) => ({ criterion, isWhole: own === undefined }));
 }

@@ -1,4 +1,10 @@
-import type { Feature } from "./list-criteria.ts";
+/** What is specified together: by convention the documents of one folder. */
+export interface Feature {
+  /** Unique in the project: the folder's name, with as many folders above it as that takes. */
+  readonly label: string;
+  /** The folder, or the file where a file stands for itself. */
+  readonly path: string;
+}
 
 /** Folders that every feature of a tool lies in; they tell no feature from another. */
 const commonFolders = new Set([".kiro", "specs", "openspec", "changes", ".specify", ".tessl"]);

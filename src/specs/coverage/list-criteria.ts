@@ -1,6 +1,6 @@
 import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { slugOf } from "../slug.ts";
-import { labelFeatures } from "./label-features.ts";
+import { type Feature, labelFeatures } from "./label-features.ts";
 
 /** An acceptance criterion of the project. */
 export interface Criterion {
@@ -15,14 +15,6 @@ export interface Criterion {
   readonly path: string;
   readonly line: number;
   readonly text: string;
-}
-
-/** What is specified together: by convention the documents of one folder. */
-export interface Feature {
-  /** Unique in the project: the folder's name, with as many folders above it as that takes. */
-  readonly label: string;
-  /** The folder, or the file where a file stands for itself. */
-  readonly path: string;
 }
 
 export interface CriteriaList {

@@ -1,5 +1,5 @@
 import type { CoverageEvidence } from "../../protocol/coverage.ts";
-import { type CriteriaIndex, ofFeature, toNumberKey, wordsOf } from "./criteria-index.ts";
+import { type CriteriaIndex, criteriaNamed, toNumberKey, wordsOf } from "./criteria-index.ts";
 import type { TestReference } from "./test-references.ts";
 
 /** A criterion that a line of a test names. */
@@ -53,80 +53,54 @@ export function resolveReferences(
   const dangling: DanglingReference[] = [];
   let marker: number | undefined;
   for (const reference of file.references) {
-    const { line } = reference;
-    switch (reference.kind) {
-      case "feature":
-        marker = featureNamed(index, reference.name) ?? marker;
-        break;
-      case "path":
-        break;
-      case "spec":
-        for (const criterion of index.bySpecId.get(trimId(index, reference.id)) ?? []) {
-          named.push({
-            criterion,
-            line,
-            evidence: "key",
-            isWhole: index.criteria[criterion]?.requirement !== undefined,
-          });
-        }
-        break;
-      case "key": {
-        const feature = featureNamed(index, reference.name) ?? featureAt(index, reference.name);
-        if (feature === undefined) break;
-        const found = inFeature(index, { number: reference.number, feature });
-        for (const one of found) named.push({ ...one, line, evidence: "key" });
-        if (found.length === 0 && /^(?:[A-Za-z]{1,4}-?)?\d/.test(reference.number)) {
-          dangling.push({ line, key: `${index.features[feature]?.label}#${reference.number}` });
-        }
-        break;
+    const { line, kind } = reference;
+    if (kind === "feature") marker = featureNamed(index, reference.name) ?? marker;
+    if (kind === "spec") {
+      for (const criterion of index.bySpecId.get(trimId(index, reference.id)) ?? []) {
+        const isWhole = index.criteria[criterion]?.requirement !== undefined;
+        named.push({ criterion, line, evidence: "key", isWhole });
       }
-      case "number": {
-        const feature = marker ?? clearest(index, { links, number: reference.number });
-        if (feature === undefined) break;
-        const found = inFeature(index, { number: reference.number, feature });
-        for (const one of found) named.push({ ...one, line, evidence: "number" });
-        // Codes such as FR-1 and plain numbers occur in fixtures; a dotted number below a feature's name
-        // is meant.
-        if (found.length === 0 && marker === feature && /^\d+\.\d/.test(reference.number)) {
-          dangling.push({ line, key: `${index.features[feature]?.label}#${reference.number}` });
-        }
-        break;
-      }
+    }
+    if (kind !== "key" && kind !== "number") continue;
+    const feature =
+      kind === "key" ? featureOfKey(index, reference.name) : (marker ?? clearest(index, links, reference));
+    if (feature === undefined) continue;
+    const found = criteriaNamed(index, feature, reference.number);
+    for (const one of found) named.push({ ...one, line, evidence: kind });
+    if (found.length === 0 && isMeant(reference, feature === marker)) {
+      dangling.push({ line, key: `${index.features[feature]?.label}#${reference.number}` });
     }
   }
   return { named, dangling, features: new Set(links.keys()) };
 }
 
-type Found = Pick<NamedCriterion, "criterion" | "isWhole">;
-
-function inFeature(
-  index: CriteriaIndex,
-  { number, feature }: { readonly number: string; readonly feature: number },
-): readonly Found[] {
-  const key = toNumberKey(number);
-  const own = ofFeature(index, index.byNumber.get(key), feature);
-  if (own.length > 0) return own.map((criterion) => ({ criterion, isWhole: false }));
-  return ofFeature(index, index.byRequirement.get(key), feature).map((criterion) => ({
-    criterion,
-    isWhole: true,
-  }));
+/**
+ * Whether a number that no criterion has is a slip: codes such as FR-1 and plain numbers occur in
+ * fixtures, but a key with a number, and a dotted number below the name of its feature, are meant.
+ */
+function isMeant(
+  { kind, number }: { readonly kind: "key" | "number"; readonly number: string },
+  isMarked: boolean,
+): boolean {
+  return kind === "key" ? /^(?:[A-Za-z]{1,4}-?)?\d/.test(number) : isMarked && /^\d+\.\d/.test(number);
 }
 
+function featureOfKey(index: CriteriaIndex, name: string): number | undefined {
+  return featureNamed(index, name) ?? featureAt(index, name);
+}
+
+/** The feature that a number alone belongs to, if any is clear. */
 function clearest(
   index: CriteriaIndex,
-  { links, number }: { readonly links: ReadonlyMap<number, number>; readonly number: string },
+  links: ReadonlyMap<number, number>,
+  { number }: { readonly number: string },
 ): number | undefined {
-  const key = toNumberKey(number);
-  const having = new Set<number>();
-  for (const criterion of [...(index.byNumber.get(key) ?? []), ...(index.byRequirement.get(key) ?? [])]) {
-    const feature = index.criteria[criterion]?.feature;
-    if (feature !== undefined) having.add(feature);
-  }
+  const having = index.featuresByNumber.get(toNumberKey(number)) ?? new Set<number>();
   if (links.size === 0) return having.size === 1 ? [...having][0] : undefined;
-  const linked = [...having].filter((feature) => links.has(feature));
-  const strongest = Math.max(...linked.map((feature) => links.get(feature) ?? 0));
-  const best = linked.filter((feature) => links.get(feature) === strongest);
-  return best.length === 1 ? best[0] : undefined;
+  const linked = [...links].filter(([feature]) => having.has(feature));
+  const strongest = Math.max(...linked.map(([, strength]) => strength));
+  const [best, rival] = linked.filter(([, strength]) => strength === strongest);
+  return rival === undefined ? best?.[0] : undefined;
 }
 
 function linksOf(

@@ -2,7 +2,7 @@ import type { CriterionTest } from "../../protocol/coverage.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { requirementLinks } from "../adapters/kiro/requirement-references.ts";
 import { scanMarkdown } from "../markdown/scan-markdown.ts";
-import { type CriteriaIndex, ofFeature, toNumberKey } from "./criteria-index.ts";
+import { type CriteriaIndex, criteriaNamed } from "./criteria-index.ts";
 import { featurePathOf } from "./list-criteria.ts";
 
 /** A test file that a spec names for a criterion. */
@@ -54,12 +54,7 @@ function criteriaFor(
   const scan = scanMarkdown(block.content);
   const links = requirementLinks(scan, [{ from: 1, to: scan.lineCount }], "");
   return links.flatMap(({ target, criterion }) => {
-    const key = toNumberKey(criterion ?? target.slice(target.lastIndexOf("req") + "req".length));
-    const exact = ofFeature(index, index.byNumber.get(key), feature);
-    const whole = exact.length > 0 ? [] : ofFeature(index, index.byRequirement.get(key), feature);
-    return [
-      ...exact.map((one) => ({ criterion: one, isWhole: false })),
-      ...whole.map((one) => ({ criterion: one, isWhole: true })),
-    ];
+    const requirement = target.slice(target.lastIndexOf("req") + "req".length);
+    return criteriaNamed(index, feature, criterion ?? requirement);
   });
 }

@@ -14,7 +14,7 @@ export interface LocatedJson {
 }
 
 /** Deeper values are refused: whatever walks them afterwards may recurse. */
-export const maxDataDepth = 64;
+const maxDataDepth = 64;
 
 /**
  * Parses JSON, and finds where every value lies. Throws `SyntaxError` for what is not JSON, and for

@@ -1,35 +1,10 @@
-import type { Node } from "yaml";
-import { isMap, isSeq, LineCounter, parseAllDocuments } from "yaml";
+import { type DataFile, type DataProblem, type DataRecord, duplicateKey, listIn } from "./data-record.ts";
 import { type JsonSpan, lineFinder, parseJsonWithSpans } from "./locate-json.ts";
-import { inspectYaml, isYamlTooDeep, maxYamlDepth, withoutPrototypeKeys } from "./safe-yaml.ts";
-
-/** A record of a data file, and where it lies. */
-export interface DataRecord {
-  readonly value: unknown;
-  readonly startLine: number;
-  readonly endLine: number;
-  /** The line of a field, or of the record where it has no such field. */
-  lineOf(field: string): number;
-}
-
-export interface DataProblem {
-  readonly message: string;
-  readonly line?: number;
-  readonly field?: string;
-  /** Set where a size or depth is more than is read. */
-  readonly isLimit?: boolean;
-}
-
-export interface DataFile {
-  readonly records: readonly DataRecord[];
-  readonly problems: readonly DataProblem[];
-}
+import { readYaml } from "./read-yaml.ts";
+import { withoutPrototypeKeys } from "./safe-yaml.ts";
 
 const dataFormats = ["json", "jsonl", "yaml"] as const;
 export type DataFormat = (typeof dataFormats)[number];
-
-/** YAML longer than this, in UTF-16 units, is not read: its parser takes seconds for a hostile megabyte. */
-export const maxYamlLength: number = 512 * 1024;
 
 /** The format of a data file by its extension. */
 export function dataFormatOf(path: string): DataFormat | undefined {
@@ -55,9 +30,6 @@ export function readRecords(text: string, format: DataFormat): DataFile {
   }
 }
 
-/** The keys below which a file may hold its records. */
-const listKeys = ["specs", "blocks"];
-
 function readJson(text: string): DataFile {
   const lineOf = lineFinder(text);
   try {
@@ -77,7 +49,7 @@ function readJsonLines(text: string): DataFile {
     const line = index + 1;
     try {
       const { value, duplicates } = parseJsonWithSpans(source);
-      problems.push(...duplicates.map(({ key }) => duplicateKey(key, line)));
+      for (const { key } of duplicates) problems.push(duplicateKey(key, line));
       records.push({
         value: withoutPrototypeKeys(value),
         startLine: line,
@@ -105,15 +77,9 @@ function jsonRecords(value: unknown, span: JsonSpan, lineOf: (offset: number) =>
     };
   };
   if (Array.isArray(value)) return value.map((item, index) => toRecord(item, span.items[index]));
-  const key = listKeyOf(value);
-  if (key === undefined) return [toRecord(value, span)];
-  const list = (value as Readonly<Record<string, readonly unknown[]>>)[key] ?? [];
-  return list.map((item, index) => toRecord(item, span.members.get(key)?.items[index]));
-}
-
-function listKeyOf(value: unknown): string | undefined {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-  return listKeys.find((key) => Array.isArray((value as Readonly<Record<string, unknown>>)[key]));
+  const list = listIn(value);
+  if (list === undefined) return [toRecord(value, span)];
+  return list.items.map((item, index) => toRecord(item, span.members.get(list.key)?.items[index]));
 }
 
 function notJson(error: unknown, line?: number): DataProblem {
@@ -122,78 +88,4 @@ function notJson(error: unknown, line?: number): DataProblem {
   const own = /\(line (\d+) column \d+\)/.exec(reason)?.[1];
   const at = line ?? (own === undefined ? undefined : Number(own));
   return { message: `This is not JSON: ${reason}.`, ...(at !== undefined && { line: at }) };
-}
-
-function duplicateKey(key: string, line: number): DataProblem {
-  return {
-    message: `The key ${JSON.stringify(key.slice(0, 60))} occurs twice; the last one counts.`,
-    line,
-    field: key,
-  };
-}
-
-function readYaml(source: string): DataFile {
-  if (source.length > maxYamlLength) {
-    const message = `The file is longer than ${maxYamlLength} characters and is not read; JSON and JSONL may be.`;
-    return { records: [], problems: [{ message, isLimit: true }] };
-  }
-  const text = source.includes("\r") ? source.replace(/\r\n?/g, "\n") : source;
-  if (isYamlTooDeep(text)) {
-    const message = `The file is nested deeper than ${maxYamlDepth} levels and is not read.`;
-    return { records: [], problems: [{ message, isLimit: true }] };
-  }
-  const lineCounter = new LineCounter();
-  const lineOf = (offset: number): number => Math.max(1, lineCounter.linePos(offset).line);
-  // `yaml` compares every key with every other one; `inspectYaml` does it in linear time.
-  const options = {
-    uniqueKeys: false,
-    merge: false,
-    prettyErrors: false,
-    lineCounter,
-    logLevel: "silent",
-  } as const;
-  const records: DataRecord[] = [];
-  const problems: DataProblem[] = [];
-  for (const document of parseAllDocuments(text, options)) {
-    const [error] = document.errors;
-    if (error !== undefined) {
-      problems.push({ message: `This is not YAML: ${error.message}`, line: lineOf(error.pos[0]) });
-      continue;
-    }
-    const { hasAlias, duplicates } = inspectYaml(document.contents);
-    if (hasAlias) {
-      const line = lineOf(document.contents?.range?.[0] ?? 0);
-      problems.push({ message: "YAML aliases are not read: write the value out.", line });
-      continue;
-    }
-    problems.push(...duplicates.map(({ key, offset }) => duplicateKey(key, lineOf(offset))));
-    const value = document.toJS({ maxAliasCount: 0 });
-    if (document.contents !== null) records.push(...yamlRecords(value, document.contents, lineOf));
-  }
-  return { records, problems };
-}
-
-function yamlRecords(value: unknown, node: Node, lineOf: (offset: number) => number): DataRecord[] {
-  const toRecord = (item: unknown, at: unknown): DataRecord => {
-    const range = (at as Partial<Node> | undefined)?.range ?? node.range ?? [0, 0, 0];
-    const startLine = lineOf(range[0]);
-    return {
-      value: withoutPrototypeKeys(item),
-      startLine,
-      // The range of a block ends on the line behind it.
-      endLine: Math.max(startLine, lineOf(Math.max(0, range[1] - 1))),
-      lineOf: (field) => {
-        const pair = isMap(at) ? at.items.find(({ key }) => String(key) === field) : undefined;
-        const offset = (pair?.key as Partial<Node> | undefined)?.range?.[0];
-        return offset === undefined ? startLine : lineOf(offset);
-      },
-    };
-  };
-  if (Array.isArray(value) && isSeq(node))
-    return value.map((item, index) => toRecord(item, node.items[index]));
-  const key = listKeyOf(value);
-  if (key === undefined || !isMap(node)) return [toRecord(value, node)];
-  const list = (value as Readonly<Record<string, readonly unknown[]>>)[key] ?? [];
-  const seq = node.get(key, true);
-  return list.map((item, index) => toRecord(item, isSeq(seq) ? seq.items[index] : undefined));
 }

@@ -45,17 +45,19 @@ function inOwnFormat(
   registry: SpecRegistry,
 ): WrittenSpecs {
   const { shares, losses } = shareOut(blocks, framework, registry);
-  const files: { path: string; content: string }[] = [];
-  const parsed: ParsedFile[] = [];
-  for (const [adapter, share] of shares) {
-    const result = adapter.write?.(share);
-    files.push(...(result?.files ?? []));
-    losses.push(...(result?.losses ?? []));
-    for (const { path, content } of result?.files ?? [])
-      parsed.push({ path, parsed: adapter.parse({ path, text: content }) });
-  }
-  losses.push(...lossesOnReading([...shares.values()].flat(), parsed));
-  return { files: files.sort((one, other) => (one.path < other.path ? -1 : 1)), losses };
+  const written = [...shares].map(([adapter, share]) => ({ adapter, ...adapter.write?.(share) }));
+  const parsed = written.flatMap(({ adapter, files = [] }): ParsedFile[] =>
+    files.map(({ path, content }) => ({ path, parsed: adapter.parse({ path, text: content }) })),
+  );
+  const files = written.flatMap((each) => each.files ?? []);
+  return {
+    files: files.sort((one, other) => (one.path < other.path ? -1 : 1)),
+    losses: [
+      ...losses,
+      ...written.flatMap((each) => each.losses ?? []),
+      ...lossesOnReading([...shares.values()].flat(), parsed),
+    ],
+  };
 }
 
 /** The blocks that each adapter of a framework writes: those in files that it would read. */

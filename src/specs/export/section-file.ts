@@ -1,4 +1,5 @@
 import type { SpecBlock } from "../../protocol/spec-block.ts";
+import type { SegmentParent } from "../markdown/segments.ts";
 import type { WritableSegment } from "../markdown/write-segments.ts";
 
 /**
@@ -7,11 +8,18 @@ import type { WritableSegment } from "../markdown/write-segments.ts";
  */
 export function toWritableSegment(block: SpecBlock): WritableSegment {
   const { level, parents } = block.metadata;
-  const titles = Array.isArray(parents) ? parents.filter((title) => typeof title === "string") : [];
-  // A heading with nothing below it is its own content.
-  const body = block.content === block.title ? "" : block.content;
   if (level === 0) return { level: 0, parents: [], body: block.content };
-  return { title: block.title, level: typeof level === "number" ? level : 2, parents: titles, body };
+  return {
+    title: block.title,
+    level: typeof level === "number" ? level : 2,
+    parents: Array.isArray(parents) ? parents.filter(isParent) : [],
+    body: block.content,
+  };
+}
+
+function isParent(value: unknown): value is SegmentParent {
+  if (typeof value !== "object" || value === null || !("title" in value) || !("level" in value)) return false;
+  return typeof value.title === "string" && typeof value.level === "number";
 }
 
 /** A text with front matter before it; one that has none never begins with something like it. */

@@ -1,3 +1,8 @@
+/** Whether a line is blank as Markdown has it: other white space is text. */
+export function isBlankLine(text: string): boolean {
+  return /^[ \t]*$/.test(text);
+}
+
 /** How many columns the white space at the start of a line takes; a tab goes to the next multiple of 4. */
 export function columnsBefore(text: string): number {
   let columns = 0;

@@ -1,4 +1,4 @@
-import { columnsBefore, withoutColumns } from "./indent.ts";
+import { columnsBefore, isBlankLine, withoutColumns } from "./indent.ts";
 import { lineKinds, lineText, type MarkdownScan } from "./scan-markdown.ts";
 
 /** A list marker with the white space around it: bullets and numbers. */
@@ -14,7 +14,7 @@ export function listItemEnd(scan: MarkdownScan, line: number, limit: number): nu
   for (let at = line + 1; at <= limit; at += 1) {
     const text = lineText(scan, at);
     const kind = scan.kinds[at - 1];
-    if (kind === lineKinds.prose && text.trim() === "") continue;
+    if (kind === lineKinds.prose && isBlankLine(text)) continue;
     const followsGap = at > end + 1;
     const isNested = columnsBefore(text) >= indent + 2;
     if (kind !== lineKinds.prose) {
@@ -35,19 +35,37 @@ export function listItemEnd(scan: MarkdownScan, line: number, limit: number): nu
 export function listItemText(scan: MarkdownScan, from: number, to: number): string {
   const first = lineText(scan, from);
   const marker = listMarker.exec(first)?.[0] ?? "";
-  const lines = [first.slice(marker.length).trimStart()];
-  const width = columnsBefore(first) + marker.trimStart().length;
+  const lines = [first.slice(marker.length)];
+  const width = columnsBefore(first) + markerWidth(marker);
   for (let line = from + 1; line <= to; line += 1) {
     const text = lineText(scan, line);
-    lines.push(text.trim() === "" ? "" : withoutColumns(text, width));
+    lines.push(isBlankLine(text) ? "" : withoutColumns(text, width));
   }
-  return lines.join("\n").trimEnd();
+  return lines.join("\n").trim();
 }
 
-/** A text as a list item: its first line behind the marker, the others indented by two columns. */
+/** How far the text of an item stands from its bullet; behind a bare bullet, one column. */
+export function markerWidth(marker: string): number {
+  return Math.max(marker.trimStart().length, marker.trim().length + 1);
+}
+
+/** Lines that would make headings less than four columns from the margin, and HTML that ends there. */
+const headings = /\n[ \t]*[=\-#]/;
+const html = /(?:^|\n) {0,3}</;
+
+/**
+ * A text as a list item: its first line behind the marker, the others indented as far. Code and HTML
+ * stand below the marker, because behind it they would be text.
+ */
 export function toListItem(marker: string, text: string): string {
-  const [first, ...rest] = text.split("\n");
-  return [`${marker} ${first}`, ...rest.map((line) => (line === "" ? "" : `  ${line}`))].join("\n");
+  const [first = "", ...rest] = text.split("\n");
+  if (/^(?:```|~~~|<)/.test(first)) return [marker, ...indented([first, ...rest], 2)].join("\n");
+  const width = headings.test(text) && !html.test(text) ? 4 : 2;
+  return [`${marker.padEnd(width - 1)} ${first}`, ...indented(rest, width)].join("\n");
+}
+
+function indented(lines: readonly string[], width: number): string[] {
+  return lines.map((line) => (line === "" ? "" : `${" ".repeat(width)}${line}`));
 }
 
 function cannotContinue(text: string): boolean {

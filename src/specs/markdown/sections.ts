@@ -1,3 +1,4 @@
+import { isBlankLine } from "./indent.ts";
 import type { Heading, MarkdownScan } from "./scan-markdown.ts";
 import { lineText, textOfLines } from "./scan-markdown.ts";
 
@@ -49,8 +50,8 @@ export function withoutBlankEdges(
 ): { from: number; to: number } {
   let first = from;
   let last = to;
-  while (first <= last && lineText(scan, first).trim() === "") first += 1;
-  while (last >= first && lineText(scan, last).trim() === "") last -= 1;
+  while (first <= last && isBlankLine(lineText(scan, first))) first += 1;
+  while (last >= first && isBlankLine(lineText(scan, last))) last -= 1;
   return { from: first, to: last };
 }
 

@@ -1,6 +1,12 @@
 import { type Heading, lineKinds, lineText, type MarkdownScan, textOfLines } from "./scan-markdown.ts";
 import { withoutBlankEdges } from "./sections.ts";
 
+/** A heading that others lie under. */
+export interface SegmentParent {
+  readonly level: number;
+  readonly title: string;
+}
+
 /**
  * A stretch of a text between two headings of the chosen levels. Segments do not overlap, and
  * together they hold every line: what a section says, without what its subsections say.
@@ -8,8 +14,8 @@ import { withoutBlankEdges } from "./sections.ts";
 export interface Segment {
   /** Absent for the text before the first heading. */
   readonly heading?: Heading;
-  /** The titles of the headings it lies under, outermost first. */
-  readonly parents: readonly string[];
+  /** The headings it lies under, outermost first. */
+  readonly parents: readonly SegmentParent[];
   /** The heading's line, or the first line of text; the last line that is not blank. */
   readonly startLine: number;
   readonly endLine: number;
@@ -24,13 +30,9 @@ export interface Segment {
   readonly hasChildren: boolean;
 }
 
-/**
- * Cuts a text at its headings of level 1 to `maxLevel`; where all headings lie deeper, at the highest
- * level there is. Linear in the text.
- */
+/** Cuts a text at its headings of level 1 to `maxLevel`. Linear in the text. */
 export function segmentsOf(scan: MarkdownScan, maxLevel: number): Segment[] {
-  const highest = scan.headings.reduce((level, heading) => Math.min(level, heading.level), 6);
-  const headings = scan.headings.filter((heading) => heading.level <= Math.max(maxLevel, highest));
+  const headings = scan.headings.filter((heading) => heading.level <= maxLevel);
   const segments: Segment[] = [];
   const beforeFirst = (headings[0]?.line ?? scan.lineCount + 1) - 1;
   if (says(scan, scan.bodyLine, beforeFirst)) {
@@ -44,7 +46,7 @@ export function segmentsOf(scan: MarkdownScan, maxLevel: number): Segment[] {
       hasChildren: false,
     });
   }
-  const open: Heading[] = [];
+  const open: SegmentParent[] = [];
   for (const [index, heading] of headings.entries()) {
     const next = headings[index + 1];
     const { from, to } = withoutBlankEdges(
@@ -55,7 +57,7 @@ export function segmentsOf(scan: MarkdownScan, maxLevel: number): Segment[] {
     while ((open.at(-1)?.level ?? 0) >= heading.level) open.pop();
     segments.push({
       heading,
-      parents: open.map((each) => each.title),
+      parents: [...open],
       startLine: heading.line,
       endLine: Math.max(to, heading.end_line),
       bodyStart: from,
@@ -64,7 +66,7 @@ export function segmentsOf(scan: MarkdownScan, maxLevel: number): Segment[] {
       says: says(scan, from, to),
       hasChildren: next !== undefined && next.level > heading.level,
     });
-    open.push(heading);
+    open.push({ level: heading.level, title: heading.title });
   }
   return segments;
 }

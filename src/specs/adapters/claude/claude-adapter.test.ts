@@ -39,7 +39,7 @@ test("each section is a constraint with its heading, body and slug", () => {
       title: "Code Style",
       content: "- Use tabs.\n\n### Names\n\nShort.",
       tags: ["fw_c", "code-style"],
-      metadata: { level: 2, parents: ["Shop"] },
+      metadata: { level: 2, parents: [{ level: 1, title: "Shop" }] },
       span: [3, 9],
     },
     {
@@ -47,7 +47,7 @@ test("each section is a constraint with its heading, body and slug", () => {
       title: "Tests",
       content: "Fast.",
       tags: ["fw_c", "tests"],
-      metadata: { level: 2, parents: ["Shop"] },
+      metadata: { level: 2, parents: [{ level: 1, title: "Shop" }] },
       span: [11, 12],
     },
   ]);

@@ -2,9 +2,10 @@ import type { SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "../../adapter.ts";
 import { blockTitle } from "../../block-title.ts";
 import { readFrontMatter } from "../../markdown/front-matter.ts";
-import { frontMatterDiagnostics } from "../../markdown/front-matter-diagnostics.ts";
+import { frontMatterDiagnostics, frontMatterText } from "../../markdown/front-matter-diagnostics.ts";
 import { scanMarkdown } from "../../markdown/scan-markdown.ts";
 import { type Segment, segmentsOf } from "../../markdown/segments.ts";
+import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
 import { mentionsIn } from "../../mentions.ts";
 import { slugOf } from "../../slug.ts";
 import { writeClaude } from "./write-claude.ts";
@@ -15,10 +16,10 @@ const sources = /(?:^|\/)(?:CLAUDE\.md|\.claude\/rules\/(?:.*\/)?[^/]+\.md)$/;
  * Claude Code: `CLAUDE.md` anywhere, `.claude/CLAUDE.md`, `.claude/rules/**\/*.md`.
  *
  * One constraint per section. A section is a first- or second-level heading with the text up to the
- * next such heading; deeper headings stay in its content. Text before the first heading is a block
+ * next such heading; deeper headings stay in its content, unless a file has no others. Text before the first heading is a block
  * named after the file, and a heading with nothing below it is its own content, so no rule is lost.
- * `metadata.level` is the level of the heading (0 without one), `metadata.parents` the titles it lies
- * under, and `metadata.frontmatter`, on the first block, the front matter as it was spelled.
+ * `metadata.level` is the level of the heading (0 without one), `metadata.parents` the headings it
+ * lies under, and `metadata.frontmatter`, on the first block, the front matter as it was spelled.
  */
 export const claudeAdapter: SpecAdapter = {
   name: "claude",
@@ -31,8 +32,14 @@ export const claudeAdapter: SpecAdapter = {
 function parse(source: SpecSource): ParsedSpecs {
   const scan = scanMarkdown(source.text);
   const frontMatter = readFrontMatter(scan);
+  const diagnostics = [
+    ...frontMatterDiagnostics(source.path, frontMatter.problems),
+    ...unclosedDiagnostics(scan, source.path),
+  ];
   const drafts: SpecDraft[] = [];
-  for (const segment of segmentsOf(scan, 2)) {
+  // Where all headings lie deeper, the highest ones are the sections.
+  const highest = scan.headings.reduce((level, heading) => Math.min(level, heading.level), 6);
+  for (const segment of segmentsOf(scan, Math.max(2, highest))) {
     if (!segment.says && segment.hasChildren) continue;
     const title =
       segment.heading === undefined ? fileTitle(source.path) : segment.heading.title || "Untitled";
@@ -46,13 +53,13 @@ function parse(source: SpecSource): ParsedSpecs {
       tags: ["fw_c", slug],
       lifecycle: "active",
       priority: "medium",
-      metadata: metadataOf(segment, drafts.length === 0 ? frontMatter.raw : ""),
+      metadata: metadataOf(segment, drafts.length === 0 ? frontMatterText(frontMatter.raw) : ""),
       span: { start_line: segment.startLine, end_line: segment.endLine },
       links: [],
       mentions: mentionsIn(scan, segment.startLine, segment.endLine),
     });
   }
-  return { drafts, diagnostics: frontMatterDiagnostics(source.path, frontMatter.problems) };
+  return { drafts, diagnostics };
 }
 
 function metadataOf(segment: Segment, frontmatter: string): SpecMetadata {

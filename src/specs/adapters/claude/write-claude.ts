@@ -8,7 +8,10 @@ import { writeSegments } from "../../markdown/write-segments.ts";
 export function writeClaude(blocks: readonly SpecBlock[]): WrittenSpecs {
   const files = blocksByPath(blocks).map(({ path, blocks: own }) => ({
     path,
-    content: withFrontMatter(own[0]?.metadata.frontmatter, writeSegments(own.map(toWritableSegment))),
+    content: withFrontMatter(
+      own[0]?.metadata.frontmatter,
+      writeSegments(own.map(toWritableSegment), { titleIsBody: true }),
+    ),
   }));
   return { files, losses: [] };
 }

@@ -78,6 +78,16 @@ test("groups of a JSON list are topics, also in .cursorrules", () => {
   ]);
 });
 
+test("a list may hold groups, whose name is the topic and whose description is a rule", () => {
+  const text =
+    '{"rules": [{"name": "Git", "rules": ["Sign off."]}, {"description": "On it.", "rules": {"a": "B."}}]}';
+  expect(rulesOf(text, ".cursor/rules.json")).toEqual([
+    ["Sign off.", "git"],
+    ["On it.", "general"],
+    ["B.", "a"],
+  ]);
+});
+
 test("in .cursorrules each outer list item and each paragraph is a rule, under its heading", () => {
   const text = `You are an expert.
 

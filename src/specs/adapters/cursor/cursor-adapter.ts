@@ -1,11 +1,11 @@
-import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import { maxSummaryLength, priorities, type SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { DraftMention, ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "../../adapter.ts";
 import { blockTitle } from "../../block-title.ts";
 import { readFrontMatter } from "../../markdown/front-matter.ts";
-import { frontMatterDiagnostics } from "../../markdown/front-matter-diagnostics.ts";
+import { frontMatterDiagnostics, frontMatterText } from "../../markdown/front-matter-diagnostics.ts";
 import { lineKinds, type MarkdownScan, scanMarkdown, textOfLines } from "../../markdown/scan-markdown.ts";
 import { withoutBlankEdges } from "../../markdown/sections.ts";
+import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
 import { mentionsIn } from "../../mentions.ts";
 import { slugOf } from "../../slug.ts";
 import { type ListedRule, rulesOf } from "./rule-list.ts";
@@ -53,22 +53,33 @@ function parseJson(source: SpecSource): ParsedSpecs {
 function parseRules(source: SpecSource): ParsedSpecs {
   const scan = scanMarkdown(source.text);
   const { raw, problems } = readFrontMatter(scan);
+  const spelled = frontMatterText(raw);
   const drafts = rulesOf(scan).map((rule, index) => {
     const metadata = {
-      ...(index === 0 && raw !== "" && { frontmatter: raw }),
+      ...(index === 0 && spelled !== "" && { frontmatter: spelled }),
       ...(rule.topic !== undefined && { topic: rule.topic }),
     };
     return toDraft(rule, { metadata, mentions: mentionsIn(scan, rule.startLine, rule.endLine) });
   });
-  return { drafts, diagnostics: frontMatterDiagnostics(source.path, problems) };
+  return {
+    drafts,
+    diagnostics: [
+      ...frontMatterDiagnostics(source.path, problems),
+      ...unclosedDiagnostics(scan, source.path),
+    ],
+  };
 }
 
 function parseRuleFile(source: SpecSource): ParsedSpecs {
   const scan = scanMarkdown(source.text);
   const { data, raw, problems } = readFrontMatter(scan);
-  const diagnostics: Diagnostic[] = frontMatterDiagnostics(source.path, problems);
+  const diagnostics = [
+    ...frontMatterDiagnostics(source.path, problems),
+    ...unclosedDiagnostics(scan, source.path),
+  ];
   const { from, to } = withoutBlankEdges(scan, scan.bodyLine, scan.lineCount);
   const body = textOfLines(scan, from, to);
+  const spelled = frontMatterText(raw);
   const description = typeof data.description === "string" ? data.description.trim() : "";
   // A rule that Cursor's model asks for by its description may say all it has to say there.
   const text = body === "" ? description : body;
@@ -78,7 +89,7 @@ function parseRuleFile(source: SpecSource): ParsedSpecs {
   const draft = toDraft(
     { text, topic: name, ...lines },
     {
-      metadata: raw === "" ? {} : { frontmatter: raw },
+      metadata: spelled === "" ? {} : { frontmatter: spelled },
       mentions: mentionsIn(scan, lines.startLine, lines.endLine),
       heading: firstHeading(scan),
     },

@@ -1,5 +1,8 @@
-import { columnsBefore, withoutColumns } from "../../markdown/indent.ts";
+import { columnsBefore, isBlankLine, withoutColumns } from "../../markdown/indent.ts";
+import { markerWidth } from "../../markdown/list-item.ts";
 import { type LineKind, lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
+
+import { endsWithColon, isLabel, labelText } from "./label.ts";
 
 /** A rule of a `.cursorrules` file: where it stands, what it says, and what it is about. */
 export interface ListedRule {
@@ -13,8 +16,6 @@ export interface ListedRule {
 
 /** A list marker, with the white space before and behind it; the bullet is one people paste. */
 const listMarker = /^[ \t]*(?:[-*+•]|\d{1,9}[.)])(?:[ \t]+|$)/;
-const maxLabelLength = 60;
-const maxLabelWords = 8;
 
 /** A rule that is being read. `indent` is how far its text stands from the margin, for list items. */
 interface OpenRule {
@@ -68,12 +69,13 @@ class RuleReader {
 
   heading(title: string, place: { from: number; to: number; level: number }): void {
     this.close();
-    this.startTopic(title, place);
+    // A heading without words ends a rule, and is about nothing.
+    if (title !== "") this.startTopic(title, place);
   }
 
   line(line: number, kind: LineKind): void {
     const text = lineText(this.scan, line);
-    if (text.trim() === "") {
+    if (isBlankLine(text)) {
       this.gap = true;
       return;
     }
@@ -104,9 +106,7 @@ class RuleReader {
       }
       this.close();
       this.start("item", line, { markerLength: marker.length, indent });
-    } else if (this.open !== undefined && (!this.gap || (this.open.kind === "item" && indent >= 2))) {
-      this.open.to = line;
-    } else if (this.open?.introduces && indent >= 2) {
+    } else if (this.open !== undefined && this.continues(this.open, indent)) {
       this.open.to = line;
     } else {
       this.close();
@@ -114,10 +114,17 @@ class RuleReader {
     }
   }
 
+  /** Whether a line of text belongs to the open rule. Text behind code on its own is another rule. */
+  private continues(rule: OpenRule, indent: number): boolean {
+    if (!this.gap) return rule.kind !== "other";
+    return indent >= 2 && (rule.kind === "item" || rule.introduces);
+  }
+
   /** Code and HTML continue a rule. A comment on its own says nothing to Cursor's reader. */
   private attach(line: number, kind: LineKind): void {
-    if (this.open !== undefined) this.open.to = line;
-    else if (kind !== lineKinds.comment) this.start("other", line, { markerLength: 0, indent: 0 });
+    if (this.open !== undefined) {
+      if (kind !== lineKinds.comment || this.says(this.open)) this.open.to = line;
+    } else if (kind !== lineKinds.comment) this.start("other", line, { markerLength: 0, indent: 0 });
   }
 
   private start(
@@ -136,7 +143,7 @@ class RuleReader {
       this.startTopic(labelText(text), { from: paragraph.from, to: paragraph.to, level: 7 });
       return false;
     }
-    return /[:：][*_]*$/.test(text);
+    return endsWithColon(text);
   }
 
   private close(): void {
@@ -144,7 +151,7 @@ class RuleReader {
     this.open = undefined;
     if (rule === undefined) return;
     const text = this.textOf(rule);
-    if (text === "") return;
+    if (text === "" || !this.says(rule)) return;
     if (rule.kind === "paragraph" && rule.from === rule.to && isLabel(text, "alone")) {
       this.startTopic(labelText(text), { from: rule.from, to: rule.to, level: 7 });
       return;
@@ -155,7 +162,7 @@ class RuleReader {
 
   private startTopic(title: string, place: { from: number; to: number; level: number }): void {
     this.closeTopic(place.level);
-    this.topic = title === "" ? undefined : title;
+    this.topic = title;
     this.bareTopic = place;
   }
 
@@ -171,37 +178,32 @@ class RuleReader {
     this.rules.push({ startLine, endLine, text, ...(this.topic !== undefined && { topic: this.topic }) });
   }
 
+  /** Whether a rule holds more than a marker and comments. */
+  private says(rule: OpenRule): boolean {
+    if (lineText(this.scan, rule.from).slice(rule.markerLength).trim() !== "") return true;
+    for (let line = rule.from + 1; line <= rule.to; line += 1) {
+      if (this.scan.kinds[line - 1] !== lineKinds.comment && lineText(this.scan, line).trim() !== "")
+        return true;
+    }
+    return false;
+  }
+
   private textOf(rule: OpenRule): string {
     const first = lineText(this.scan, rule.from);
     const marker = first.slice(0, rule.markerLength);
-    const lines = [rule.kind === "item" ? first.slice(marker.length).trimStart() : first];
-    const width = rule.kind === "item" ? columnsBefore(first) + marker.trimStart().length : 0;
+    const lines = [first.slice(marker.length)];
+    const width = columnsBefore(first) + (rule.kind === "item" ? markerWidth(marker) : 0);
     for (let line = rule.from + 1; line <= rule.to; line += 1) {
       const text = lineText(this.scan, line);
-      lines.push(text.trim() === "" ? "" : withoutColumns(text, width));
+      lines.push(isBlankLine(text) ? "" : withoutColumns(text, width));
     }
-    return lines.join("\n").trimEnd();
+    return lines.join("\n").trim();
   }
 }
 
 function isThematicBreak(text: string): boolean {
+  const mark = text.trimStart()[0] ?? "";
+  if (mark === "" || !"-*_".includes(mark)) return false;
   const marks = text.replace(/[ \t]/g, "");
-  const mark = marks[0] ?? "";
-  return marks.length >= 3 && "-*_".includes(mark) && marks === mark.repeat(marks.length);
-}
-
-function isLabel(text: string, place: "alone" | "before-list"): boolean {
-  if (text.length > maxLabelLength || text.split(/\s+/, maxLabelWords + 1).length > maxLabelWords)
-    return false;
-  if (/[:：][*_]*$/.test(text) || /^(\*\*|__)[^*_]+\1$/.test(text)) return labelText(text) !== "";
-  return place === "before-list" && !/[.!?;。！？…`>|]$/.test(text);
-}
-
-/** A label without emphasis and without its colon. */
-function labelText(text: string): string {
-  return text
-    .replace(/\*\*|__/g, "")
-    .trim()
-    .replace(/[:：]$/, "")
-    .trim();
+  return marks.length >= 3 && marks === mark.repeat(marks.length);
 }

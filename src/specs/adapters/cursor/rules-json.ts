@@ -1,5 +1,7 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
+import { atMost } from "../../data/at-most.ts";
 import { type JsonSpan, lineFinder, parseJsonWithSpans } from "../../data/locate-json.ts";
+import { withoutPrototypeKeys } from "../../data/safe-yaml.ts";
 
 /** An entry of a JSON rule list. */
 export interface JsonRule {
@@ -14,6 +16,10 @@ export interface JsonRule {
 /** Where an entry's text and topic are looked for; the first that holds a text counts. */
 const textKeys = ["rule", "text", "content", "instructions", "description", "name", "title"];
 const topicKeys = ["topic", "category", "group", "tag"];
+/** What a group is called, where the list does not give it a key. */
+const nameKeys = ["name", "title"];
+
+type Entry = Readonly<Record<string, unknown>>;
 
 /**
  * The rules of a JSON rule list: `{"rules": [...]}` or an array, its entries texts or objects.
@@ -25,87 +31,105 @@ export function readRulesJson(
   path: string,
   source: string,
 ): { rules: readonly JsonRule[]; diagnostics: readonly Diagnostic[] } {
+  const lineOf = lineFinder(source);
   const rules: JsonRule[] = [];
   const diagnostics: Diagnostic[] = [];
-  const lineOf = lineFinder(source);
-  const report = (message: string, line?: number, field?: string): void => {
-    diagnostics.push({
-      severity: "error",
-      rule: "structure",
-      message,
-      path,
-      ...(line !== undefined && { line }),
-      ...(field !== undefined && { field }),
-    });
-  };
-
-  const readList = (value: unknown, span: JsonSpan | undefined, topic: string | undefined): void => {
-    if (Array.isArray(value)) {
-      for (const [index, item] of value.entries()) readEntry(item, span?.items[index], { topic, at: index });
-    } else if (isRecord(value)) {
-      for (const [name, item] of Object.entries(value)) readGroup(name, item, span?.members.get(name));
-    } else {
-      report("`rules` is neither a list nor an object of rules.", lineOf(span?.start ?? 0), "rules");
+  for (const { value, span, topic, field } of candidatesOf(source)) {
+    const lines = { startLine: lineOf(span.start), endLine: lineOf(Math.max(span.start, span.end - 1)) };
+    const rule = ruleOf(value);
+    if (rule !== undefined) rules.push({ ...lines, ...(topic !== undefined && { topic }), ...rule });
+    else {
+      const message = value instanceof Error ? value.message : noText;
+      diagnostics.push({ severity: "error", rule: "structure", message, path, line: lines.startLine, field });
     }
-  };
-  const readGroup = (name: string, value: unknown, span: JsonSpan | undefined): void => {
-    if (isRecord(value) && value.rules !== undefined) {
-      const { rules: own, ...head } = value;
-      if (textOf(head) !== undefined) readEntry(head, span, { topic: name, at: name });
-      readList(own, span?.members.get("rules"), name);
-    } else if (Array.isArray(value)) readList(value, span, name);
-    else readEntry(value, span, { topic: name, at: name });
-  };
-  const readEntry = (
-    value: unknown,
-    span: JsonSpan | undefined,
-    place: { topic: string | undefined; at: string | number },
-  ): void => {
-    const lines = { startLine: lineOf(span?.start ?? 0), endLine: lineOf((span?.end ?? 1) - 1) };
-    const found =
-      typeof value === "string" ? { text: value.trim() } : isRecord(value) ? textOf(value) : undefined;
-    if (found === undefined || found.text === "") {
-      const keys = textKeys.map((key) => `\`${key}\``).join(", ");
-      report(
-        `The rule is neither a text nor an object with one of ${keys}.`,
-        lines.startLine,
-        `rules[${place.at}]`,
-      );
-      return;
-    }
-    rules.push({ ...lines, ...(place.topic !== undefined && { topic: place.topic }), ...found });
-  };
+  }
+  return { rules, diagnostics: atMost(diagnostics, path) };
+}
 
+const noText = `The rule is neither a text nor an object with one of ${textKeys.map((key) => `\`${key}\``).join(", ")}.`;
+
+/** What may be a rule, or the error that stands in its place. */
+interface Candidate {
+  readonly value: unknown;
+  readonly span: Pick<JsonSpan, "start" | "end">;
+  readonly topic?: string | undefined;
+  readonly field: string;
+}
+
+function* candidatesOf(source: string): Generator<Candidate> {
+  const root = { span: { start: 0, end: 1 }, field: "rules" };
   try {
     const { value, span } = parseJsonWithSpans(source);
-    if (Array.isArray(value)) readList(value, span, undefined);
-    else if (isRecord(value) && value.rules !== undefined)
-      readList(value.rules, span.members.get("rules"), undefined);
-    else report('The file is not a rule list: `{"rules": [...]}` is expected.', 1, "rules");
+    const rules = isEntry(value) ? value.rules : value;
+    const at = isEntry(value) ? span.members.get("rules") : span;
+    if (typeof rules === "object" && rules !== null && at !== undefined)
+      yield* listed(withoutPrototypeKeys(rules), at, { field: "rules" });
+    else yield { ...root, value: new Error('The file is not a rule list: `{"rules": [...]}` is expected.') };
   } catch (error) {
-    report(`The file is not JSON: ${error instanceof Error ? error.message : String(error)}.`);
+    const reason = error instanceof Error ? error.message : String(error);
+    yield { ...root, value: new Error(`The file is not JSON: ${reason}.`) };
   }
-  return { rules, diagnostics };
+}
+
+/** The entries of a list, or of an object whose keys are topics. Its depth was checked by the parser. */
+function* listed(
+  list: unknown,
+  span: JsonSpan,
+  place: { topic?: string | undefined; field: string },
+): Generator<Candidate> {
+  const { topic, field } = place;
+  if (Array.isArray(list)) {
+    for (const [index, value] of list.entries())
+      yield* entries(value, span.items[index] ?? span, { topic, field: `${field}[${index}]` });
+  } else if (isEntry(list)) {
+    for (const [name, value] of Object.entries(list))
+      yield* entries(value, span.members.get(name) ?? span, { topic: name, field: `${field}.${name}` });
+  }
+}
+
+/** An entry, or the entries of a group; what a group says about itself is a rule, too. */
+function* entries(
+  value: unknown,
+  span: JsonSpan,
+  place: { topic?: string | undefined; field: string },
+): Generator<Candidate> {
+  if (Array.isArray(value)) yield* listed(value, span, place);
+  else if (isEntry(value) && typeof value.rules === "object" && value.rules !== null) {
+    const { rules, ...head } = value;
+    const topic = place.topic ?? firstText(head, [...topicKeys, ...nameKeys])?.text;
+    const says =
+      firstText(
+        head,
+        textKeys.filter((key) => !nameKeys.includes(key)),
+      ) !== undefined;
+    if (says) yield { value: head, span, topic, field: place.field };
+    yield* listed(rules, span.members.get("rules") ?? span, { topic, field: `${place.field}.rules` });
+  } else yield { value, span, ...place };
 }
 
 /** The text and topic of an entry, and what else it holds; nothing where it says nothing. */
-function textOf(
-  entry: Readonly<Record<string, unknown>>,
-): Pick<JsonRule, "text" | "topic" | "entry"> | undefined {
-  const isText = (key: string): boolean => typeof entry[key] === "string" && entry[key].trim() !== "";
-  const textKey = textKeys.find(isText);
-  const text = textKey === undefined ? undefined : entry[textKey];
-  if (typeof text !== "string") return undefined;
-  const topicKey = topicKeys.find(isText);
-  const topic = topicKey === undefined ? undefined : entry[topicKey];
-  const rest = Object.entries(entry).filter(([key]) => key !== textKey && key !== topicKey);
+function ruleOf(value: unknown): Pick<JsonRule, "text" | "topic" | "entry"> | undefined {
+  if (typeof value === "string") return value.trim() === "" ? undefined : { text: value.trim() };
+  if (!isEntry(value)) return undefined;
+  const text = firstText(value, textKeys);
+  if (text === undefined) return undefined;
+  const topic = firstText(value, topicKeys);
+  const rest = Object.entries(value).filter(([key]) => key !== text.key && key !== topic?.key);
   return {
-    text: text.trim(),
-    ...(typeof topic === "string" && { topic: topic.trim() }),
+    text: text.text,
+    ...(topic !== undefined && { topic: topic.text }),
     ...(rest.length > 0 && { entry: Object.fromEntries(rest) }),
   };
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+function firstText(entry: Entry, keys: readonly string[]): { key: string; text: string } | undefined {
+  for (const key of keys) {
+    const value = entry[key];
+    if (typeof value === "string" && value.trim() !== "") return { key, text: value.trim() };
+  }
+  return undefined;
+}
+
+function isEntry(value: unknown): value is Entry {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Error);
 }

@@ -47,17 +47,9 @@ function toRuleList(blocks: readonly SpecBlock[]): string {
     // A heading with nothing below it is the rule.
     if (opensTopic && block.content === own && blocks[index + 1]?.metadata.topic !== own) continue;
     // A blank line behind a long item ends whatever it leaves open.
-    if (canBeItem(block.content)) {
-      lines.push(toListItem("-", block.content), ...(block.content.includes("\n") ? [""] : []));
-    }
-    // Anything else would continue the rule above it, so a break keeps them apart.
-    else lines.push(...(opensTopic || index === 0 ? [] : ["", "***", ""]), block.content, "");
+    const item = toListItem("-", block.content);
+    lines.push(item, ...(item.includes("\n") ? [""] : []));
   }
   while (lines.at(-1) === "") lines.pop();
   return lines.length === 0 ? "" : `${lines.join("\n")}\n`;
-}
-
-/** Code, HTML and indented text mean something else behind a list marker. */
-function canBeItem(content: string): boolean {
-  return !/^(?:\s|```|~~~|<)/.test(content);
 }

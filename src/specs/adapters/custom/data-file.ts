@@ -1,6 +1,8 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import type { ParsedSpecs, SpecDraft, SpecSource } from "../../adapter.ts";
-import { type DataFormat, type DataProblem, type DataRecord, readRecords } from "../../data/read-records.ts";
+import { atMost } from "../../data/at-most.ts";
+import type { DataProblem, DataRecord } from "../../data/data-record.ts";
+import { type DataFormat, readRecords } from "../../data/read-records.ts";
 import { scanMarkdown } from "../../markdown/scan-markdown.ts";
 import { mentionsIn } from "../../mentions.ts";
 import { type CustomDefaults, recordDraft } from "./record-draft.ts";
@@ -14,9 +16,9 @@ export function readDataFile(source: SpecSource, format: DataFormat, defaults: C
   for (const record of records) {
     const read = recordDraft({ ...record, path, mentions: mentionsOf(record) }, defaults);
     if (read.draft !== undefined) drafts.push(read.draft);
-    diagnostics.push(...read.diagnostics);
+    for (const diagnostic of read.diagnostics) diagnostics.push(diagnostic);
   }
-  return { drafts, diagnostics };
+  return { drafts, diagnostics: atMost(diagnostics, path) };
 }
 
 function toDiagnostic({ message, line, field, isLimit }: DataProblem, path: string): Diagnostic {

@@ -4,6 +4,7 @@ import { readFrontMatter } from "../../markdown/front-matter.ts";
 import { frontMatterDiagnostics } from "../../markdown/front-matter-diagnostics.ts";
 import { type MarkdownScan, scanMarkdown, textOfLines } from "../../markdown/scan-markdown.ts";
 import { withoutBlankEdges } from "../../markdown/sections.ts";
+import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
 import { mentionsIn } from "../../mentions.ts";
 import { type CustomDefaults, fileId, recordDraft } from "./record-draft.ts";
 
@@ -14,7 +15,7 @@ export function readMarkdownFile(source: SpecSource, defaults: CustomDefaults): 
   const { data, raw, problems } = readFrontMatter(scan);
   const { from, to } = withoutBlankEdges(scan, scan.bodyLine, scan.lineCount);
   const body = textOfLines(scan, from, to);
-  const found = frontMatterDiagnostics(path, problems);
+  const found = [...frontMatterDiagnostics(path, problems), ...unclosedDiagnostics(scan, path)];
   if (body === "" && raw.trim() === "") return { drafts: [], diagnostics: found };
   const fileName = path.slice(path.lastIndexOf("/") + 1).replace(/\.[^.]*$/, "");
   const title = scan.headings.find((heading) => heading.title !== "")?.title ?? blockTitle(fileName);

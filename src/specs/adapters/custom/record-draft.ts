@@ -1,9 +1,7 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import {
   type Framework,
-  type Lifecycle,
   lifecycles,
-  type Priority,
   priorities,
   type SpecMetadata,
   type SpecType,
@@ -86,7 +84,6 @@ function toDraft(
   block: Fields,
   origin: { isDeclared: boolean; tags: readonly string[] },
 ): SpecDraft {
-  const id = String(block.id).trim();
   const text = (field: string): string | undefined =>
     typeof block[field] === "string" && block[field] !== "" ? block[field] : undefined;
   const summary = text("summary");
@@ -94,15 +91,15 @@ function toDraft(
   const updated = text("updated_at");
   const metadata = metadataOf(record, block);
   return {
-    id: { kind: origin.isDeclared ? "declared" : "base", value: id },
+    id: { kind: origin.isDeclared ? "declared" : "base", value: String(block.id).trim() },
     framework: block.framework as Framework,
     spec_type: block.spec_type as SpecType,
-    title: text("title") ?? id,
-    content: text("content") ?? "",
+    title: String(block.title),
+    content: String(block.content),
     ...(summary !== undefined && { summary }),
     tags: [...new Set([...origin.tags, ...textsIn(block.tags)])],
-    lifecycle: lifecycles.find((each) => each === block.lifecycle) ?? ("active" satisfies Lifecycle),
-    priority: priorities.find((each) => each === block.priority) ?? ("medium" satisfies Priority),
+    lifecycle: lifecycles.find((each) => each === block.lifecycle) ?? "active",
+    priority: priorities.find((each) => each === block.priority) ?? "medium",
     ...(created !== undefined && { created_at: created }),
     ...(updated !== undefined && { updated_at: updated }),
     metadata,

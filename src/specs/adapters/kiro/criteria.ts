@@ -3,6 +3,8 @@ import { classifyCriterion, isEarsStatement } from "../../ears.ts";
 import type { MarkdownScan } from "../../markdown/scan-markdown.ts";
 import type { LineRange } from "../../task-list.ts";
 import { type CriterionItem, criterionItems } from "./criterion-items.ts";
+import { isAcceptanceTitle } from "./labels.ts";
+import type { RequirementSection } from "./requirement-sections.ts";
 
 /** The criteria of one requirement, in both shapes of the record; both lists have the same order. */
 export interface Criteria {
@@ -14,16 +16,20 @@ export interface Criteria {
  * The criteria in the lines of a requirement: the numbered items below a label that says so, or the
  * bulleted ones where none is numbered. A requirement without a label has those of its list items
  * that are EARS statements.
+ */
+export function criteriaOf(scan: MarkdownScan, section: RequirementSection, lines: LineRange): Criteria {
+  const { heading, number } = section;
+  const { labelled, others } = criterionItems(scan, lines);
+  const isLabel = number === undefined && isAcceptanceTitle(heading.title);
+  return criteriaOfItems(labelled ?? (isLabel ? others : others.filter(isEars)), number);
+}
+
+/**
+ * The criteria among list items: the numbered ones and EARS statements, or all where none is numbered.
  *
  * `number` is that of the requirement: item 2 of requirement 3 is criterion "3.2", unless the item
  * spells out a dotted number itself.
  */
-export function criteriaOf(scan: MarkdownScan, lines: LineRange, number: string | undefined): Criteria {
-  const { labelled, others } = criterionItems(scan, lines);
-  return criteriaOfItems(labelled ?? others.filter(isEars), number);
-}
-
-/** The criteria among list items: the numbered ones and EARS statements, or all where none is numbered. */
 export function criteriaOfItems(items: readonly CriterionItem[], number: string | undefined): Criteria {
   const isNumbered = items.some((item) => item.number !== undefined);
   const kept = isNumbered ? items.filter((item) => item.number !== undefined || isEars(item)) : items;

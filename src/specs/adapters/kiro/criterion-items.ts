@@ -3,6 +3,7 @@ import { columnsBefore } from "../../markdown/indent.ts";
 import { lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { headingsBetween } from "../../markdown/sections.ts";
 import type { LineRange } from "../../task-list.ts";
+import { toDottedNumber } from "./dotted-number.ts";
 import { isAcceptanceLine, isAcceptanceTitle } from "./labels.ts";
 
 /** A list item, or a paragraph that is an EARS statement, with the lines that continue it. */
@@ -36,16 +37,15 @@ export function criterionItems(scan: MarkdownScan, lines: LineRange): CriterionI
   const others: CriterionItem[] = [];
   let reader = itemReader(others);
   for (let line = lines.from; line <= lines.to; line += 1) {
+    if (scan.kinds[line - 1] !== lineKinds.prose) continue;
     const heading = headings.get(line);
-    const isLabel =
-      heading === undefined ? isAcceptanceLine(lineText(scan, line)) : isAcceptanceTitle(heading.title);
+    const text = lineText(scan, line);
+    const isLabel = heading === undefined ? isAcceptanceLine(text) : isAcceptanceTitle(heading.title);
     if (isLabel) labelled ??= [];
     if (isLabel || heading !== undefined) {
       reader = itemReader(isLabel ? (labelled ?? others) : others);
       line = heading?.end_line ?? line;
-    } else if (scan.kinds[line - 1] === lineKinds.prose) {
-      reader(lineText(scan, line), line);
-    }
+    } else reader(text, line);
   }
   return { labelled, others };
 }
@@ -95,7 +95,7 @@ function markOf(text: string, next: number): Mark | undefined {
   const isNumber =
     prefix !== undefined || dot !== undefined || digits.includes(".") || digits === String(next);
   if (!isNumber) return bullet === "" ? undefined : { number: undefined, rest: behind };
-  return { number: digits.replace(/(^|\.)0+(?=\d)/g, "$1"), rest: behind.slice(whole.length) };
+  return { number: toDottedNumber(digits), rest: behind.slice(whole.length) };
 }
 
 /** A bullet below a numbered criterion is part of it, unless it states a criterion in full. */

@@ -101,6 +101,7 @@ test.each([
   ["### REQ-2 A", "req2"],
   ["### User Story 2 - A", "req2"],
   ["### **Requirement 2**", "req2"],
+  ["### Requirement 2.OAuth2", "req2"],
   ["### 2. Login\n\n#### Acceptance Criteria", "req2"],
   ["### Login\n\n#### Acceptance Criteria", "login"],
   ["### Login\n\n**Acceptance Criteria:**", "login"],
@@ -166,6 +167,17 @@ test.each([
   ]);
 });
 
+test("criteria that belong to no single requirement are a block below their own heading", () => {
+  const text = "## Requirements\n### Requirement 1\n1. THE a SHALL b\n\n## Acceptance Criteria\n1. c\n2. d\n";
+  expect(parse(text).drafts.map(({ title, metadata }) => [title, metadata.ears_patterns?.length])).toEqual([
+    ["Requirement 1", 1],
+    ["Acceptance Criteria", 2],
+  ]);
+  expect(parse("# Login\n\n## User Story\nAs a user\n\n## Acceptance Criteria\n- c\n").drafts).toMatchObject([
+    { title: "Login", metadata: { user_story: "As a user", ears_patterns: [{ text: "c", number: "1" }] } },
+  ]);
+});
+
 test("criteria are numbered after their requirement, or as they say themselves", () => {
   expect(criteriaOf(requirement("1. a\n2) b\n3. c"))).toMatchObject(
     ["1.1 ", "1.2 ", "1.3 "].map((n) => expect.stringMatching(`^${n}`)),
@@ -223,8 +235,8 @@ test("without a label, only list items in EARS are criteria", () => {
 });
 
 test("criteria in fences, comments and other parts of the requirement do not count", () => {
-  const text = "```\n1. no\n```\n<!--\n2. no\n-->\n1. yes\n\n#### Notes\n\n1. no\n";
-  expect(criteriaOf(requirement(text))).toEqual(["1.1 unclassified 11: yes"]);
+  const text = "```\n**Acceptance Criteria**\n1. no\n```\n<!--\n2. no\n-->\n1. yes\n\n#### Notes\n\n1. no\n";
+  expect(criteriaOf(requirement(text))).toEqual(["1.1 unclassified 12: yes"]);
 });
 
 test("a number used twice, a requirement without criteria and a file without any are told", () => {

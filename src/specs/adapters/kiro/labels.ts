@@ -1,3 +1,5 @@
+import { toDottedNumber } from "./dotted-number.ts";
+
 // The words that mark the parts of a requirement, as Kiro, cc-sdd and translated documents write them.
 
 const acceptanceWords = [
@@ -28,7 +30,7 @@ const storyWords = [
 ].join("|");
 
 const requirementWords =
-  "requirements?|req|要件|需求|要求|요구 ?사항|anforderung|exigence|requisito|requerimiento|требование";
+  "requirements?|要件|需求|要求|요구 ?사항|anforderung|exigence|requisito|requerimiento|требование";
 
 const emphasis = "(?:\\*\\*|__|[*_])?";
 const acceptanceTitle = new RegExp(`(?:${acceptanceWords})`, "i");
@@ -42,7 +44,7 @@ const storyLine = new RegExp(
   "is",
 );
 const requirementTitle = new RegExp(
-  `^(?:(?:${requirementWords})\\s*[-#]?\\s*|(?:US|REQ|FR|BR)[-_ ]?|(?:user )?story\\s+|R(?=\\d+(?:\\.\\d+)*\\s*[:：]))(\\d+(?:\\.\\d+)*)(?![\\w.]*\\d)`,
+  `^(?:(?:${requirementWords})\\s*[-#]?\\s*|(?:US|REQ|FR|BR)[-_ ]?|(?:user )?story\\s+|R(?=\\d+(?:\\.\\d+)*\\s*[:：]))(\\d+(?:\\.\\d+)*)(?!\\.?\\d)`,
   "i",
 );
 
@@ -70,5 +72,5 @@ export function storyBehindLabel(line: string): string | undefined {
 export function requirementNumber(title: string): string | undefined {
   const plain = title.replace(/^[*_\s]+/, "");
   const number = requirementTitle.exec(plain)?.[1];
-  return number?.replace(/(^|\.)0+(?=\d)/g, "$1");
+  return number === undefined ? undefined : toDottedNumber(number);
 }

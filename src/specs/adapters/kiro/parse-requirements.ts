@@ -45,7 +45,7 @@ function toRequirement(scan: MarkdownScan, section: RequirementSection, document
     metadata: {
       ...(number === undefined ? {} : { number }),
       ...(story === undefined ? {} : { user_story: story }),
-      ...criteriaOf(scan, lines, number),
+      ...criteriaOf(scan, section, lines),
     },
   };
 }

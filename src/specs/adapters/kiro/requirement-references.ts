@@ -1,6 +1,7 @@
 import type { DraftLink } from "../../adapter.ts";
 import { lineKinds, lineText, type MarkdownScan, textOfLines } from "../../markdown/scan-markdown.ts";
 import type { LineRange } from "../../task-list.ts";
+import { toDottedNumber } from "./dotted-number.ts";
 import { requirementId } from "./kiro-path.ts";
 
 /** One requirement that a line names, and the criterion inside it. */
@@ -15,7 +16,7 @@ const validatesLabel = new RegExp(
   `(?<![a-z])Validates(?:\\s*[:：*_]+\\s*(?:${words}(?![a-z]))?|\\s+${words}(?![a-z]))\\s*[:：]?(.*)$`,
   "i",
 );
-/** What every label has; most sections have none of it, and are done with at once. */
+/** What every label has; most sections and lines have none of it, and are done with at once. */
 const mayHaveLabel = /[Rr]eq|REQ|[Vv]alidates|要件|需求|要求|요구/;
 const bulletBefore = /^\s*(?:[-*+]\s+)?/;
 
@@ -25,6 +26,8 @@ const numbered =
 const knownWords = /^(?:requirements?|reqs?|us|fr|r|ac|to|and|story)$/i;
 /** A range longer than this is taken for its two ends. */
 const longestRange = 200;
+/** A line that names more is read up to here; a few ranges could name millions. */
+const maxReferences = 1000;
 
 /**
  * The requirements that lines name explicitly: `_Requirements: 1.1, 2.3_` (also in Japanese and
@@ -41,7 +44,7 @@ export function requirementLinks(
     for (let line = from; line <= to; line += 1) {
       if (scan.kinds[line - 1] !== lineKinds.prose) continue;
       const text = lineText(scan, line).slice(0, 4000);
-      const label = labelOf(text);
+      const label = mayHaveLabel.test(text) ? labelOf(text) : undefined;
       if (label === undefined) continue;
       for (const { requirement, criterion } of referencesIn(label.rest)) {
         const target = requirementId(feature, requirement);
@@ -66,10 +69,13 @@ export function referencesIn(list: string): RequirementReference[] {
   const references: RequirementReference[] = [];
   for (const [, word, first = "", last] of list.matchAll(numbered)) {
     if (word !== undefined && !knownWords.test(word)) continue;
+    if (references.length > maxReferences) break;
     for (const number of last === undefined ? [first] : rangeOf(first, last)) {
-      const path = number.split(".").map((part) => part.replace(/^0+(?=\d)/, ""));
-      const requirement = path[0] ?? number;
-      references.push(path.length > 1 ? { requirement, criterion: path.join(".") } : { requirement });
+      const criterion = toDottedNumber(number);
+      const dot = criterion.indexOf(".");
+      references.push(
+        dot === -1 ? { requirement: criterion } : { requirement: criterion.slice(0, dot), criterion },
+      );
     }
   }
   return references;

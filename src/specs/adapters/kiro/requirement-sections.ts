@@ -48,31 +48,36 @@ function isPartTitle(title: string): boolean {
   return isAcceptanceTitle(title) || isStoryTitle(title);
 }
 
-/** Unnumbered requirements: the headings right above acceptance criteria that lie in no numbered one. */
-function headingsWithCriteria(scan: MarkdownScan, numbers: ReadonlyMap<Heading, string>): Heading[] {
-  const found: Heading[] = [];
+/**
+ * Unnumbered requirements: the headings right above acceptance criteria that lie in no numbered one.
+ * Criteria behind all requirements of their chapter belong to the heading that announces them.
+ */
+function headingsWithCriteria(scan: MarkdownScan, numbers: ReadonlyMap<Heading, string>): Set<Heading> {
+  const found = new Set<Heading>();
   /** The headings that the current line lies in, outermost first. */
   const path: Heading[] = [];
   /** The line of the last requirement; a heading above it is around it, not one itself. */
   let last = 0;
-  const addParent = (): void => {
+  const addOwner = (label?: Heading): void => {
     const parent = path.at(-1);
-    if (parent === undefined || parent.line <= last || path.some((one) => numbers.has(one))) return;
-    found.push(parent);
-    last = parent.line;
+    if (path.some((one) => numbers.has(one)) || (parent !== undefined && found.has(parent))) return;
+    const owner = parent !== undefined && parent.line > last ? parent : label;
+    if (owner === undefined) return;
+    found.add(owner);
+    last = owner.line;
   };
   let index = 0;
   for (let line = 1; line <= scan.lineCount; line += 1) {
     const heading = scan.headings[index]?.line === line ? scan.headings[index] : undefined;
     if (heading === undefined) {
       const isLabel = scan.kinds[line - 1] === lineKinds.prose && isAcceptanceLine(lineText(scan, line));
-      if (isLabel) addParent();
+      if (isLabel) addOwner();
       continue;
     }
     const isPart = isPartTitle(heading.title);
     // Parts of a requirement may have headings of its own level, so they close only deeper ones.
     while ((path.at(-1)?.level ?? 0) >= heading.level + (isPart ? 1 : 0)) path.pop();
-    if (isAcceptanceTitle(heading.title)) addParent();
+    if (isAcceptanceTitle(heading.title)) addOwner(heading);
     else if (!isPart) path.push(heading);
     if (numbers.has(heading)) last = line;
     index += 1;
@@ -83,5 +88,5 @@ function headingsWithCriteria(scan: MarkdownScan, numbers: ReadonlyMap<Heading, 
 
 /** "2. Login" and "1.3 Logout" number a requirement as well as "Requirement 2" does. */
 function leadingNumber(title: string): string | undefined {
-  return /^(\d+(?:\.\d+)*)[.):]?\s/.exec(title)?.[1];
+  return isAcceptanceTitle(title) ? undefined : /^(\d+(?:\.\d+)*)[.):]?\s/.exec(title)?.[1];
 }

@@ -1,5 +1,6 @@
 import { toTitle } from "../../markdown/heading-title.ts";
 import type { LineRange, TaskItem } from "../../task-list.ts";
+import { toDottedNumber } from "./dotted-number.ts";
 
 /** A task of the document: its checkbox, and what the text behind the box says. */
 export interface TaskEntry {
@@ -45,7 +46,7 @@ function readTitle(text: string): Omit<TaskEntry, "item" | "elsewhere"> {
   const title = match === null ? plain : (match[2] ?? "");
   const fullTitle = title.replace(parallelMark, "").trim();
   return {
-    number: match?.[1]?.replace(/(^|\.)0+(?=\d)/g, "$1"),
+    number: match?.[1] === undefined ? undefined : toDottedNumber(match[1]),
     title: toTitle(fullTitle),
     fullTitle,
     isParallel: parallelMark.test(title),

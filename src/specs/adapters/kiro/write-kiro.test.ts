@@ -78,49 +78,115 @@ test("blocks are written in the order of their source, each to its file", () => 
 });
 
 describe("any document reads back as the same blocks", () => {
-  const vocabularies = {
-    requirements: [
-      ..."# Requirements Document|## Requirements|### Requirement 1: A|### Requirement 2|## Requirement 3: B".split(
-        "|",
-      ),
-      ..."### 要件4：あ|#### Acceptance Criteria|### Acceptance Criteria|**Acceptance Criteria:**|### Login".split(
-        "|",
-      ),
-      ..."**User Story:** As a user|> **User Story:** q|#### User Story|continues|## Non-Functional Requirements".split(
-        "|",
-      ),
-      ..."1. WHEN a THEN b SHALL c|2. THE x SHALL y|   more|   - nested|- bullet|- THE z SHALL w|1.1 The X shall y".split(
-        "|",
-      ),
-      ..."|---|===|\tx|<div>|```|<!-- c -->||".split("|"),
-    ],
-    bugfix: [
-      ..."# Bugfix|### Current Behavior (Defect)|### Expected Behavior (Correct)|## Expected Behavior|#### sub".split(
-        "|",
-      ),
-      ..."### Unchanged Behavior|1.1 WHEN a THEN b|2.1 WHEN a THEN b SHALL c|3.1 x|**2.2** y|text|```||".split(
-        "|",
-      ),
-    ],
-    design:
-      "# Design|## Overview|## Data|### Sub|#### x|# Other|text|**Validates: Requirements 1.1**|```|`src/a.ts`|---|<!--|-->||".split(
-        "|",
-      ),
-    tasks: [
-      ..."# Plan|## Phase|- [ ] 1. A|- [x] 1.1 B|  - [-] 1.2 C|  - [~]* 2. D|    - [ ] E|- [?] odd|- [ ] (P) F".split(
-        "|",
-      ),
-      ..."- [ ] 3 (P) G|- [ ] **4. H**|- [ ] 1.|#### - [ ] 1.1 B|\t- [ ] tab|\t\ttab detail|- plain|  lazy|text||".split(
-        "|",
-      ),
-      ..."  - detail|    deeper|  _Requirements: 1.1, 2.3_|  text|```|  ```|      # x|    ---|    <div>|---".split(
-        "|",
-      ),
-      `- [ ] ${"long ".repeat(80)}`,
-    ],
-  };
+  const requirements = `# Requirements Document
+## Requirements
+### Requirement 1: A
+### Requirement 2
+## Requirement 3: B
+### 要件4：あ
+### Login
+#### Acceptance Criteria
+### Acceptance Criteria
+**Acceptance Criteria:**
+**User Story:** As a user
+> **User Story:** q
+#### User Story
+continues
+1. WHEN a THEN b SHALL c
+2. THE x SHALL y
+1.1 The X shall y
+- bullet
+- THE z SHALL w
+   - nested
+   more
+\tmore
+<div>
+<!-- c -->
+\`\`\`
+***
 
-  test.each(Object.entries(vocabularies))("%s.md", (document, lines) => {
+`;
+  const constraints = `# Requirements Document
+## Requirements
+### Requirement 1: A
+## Non-Functional Requirements
+### Constraints
+## 制約
+### Other
+1. THE x SHALL y
+text
+\`\`\`
+---
+
+`;
+  const bugfix = `# Bugfix
+### Current Behavior (Defect)
+### Expected Behavior (Correct)
+## Expected Behavior
+### Unchanged Behavior
+#### sub
+1.1 WHEN a THEN b
+2.1 WHEN a THEN b SHALL c
+3.1 x
+**2.2** y
+text
+\`\`\`
+
+`;
+  const design = `# Design
+## Overview
+## Data
+### Sub
+#### x
+# Other
+text
+**Validates: Requirements 1.1**
+\`src/a.ts\`
+\`\`\`
+<!--
+-->
+---
+
+`;
+  const tasks = `# Plan
+## Phase
+#### - [ ] 1.1 B
+- [ ] 1. A
+- [x] 1.1 B
+  - [-] 1.2 C
+  - [~]* 2. D
+    - [ ] E
+- [?] odd
+- [ ] (P) F
+- [ ] 3 (P) G
+- [ ] **4. H**
+- [ ] 1.
+\t- [ ] tab
+\t\ttab detail
+- plain
+  - detail
+    deeper
+  lazy
+text
+  _Requirements: 1.1, 2.3_
+      # x
+    ---
+    <div>
+  \`\`\`
+\`\`\`
+---
+- [ ] ${"long ".repeat(80)}
+
+`;
+
+  test.each([
+    ["requirements", "requirements", requirements],
+    ["requirements with constraints", "requirements", constraints],
+    ["bugfix", "bugfix", bugfix],
+    ["design", "design", design],
+    ["tasks", "tasks", tasks],
+  ])("%s", (_name, document, vocabulary) => {
+    const lines = vocabulary.split("\n");
     const path = `.kiro/specs/auth/${document}.md`;
     fc.assert(
       fc.property(

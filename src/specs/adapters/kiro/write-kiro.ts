@@ -4,6 +4,7 @@ import { blocksByPath } from "../../export/blocks-by-path.ts";
 import { scanMarkdown } from "../../markdown/scan-markdown.ts";
 import { headingLine } from "../../markdown/write-segments.ts";
 import { kiroDocumentOf } from "./kiro-path.ts";
+import { isAcceptanceTitle } from "./labels.ts";
 import { writeTasks } from "./write-tasks.ts";
 
 /**
@@ -40,10 +41,17 @@ function contentOf(path: string, blocks: readonly SpecBlock[]): string {
 function sections(opening: readonly string[], blocks: readonly SpecBlock[]): string {
   const level = blocks.reduce((least, { content }) => Math.min(least, levelAbove(content)), 3);
   const parts = blocks.flatMap((block) => {
-    const own = block.spec_type === "constraint" ? Math.min(2, level) : level;
-    return [headingLine(block.title, own), ...bodyOf(block)];
+    const depth = isSharedCriteria(block) ? 1 : block.spec_type === "constraint" ? level - 1 : level;
+    return [headingLine(block.title, Math.max(1, depth)), ...bodyOf(block)];
   });
-  return `${[...opening, ...parts].join("\n\n")}\n`;
+  // Criteria below a chapter's heading would be taken for those of the chapter.
+  const chapters = blocks.some(isSharedCriteria) ? [] : opening;
+  return `${[...chapters, ...parts].join("\n\n")}\n`;
+}
+
+/** Criteria of no single requirement, which are a block below the heading that announces them. */
+function isSharedCriteria({ title, metadata }: SpecBlock): boolean {
+  return metadata.number === undefined && isAcceptanceTitle(title);
 }
 
 /** A design without sections is the only block of its document, and its title is the document's. */

@@ -1,5 +1,6 @@
-import type { SpecAdapter, SpecDraft, SpecSource } from "../../adapter.ts";
-import { scanMarkdown } from "../../markdown/scan-markdown.ts";
+import type { ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "../../adapter.ts";
+import { type MarkdownScan, scanMarkdown } from "../../markdown/scan-markdown.ts";
+import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
 import { openspecDocumentOf } from "./openspec-path.ts";
 import { requirementBlocks } from "./requirement-blocks.ts";
 import { proposalBlocks, sectionBlocks } from "./section-blocks.ts";
@@ -21,13 +22,17 @@ export const openspecAdapter: SpecAdapter = {
   name: "openspec",
   framework: "custom",
   matches: (path) => openspecDocumentOf(path) !== undefined,
-  parse: (source) => ({ drafts: draftsOf(source), diagnostics: [] }),
+  parse,
   write: writeOpenspec,
 };
 
-function draftsOf({ path, text }: SpecSource): readonly SpecDraft[] {
-  const document = openspecDocumentOf(path);
+function parse({ path, text }: SpecSource): ParsedSpecs {
   const scan = scanMarkdown(text);
+  return { drafts: draftsOf(scan, path), diagnostics: unclosedDiagnostics(scan, path) };
+}
+
+function draftsOf(scan: MarkdownScan, path: string): readonly SpecDraft[] {
+  const document = openspecDocumentOf(path);
   switch (document?.kind) {
     case "spec":
     case "delta":

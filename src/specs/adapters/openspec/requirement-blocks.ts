@@ -1,6 +1,7 @@
 import type { AcceptanceCriterion, EarsEntry, SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { DraftLink, SpecDraft } from "../../adapter.ts";
 import { classifyCriterion } from "../../ears.ts";
+import { joinSpace } from "../../join-space.ts";
 import { lineKinds, lineText, type MarkdownScan, textOfLines } from "../../markdown/scan-markdown.ts";
 import { type Segment, segmentsOf } from "../../markdown/segments.ts";
 import { scenarioCriterion } from "../../scenario.ts";
@@ -29,7 +30,7 @@ export function requirementBlocks(scan: MarkdownScan, document: OpenspecDocument
     if (name !== undefined)
       drafts.push(requirementBlock(scan, document, { segment, name, delta, scenarios }));
     else if (heading?.level === 2 && (delta === "renamed" || delta === "removed") && segment.says)
-      drafts.push(...listedBlocks(scan, document, { segment, delta }));
+      for (const listed of listedBlocks(scan, document, { segment, delta })) drafts.push(listed);
     else if (segment.says) drafts.push(sectionBlock(scan, document, segment));
   }
   return drafts;
@@ -108,7 +109,7 @@ function criteriaOf(
   const criteria: AcceptanceCriterion[] = [];
   const entries: EarsEntry[] = [];
   for (const [index, { name, line, body }] of scenarios.entries()) {
-    const words = body.replace(/\*\*/g, "").replace(/\s+/g, " ").trim();
+    const words = joinSpace(body);
     const { pattern, trigger, response } = scenarioCriterion(body) ?? classifyCriterion(words || name);
     criteria.push({ pattern, trigger, response });
     const text = words === "" ? name : `${name}: ${words}`;

@@ -1,9 +1,9 @@
-import type { TaskStatus } from "../../../protocol/spec-block.ts";
 import type { SpecDraft } from "../../adapter.ts";
 import { blockTitle } from "../../block-title.ts";
 import type { MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { slugOf } from "../../slug.ts";
 import { detailText, taskItemsIn } from "../../task-list.ts";
+import { taskStatusOf } from "../../task-status.ts";
 import { toDraft } from "./draft.ts";
 import type { OpenspecDocument } from "./openspec-path.ts";
 
@@ -12,12 +12,15 @@ const taskNumber = /^(\d+(?:\.\d+)*)[.)]?(?=\s)/;
 /** Each checkbox of a change's tasks.md. */
 export function taskBlocks(scan: MarkdownScan, document: OpenspecDocument): SpecDraft[] {
   let heading = 0;
+  let section = "";
   return taskItemsIn(scan, scan.bodyLine, scan.lineCount).map((item) => {
-    while ((scan.headings[heading]?.line ?? item.line) < item.line) heading += 1;
-    const section = scan.headings[heading - 1]?.title ?? "";
+    while ((scan.headings[heading]?.line ?? item.line) < item.line) {
+      section = scan.headings[heading]?.title || section;
+      heading += 1;
+    }
     const number = taskNumber.exec(item.text)?.[1];
     const details = detailText(scan, item);
-    const content = details === "" ? item.text : `${item.text}\n${details}`;
+    const content = details === "" ? item.text : `${item.text}\n${details}`.trim();
     const title = blockTitle(item.text) || "Task";
     return toDraft(scan, document, {
       id: `${document.idStem}-tasks-${number ?? (slugOf(item.text) || "task")}`,
@@ -25,7 +28,7 @@ export function taskBlocks(scan: MarkdownScan, document: OpenspecDocument): Spec
       title,
       content: content === "" ? title : content,
       metadata: {
-        status: statusOf(item.state),
+        status: taskStatusOf(item.state),
         ...(number !== undefined && { task: number }),
         ...(section !== "" && { section }),
       },
@@ -33,9 +36,4 @@ export function taskBlocks(scan: MarkdownScan, document: OpenspecDocument): Spec
       to: item.details.at(-1)?.to ?? item.line,
     });
   });
-}
-
-function statusOf(state: string): TaskStatus {
-  if (state === "x" || state === "X") return "done";
-  return state === "-" || state === "~" ? "in_progress" : "open";
 }

@@ -4,6 +4,7 @@ import { blocksByPath } from "../../export/blocks-by-path.ts";
 import { toWritableSegment, withFrontMatter } from "../../export/section-file.ts";
 import { toListItem } from "../../markdown/list-item.ts";
 import { headingLine, type WritableSegment, writeSegments } from "../../markdown/write-segments.ts";
+import { taskMarker } from "../../task-status.ts";
 import { openspecDocumentOf } from "./openspec-path.ts";
 
 /** Renders each file of the blocks as OpenSpec lays it out. */
@@ -55,8 +56,7 @@ function taskParts(blocks: readonly SpecBlock[]): string[] {
       parts.push(...(parts.length === 0 ? [] : [""]), headingLine(metadata.section, 2), "");
     }
     section = metadata.section;
-    const box = metadata.status === "done" ? "- [x]" : metadata.status === "in_progress" ? "- [-]" : "- [ ]";
-    parts.push(toListItem(box, content), ...(content.includes("\n") ? [""] : []));
+    parts.push(toListItem(taskMarker(metadata.status), content), ...(content.includes("\n") ? [""] : []));
   }
   return parts;
 }

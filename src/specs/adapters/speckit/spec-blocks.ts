@@ -2,11 +2,13 @@ import type { SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { SpecDraft } from "../../adapter.ts";
 import { blockTitle } from "../../block-title.ts";
 import { classifyCriterion } from "../../ears.ts";
+import { joinSpace } from "../../join-space.ts";
 import { listItemEnd, listItemText } from "../../markdown/list-item.ts";
 import { lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { mentionsIn } from "../../mentions.ts";
+import type { LineRange } from "../../task-list.ts";
 import { statementId } from "./speckit-path.ts";
-import { type LineRange, storyBlocks } from "./story-blocks.ts";
+import { storyBlocks } from "./story-blocks.ts";
 
 /** `- **FR-001**: …`, also FR-001a, NFR-001, SC-001, with a box or the colon inside the bold. */
 const statement = /^[ \t]*[-*+][ \t]+(?:\[[ xX]\][ \t]+)?\*\*((?:N?FR|SC)-\d+[A-Za-z]?)\b/;
@@ -20,14 +22,17 @@ export function specBlocks(scan: MarkdownScan, document: { feature: string; fold
 function statementBlocks(scan: MarkdownScan, document: { feature: string; folder: string }): SpecDraft[] {
   const drafts: SpecDraft[] = [];
   let heading = 0;
+  let section: string | undefined;
   for (let line = scan.bodyLine; line <= scan.lineCount; line += 1) {
-    while ((scan.headings[heading]?.line ?? scan.lineCount + 1) <= line) heading += 1;
+    while ((scan.headings[heading]?.line ?? scan.lineCount + 1) <= line) {
+      section = scan.headings[heading]?.title || section;
+      heading += 1;
+    }
     if (scan.kinds[line - 1] !== lineKinds.prose) continue;
     const code = statement.exec(lineText(scan, line))?.[1];
     if (code === undefined) continue;
     const limit = (scan.headings[heading]?.line ?? scan.lineCount + 1) - 1;
     const lines = { from: line, to: listItemEnd(scan, line, limit) };
-    const section = scan.headings[heading - 1]?.title;
     drafts.push(toDraft(scan, lines, { code, section, ...document }));
     // A statement may have others nested in it, which are blocks of their own.
   }
@@ -45,7 +50,7 @@ function toDraft(
   const open = /\[NEEDS CLARIFICATION[^\]]*\]/.test(content);
   const metadata: SpecMetadata = {
     requirement: code,
-    ...(section !== undefined && section !== "" && { section }),
+    ...(section !== undefined && { section }),
     ...(open && { needs_clarification: true }),
     ears_patterns: [{ pattern: patternOf(content), text: wordsOf(content), line: lines.from, number: code }],
   };
@@ -53,7 +58,7 @@ function toDraft(
     id: { kind: "base", value: statementId(feature, code) },
     framework: "fw_d",
     spec_type: "requirement",
-    title: blockTitle(content.replace(/\*\*/g, "")) || code,
+    title: blockTitle(content.replace(/^\*\*([^*]*)\*\*/, "$1")) || code,
     content,
     tags: ["fw_d", feature, kind],
     lifecycle: "active",
@@ -72,11 +77,7 @@ function patternOf(content: string): ReturnType<typeof classifyCriterion>["patte
   return pattern === "unclassified" && /\bMUST\b/.test(content) ? "ubiquitous" : pattern;
 }
 
-/** A statement without its number and bold marks, white space joined. */
+/** A statement without its number, white space joined. */
 function wordsOf(content: string): string {
-  return content
-    .replace(/^\*\*[^*]*\*\*[ \t]*:?/, "")
-    .replace(/\*\*/g, "")
-    .replace(/\s+/g, " ")
-    .trim();
+  return joinSpace(content.replace(/^\*\*[^*]*\*\*[ \t]*:?/, ""));
 }

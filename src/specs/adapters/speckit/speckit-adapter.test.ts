@@ -152,7 +152,7 @@ test("each section of a plan is a design", () => {
       id: { value: "fw_d-027-cart-plan-summary" },
       spec_type: "design",
       content: "All of it.\n\n### Detail\n\nMore.",
-      metadata: { level: 2, parents: ["Plan"] },
+      metadata: { level: 2, parents: [{ level: 1, title: "Plan" }] },
     },
     { id: { value: "fw_d-027-cart-plan-empty" }, content: "Empty" },
   ]);
@@ -230,7 +230,14 @@ It rules.
       id: { value: "fw_d-constitution-i-tests-first-non-negotiable" },
       spec_type: "constraint",
       content: "Red, then green.",
-      metadata: { level: 3, parents: ["Constitution", "Core Principles"], version: "1.2.0" },
+      metadata: {
+        level: 3,
+        parents: [
+          { level: 1, title: "Constitution" },
+          { level: 2, title: "Core Principles" },
+        ],
+        version: "1.2.0",
+      },
     },
     { id: { value: "fw_d-constitution-governance" } },
   ]);

@@ -1,5 +1,7 @@
+import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import type { ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "../../adapter.ts";
-import { scanMarkdown } from "../../markdown/scan-markdown.ts";
+import { type MarkdownScan, scanMarkdown } from "../../markdown/scan-markdown.ts";
+import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
 import { constitutionBlocks, planBlocks } from "./section-blocks.ts";
 import { specBlocks } from "./spec-blocks.ts";
 import { speckitDocumentOf } from "./speckit-path.ts";
@@ -20,13 +22,42 @@ export const speckitAdapter: SpecAdapter = {
   name: "speckit",
   framework: "fw_d",
   matches: (path) => speckitDocumentOf(path) !== undefined,
-  parse: (source) => ({ drafts: draftsOf(source), diagnostics: [] }) satisfies ParsedSpecs,
+  parse,
   write: writeSpeckit,
 };
 
-function draftsOf({ path, text }: SpecSource): readonly SpecDraft[] {
-  const document = speckitDocumentOf(path);
+function parse({ path, text }: SpecSource): ParsedSpecs {
   const scan = scanMarkdown(text);
+  const drafts = draftsOf(scan, path);
+  return { drafts, diagnostics: [...unclosedDiagnostics(scan, path), ...repeatedNumbers(drafts, path)] };
+}
+
+/** A number that a file gives twice: both blocks are kept, and links mean the first. */
+function repeatedNumbers(drafts: readonly SpecDraft[], path: string): Diagnostic[] {
+  const lines = new Map<unknown, number>();
+  return drafts.flatMap(({ metadata, spec_type, span }): Diagnostic[] => {
+    const number =
+      metadata.requirement ?? metadata.task ?? (spec_type === "requirement" ? metadata.story : undefined);
+    if (number === undefined) return [];
+    const first = lines.get(number);
+    if (first === undefined) lines.set(number, span.start_line);
+    if (first === undefined) return [];
+    const message = `${String(number)} is already in line ${first}.`;
+    return [
+      {
+        severity: "warning",
+        rule: "structure",
+        code: "number_duplicate",
+        message,
+        path,
+        line: span.start_line,
+      },
+    ];
+  });
+}
+
+function draftsOf(scan: MarkdownScan, path: string): readonly SpecDraft[] {
+  const document = speckitDocumentOf(path);
   switch (document?.kind) {
     case "constitution":
       return constitutionBlocks(scan);

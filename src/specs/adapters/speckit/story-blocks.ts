@@ -1,6 +1,7 @@
 import type { AcceptanceCriterion, EarsEntry, Priority, SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { SpecDraft } from "../../adapter.ts";
 import { classifyCriterion } from "../../ears.ts";
+import { joinSpace } from "../../join-space.ts";
 import { listItemEnd, listItemText, listMarker } from "../../markdown/list-item.ts";
 import {
   type Heading,
@@ -12,12 +13,8 @@ import {
 import { withoutBlankEdges } from "../../markdown/sections.ts";
 import { mentionsIn } from "../../mentions.ts";
 import { scenarioCriterion } from "../../scenario.ts";
+import type { LineRange } from "../../task-list.ts";
 import { statementId, storyId } from "./speckit-path.ts";
-
-export interface LineRange {
-  readonly from: number;
-  readonly to: number;
-}
 
 const storyTitle = /^User Story[ \t]+(\d+)\b/i;
 /** The one story of the older template, whose scenarios are a section of their own. */
@@ -49,9 +46,14 @@ function bodyOf(scan: MarkdownScan, index: number): LineRange {
   while ((scan.headings[next]?.level ?? 0) > level) next += 1;
   const end = (scan.headings[next]?.line ?? scan.lineCount + 1) - 1;
   let lines = withoutBlankEdges(scan, (own?.end_line ?? 0) + 1, end);
-  while (lines.to >= lines.from && /^[ \t]*(?:-{3,}|\*{3,}|_{3,})[ \t]*$/.test(lineText(scan, lines.to)))
+  while (lines.to >= lines.from && isBreak(scan, lines.to))
     lines = withoutBlankEdges(scan, lines.from, lines.to - 1);
   return lines;
+}
+
+function isBreak(scan: MarkdownScan, line: number): boolean {
+  const isProse = scan.kinds[line - 1] === lineKinds.prose;
+  return isProse && /^[ \t]*(?:-{3,}|\*{3,}|_{3,})[ \t]*$/.test(lineText(scan, line));
 }
 
 function toDraft(
@@ -122,7 +124,7 @@ function criteriaOf(
     const item = listItemText(scan, line, end);
     const scenario = scenarioCriterion(item);
     if (scenario === undefined && !isLabelled) continue;
-    const words = item.replace(/\*\*/g, "").replace(/\s+/g, " ").trim();
+    const words = joinSpace(item);
     const { pattern, trigger, response } = scenario ?? classifyCriterion(words);
     const own = marker[1] ?? String(criteria.length + 1);
     criteria.push({ pattern, trigger, response });

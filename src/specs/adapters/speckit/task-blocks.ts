@@ -1,19 +1,15 @@
-import type { SpecMetadata, TaskStatus } from "../../../protocol/spec-block.ts";
-import type { DraftLink, DraftMention, SpecDraft } from "../../adapter.ts";
+import type { SpecMetadata } from "../../../protocol/spec-block.ts";
+import type { SpecDraft } from "../../adapter.ts";
 import { blockTitle } from "../../block-title.ts";
-import { columnsBefore, withoutColumns } from "../../markdown/indent.ts";
+import { columnsBefore, isBlankLine, withoutColumns } from "../../markdown/indent.ts";
 import { lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
-import { toMentionPath } from "../../mention-path.ts";
-import { mentionsIn } from "../../mentions.ts";
 import { type LineRange, type TaskItem, taskItemsIn } from "../../task-list.ts";
-import { statementId, storyId } from "./speckit-path.ts";
+import { taskStatusOf } from "../../task-status.ts";
+import { statementId } from "./speckit-path.ts";
+import { linesIn, taskLinks, taskMentions } from "./task-references.ts";
 
 const taskNumber = /^(?:\*\*)?(T\d{3,}[A-Za-z]?)\b(?:\*\*)?[:.]?[ \t]*/;
 const flag = /^(?:\*\*)?\[([A-Za-z][A-Za-z0-9 -]{0,30})\](?:\*\*)?[ \t]*/;
-const statements = /\b((?:N?FR|SC)-)(\d+)([A-Za-z]?)\b(?:[ \t]*(?:\.\.\.?|…|–|-|to)[ \t]*\1(\d+)\b)?/g;
-/** A range of numbers longer than this is not what anybody means. */
-const maxRange = 100;
-
 /** The numbered tasks of a tasks.md; other boxes are checklists. */
 export function taskBlocks(scan: MarkdownScan, document: { feature: string; folder: string }): SpecDraft[] {
   const items = taskItemsIn(scan, scan.bodyLine, scan.lineCount);
@@ -35,7 +31,7 @@ function linesOfTasks(items: readonly TaskItem[], tasks: ReadonlySet<TaskItem>):
     if (owner === undefined) continue;
     const own = lines.get(owner) ?? [];
     if (item !== owner) own.push({ from: item.line, to: item.line });
-    own.push(...item.details);
+    for (const range of item.details) own.push(range);
     lines.set(owner, own);
   }
   for (const own of lines.values()) own.sort((one, other) => one.from - other.from);
@@ -80,7 +76,7 @@ function toDraft(
   const { parallel, story, words } = flagsOf(item.text);
   const content = contentOf(scan, task);
   const metadata: SpecMetadata = {
-    status: statusOf(item.state),
+    status: taskStatusOf(item.state),
     task: number,
     ...(parallel && { parallel }),
     ...(story !== undefined && { story }),
@@ -100,8 +96,8 @@ function toDraft(
     metadata,
     span: { start_line: item.line, end_line: all.at(-1)?.to ?? item.line },
     feature: folder,
-    links: linksOf(scan, all, { feature, story }),
-    mentions: mentionsOf(scan, all),
+    links: taskLinks(scan, all, { feature, story }),
+    mentions: taskMentions(scan, all),
   };
 }
 
@@ -123,63 +119,20 @@ function flagsOf(text: string): { parallel: boolean; story: string | undefined; 
 function contentOf(scan: MarkdownScan, task: { item: TaskItem; lines: readonly LineRange[] }): string {
   const { item, lines } = task;
   const content = [item.text];
+  let width = Number.POSITIVE_INFINITY;
+  for (const line of linesIn(lines)) {
+    const text = lineText(scan, line);
+    if (!isBlankLine(text)) width = Math.min(width, columnsBefore(text));
+  }
   let previous = item.line;
   for (const { from, to } of lines) {
     // Blank lines between two parts keep paragraphs apart; a nested task in between leaves no trace.
     if (from > previous + 1) content.push("");
     for (let line = from; line <= to; line += 1) {
       const text = lineText(scan, line);
-      content.push(
-        text.trim() === "" ? "" : withoutColumns(text, columnsBefore(lineText(scan, item.line)) + 2),
-      );
+      content.push(isBlankLine(text) ? "" : withoutColumns(text, width));
     }
     previous = to;
   }
   return content.join("\n").trimEnd();
-}
-
-function statusOf(state: string): TaskStatus {
-  if (state === "x" || state === "X") return "done";
-  return state === "-" || state === "~" ? "in_progress" : "open";
-}
-
-function linksOf(
-  scan: MarkdownScan,
-  lines: readonly LineRange[],
-  place: { feature: string; story: string | undefined },
-): DraftLink[] {
-  const links = new Map<string, DraftLink>();
-  const add = (target: string, line: number): void => {
-    if (!links.has(target)) links.set(target, { kind: "implements", target, line });
-  };
-  if (place.story !== undefined) add(storyId(place.feature, place.story.slice(2)), lines[0]?.from ?? 1);
-  for (const line of linesIn(lines)) {
-    for (const [, prefix = "", first = "", letter = "", last] of lineText(scan, line).matchAll(statements)) {
-      const from = Number(first);
-      const to = last === undefined ? from : Math.min(Number(last), from + maxRange);
-      add(statementId(place.feature, `${prefix}${first}${letter}`), line);
-      for (let number = from + 1; number <= to; number += 1)
-        add(statementId(place.feature, `${prefix}${String(number).padStart(first.length, "0")}`), line);
-    }
-  }
-  return [...links.values()];
-}
-
-/** The template asks for exact file paths in the words of a task, so plain words are looked at, too. */
-function mentionsOf(scan: MarkdownScan, lines: readonly LineRange[]): DraftMention[] {
-  const mentions = new Map<string, DraftMention>();
-  for (const { from, to } of lines)
-    for (const mention of mentionsIn(scan, from, to)) mentions.set(mention.path, mention);
-  for (const line of linesIn(lines)) {
-    for (const [word] of lineText(scan, line).matchAll(/[^\s`()[\]<>"',;]+/g)) {
-      if (!/\/.*\.[A-Za-z0-9]/.test(word.slice(0, 512))) continue;
-      const path = toMentionPath(word.replace(/[.:]+$/, ""));
-      if (path !== undefined && !mentions.has(path)) mentions.set(path, { path, line });
-    }
-  }
-  return [...mentions.values()];
-}
-
-function* linesIn(ranges: readonly LineRange[]): Generator<number> {
-  for (const { from, to } of ranges) for (let line = from; line <= to; line += 1) yield line;
 }

@@ -16,13 +16,16 @@ export interface Annotation {
 const annotation =
   /\[@(generate|describe|use|test|doc)\](?:\(([^()\s]{1,512})\)|[ \t]{1,8}([^\s`()[\]]{1,512}))/g;
 
-/** The annotations of a range of lines, in order. Code fences and comments hold none. */
+/** The annotations of a range of lines, in order. Headings, code fences and comments hold none. */
 export function annotationsIn(scan: MarkdownScan, from: number, to: number): Annotation[] {
   const found: Annotation[] = [];
   // A text without the mark has none; that is the case for whatever is not Tessl's.
   if (!scan.text.includes("[@")) return found;
+  const headingEnds = new Map(scan.headings.map((heading) => [heading.line, heading.end_line]));
   for (let line = from; line <= to; line += 1) {
-    if (scan.kinds[line - 1] !== lineKinds.prose) continue;
+    const headingEnd = headingEnds.get(line);
+    if (headingEnd !== undefined) line = headingEnd;
+    if (headingEnd !== undefined || scan.kinds[line - 1] !== lineKinds.prose) continue;
     for (const [, kind, linked, written] of lineText(scan, line).matchAll(annotation))
       found.push({ kind: kind as AnnotationKind, target: linked ?? written ?? "", line });
   }

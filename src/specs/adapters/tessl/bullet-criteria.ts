@@ -1,7 +1,10 @@
 import type { SpecMetadata } from "../../../protocol/spec-block.ts";
 import { classifyCriterion } from "../../ears.ts";
+import { joinSpace } from "../../join-space.ts";
 import { listItemEnd, listItemText, listMarker } from "../../markdown/list-item.ts";
 import { lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
+
+const annotationMark = /`?\[@\w+\](?:\([^()\s]{1,512}\)|[ \t]+[^\s`()[\]]{1,512})`?/g;
 
 /** The outer list items of a capability: each states one behaviour, often with the test of it. */
 export function bulletCriteria(
@@ -13,10 +16,8 @@ export function bulletCriteria(
   for (let line = from; line <= to; line += 1) {
     if (scan.kinds[line - 1] !== lineKinds.prose || !listMarker.test(lineText(scan, line))) continue;
     const end = listItemEnd(scan, line, to);
-    const text = listItemText(scan, line, end)
-      .replace(/`?\[@\w+\](?:\([^()\s]{1,512}\)|[ \t]+[^\s`()[\]]{1,512})`?/g, "")
-      .replace(/\s+/g, " ")
-      .trim();
+    const item = listItemText(scan, line, end);
+    const text = joinSpace(item.includes("[@") ? item.replace(annotationMark, "") : item);
     if (text !== "") found.push({ text, line });
     line = end;
   }

@@ -26,10 +26,11 @@ const maxTargets = 50;
 /** The blocks of a Tessl file: a requirement per capability, a design for what else it says. */
 export function capabilityBlocks(scan: MarkdownScan, file: TesslFile): SpecDraft[] {
   const parts = specParts(scan).map((part) => ({ part, annotations: annotationsOf(file.annotations, part) }));
-  const common = commonOf(scan, file, parts);
   const isBare = (each: DescribedPart): boolean =>
     !each.part.isCapability && saysOnlyAnnotations(scan, each.part);
-  const [first, ...rest] = parts.filter((each) => !isBare(each)).map((each) => toDraft(scan, each, common));
+  const described = parts.filter((each) => !isBare(each));
+  const common = commonOf(file, parts, described[0]?.part);
+  const [first, ...rest] = described.map((each) => toDraft(scan, each, common));
   if (first === undefined) return [];
   const annotations = parts.filter(isBare).flatMap((each) => each.annotations);
   const metadata = {
@@ -56,9 +57,8 @@ interface Common {
   readonly mentions: readonly DraftMention[];
 }
 
-function commonOf(scan: MarkdownScan, file: TesslFile, parts: readonly DescribedPart[]): Common {
+function commonOf(file: TesslFile, parts: readonly DescribedPart[], first: SpecPart | undefined): Common {
   const fileName = file.path.slice(file.path.lastIndexOf("/") + 1).replace(/(?:\.spec)?\.md$/, "");
-  const heading = scan.headings.find(({ level }) => level === 1)?.title ?? "";
   const ofCapabilities = new Set(parts.flatMap((each) => (each.part.isCapability ? each.annotations : [])));
   const isTarget = ({ kind }: Annotation): boolean => kind === "generate" || kind === "describe";
   const shared = file.annotations.filter(
@@ -68,12 +68,18 @@ function commonOf(scan: MarkdownScan, file: TesslFile, parts: readonly Described
   const inFrontMatter = file.targets.map((target): Annotation => ({ kind: "generate", target, line: 1 }));
   const mentions = [...inFrontMatter, ...shared].map(toMention).filter((mention) => mention !== undefined);
   return {
-    spec: heading || file.name || blockTitle(fileName) || "Spec",
+    spec: titleAbove(first) || file.name || blockTitle(fileName) || "Spec",
     idStem: `fw_e-${slugOf(fileName) || "spec"}`,
     path: file.path,
     targets: [...new Set(targets)].slice(0, maxTargets),
     mentions: mentions.slice(0, maxTargets),
   };
+}
+
+/** The first-level heading of what a file says first. */
+function titleAbove(part: SpecPart | undefined): string {
+  if (part?.level === 1) return part.title ?? "";
+  return part?.parents.find(({ level }) => level === 1)?.title ?? "";
 }
 
 /** Annotations and parts are both in the order of the text. */

@@ -1,7 +1,7 @@
 import type { MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { textOfLines } from "../../markdown/scan-markdown.ts";
 import { withoutBlankEdges } from "../../markdown/sections.ts";
-import { type Segment, segmentsOf } from "../../markdown/segments.ts";
+import { type Segment, type SegmentParent, segmentsOf } from "../../markdown/segments.ts";
 
 /** A part of a Tessl file, without overlap: a capability, or other text. */
 export interface SpecPart {
@@ -9,7 +9,7 @@ export interface SpecPart {
   /** Absent for text before the first heading. */
   readonly title?: string;
   readonly level: number;
-  readonly parents: readonly string[];
+  readonly parents: readonly SegmentParent[];
   readonly from: number;
   readonly bodyFrom: number;
   readonly to: number;
@@ -21,6 +21,10 @@ const capabilities = /^capabilities$/i;
 const otherSections =
   /^(?:targets?|api|dependencies|overview|introduction|usage|installation|examples?|notes)$/i;
 
+function isListTitle(heading: SegmentParent | undefined): boolean {
+  return heading?.level === 2 && capabilities.test(heading.title);
+}
+
 /**
  * The parts of a Tessl file, in order: third-level sections below `## Capabilities`, and otherwise
  * second-level sections, those of the template's own names apart. A file without either is one
@@ -28,27 +32,29 @@ const otherSections =
  */
 export function specParts(scan: MarkdownScan): SpecPart[] {
   const segments = segmentsOf(scan, 3);
-  const hasList = segments.some(({ heading }) => heading?.level === 2 && capabilities.test(heading.title));
-  const hasSections = segments.some(({ heading }) => heading !== undefined && heading.level > 1);
+  const hasList = segments.some(
+    ({ heading, says, hasChildren }) => isListTitle(heading) && (says || hasChildren),
+  );
   const parts: SpecPart[] = [];
   for (let index = 0; index < segments.length; index += 1) {
     const segment = segments[index];
     if (segment === undefined) continue;
     const { heading, parents } = segment;
-    const isInList = heading?.level === 3 && capabilities.test(parents.at(-1) ?? "");
-    const isList = heading?.level === 2 && capabilities.test(heading.title);
+    const isInList = heading?.level === 3 && isListTitle(parents.at(-1));
+    const isList = isListTitle(heading);
     let last = index;
     // Sections keep their subsections; only the list of capabilities is taken apart.
-    if (heading !== undefined && heading.level === 2 && !isList)
-      while (segments[last + 1]?.heading?.level === 3) last += 1;
-    const isSection = heading?.level === 2 && !hasList && !otherSections.test(heading.title);
+    if (heading?.level === 2 && !isList) while (segments[last + 1]?.heading?.level === 3) last += 1;
+    const isSection = heading?.level === 2 && !isList && !hasList && !otherSections.test(heading.title);
     const part = toPart(scan, { segment, end: segments[last] ?? segment });
     index = last;
     // A heading of other headings says nothing; one that stands alone says what it says.
     if (part.body === "" && (segment.hasChildren || !(isInList || isSection))) continue;
-    parts.push({ ...part, isCapability: isInList || isList || isSection || !hasSections });
+    parts.push({ ...part, isCapability: isInList || isList || isSection });
   }
-  return parts;
+  return parts.some(({ level }) => level > 1)
+    ? parts
+    : parts.map((part) => ({ ...part, isCapability: true }));
 }
 
 function toPart(
@@ -59,6 +65,7 @@ function toPart(
   const { heading, parents, startLine } = segment;
   const bodyStart = heading === undefined ? startLine : heading.end_line + 1;
   const { from, to } = withoutBlankEdges(scan, bodyStart, end.endLine);
+  const body = textOfLines(scan, from, to);
   return {
     ...(heading !== undefined && { title: heading.title || "Untitled" }),
     level: heading?.level ?? 0,
@@ -66,6 +73,6 @@ function toPart(
     from: startLine,
     bodyFrom: from,
     to: Math.max(to, heading?.end_line ?? to),
-    body: textOfLines(scan, from, to),
+    body: body.trim() === "" ? "" : body,
   };
 }

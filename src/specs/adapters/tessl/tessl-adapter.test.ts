@@ -58,7 +58,7 @@ test("capabilities are requirements with their tests, targets and criteria; the 
     metadata: {
       spec: "Cart",
       targets: ["../src/cart.ts"],
-      parents: ["Cart", "Capabilities"],
+      parents: [{ title: "Cart" }, { title: "Capabilities" }],
       acceptance_criteria: [
         { pattern: "unclassified", trigger: "", response: "Adds the book" },
         { pattern: "event_driven", trigger: "it is sold out", response: "the cart SHALL refuse" },

@@ -1,7 +1,8 @@
 import type { ParsedSpecs, SpecAdapter, SpecSource } from "../../adapter.ts";
 import { readFrontMatter } from "../../markdown/front-matter.ts";
-import { frontMatterDiagnostics } from "../../markdown/front-matter-diagnostics.ts";
+import { frontMatterDiagnostics, frontMatterText } from "../../markdown/front-matter-diagnostics.ts";
 import { lineText, type MarkdownScan, scanMarkdown } from "../../markdown/scan-markdown.ts";
+import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
 import { annotationsIn } from "./annotations.ts";
 import { capabilityBlocks } from "./capability-blocks.ts";
 import { writeTessl } from "./write-tessl.ts";
@@ -38,10 +39,13 @@ function parse({ path, text }: SpecSource): ParsedSpecs {
     path,
     targets,
     annotations,
-    frontMatter: raw,
+    frontMatter: frontMatterText(raw),
     name: typeof data.name === "string" ? data.name.trim() : "",
   });
-  return { drafts, diagnostics: frontMatterDiagnostics(path, problems) };
+  return {
+    drafts,
+    diagnostics: [...frontMatterDiagnostics(path, problems), ...unclosedDiagnostics(scan, path)],
+  };
 }
 
 function targetsOf(value: unknown): string[] {

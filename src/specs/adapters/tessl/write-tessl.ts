@@ -15,18 +15,25 @@ export function writeTessl(blocks: readonly SpecBlock[]): WrittenSpecs {
 
 /** The targets stand behind the introduction, in a section of their own. */
 function segmentsOfFile(blocks: readonly SpecBlock[]): WritableSegment[] {
-  const segments = blocks.map(toWritableSegment);
+  const segments = blocks.map((block) => ({ ...toWritableSegment(block), body: bodyOf(block) }));
   const annotations = blocks[0]?.metadata.annotations;
   if (!Array.isArray(annotations)) return segments;
   const at = segments.findIndex(({ level }) => level > 1);
   const next = segments[at];
-  const above = next?.parents[0] ?? segments.find(({ level }) => level === 1)?.title;
-  const hasTitle = next === undefined || next.level - next.parents.length < 2;
-  const target: WritableSegment = {
-    title: "Target",
-    level: 2,
-    parents: above !== undefined && hasTitle ? [above] : [],
-    body: annotations.join("\n"),
-  };
+  const above = next === undefined ? titleOf(segments) : next.parents.filter(({ level }) => level === 1);
+  // What stands directly below the title, or below nothing, must not come to lie below the targets.
+  const level = next === undefined || next.level === 2 || next.parents.at(-1)?.level === 2 ? 2 : next.level;
+  const target: WritableSegment = { title: "Target", level, parents: above, body: annotations.join("\n") };
   return at === -1 ? [...segments, target] : [...segments.slice(0, at), target, ...segments.slice(at)];
+}
+
+/** A capability may say all it says in its title. */
+function bodyOf({ content, title, spec_type }: SpecBlock): string {
+  const isBare = content === title && spec_type === "requirement" && !/^capabilities$/i.test(title);
+  return isBare ? "" : content;
+}
+
+function titleOf(segments: readonly WritableSegment[]): WritableSegment["parents"] {
+  const last = segments.findLast(({ level }) => level === 1);
+  return last?.title === undefined ? [] : [{ level: 1, title: last.title }];
 }

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { listenForInterrupt } from "./interrupt.ts";
+
+test("the first signal asks the work to end, and its echo does not end the process", () => {
+  const interrupt = listenForInterrupt();
+  try {
+    process.emit("SIGTERM", "SIGTERM");
+    process.emit("SIGINT", "SIGINT");
+    expect(interrupt.signal.aborted).toBe(true);
+    expect(interrupt.exitCode()).toBe(143);
+    expect(interrupt.isCause(interrupt.signal.reason)).toBe(true);
+    expect(interrupt.isCause(new Error("something else"))).toBe(false);
+  } finally {
+    interrupt.stop();
+  }
+});
+
+test("an abort that no signal asked for is an error like any other", () => {
+  const interrupt = listenForInterrupt();
+  interrupt.stop();
+  expect(interrupt.isCause(new DOMException("timeout", "AbortError"))).toBe(false);
+  expect(process.listeners("SIGTERM")).not.toContain(interrupt.stop);
+});

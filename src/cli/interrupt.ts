@@ -1,0 +1,44 @@
+/** Ended by Ctrl-C or by SIGTERM, as shells write it. */
+export type InterruptExitCode = 130 | 143;
+
+/** Ctrl-C and SIGTERM, as a command sees them. */
+export interface Interrupt {
+  readonly signal: AbortSignal;
+  exitCode(): InterruptExitCode;
+  /** Whether an error only says that the work was ended. */
+  isCause(error: unknown): boolean;
+  /** Gives the signals back to Node. */
+  stop(): void;
+}
+
+/** Time in which a second signal is the same Ctrl-C, sent on by npm or by the launcher, in ms. */
+const echoMs = 500;
+
+/** The first Ctrl-C or SIGTERM asks the command to end; a second one ends the process at once. */
+export function listenForInterrupt(): Interrupt {
+  const controller = new AbortController();
+  let exitCode: InterruptExitCode = 130;
+  let firstAt = 0;
+  const onSignal = (name: NodeJS.Signals): void => {
+    if (!controller.signal.aborted) {
+      exitCode = name === "SIGTERM" ? 143 : 130;
+      firstAt = Date.now();
+      controller.abort(new DOMException(`Ended by ${name}.`, "AbortError"));
+    } else if (Date.now() - firstAt > echoMs) {
+      process.exit(exitCode);
+    }
+  };
+  process.on("SIGINT", onSignal);
+  process.on("SIGTERM", onSignal);
+  return {
+    signal: controller.signal,
+    exitCode: () => exitCode,
+    isCause: (error) =>
+      controller.signal.aborted &&
+      (error === controller.signal.reason || (error instanceof Error && error.name === "AbortError")),
+    stop: () => {
+      process.off("SIGINT", onSignal);
+      process.off("SIGTERM", onSignal);
+    },
+  };
+}

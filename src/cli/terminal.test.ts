@@ -1,0 +1,90 @@
+import { execFile, execFileSync } from "node:child_process";
+import { promisify, stripVTControlCharacters } from "node:util";
+import { afterAll, expect, test } from "vitest";
+import { kitCommandLine } from "./run-kit.suite.ts";
+import { createSampleProject } from "./sample-project.suite.ts";
+import { displayWidth } from "./text/display-width.ts";
+
+const project = await createSampleProject();
+await project.write(
+  "docs/specs/要件.md",
+  "---\nspec_type: requirement\n---\n\n## 返金: お客様は返金を受けられる \u202Eevil\u001b]0;owned\u0007\n\n本文\n",
+);
+await project.write("kit.toml", `[[specs.custom]]\ninclude = "docs/specs/*.md"\nspec_type = "requirement"\n`);
+afterAll(() => project[Symbol.asyncDispose]());
+
+const hasScript = (() => {
+  try {
+    return execFileSync("script", ["--version"], { encoding: "utf8" }).includes("util-linux");
+  } catch {
+    return false;
+  }
+})();
+
+/** Runs a command line in a pseudo-terminal of a width, and gives what the terminal received. */
+async function inTerminal(
+  columns: number,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<string> {
+  const line = kitCommandLine(args)
+    .map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
+    .join(" ");
+  const { NO_COLOR: _, FORCE_COLOR: __, CI: ___, ...inherited } = process.env;
+  const { stdout } = await promisify(execFile)(
+    "script",
+    ["-qec", `stty cols ${columns}; ${line}`, "/dev/null"],
+    {
+      cwd: project.root,
+      env: { ...inherited, TERM: "xterm-256color", ...env },
+    },
+  );
+  return stdout.replaceAll("\r\n", "\n");
+}
+
+// Colours and nothing else: no cursor movement, no title, no bell.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
+const colour = /\u001b\[\d+(?:;\d+)*m/g;
+
+test
+  .skipIf(!hasScript)
+  .for([
+    [["specs", "list"]],
+    [["specs", "impact", "src/checkout/cart.ts"]],
+    [["specs", "validate"]],
+    [["specs", "coverage", "--all"]],
+    [["guidelines", "list"]],
+    [["guidelines", "explain", "src/checkout/cart.test.ts"]],
+    [["guidelines", "lint"]],
+    [["doctor"]],
+  ])(
+  "in a terminal, kit $0 fits its width and sends it nothing but colours",
+  { timeout: 60_000 },
+  async ([args = []]) => {
+    for (const columns of [60, 120]) {
+      const text = await inTerminal(columns, args);
+      expect(text).toMatch(colour);
+      expect(text.replaceAll(colour, "")).not.toMatch(/[^\P{Cc}\n]|[\u202A-\u202E]/u);
+      const lines = stripVTControlCharacters(text).split("\n");
+      const tooWide = lines.filter((line) => displayWidth(line) > columns);
+      // A word that cannot be broken, such as an id or a path, may stick out.
+      expect(tooWide.filter((line) => line.trim().includes(" "))).toEqual([]);
+    }
+  },
+);
+
+test.skipIf(!hasScript)("NO_COLOR takes the colours away and leaves the columns", async () => {
+  const text = await inTerminal(100, ["specs", "list"], { NO_COLOR: "1" });
+  expect(text).not.toContain("\u001b");
+  expect(text).toMatch(/^ID +FRAMEWORK +TYPE +TITLE +WHERE$/m);
+});
+
+test.skipIf(!hasScript)("a document is printed without what could harm the terminal", async () => {
+  await project.write(".kiro/steering/hostile.md", "# Hostile\n\nred\u001b[2J\u001b]0;owned\u0007text\n");
+  const list = JSON.parse(
+    (await inTerminal(100, ["guidelines", "list", "--source", "steering", "--json"])) || "{}",
+  );
+  const text = await inTerminal(100, ["guidelines", "show", list.guidelines[0].id], { NO_COLOR: "1" });
+  expect(text).toContain("redtext");
+  expect(text).not.toContain("\u001b");
+});

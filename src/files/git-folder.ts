@@ -1,0 +1,63 @@
+import { readFileSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+
+/** Where the repository that a folder is in keeps its things. All paths are absolute. */
+export interface GitFolder {
+  /** The top of the work tree. */
+  readonly top: string;
+  /** Of this work tree: holds `HEAD`. */
+  readonly own: string;
+  /** Of the repository: holds branches and `info/exclude`. The same, but for further work trees. */
+  readonly common: string;
+}
+
+/** The repository that a folder is in, found without asking Git. */
+export function findGitFolder(root: string): GitFolder | undefined {
+  for (let folder = root; ; folder = dirname(folder)) {
+    const entry = join(folder, ".git");
+    if (statSync(entry, { throwIfNoEntry: false }) !== undefined) return toGitFolder(folder, entry);
+    if (dirname(folder) === folder) return undefined;
+  }
+}
+
+/** In a work tree or submodule `.git` is a file that names the folder, which may name a common one. */
+function toGitFolder(top: string, entry: string): GitFolder {
+  const pointer = readSmallFile(entry)?.match(/^gitdir: (.+)$/m)?.[1];
+  if (pointer === undefined) return { top, own: entry, common: entry };
+  const own = resolve(top, pointer);
+  const common = readSmallFile(join(own, "commondir"))?.trim();
+  return { top, own, common: common === undefined ? own : resolve(own, common) };
+}
+
+/**
+ * Names the commit that is checked out, from the files of the repository alone: another name means
+ * that Git has to be asked. Undefined where only Git can tell.
+ */
+export function headKeyOf(root: string): string | undefined {
+  const git = findGitFolder(root);
+  if (git === undefined) return "none";
+  const head = readSmallFile(join(git.own, "HEAD"))?.trim();
+  if (head === undefined) return undefined;
+  const ref = /^ref: (refs\/.+)$/.exec(head)?.[1];
+  const target = ref === undefined ? "" : readSmallFile(join(git.common, ref))?.trim();
+  // A branch without a file of its own is one of the packed ones, or has no commit yet.
+  const packed = target === undefined ? stampOf(join(git.common, "packed-refs")) : "";
+  // Repositories with another store of branches name none that exists.
+  if (ref === "refs/heads/.invalid") return undefined;
+  return [head, target ?? "", packed, stampOf(join(git.common, "shallow"))].join(" ");
+}
+
+function stampOf(file: string): string {
+  const stats = statSync(file, { throwIfNoEntry: false });
+  return stats === undefined ? "-" : `${stats.size}:${stats.mtimeMs}`;
+}
+
+/** The text of a file of at most 1 MiB; undefined when it cannot be read or is no file. */
+export function readSmallFile(file: string): string | undefined {
+  try {
+    const stats = statSync(file, { throwIfNoEntry: false });
+    return stats?.isFile() === true && stats.size <= 1024 * 1024 ? readFileSync(file, "utf8") : undefined;
+  } catch {
+    return undefined;
+  }
+}

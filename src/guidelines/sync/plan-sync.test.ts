@@ -1,0 +1,79 @@
+import { expect, test } from "vitest";
+import { type SyncFormat, type SyncPlan, syncFormats } from "../../protocol/sync.ts";
+import { hasCorpus, loadCorpus } from "../../testing/corpus.ts";
+import { readGuidelines } from "../read-guidelines.ts";
+import { guidelineAdapterFor } from "../registry.ts";
+import { managedFileOf } from "./managed-file.ts";
+import { removeManagedPart } from "./managed-part.ts";
+import { planSync, type SyncFile, sourceRecords } from "./plan-sync.ts";
+
+type Files = ReadonlyMap<string, string>;
+
+const read = (files: Files): SyncFile[] =>
+  [...files].map(([path, text]) => ({ path, text, records: readGuidelines({ path, text }).records }));
+
+function plan(files: Files, source: SyncFormat): SyncPlan {
+  const targets = syncFormats.filter((format) => format !== source);
+  return planSync({ source, targets, files: read(files) });
+}
+
+function apply(files: Files, { entries }: SyncPlan, overwrite = false): Files {
+  const next = new Map(files);
+  for (const { action, path, after } of entries) {
+    if (action === "conflict" && !overwrite) continue;
+    if (after !== undefined) next.set(path, after);
+    else if (action === "delete") next.delete(path);
+  }
+  return new Map([...next].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+const projects = loadCorpus().flatMap(({ name, files }) => {
+  const guidelines = files.filter(({ path }) => guidelineAdapterFor(path) !== undefined);
+  const before: Files = new Map(guidelines.map(({ path, text }) => [path, text]));
+  return syncFormats
+    .filter((source) => sourceRecords(read(before), source).length > 0)
+    .map((source) => ({ name, source, before }));
+});
+
+test.skipIf(!hasCorpus)("the corpus has projects with guidelines to sync", () => {
+  expect(projects.length).toBeGreaterThan(0);
+});
+
+test.skipIf(!hasCorpus).each(projects)(
+  "$name is synced from $source once, without a change to what people wrote",
+  ({ source, before }) => {
+    const first = plan(before, source);
+    const after = apply(before, first);
+    for (const [path, text] of before)
+      expect(removeManagedPart(after.get(path) ?? "").trimEnd()).toBe(text.trimEnd());
+
+    const again = plan(after, source);
+    const open = again.entries.filter(({ action }) => action !== "unchanged" && action !== "conflict");
+    expect(open.map(({ action, path }) => `${action} ${path}`)).toEqual([]);
+    const conflicts = (made: SyncPlan): string[] =>
+      made.entries.filter(({ action }) => action === "conflict").map(({ path }) => path);
+    expect(conflicts(again)).toEqual(conflicts(first));
+
+    // What was written reads back as the guidelines that it was made from.
+    const written = new Set(read(after).flatMap(({ records }) => records.filter(({ managed }) => managed)));
+    const texts = new Set([...written].map(({ title, content }) => JSON.stringify([title, content])));
+    const originals = new Set(
+      sourceRecords(read(before), source).map(({ title, content }) => JSON.stringify([title, content])),
+    );
+    const imports = [...texts].filter((text) => /@AGENTS(?:\.override)?\.md/.test(text));
+    expect([...texts].filter((text) => !originals.has(text) && !imports.includes(text))).toEqual([]);
+
+    // With nothing left in the source, what kit wrote goes again.
+    const forced = apply(before, plan(before, source), true);
+    expect(plan(forced, source).entries.filter(({ action }) => action === "delete")).toEqual([]);
+    const emptied = new Map(
+      [...forced].filter(([path, text]) => managedFileOf(text) !== undefined || !isOf(source, path)),
+    );
+    const cleared = apply(emptied, plan(emptied, source));
+    expect([...cleared.values()].some((text) => text.includes("kit:sync"))).toBe(false);
+  },
+);
+
+function isOf(source: SyncFormat, path: string): boolean {
+  return guidelineAdapterFor(path)?.source_type === source;
+}

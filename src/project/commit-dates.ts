@@ -1,0 +1,88 @@
+import { headKeyOf } from "../files/git-folder.ts";
+import { type FileDates, type FileDatesUpdate, readFileDates } from "./git/file-dates.ts";
+import { readGitState } from "./git/git-state.ts";
+import type { IndexDatabase } from "./index/index-database.ts";
+import { readMeta, writeMeta } from "./index/meta.ts";
+import { beginWrite, rollback } from "./index/transaction.ts";
+import type { IndexSession } from "./index-session.ts";
+import type { PassSteps } from "./pass-steps.ts";
+
+/** The first and last commit of a file, as the index knows them. */
+export function readDates(database: IndexDatabase, path: string): FileDates | undefined {
+  const row = database.get<[first: number | null, last: number, hash: string]>(
+    "SELECT first, last, hash FROM dates WHERE path = ?",
+    path,
+  );
+  if (row === undefined) return undefined;
+  const [first, last, commit] = row;
+  return first === null ? { last, commit } : { first, last, commit };
+}
+
+/** What Git has to say beyond what the index knows. */
+export interface DatesUpdate {
+  /** Undefined when there are no dates, because there is no repository. */
+  readonly update: FileDatesUpdate | undefined;
+  readonly headKey: string;
+}
+
+/**
+ * Asks Git for the commits since those that the index knows. While the same commit is checked out
+ * that takes a look at two files; undefined when there is nothing to save, also when Git fails: it
+ * is then asked again with the next pass.
+ */
+export async function readDatesUpdate(
+  session: IndexSession,
+  { root, signal }: { readonly root: string; readonly signal: AbortSignal },
+): Promise<DatesUpdate | undefined> {
+  const headKey = headKeyOf(root);
+  const ask = <Result>(question: (database: IndexDatabase) => Result): Result | undefined =>
+    session.isOpen() ? session.read(question) : undefined;
+  if (headKey !== undefined && headKey === ask((database) => readMeta(database, "head_key")))
+    return undefined;
+  if (headKey === "none") return { update: undefined, headKey };
+  const state = await readGitState(root, signal);
+  if (state.kind === "none") return undefined;
+  const historyKey = ask((database) => readMeta(database, "history_key"));
+  const lookup = (path: string): FileDates | undefined => ask((database) => readDates(database, path));
+  const previous = historyKey === undefined ? {} : { previous: { historyKey, lookup } };
+  const update = await readFileDates({ root, state, signal, ...previous });
+  return update === undefined && state.head !== undefined ? undefined : { update, headKey: headKey ?? "" };
+}
+
+/** Saves the dates in one transaction. */
+export function* saveDatesUpdate(session: IndexSession, { update, headKey }: DatesUpdate): PassSteps<void> {
+  const database = session.forPass().writer();
+  yield* beginWrite(database);
+  try {
+    const isChanged = update === undefined ? forgetDates(database) : writeDates(database, update);
+    writeMeta(database, "head_key", headKey);
+    const generation = (readMeta(database, "generation") ?? 0) + (isChanged ? 1 : 0);
+    writeMeta(database, "generation", generation);
+    database.exec("COMMIT");
+    session.committed(generation);
+  } catch (error) {
+    rollback(database);
+    throw error;
+  }
+}
+
+/** Returns whether there were any. */
+function forgetDates(database: IndexDatabase): boolean {
+  const had = database.get("SELECT 1 FROM dates LIMIT 1") !== undefined;
+  database.run("DELETE FROM dates");
+  database.run("DELETE FROM meta WHERE name = 'history_key'");
+  return had;
+}
+
+function writeDates(database: IndexDatabase, { full, dates, removed, historyKey }: FileDatesUpdate): boolean {
+  if (full) database.run("DELETE FROM dates");
+  for (const path of removed) database.run("DELETE FROM dates WHERE path = ?", path);
+  for (const [path, { first, last, commit }] of dates) {
+    database.run(
+      "INSERT OR REPLACE INTO dates (path, first, last, hash) VALUES (?, ?, ?, ?)",
+      ...[path, first ?? null, last, commit],
+    );
+  }
+  writeMeta(database, "history_key", historyKey);
+  return full || dates.size + removed.length > 0;
+}

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
+import { openProject } from "../open-project.ts";
+import type { Project } from "../project.ts";
+
+const requirements = [
+  "# Requirements Document",
+  ...["Login", "Logout"].map((title, index) =>
+    [
+      `### Requirement ${index + 1}: ${title}`,
+      "**User Story:** As a user, I want it, so that it is there",
+      "#### Acceptance Criteria",
+      "1. WHEN I ask THEN THE system SHALL answer",
+    ].join("\n\n"),
+  ),
+].join("\n\n");
+const tasks = [
+  "# Implementation Plan",
+  "- [ ] 1. Write the login in `src/login.ts`",
+  "  - _Requirements: 1.1_",
+  "- [ ] 2. Test the logout in `tests/logout.test.ts`",
+  "  - _Requirements: 2.1_",
+  "- [ ] 3. Clean up after `src/index.ts`",
+].join("\n");
+const design =
+  "# Design\n\n## Overview\n\nAll about it.\n\n## Files\n\nSee [the code](../../../src/login.ts).\n";
+
+const files = {
+  ".kiro/specs/auth/requirements.md": requirements,
+  ".kiro/specs/auth/design.md": design,
+  ".kiro/specs/auth/tasks.md": tasks,
+  "packages/api/.kiro/specs/auth/tasks.md": "# Plan\n\n- [ ] 1. Read `src/index.ts` and `README.md`\n",
+  "packages/api/src/index.ts": "",
+  "src/login.ts": "",
+  "src/index.ts": "",
+  "tests/logout.test.ts": "",
+};
+
+let repository: TemporaryRepository;
+let project: Project;
+beforeAll(async () => {
+  repository = await createTemporaryRepository(files);
+  project = await openProject({ root: repository.root, indexFile: ":memory:" });
+});
+afterAll(async () => {
+  await project.close();
+  await repository[Symbol.asyncDispose]();
+});
+
+const idOf = (path: string, title: string): string => {
+  for (const spec of project.specs.all())
+    if (spec.path === path && spec.title.includes(title)) return spec.id;
+  throw new Error(`${path} has no ${title}.`);
+};
+const task = (n: number): string =>
+  idOf(".kiro/specs/auth/tasks.md", ["login", "logout", "Clean"][n - 1] ?? "");
+const requirement = (n: number): string => `fw_a-auth-requirements-req${n}`;
+const scores = (request: Parameters<Project["specs"]["impact"]>[0]) =>
+  Object.fromEntries(project.specs.impact(request).affected.map(({ id, score }) => [id, score]));
+
+test("a changed code file affects the blocks that name it, and on from there", () => {
+  const impact = project.specs.impact({ files: ["src/login.ts"] });
+  const direct = impact.affected.filter(({ path }) => path.length === 1);
+  expect(direct.map(({ id }) => id).sort()).toEqual(
+    [idOf(".kiro/specs/auth/design.md", "Files"), task(1)].sort(),
+  );
+  expect(impact.affected.find(({ id }) => id === requirement(1))).toEqual({
+    id: requirement(1),
+    score: 0.72,
+    path: [
+      { from: "src/login.ts", to: task(1), kind: "code_ref" },
+      { from: task(1), to: requirement(1), kind: "implements" },
+    ],
+  });
+  expect(impact.files).toContain("src/login.ts");
+});
+
+test("a path in a document of a package is the package's own file, if it has one", () => {
+  expect(Object.keys(scores({ files: ["packages/api/src/index.ts"], depth: 1 }))).toEqual([
+    idOf("packages/api/.kiro/specs/auth/tasks.md", "README"),
+  ]);
+  expect(Object.keys(scores({ files: ["src/index.ts"], depth: 1 }))).toEqual([task(3)]);
+});
+
+test("a changed requirement affects the tasks that implement it, and names their tests", () => {
+  const impact = project.specs.impact({ ids: [requirement(2)], depth: 1 });
+  expect(impact.affected[0]).toEqual({
+    id: task(2),
+    score: 0.8,
+    path: [{ from: requirement(2), to: task(2), kind: "implements" }],
+  });
+  expect(impact.tests).toEqual(["tests/logout.test.ts"]);
+  expect(impact.affected.map(({ id }) => id)).not.toContain(requirement(2));
+});
+
+test("a changed document affects its blocks fully, and the other documents of the feature a little", () => {
+  const impact = scores({ files: ["./.kiro/specs/auth/design.md"] });
+  expect(impact[idOf(".kiro/specs/auth/design.md", "Overview")]).toBe(1);
+  expect(impact[requirement(1)]).toBe(0.3);
+  expect(Object.values(impact).every((score) => score > 0 && score <= 1)).toBe(true);
+});
+
+test("a deleted file still affects the blocks that name it", async () => {
+  await using other = await createTemporaryRepository({
+    "CLAUDE.md": "## Build\n\nRun `scripts/build.ts` first.\n",
+  });
+  const opened = await openProject({ root: other.root, indexFile: ":memory:" });
+  expect(opened.specs.impact({ files: ["scripts/build.ts"] }).affected.map(({ id }) => id)).toEqual([
+    "fw_c-build",
+  ]);
+  expect(opened.specs.impact({ files: ["other/scripts/build.ts"] }).affected).toEqual([]);
+  await opened.close();
+});
+
+test("an unknown id and a wrong depth are refused", () => {
+  expect(() => project.specs.impact({ ids: ["nope"] })).toThrow(
+    expect.objectContaining({ code: "spec_not_found" }),
+  );
+  for (const depth of [0, 6, 1.5]) {
+    expect(() => project.specs.impact({ files: [], depth })).toThrow(
+      expect.objectContaining({ code: "invalid_request" }),
+    );
+  }
+});
+
+test("a file that nothing names affects nothing", () => {
+  expect(project.specs.impact({ files: ["nowhere.ts", "../outside.ts", ""] })).toEqual({
+    affected: [],
+    tests: [],
+    files: [],
+  });
+});
+
+test("the graph has every block, the files they name, and the edges that are written down", () => {
+  const { nodes, edges } = project.specs.graph();
+  expect(nodes.filter(({ kind }) => kind === "spec").length).toBe([...project.specs.all()].length);
+  expect(nodes).toContainEqual({ id: "tests/logout.test.ts", kind: "test", title: "tests/logout.test.ts" });
+  expect(edges).toContainEqual({ from: task(1), to: requirement(1), kind: "implements" });
+  expect(edges).toContainEqual({ from: task(1), to: "src/login.ts", kind: "code_ref" });
+});
+
+test("blocks carry what they name: related blocks, code and tests", () => {
+  expect(project.specs.get(task(2))?.metadata).toMatchObject({
+    related_specs: [requirement(2)],
+    test_refs: ["tests/logout.test.ts"],
+  });
+  expect(project.specs.get(task(1))?.metadata.code_refs).toEqual(["src/login.ts"]);
+});
