@@ -11,7 +11,7 @@ export interface RegisteredDataclass {
 }
 
 export interface DataclassRegistry {
-  register(dataclass: PythonDataclass<never>): void;
+  register<Instance extends object>(dataclass: PythonDataclass<Instance>): void;
   get(name: string): RegisteredDataclass | undefined;
   all(): readonly RegisteredDataclass[];
   /** The dataclass that a value of the host is an instance of. */
@@ -48,7 +48,9 @@ export function createDataclassRegistry(): DataclassRegistry {
   };
 }
 
-function builderOf(dataclass: PythonDataclass<never>): (fields: PythonObject) => object {
+function builderOf<Instance extends object>(
+  dataclass: PythonDataclass<Instance>,
+): (fields: PythonObject) => object {
   if (dataclass.create !== undefined) return dataclass.create;
   const prototype: object | undefined = dataclass.class?.prototype;
   return prototype === undefined
@@ -56,7 +58,7 @@ function builderOf(dataclass: PythonDataclass<never>): (fields: PythonObject) =>
     : (fields) => Object.assign(Object.create(prototype), fields);
 }
 
-function checkDataclass(dataclass: PythonDataclass<never>): RegisteredDataclass {
+function checkDataclass<Instance extends object>(dataclass: PythonDataclass<Instance>): RegisteredDataclass {
   const { name } = dataclass;
   if (!isPythonName(name)) throw refused(`"${name}" cannot be the name of a dataclass.`);
   const fields = dataclass.fields.map((field) => (typeof field === "string" ? { name: field } : field));

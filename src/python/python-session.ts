@@ -164,7 +164,7 @@ function prepare(code: string, options: PythonRunOptions, registry: DataclassReg
 
 function isFit(ended: RunEnd | undefined): boolean {
   if (ended === undefined || "end" in ended) return false;
-  return ended.message.type === "refused" || ended.message.memory < maxIdleBytes;
+  return "memory" in ended.message && ended.message.memory < maxIdleBytes;
 }
 
 type Done = Extract<RunEnd, { readonly message: unknown }> & {
@@ -179,8 +179,10 @@ function completed(ended: RunEnd, stdout: string): Done {
   }
   const { message } = ended;
   if (message.type === "failed") throw new PythonError({ ...message, stdout });
-  if (message.type === "refused") {
-    throw refused(`Python could not begin: ${message.message}`);
+  if (message.type === "refused") throw refused(`Python could not begin: ${message.message}`);
+  if (message.type === "broken") {
+    const cause = new Error(message.message);
+    throw new KitError({ code: "internal_error", message: "The code could not be run.", cause });
   }
   return ended as Done;
 }
