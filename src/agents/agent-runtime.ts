@@ -3,6 +3,7 @@ import type { Clock } from "../base/clock.ts";
 import type { ModelResolver } from "../models/contract.ts";
 import type { EventBody, OperationKind } from "../protocol/event.ts";
 import type { SessionEntry, SessionKey } from "../protocol/session-entry.ts";
+import type { PythonRunner, PythonSession } from "../python/contract.ts";
 import type { Sandbox, SandboxFactory } from "../sandboxes/contract.ts";
 import type { MaybePromise, SessionStore } from "../stores/contract.ts";
 import type { AgentProfile } from "./agent-profile.ts";
@@ -31,6 +32,8 @@ export interface AgentRuntime {
   readonly project?: ProjectContext;
   /** Tools from elsewhere, asked for by every operation; a tool of the agent's own of the same name wins. */
   readonly toolSources?: readonly ToolSource[];
+  /** Python for sessions; without it, they have none. */
+  readonly python?: PythonRunner;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Takes the application's own keys out of what tools and commands return, whoever put them there. */
   readonly mask?: (text: string) => string;
@@ -66,6 +69,8 @@ export interface Harness {
   rest(live: LiveSession): void;
   /** Forgets a session that will not be asked again, such as a task's. */
   drop(live: LiveSession): void;
+  /** The Python of a session, with its variables. Throws `unavailable` where the runtime has none. */
+  python(name: string): PythonSession;
   /** What the sessions of a profile share of their tools. */
   catalogue(profile: AgentProfile): ToolCatalogue;
 }

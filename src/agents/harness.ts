@@ -3,6 +3,7 @@ import type { SessionInfo, SessionKey } from "../protocol/session-entry.ts";
 import type { AgentProfile } from "./agent-profile.ts";
 import type { AgentRuntime, Harness, ToolCatalogue } from "./agent-runtime.ts";
 import { createEventHub, type EventListener } from "./events/emitter.ts";
+import { PythonSessions } from "./operations/python.ts";
 import { startTask } from "./operations/task.ts";
 import { createCatalogue } from "./operations/toolkit.ts";
 import { createLiveSession } from "./session/live-session.ts";
@@ -54,6 +55,7 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
   const store = profile.store ?? runtime.store;
   const lives = new LiveSessions(runtime.maxIdleSessions);
   const catalogues = new WeakMap<AgentProfile, ToolCatalogue>();
+  const pythons = new PythonSessions(runtime.python, profile);
   let closed = false;
   const harness: Harness = {
     ...identity,
@@ -68,7 +70,11 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
     },
     wake: (live) => lives.wake(live),
     rest: (live) => lives.rest(live),
-    drop: (live) => lives.drop(live),
+    drop(live) {
+      lives.drop(live);
+      pythons.delete(live.key.session);
+    },
+    python: (name) => pythons.get(name),
     catalogue(of) {
       let catalogue = catalogues.get(of);
       if (catalogue === undefined) {
@@ -109,6 +115,7 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
           await live.close();
           lives.drop(live);
         }
+        pythons.delete(name);
         await store.delete(key);
         await (profile.sandbox ?? runtime.sandbox).remove?.(key);
       },

@@ -99,6 +99,7 @@ function profileFor(parent: AgentProfile, name: string | undefined): AgentProfil
       allowCompoundCommands,
       tools,
       commands,
+      python,
       instructions,
       ...rest
     } = parent;

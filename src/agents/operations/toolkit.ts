@@ -1,5 +1,6 @@
 import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import { KitError } from "../../base/kit-error.ts";
+import type { PythonSession } from "../../python/contract.ts";
 import type { AgentProfile } from "../agent-profile.ts";
 import type {
   AgentRuntime,
@@ -14,6 +15,7 @@ import { commandTools } from "../command-tools.ts";
 import { inputSchemaOf } from "../output/json-schema-of.ts";
 import type { AnyTool, ToolDefinition } from "../tool.ts";
 import { builtInToolNames, createBuiltInTools } from "../tools/built-in-tools.ts";
+import { createPythonTool, pythonToolName } from "../tools/python-tool.ts";
 import type { ToolEnvironment } from "../tools/tool-environment.ts";
 import { createTaskTool, type StartTask } from "./task-tool.ts";
 
@@ -21,10 +23,11 @@ import { createTaskTool, type StartTask } from "./task-tool.ts";
 export function createCatalogue(profile: AgentProfile, runtime: AgentRuntime): ToolCatalogue {
   const own = new Map<string, ToolDefinition>();
   if (profile.specs !== false) addTools(own, runtime.project?.tools ?? []);
-  addTools(own, checked(profile.tools ?? []));
+  addTools(own, checked(profile.tools ?? [], profile));
   const all = new Map<string, ToolDefinition>();
   // Only their names and schemas are read here: no session is there to run them in.
-  addTools(all, sessionTools({ profile, environment: nowhere(profile), startTask: unreachable }));
+  const python = runtime.python === undefined ? undefined : unreachable;
+  addTools(all, sessionTools({ profile, environment: nowhere(profile), startTask: unreachable, python }));
   // A command takes the place of a tool of its name.
   for (const name of own.keys()) if (all.has(name)) own.delete(name);
   return { own, schemas: schemasOf([...all.values(), ...own.values()]) };
@@ -37,7 +40,11 @@ export function createToolkit(harness: Harness, live: LiveSession): Toolkit {
   const bind = (): Map<string, ToolDefinition> => {
     const tools = new Map<string, ToolDefinition>();
     const startTask: StartTask = async (text, options) => startTaskOf(harness, live, { text, options });
-    addTools(tools, sessionTools({ profile: live.profile, environment: environmentOf(live), startTask }));
+    const python = harness.runtime.python === undefined ? undefined : () => harness.python(live.key.session);
+    addTools(
+      tools,
+      sessionTools({ profile: live.profile, environment: environmentOf(live), startTask, python }),
+    );
     return tools;
   };
   return {
@@ -74,7 +81,7 @@ export function extendToolkit(
     added,
     extra.sourced.filter((tool) => !taken.has(tool.name)),
   );
-  addTools(added, checked(own));
+  addTools(added, checked(own, live.profile));
   const kept = toolkit.schemas.filter((schema) => !added.has(schema.name));
   const schemas = [...kept, ...schemasOf(added.values())];
   const tools: ToolLookup = {
@@ -84,17 +91,19 @@ export function extendToolkit(
   return { tools, schemas };
 }
 
-/** The tools that need a session to work in: files, search, commands, tasks. */
+/** The tools that need a session to work in: files, search, commands, Python, tasks. */
 function sessionTools(session: {
   readonly profile: AgentProfile;
   readonly environment: ToolEnvironment;
   readonly startTask: StartTask;
+  readonly python: (() => PythonSession) | undefined;
 }): readonly AnyTool[] {
-  const { profile, environment, startTask } = session;
+  const { profile, environment, startTask, python } = session;
   return [
     ...createBuiltInTools(environment),
+    ...(hasPython(profile) && python !== undefined ? [createPythonTool(profile, python)] : []),
     createTaskTool(startTask),
-    ...checked(commandTools(profile.commands ?? [], environment)),
+    ...checked(commandTools(profile.commands ?? [], environment), profile),
   ];
 }
 
@@ -133,9 +142,14 @@ function addTools(tools: Map<string, ToolDefinition>, added: readonly AnyTool[])
   for (const tool of added) tools.set(tool.name, tool as ToolDefinition);
 }
 
-function checked(own: readonly AnyTool[]): readonly AnyTool[] {
+function hasPython(profile: AgentProfile): boolean {
+  return profile.python !== undefined && profile.python !== false;
+}
+
+function checked(own: readonly AnyTool[], profile: AgentProfile): readonly AnyTool[] {
   for (const tool of own) {
-    if (!builtInToolNames.has(tool.name)) continue;
+    const isTaken = builtInToolNames.has(tool.name) || (tool.name === pythonToolName && hasPython(profile));
+    if (!isTaken) continue;
     throw new KitError({
       code: "invalid_request",
       message: `"${tool.name}" is the name of a built-in tool.`,

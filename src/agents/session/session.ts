@@ -2,6 +2,13 @@ import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
+import type {
+  AnyPythonDataclass,
+  PythonDataclass,
+  PythonObject,
+  PythonResult,
+  PythonRunOptions,
+} from "../../python/contract.ts";
 import type { ExecResult, Sandbox } from "../../sandboxes/contract.ts";
 import type { Harness, LiveSession } from "../agent-runtime.ts";
 import { createEventStream } from "../events/event-stream.ts";
@@ -9,6 +16,7 @@ import { createEventStream } from "../events/event-stream.ts";
 import { type CompactOptions, runCompact } from "../operations/compact.ts";
 import { runPrompt } from "../operations/prompt.ts";
 import type { PromptOptions, PromptResult } from "../operations/prompt-options.ts";
+import { runPython } from "../operations/python.ts";
 import { runShell, type ShellOptions } from "../operations/shell.ts";
 import { runSkill, type SkillOptions } from "../operations/skill.ts";
 import { runTask, type TaskOptions } from "../operations/task.ts";
@@ -37,6 +45,18 @@ export interface Session {
   task<Result = undefined>(text: string, options?: TaskOptions<Result>): Promise<PromptResult<Result>>;
   /** Runs a command in the sandbox under the agent's policy; the history keeps it. */
   shell(command: string, options?: ShellOptions): Promise<ExecResult>;
+  /**
+   * Runs Python with the session's variables, apart from this process; the history does not show it. Throws
+   * `PythonError` for an exception, a limit included. See docs/python.md.
+   */
+  runPython(code: string, options?: PythonRunOptions): Promise<PythonResult>;
+  /** Makes a dataclass known to the Python of this session. */
+  registerPythonDataclass<Instance extends object = PythonObject>(dataclass: PythonDataclass<Instance>): void;
+  registerPythonDataclass(dataclass: AnyPythonDataclass): void;
+  /** The variables of the session's Python as bytes: they live as long as this process, unless kept. */
+  dumpPython(): Promise<Uint8Array>;
+  /** Takes the variables of a dump in place of its own. Throws `invalid_request` for bytes that are none. */
+  loadPython(dump: Uint8Array): Promise<void>;
   /** Shortens the history now. False when there was nothing to shorten. */
   compact(options?: CompactOptions): Promise<boolean>;
   /** Stops the running operation with all that it started, and waits for its end. */
@@ -97,6 +117,22 @@ class NamedSession implements Session {
 
   async shell(command: string, options: ShellOptions = {}): Promise<ExecResult> {
     return runShell(this.#harness, this.#live(), { command, options });
+  }
+
+  async runPython(code: string, options: PythonRunOptions = {}): Promise<PythonResult> {
+    return runPython(this.#harness, this.#live(), { code, options });
+  }
+
+  registerPythonDataclass(dataclass: AnyPythonDataclass): void {
+    this.#harness.python(this.name).registerDataclass(dataclass);
+  }
+
+  async dumpPython(): Promise<Uint8Array> {
+    return this.#harness.python(this.name).dump();
+  }
+
+  async loadPython(dump: Uint8Array): Promise<void> {
+    return this.#harness.python(this.name).load(dump);
   }
 
   async compact(options: CompactOptions = {}): Promise<boolean> {
