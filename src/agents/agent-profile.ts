@@ -3,6 +3,7 @@ import type { SessionStore } from "../stores/contract.ts";
 import type { KitCommand } from "./command.ts";
 import type { CompactionSettings } from "./compaction/compaction-settings.ts";
 import type { EventListener } from "./events/emitter.ts";
+import type { PythonProfile } from "./python-profile.ts";
 import type { Role } from "./role.ts";
 import type { Skill } from "./skill.ts";
 import type { ThinkingLevel } from "./thinking-level.ts";
@@ -45,6 +46,8 @@ export interface AgentProfile extends AgentPolicy {
   readonly typedRetries?: number;
   /** How deep tasks may start tasks; default 8. */
   readonly maxTaskDepth?: number;
+  /** Gives the model the tool `run_code`: true, or what Python may call and use. Default false. */
+  readonly python?: boolean | PythonProfile;
   /** Specs of the repository as tools; default true. */
   readonly specs?: boolean;
   /** Tools of the MCP servers that the project's configuration names; default true. */

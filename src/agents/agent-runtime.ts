@@ -3,6 +3,7 @@ import type { Clock } from "../base/clock.ts";
 import type { ModelResolver } from "../models/contract.ts";
 import type { EventBody, OperationKind } from "../protocol/event.ts";
 import type { SessionEntry, SessionKey } from "../protocol/session-entry.ts";
+import type { PythonRunner, PythonSession } from "../python/contract.ts";
 import type { Sandbox, SandboxFactory } from "../sandboxes/contract.ts";
 import type { MaybePromise, SessionStore } from "../stores/contract.ts";
 import type { AgentProfile } from "./agent-profile.ts";
@@ -11,6 +12,7 @@ import type { ProjectContext } from "./project-context.ts";
 import type { OperationQueue } from "./session/operation-queue.ts";
 import type { SessionState } from "./session/session-state.ts";
 import type { AnyTool, ToolDefinition } from "./tool.ts";
+import type { Spending } from "./turn/budget.ts";
 import type { RetryPolicy } from "./turn/retry.ts";
 import type { ToolRunOptions } from "./turn/tool-calls.ts";
 
@@ -30,6 +32,8 @@ export interface AgentRuntime {
   readonly project?: ProjectContext;
   /** Tools from elsewhere, asked for by every operation; a tool of the agent's own of the same name wins. */
   readonly toolSources?: readonly ToolSource[];
+  /** Python for sessions; without it, they have none. */
+  readonly python?: PythonRunner;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Takes the application's own keys out of what tools and commands return, whoever put them there. */
   readonly mask?: (text: string) => string;
@@ -58,7 +62,17 @@ export interface Harness {
       readonly options: { readonly agent?: string; readonly role?: string; readonly cwd?: string };
     },
   ): Promise<{ readonly text: string }>;
+  /** The session of that name, brought to life when it is not. */
   live(name: string, options?: LiveSessionOptions): LiveSession;
+  /** A session has something to do, or nothing more: what rests longest is forgotten first. */
+  wake(live: LiveSession): void;
+  rest(live: LiveSession): void;
+  /** Forgets a session that will not be asked again, such as a task's. */
+  drop(live: LiveSession): void;
+  /** The Python of a session, with its variables. Throws `unavailable` where the runtime has none. */
+  python(name: string): PythonSession;
+  /** What the sessions of a profile share of their tools. */
+  catalogue(profile: AgentProfile): ToolCatalogue;
 }
 
 /**
@@ -67,9 +81,22 @@ export interface Harness {
  */
 export type ToolSource = (operation: Pick<Operation, "signal" | "emit">) => Promise<readonly AnyTool[]>;
 
+/** Tools by name. */
+export interface ToolLookup {
+  get(name: string): ToolDefinition | undefined;
+  names(): readonly string[];
+}
+
 /** The tools of a session, and what providers are told of them. */
 export interface Toolkit {
-  readonly tools: ReadonlyMap<string, ToolDefinition>;
+  readonly tools: ToolLookup;
+  readonly schemas: readonly LanguageModelV4FunctionTool[];
+}
+
+/** Of a toolkit, all that does not depend on the session. */
+export interface ToolCatalogue {
+  /** The profile's own tools and those of the project; the built-in ones are each session's. */
+  readonly own: ReadonlyMap<string, ToolDefinition>;
   readonly schemas: readonly LanguageModelV4FunctionTool[];
 }
 
@@ -82,7 +109,13 @@ export interface Operation {
   readonly signal: AbortSignal;
   readonly state: SessionState;
   readonly live: LiveSession;
+  readonly spending: Spending;
+  /** The tasks it has started and that have not ended. */
+  readonly tasks: Set<Promise<unknown>>;
+  /** Appends to the history that the operation knows; `conflict` when another process was ahead. */
   commit(entries: readonly SessionEntry[]): MaybePromise<void>;
+  /** Appends to the history as it is by now, after reading what another process has added. */
+  append(entries: readonly SessionEntry[]): MaybePromise<void>;
   emit(body: EventBody, turnId?: string): void;
 }
 
@@ -91,6 +124,8 @@ export interface OperationRequest {
   readonly id?: string;
   readonly signal?: AbortSignal;
   readonly scope?: Partial<EventScope>;
+  /** The operation whose task this is. */
+  readonly parent?: Operation;
 }
 
 /** A session that this process has open: its place in line, its state, its sandbox. */
@@ -108,11 +143,12 @@ export interface LiveSession {
   /** Runs `work` as one operation, after those that were asked before it. */
   operate<Value>(request: OperationRequest, work: (operation: Operation) => Promise<Value>): Promise<Value>;
   /** The state as stored, for readers; waits for nothing. */
-  load(): Promise<SessionState>;
+  load(): MaybePromise<SessionState>;
   /** Stops the running operation and waits until it has ended. False when none was running. */
   abort(): Promise<boolean>;
-  /** Forgets the history, which is in the store. */
-  evict(): void;
+  /** Forgets the history, which is in the store. False when the session must stay for its sandbox. */
+  evict(): boolean;
+  /** Stops what runs, turns away what waits, and gives the sandbox back. */
   close(): Promise<void>;
 }
 

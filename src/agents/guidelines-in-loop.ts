@@ -1,10 +1,8 @@
 import { type Clock, isoTime } from "../base/clock.ts";
 import type { ToolCallPart } from "../protocol/message.ts";
 import type { SessionEntry } from "../protocol/session-entry.ts";
-import type { Operation } from "./agent-runtime.ts";
+import type { Operation, ToolLookup } from "./agent-runtime.ts";
 import type { ProjectContext, ShownGuideline } from "./project-context.ts";
-
-import type { ToolDefinition } from "./tool.ts";
 
 const noteName = "guidelines_shown";
 
@@ -17,7 +15,7 @@ export function guidelineEntries(
   project: ProjectContext,
   work: {
     readonly operation: Operation;
-    readonly tools: ReadonlyMap<string, ToolDefinition>;
+    readonly tools: ToolLookup;
     readonly clock: Clock;
   },
 ): (calls: readonly ToolCallPart[]) => readonly SessionEntry[] {
@@ -61,10 +59,7 @@ function shownIn(operation: Operation): readonly string[] {
   return Array.isArray(value) ? value.map(String) : [];
 }
 
-function touchedPaths(
-  calls: readonly ToolCallPart[],
-  tools: ReadonlyMap<string, ToolDefinition>,
-): Set<string> {
+function touchedPaths(calls: readonly ToolCallPart[], tools: ToolLookup): Set<string> {
   const paths = new Set<string>();
   for (const call of calls) {
     const tool = tools.get(call.tool);

@@ -1,10 +1,13 @@
 import { KitError } from "../base/kit-error.ts";
 import type { SessionInfo, SessionKey } from "../protocol/session-entry.ts";
 import type { AgentProfile } from "./agent-profile.ts";
-import type { AgentRuntime, Harness, LiveSession } from "./agent-runtime.ts";
+import type { AgentRuntime, Harness, ToolCatalogue } from "./agent-runtime.ts";
 import { createEventHub, type EventListener } from "./events/emitter.ts";
+import { PythonSessions } from "./operations/python.ts";
 import { startTask } from "./operations/task.ts";
+import { createCatalogue } from "./operations/toolkit.ts";
 import { createLiveSession } from "./session/live-session.ts";
+import { LiveSessions } from "./session/live-sessions.ts";
 import { createSession, type Session } from "./session/session.ts";
 
 /** An agent that is alive: its profile, its sessions, its events. */
@@ -43,7 +46,6 @@ const sessionName = /^[^\p{Cc}/\\]{1,128}$/u;
 
 /** Brings an agent to life. Nothing is opened before a session needs it. */
 export function createHarness(identity: AgentIdentity, profile: AgentProfile, runtime: AgentRuntime): Agent {
-  const lives = new Map<string, LiveSession>();
   const events = createEventHub({
     clock: runtime.clock,
     ...(runtime.onListenerError && { onListenerError: runtime.onListenerError }),
@@ -51,6 +53,10 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
   for (const observer of runtime.observers) events.subscribe(observer);
   if (profile.onEvent !== undefined) events.subscribe(profile.onEvent);
   const store = profile.store ?? runtime.store;
+  const lives = new LiveSessions(runtime.maxIdleSessions);
+  const catalogues = new WeakMap<AgentProfile, ToolCatalogue>();
+  const pythons = new PythonSessions(runtime.python, profile);
+  let closed = false;
   const harness: Harness = {
     ...identity,
     profile,
@@ -59,20 +65,26 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
     events,
     startTask: (operation, task) => startTask(harness, operation, task),
     live(name, options) {
-      let live = lives.get(name);
-      if (live === undefined) {
-        live = createLiveSession(harness, name, options ?? {});
-        lives.set(name, live);
-      } else {
-        // The map keeps the order of last use: what comes first was idle longest.
-        lives.delete(name);
-        lives.set(name, live);
+      if (closed) throw new KitError({ code: "unavailable", message: "The agent is closed." });
+      return lives.get(name) ?? lives.add(name, createLiveSession(harness, name, options ?? {}));
+    },
+    wake: (live) => lives.wake(live),
+    rest: (live) => lives.rest(live),
+    drop(live) {
+      lives.drop(live);
+      pythons.delete(live.key.session);
+    },
+    python: (name) => pythons.get(name),
+    catalogue(of) {
+      let catalogue = catalogues.get(of);
+      if (catalogue === undefined) {
+        catalogue = createCatalogue(of, runtime);
+        catalogues.set(of, catalogue);
       }
-      if (lives.size > runtime.maxIdleSessions) evictIdle(lives, runtime.maxIdleSessions);
-      return live;
+      return catalogue;
     },
   };
-  const open = (name: string): Session => createSession(harness, harness.live(checkedName(name)));
+  const open = (name: string): Session => createSession(harness, checkedName(name));
   const keyOf = (name: string): SessionKey => ({
     agent: identity.name,
     instance_id: identity.id,
@@ -98,36 +110,27 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
       list: async () => store.list({ agent: identity.name, instance_id: identity.id }),
       async delete(name) {
         const key = keyOf(name);
-        await lives.get(name)?.close();
-        lives.delete(name);
+        const live = lives.get(name);
+        if (live !== undefined) {
+          await live.close();
+          lives.drop(live);
+        }
+        pythons.delete(name);
         await store.delete(key);
         await (profile.sandbox ?? runtime.sandbox).remove?.(key);
       },
     },
     subscribe: (listener) => events.subscribe(listener),
     get busy() {
-      for (const live of lives.values()) if (live.queue.busy) return true;
-      return false;
+      return lives.busy;
     },
     async close({ drain = false } = {}) {
-      // The line is first come, first served: what comes out at its end has waited for all before it.
-      const idle = async (live: LiveSession): Promise<void> => {
-        if (live.queue.busy) await live.queue.run(async () => undefined).catch(() => undefined);
-      };
-      if (drain) await Promise.all([...lives.values()].map(idle));
-      for (const live of lives.values()) await live.close();
+      if (drain) await Promise.all(lives.all().map((live) => live.queue.drained()));
+      closed = true;
+      await Promise.all(lives.all().map((live) => live.close()));
       lives.clear();
     },
   };
-}
-
-function evictIdle(lives: Map<string, LiveSession>, limit: number): void {
-  for (const [name, live] of lives) {
-    if (lives.size <= limit) return;
-    if (live.queue.busy) continue;
-    live.evict();
-    lives.delete(name);
-  }
 }
 
 function checkedName(name: string): string {

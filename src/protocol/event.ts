@@ -3,7 +3,7 @@ import type { FinishReason } from "./message.ts";
 import type { Usage } from "./usage.ts";
 
 /** What a session can be asked to do. */
-export type OperationKind = "prompt" | "stream" | "skill" | "task" | "shell" | "compact";
+export type OperationKind = "prompt" | "stream" | "skill" | "task" | "shell" | "compact" | "python";
 
 /** Fields of every event. `index` counts from 1 within one stream. */
 export interface EventContext {

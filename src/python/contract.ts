@@ -74,6 +74,12 @@ export interface PythonDataclass<Instance extends object = PythonObject> {
   readonly create?: (fields: PythonObject) => Instance;
 }
 
+/** A dataclass whatever its instances are, as lists of dataclasses hold them. */
+export type AnyPythonDataclass = Omit<PythonDataclass<never>, "class" | "create"> & {
+  readonly class?: abstract new (...args: never[]) => object;
+  readonly create?: (fields: PythonObject) => object;
+};
+
 /**
  * Limits of one run, forwarded unchanged to Monty: these are its names and units. Where `resourceLimits` is
  * given, only what it says holds; where it is not, the defaults do.
@@ -127,6 +133,7 @@ export interface PythonSession {
   run(code: string, options?: PythonRunOptions): Promise<PythonResult>;
   /** Makes a dataclass known to the following runs. Throws `invalid_request` for one that Python cannot have. */
   registerDataclass<Instance extends object = PythonObject>(dataclass: PythonDataclass<Instance>): void;
+  registerDataclass(dataclass: AnyPythonDataclass): void;
   /** The variables as bytes, for another session, also in another process or version of kit. */
   dump(): Promise<Uint8Array>;
   /** Takes the variables of a dump in place of its own. Throws `invalid_request` for bytes that are none. */
@@ -137,7 +144,7 @@ export interface PythonSession {
 
 /** Makes Python sessions, and keeps the processes they run in. */
 export interface PythonRunner {
-  createSession(): PythonSession;
+  createSession(options?: { readonly dataclasses?: readonly AnyPythonDataclass[] }): PythonSession;
   /** Ends every process, and with it what still runs. */
   close(): Promise<void>;
 }

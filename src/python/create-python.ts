@@ -26,7 +26,7 @@ export function createPython(options: PythonOptions = {}): PythonRunner {
     idleMs: options.idleMs ?? 30_000,
   });
   return {
-    createSession: () => createPythonSession(pool),
+    createSession: ({ dataclasses = [] } = {}) => createPythonSession(pool, dataclasses),
     close: () => pool.close(),
   };
 }

@@ -1,5 +1,5 @@
 import { KitError } from "../base/kit-error.ts";
-import type { PythonDataclass, PythonField, PythonObject } from "./contract.ts";
+import type { AnyPythonDataclass, PythonField, PythonObject } from "./contract.ts";
 import { isPythonName } from "./values/identifier.ts";
 
 /** A dataclass as the registry keeps it, whatever the type of its instances. */
@@ -11,7 +11,7 @@ export interface RegisteredDataclass {
 }
 
 export interface DataclassRegistry {
-  register(dataclass: PythonDataclass<never>): void;
+  register(dataclass: AnyPythonDataclass): void;
   get(name: string): RegisteredDataclass | undefined;
   all(): readonly RegisteredDataclass[];
   /** The dataclass that a value of the host is an instance of. */
@@ -48,7 +48,7 @@ export function createDataclassRegistry(): DataclassRegistry {
   };
 }
 
-function builderOf(dataclass: PythonDataclass<never>): (fields: PythonObject) => object {
+function builderOf(dataclass: AnyPythonDataclass): (fields: PythonObject) => object {
   if (dataclass.create !== undefined) return dataclass.create;
   const prototype: object | undefined = dataclass.class?.prototype;
   return prototype === undefined
@@ -56,7 +56,7 @@ function builderOf(dataclass: PythonDataclass<never>): (fields: PythonObject) =>
     : (fields) => Object.assign(Object.create(prototype), fields);
 }
 
-function checkDataclass(dataclass: PythonDataclass<never>): RegisteredDataclass {
+function checkDataclass(dataclass: AnyPythonDataclass): RegisteredDataclass {
   const { name } = dataclass;
   if (!isPythonName(name)) throw refused(`"${name}" cannot be the name of a dataclass.`);
   const fields = dataclass.fields.map((field) => (typeof field === "string" ? { name: field } : field));

@@ -1,5 +1,6 @@
 /** `kit/python`: Python for code that is not trusted, in processes that can be killed. */
 export type {
+  AnyPythonDataclass,
   ForgottenVariable,
   PythonCall,
   PythonDataclass,
@@ -15,6 +16,7 @@ export type {
   PythonValue,
 } from "./contract.ts";
 export { createPython, type PythonOptions } from "./create-python.ts";
+export { definePythonDataclass } from "./define-python-dataclass.ts";
 export { PythonError, PythonException, type PythonExceptionInfo } from "./python-error.ts";
 export { defaultResourceLimits } from "./resource-limits.ts";
 export { type PlainValue, toPlain } from "./values/to-plain.ts";

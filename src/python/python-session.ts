@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { KitError } from "../base/kit-error.ts";
 import { answerCall, type Callables } from "./answer-call.ts";
-import type { PythonFunction, PythonRunOptions, PythonSession } from "./contract.ts";
+import type { AnyPythonDataclass, PythonFunction, PythonRunOptions, PythonSession } from "./contract.ts";
 import { createDataclassRegistry, type DataclassRegistry } from "./dataclass-registry.ts";
 import type { RunMessage } from "./process/messages.ts";
 import type { ProcessPool } from "./process/process-pool.ts";
@@ -25,8 +25,12 @@ const maxCodeChars = 1_000_000;
 /** A process that holds more than this after a run is replaced. */
 const maxIdleBytes = 384 * 1024 * 1024;
 
-export function createPythonSession(pool: ProcessPool): PythonSession {
+export function createPythonSession(
+  pool: ProcessPool,
+  dataclasses: readonly AnyPythonDataclass[],
+): PythonSession {
   const registry = createDataclassRegistry();
+  for (const dataclass of dataclasses) registry.register(dataclass);
   // Whether the code that asks runs inside a call from this session's own Python.
   const inside = new AsyncLocalStorage<boolean>();
   let variables: SessionVariables = noVariables;
@@ -88,7 +92,7 @@ export function createPythonSession(pool: ProcessPool): PythonSession {
         };
       }, options.signal);
     },
-    registerDataclass: (dataclass) => registry.register(dataclass),
+    registerDataclass: (dataclass: AnyPythonDataclass) => registry.register(dataclass),
     dump: () => inTurn(async () => encodeDump(variables)),
     async load(dump) {
       const loaded = decodeDump(dump);
@@ -164,7 +168,7 @@ function prepare(code: string, options: PythonRunOptions, registry: DataclassReg
 
 function isFit(ended: RunEnd | undefined): boolean {
   if (ended === undefined || "end" in ended) return false;
-  return ended.message.type === "refused" || ended.message.memory < maxIdleBytes;
+  return "memory" in ended.message && ended.message.memory < maxIdleBytes;
 }
 
 type Done = Extract<RunEnd, { readonly message: unknown }> & {
@@ -179,8 +183,10 @@ function completed(ended: RunEnd, stdout: string): Done {
   }
   const { message } = ended;
   if (message.type === "failed") throw new PythonError({ ...message, stdout });
-  if (message.type === "refused") {
-    throw refused(`Python could not begin: ${message.message}`);
+  if (message.type === "refused") throw refused(`Python could not begin: ${message.message}`);
+  if (message.type === "broken") {
+    const cause = new Error(message.message);
+    throw new KitError({ code: "internal_error", message: "The code could not be run.", cause });
   }
   return ended as Done;
 }

@@ -1,11 +1,10 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { isoTime } from "../../base/clock.ts";
-import type { UserMessage } from "../../protocol/message.ts";
+import type { AssistantMessage, UserMessage } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/message.ts";
-import type { SessionEntry } from "../../protocol/session-entry.ts";
-import { addUsage, noUsage, type Usage } from "../../protocol/usage.ts";
+import type { MaybePromise } from "../../stores/contract.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
-import { compact, needsCompaction } from "../compaction/compact.ts";
+import { needsCompaction } from "../compaction/compact.ts";
 import { defaultCompaction } from "../compaction/compaction-settings.ts";
 import { guidelineEntries } from "../guidelines-in-loop.ts";
 
@@ -18,9 +17,10 @@ import {
   TypedOutputError,
 } from "../output/typed-output.ts";
 
-import { runTurns, type TurnLoop, type TurnLoopResult } from "../turn/turn-loop.ts";
+import type { SessionState } from "../session/session-state.ts";
+import { runTurns, type TurnLoop } from "../turn/turn-loop.ts";
 import { createUsageReader } from "../turn/usage-reader.ts";
-import { maskedResult } from "./masked-result.ts";
+import { compactWith } from "./compact.ts";
 import { type Prepared, prepare } from "./prepare.ts";
 import { type PromptOptions, type PromptResult, toImagePart } from "./prompt-options.ts";
 
@@ -37,36 +37,40 @@ export async function runPrompt<Result>(
   },
 ): Promise<PromptResult<Result>> {
   const { options } = request;
+  const { spending, state } = operation;
   const started = harness.runtime.clock.now();
+  spending.budget = { ...operation.live.profile.budget, ...options.budget };
   const prepared = await prepare(harness, operation, options);
-  const loop = toLoop(harness, operation, { prepared, options });
+  const loop = toLoop(harness, operation, prepared);
   operation.emit({ type: "agent_start", model: prepared.resolved.name });
-  const first = operation.state.position;
   const schema = options.result === undefined ? undefined : jsonSchemaOf(options.result);
   const text = options.result === undefined ? request.text : `${request.text}\n\n${resultRequest(schema)}`;
-  await say(harness, operation, {
+  const written = say(harness, operation, {
     text,
     images: (options.images ?? []).map(toImagePart),
     ...(request.source === undefined ? {} : { source: request.source }),
   });
-  const answer = await runTurns(loop);
-  const typed =
-    options.result === undefined
-      ? undefined
-      : await typedOutput(harness, { operation, loop, answer, options });
-  const last = typed?.answer ?? answer;
+  if (written !== undefined) await written;
+  const first = state.position;
+  let message = await runTurns(loop);
+  let result: Result | undefined;
+  if (options.result !== undefined) {
+    const typed = await typedOutput(harness, { operation, loop, message, schema: options.result });
+    message = typed.message;
+    result = typed.value;
+  }
   return {
-    text: textOf(last.message),
-    result: typed?.value as Result,
-    usage: addUsage(answer.usage, typed?.usage ?? noUsage),
+    text: textOf(message),
+    result: result as Result,
+    usage: spending.usage,
     model: { id: prepared.resolved.name },
     metadata: {
       operation_id: operation.id,
-      turns: answer.turns + (typed?.turns ?? 0),
+      turns: spending.turns,
       duration_ms: harness.runtime.clock.now() - started,
-      finish_reason: last.message.finish_reason,
+      finish_reason: message.finish_reason,
     },
-    messages: messagesSince(operation, first),
+    messages: messagesFrom(state, first),
   };
 }
 
@@ -76,79 +80,52 @@ interface Said {
   readonly source?: UserMessage["source"];
 }
 
-async function say(harness: Harness, operation: Operation, said: Said): Promise<void> {
+function say(harness: Harness, operation: Operation, said: Said): MaybePromise<void> {
   const message: UserMessage = {
     role: "user",
     content: [{ type: "text", text: said.text }, ...(said.images ?? [])],
     timestamp: isoTime(harness.runtime.clock.now()),
     ...(said.source === undefined ? {} : { source: said.source }),
   };
-  const entry: SessionEntry = { version: 1, type: "message", message, operation_id: operation.id };
-  const written = operation.commit([entry]);
-  if (written !== undefined) await written;
+  return operation.append([{ version: 1, type: "message", message, operation_id: operation.id }]);
 }
 
-function toLoop(
-  harness: Harness,
-  operation: Operation,
-  call: { readonly prepared: Prepared; readonly options: PromptOptions },
-): TurnLoop {
+function toLoop(harness: Harness, operation: Operation, prepared: Prepared): TurnLoop {
   const { runtime } = harness;
-  const { prepared, options } = call;
+  const { resolved, tools, mask } = prepared;
   const { profile } = operation.live;
   const settings = { ...defaultCompaction, ...profile.compaction };
-  const windowTokens = prepared.resolved.contextWindowTokens ?? settings.contextWindowTokens;
-  const model = prepared.resolved.model;
-  const idleTimeoutMs = runtime.modelIdleTimeoutMs;
+  const windowTokens = resolved.contextWindowTokens ?? settings.contextWindowTokens;
+  const showsGuidelines = profile.guidelines !== false && runtime.project !== undefined;
   return {
     state: operation.state,
     commit: operation.commit,
-    model,
-    modelName: prepared.resolved.name,
+    model: resolved.model,
+    modelName: resolved.name,
     system: prepared.system,
     tools: prepared.schemas,
-    toolRun: {
-      tools: prepared.tools,
-      validateJson: runtime.validateJson,
-      ...maskWith(prepared.mask),
-    },
+    toolRun: { tools, validateJson: runtime.validateJson, ...(mask === undefined ? undefined : { mask }) },
     settings: reasoningOf(prepared),
     operationId: operation.id,
     purpose: "agent",
-    budget: { ...profile.budget, ...options.budget },
+    spending: operation.spending,
     retry: runtime.retry,
-    idleTimeoutMs,
+    idleTimeoutMs: runtime.modelIdleTimeoutMs,
     clock: runtime.clock,
     signal: operation.signal,
     emit: operation.emit,
-    usageOf: createUsageReader(prepared.resolved.price),
-    beforeTurn: async (reason) => {
-      if (reason === "threshold" && !needsCompaction(operation.state.tokens, windowTokens, settings)) return;
-      const summaryModel =
-        settings.model === undefined ? model : (await runtime.resolveModel(settings.model)).model;
-      await compact({
-        operation,
-        reason,
-        settings,
-        windowTokens,
-        call: { model: summaryModel, idleTimeoutMs },
-        now: runtime.clock.now,
-      });
+    usageOf: createUsageReader(resolved.price),
+    makesRoom: (reason) =>
+      reason === "overflow"
+        ? settings.enabled
+        : needsCompaction(operation.state.tokens, windowTokens, settings),
+    makeRoom: async (reason) => {
+      await compactWith(harness, operation, { reason, resolved });
     },
-    ...(profile.guidelines === false || runtime.project === undefined
-      ? {}
-      : {
-          afterTools: guidelineEntries(runtime.project, {
-            operation,
-            tools: prepared.tools,
-            clock: runtime.clock,
-          }),
-        }),
+    ...(showsGuidelines && {
+      afterTools: guidelineEntries(runtime.project, { operation, tools, clock: runtime.clock }),
+    }),
   };
-}
-
-function maskWith(mask: Prepared["mask"]): Pick<TurnLoop["toolRun"], "onResult"> {
-  return mask === undefined ? {} : { onResult: (_call, result) => maskedResult(result, mask) };
 }
 
 function reasoningOf(prepared: Prepared): Pick<LanguageModelV4CallOptions, "reasoning"> {
@@ -159,9 +136,7 @@ function reasoningOf(prepared: Prepared): Pick<LanguageModelV4CallOptions, "reas
 
 interface TypedAnswer<Result> {
   readonly value: Result;
-  readonly answer: TurnLoopResult;
-  readonly usage: Usage;
-  readonly turns: number;
+  readonly message: AssistantMessage;
 }
 
 /** Validates the answer, and asks again with what is wrong until it fits or the attempts are used up. */
@@ -170,35 +145,30 @@ async function typedOutput<Result>(
   given: {
     readonly operation: Operation;
     readonly loop: TurnLoop;
-    readonly answer: TurnLoopResult;
-    readonly options: PromptOptions<Result>;
+    readonly message: AssistantMessage;
+    readonly schema: NonNullable<PromptOptions<Result>["result"]>;
   },
 ): Promise<TypedAnswer<Result>> {
-  const { operation, loop, options } = given;
-  const schema = options.result;
-  if (schema === undefined) throw new TypeError("A typed output needs a schema.");
+  const { operation, loop, schema } = given;
   const retries = operation.live.profile.typedRetries ?? defaultTypedRetries;
   const attempts: TypedOutputAttempt[] = [];
-  let answer = given.answer;
-  let usage = noUsage;
-  let turns = 0;
+  let { message } = given;
   for (;;) {
-    const text = textOf(answer.message);
+    const text = textOf(message);
     const check = await checkOutput(text, schema, harness.runtime.validateJson);
-    if (check.ok) return { value: check.value, answer, usage, turns };
+    if (check.ok) return { value: check.value, message };
     attempts.push({ text, issues: check.issues });
     if (attempts.length > retries) throw new TypedOutputError(attempts);
+    operation.signal.throwIfAborted();
     await say(harness, operation, { text: repairRequest(check.issues), source: "repair" });
-    answer = await runTurns({ ...loop, purpose: "repair" });
-    usage = addUsage(usage, answer.usage);
-    turns += answer.turns;
+    message = await runTurns({ ...loop, purpose: "repair" });
   }
 }
 
-function messagesSince(operation: Operation, position: number): PromptResult["messages"] {
-  const { messages, positions } = operation.state;
+/** The messages from a position of the log on: what was said, and all that came of it. */
+function messagesFrom({ messages, positions }: SessionState, position: number): PromptResult["messages"] {
   // Positions ascend, so the operation's own messages are at the end.
   let from = messages.length;
-  while (from > 0 && (positions[from - 1] ?? 0) > position) from -= 1;
+  while (from > 0 && (positions[from - 1] ?? 0) >= position) from -= 1;
   return messages.slice(from);
 }

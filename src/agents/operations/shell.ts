@@ -39,7 +39,7 @@ export function runShell(
       const mask = (text: string): string => harness.runtime.mask?.(own(text)) ?? own(text);
       const result = { ...raw, stdout: mask(raw.stdout), stderr: mask(raw.stderr) };
       const text = `The user ran \`${mask(command)}\` (exit code ${result.exit_code ?? "none"}):\n\n${result.stdout}${result.stderr}`;
-      await operation.commit([
+      await operation.append([
         {
           version: 1,
           type: "message",

@@ -1,4 +1,3 @@
-import type { Harness, LiveSession } from "../agent-runtime.ts";
 import type { ToolDefinition } from "../tool.ts";
 
 interface TaskInput {
@@ -8,8 +7,14 @@ interface TaskInput {
   readonly cwd?: string;
 }
 
+/** Starts a task below the operation that runs, and gives its answer. */
+export type StartTask = (
+  text: string,
+  options: Omit<TaskInput, "prompt">,
+) => Promise<{ readonly text: string }>;
+
 /** The `task` tool: lets the model hand a piece of work to a session of its own. */
-export function createTaskTool(harness: Harness, live: LiveSession): ToolDefinition<TaskInput> {
+export function createTaskTool(startTask: StartTask): ToolDefinition<TaskInput> {
   return {
     name: "task",
     description:
@@ -17,13 +22,7 @@ export function createTaskTool(harness: Harness, live: LiveSession): ToolDefinit
     input,
     // A task is as long as its work is; its own budget and the abort of this operation bound it.
     timeoutMs: 2 ** 31 - 1,
-    async execute({ prompt, ...options }) {
-      const operation = live.current;
-      // A tool runs within an operation of its session, so there is one.
-      if (operation === undefined) throw new Error("The operation has ended.");
-      const result = await harness.startTask(operation, { text: prompt, options });
-      return result.text;
-    },
+    execute: async ({ prompt, ...options }) => (await startTask(prompt, options)).text,
   };
 }
 

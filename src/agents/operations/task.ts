@@ -65,20 +65,23 @@ export async function startTask<Result>(
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   });
   let failed = true;
+  const running = child.operate(
+    { kind: "prompt", signal: operation.signal, scope, parent: operation },
+    (childOperation) => runPrompt(harness, childOperation, { text: task.text, options }),
+  );
+  operation.tasks.add(running);
   try {
-    const result = await child.operate(
-      { kind: "prompt", signal: operation.signal, scope },
-      (childOperation) => runPrompt(harness, childOperation, { text: task.text, options }),
-    );
+    const result = await running;
     failed = false;
     return result;
   } finally {
+    operation.tasks.delete(running);
     operation.emit({
       type: "task_end",
       is_error: failed,
       duration_ms: harness.runtime.clock.now() - started,
     });
-    child.evict();
+    harness.drop(child);
   }
 }
 
@@ -96,6 +99,7 @@ function profileFor(parent: AgentProfile, name: string | undefined): AgentProfil
       allowCompoundCommands,
       tools,
       commands,
+      python,
       instructions,
       ...rest
     } = parent;

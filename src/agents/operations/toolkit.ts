@@ -1,27 +1,64 @@
 import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import { KitError } from "../../base/kit-error.ts";
-import type { Harness, LiveSession, Toolkit } from "../agent-runtime.ts";
+import type { PythonSession } from "../../python/contract.ts";
+import type { AgentProfile } from "../agent-profile.ts";
+import type {
+  AgentRuntime,
+  Harness,
+  LiveSession,
+  ToolCatalogue,
+  Toolkit,
+  ToolLookup,
+} from "../agent-runtime.ts";
 import type { KitCommand } from "../command.ts";
 import { commandTools } from "../command-tools.ts";
 import { inputSchemaOf } from "../output/json-schema-of.ts";
 import type { AnyTool, ToolDefinition } from "../tool.ts";
 import { builtInToolNames, createBuiltInTools } from "../tools/built-in-tools.ts";
+import { createPythonTool, pythonToolName } from "../tools/python-tool.ts";
 import type { ToolEnvironment } from "../tools/tool-environment.ts";
-import { createTaskTool } from "./task-tool.ts";
+import { createTaskTool, type StartTask } from "./task-tool.ts";
 
-/** The tools of a session, from its profile and the project: built once, however often it is prompted. */
+/** What all sessions of a profile share of their tools: however many there are, it is made once. */
+export function createCatalogue(profile: AgentProfile, runtime: AgentRuntime): ToolCatalogue {
+  const own = new Map<string, ToolDefinition>();
+  if (profile.specs !== false) addTools(own, runtime.project?.tools ?? []);
+  addTools(own, checked(profile.tools ?? [], profile));
+  const all = new Map<string, ToolDefinition>();
+  // Only their names and schemas are read here: no session is there to run them in.
+  const python = runtime.python === undefined ? undefined : unreachable;
+  addTools(all, sessionTools({ profile, environment: nowhere(profile), startTask: unreachable, python }));
+  // A command takes the place of a tool of its name.
+  for (const name of own.keys()) if (all.has(name)) own.delete(name);
+  return { own, schemas: schemasOf([...all.values(), ...own.values()]) };
+}
+
+/** The tools of a session. Those that work in its sandbox are made when the model calls the first. */
 export function createToolkit(harness: Harness, live: LiveSession): Toolkit {
-  const { profile } = live;
-  const environment = environmentOf(live);
-  const tools = new Map<string, ToolDefinition>();
-  for (const tool of createBuiltInTools(environment)) tools.set(tool.name, tool as ToolDefinition);
-  const task = createTaskTool(harness, live);
-  tools.set(task.name, task as ToolDefinition);
-  if (profile.specs !== false) {
-    for (const tool of harness.runtime.project?.tools ?? []) tools.set(tool.name, tool as ToolDefinition);
-  }
-  addOwn(tools, [...(profile.tools ?? []), ...commandTools(profile.commands ?? [], environment)]);
-  return { tools, schemas: schemasOf(tools) };
+  const { own, schemas } = harness.catalogue(live.profile);
+  let bound: Map<string, ToolDefinition> | undefined;
+  const bind = (): Map<string, ToolDefinition> => {
+    const tools = new Map<string, ToolDefinition>();
+    const startTask: StartTask = async (text, options) => startTaskOf(harness, live, { text, options });
+    const python = harness.runtime.python === undefined ? undefined : () => harness.python(live.key.session);
+    addTools(
+      tools,
+      sessionTools({ profile: live.profile, environment: environmentOf(live), startTask, python }),
+    );
+    return tools;
+  };
+  return {
+    schemas,
+    tools: {
+      get(name) {
+        const tool = own.get(name);
+        if (tool !== undefined) return tool;
+        bound ??= bind();
+        return bound.get(name);
+      },
+      names: () => schemas.map((schema) => schema.name),
+    },
+  };
 }
 
 /** A toolkit with the tools that one call adds, and those that others have for it now. */
@@ -34,15 +71,51 @@ export function extendToolkit(
     readonly sourced: readonly AnyTool[];
   },
 ): Toolkit {
-  const own = [...(extra.tools ?? []), ...commandTools(extra.commands ?? [], environmentOf(live))];
+  const commands = extra.commands === undefined ? [] : commandTools(extra.commands, environmentOf(live));
+  const own = [...(extra.tools ?? []), ...commands];
   if (own.length === 0 && extra.sourced.length === 0) return toolkit;
-  const tools = new Map(toolkit.tools);
+  const added = new Map<string, ToolDefinition>();
+  const taken = new Set(toolkit.schemas.map((schema) => schema.name));
   // Strangers do not take the place of what the agent has.
-  for (const tool of extra.sourced) {
-    if (!tools.has(tool.name)) tools.set(tool.name, tool as ToolDefinition);
-  }
-  addOwn(tools, own);
-  return { tools, schemas: schemasOf(tools) };
+  addTools(
+    added,
+    extra.sourced.filter((tool) => !taken.has(tool.name)),
+  );
+  addTools(added, checked(own, live.profile));
+  const kept = toolkit.schemas.filter((schema) => !added.has(schema.name));
+  const schemas = [...kept, ...schemasOf(added.values())];
+  const tools: ToolLookup = {
+    get: (name) => added.get(name) ?? toolkit.tools.get(name),
+    names: () => schemas.map((schema) => schema.name),
+  };
+  return { tools, schemas };
+}
+
+/** The tools that need a session to work in: files, search, commands, Python, tasks. */
+function sessionTools(session: {
+  readonly profile: AgentProfile;
+  readonly environment: ToolEnvironment;
+  readonly startTask: StartTask;
+  readonly python: (() => PythonSession) | undefined;
+}): readonly AnyTool[] {
+  const { profile, environment, startTask, python } = session;
+  return [
+    ...createBuiltInTools(environment),
+    ...(hasPython(profile) && python !== undefined ? [createPythonTool(profile, python)] : []),
+    createTaskTool(startTask),
+    ...checked(commandTools(profile.commands ?? [], environment), profile),
+  ];
+}
+
+function startTaskOf(
+  harness: Harness,
+  live: LiveSession,
+  task: Parameters<Harness["startTask"]>[1],
+): ReturnType<StartTask> {
+  const operation = live.current;
+  // A tool runs within an operation of its session, so there is one.
+  if (operation === undefined) throw new Error("The operation has ended.");
+  return harness.startTask(operation, task);
 }
 
 /** What tools work with: one operation runs at a time, so the running one is theirs. */
@@ -57,25 +130,41 @@ function environmentOf(live: LiveSession): ToolEnvironment {
   };
 }
 
-function addOwn(tools: Map<string, ToolDefinition>, own: readonly AnyTool[]): void {
-  for (const tool of own) {
-    if (builtInToolNames.has(tool.name)) {
-      throw new KitError({
-        code: "invalid_request",
-        message: `"${tool.name}" is the name of a built-in tool.`,
-        hint: "Give your tool or command another name.",
-      });
-    }
-    tools.set(tool.name, tool as ToolDefinition);
-  }
+function nowhere(policy: AgentProfile): ToolEnvironment {
+  return { sandbox: unreachable, policy, env: {}, emit: () => undefined };
 }
 
-// A tool's JSON Schema is derived once, in however many sessions it is used.
+function unreachable(): never {
+  throw new Error("A tool of a catalogue is not run.");
+}
+
+function addTools(tools: Map<string, ToolDefinition>, added: readonly AnyTool[]): void {
+  for (const tool of added) tools.set(tool.name, tool as ToolDefinition);
+}
+
+function hasPython(profile: AgentProfile): boolean {
+  return profile.python !== undefined && profile.python !== false;
+}
+
+function checked(own: readonly AnyTool[], profile: AgentProfile): readonly AnyTool[] {
+  for (const tool of own) {
+    const isTaken = builtInToolNames.has(tool.name) || (tool.name === pythonToolName && hasPython(profile));
+    if (!isTaken) continue;
+    throw new KitError({
+      code: "invalid_request",
+      message: `"${tool.name}" is the name of a built-in tool.`,
+      hint: "Give your tool or command another name.",
+    });
+  }
+  return own;
+}
+
+// A tool's JSON Schema is derived once, in however many calls it is offered.
 const schemas = new WeakMap<ToolDefinition, LanguageModelV4FunctionTool>();
 
-function schemasOf(tools: ReadonlyMap<string, ToolDefinition>): readonly LanguageModelV4FunctionTool[] {
+function schemasOf(tools: Iterable<ToolDefinition>): readonly LanguageModelV4FunctionTool[] {
   const list: LanguageModelV4FunctionTool[] = [];
-  for (const tool of tools.values()) {
+  for (const tool of tools) {
     let schema = schemas.get(tool);
     if (schema === undefined) {
       schema = {

@@ -1,65 +1,104 @@
 import { KitError } from "../../base/kit-error.ts";
 
-export interface OperationQueue {
-  /** Runs `work` after everything that was asked before it. */
-  run<Value>(work: () => Promise<Value>, signal?: AbortSignal): Promise<Value>;
-  readonly waiting: number;
-  readonly busy: boolean;
+interface Waiting {
+  start(): void;
+  refuse(reason: unknown): void;
 }
 
 /**
  * One operation at a time, in the order asked. Throws `too_many_requests` when `limit` are waiting;
  * one whose signal fires while it waits leaves the line with `signal.reason`.
  */
-export function createOperationQueue(limit: number): OperationQueue {
-  const line: (() => void)[] = [];
-  let busy = false;
-  const next = (): void => {
-    const start = line.shift();
-    if (start === undefined) busy = false;
-    else start();
-  };
-  return {
-    get waiting() {
-      return line.length;
-    },
-    get busy() {
-      return busy;
-    },
-    async run(work, signal) {
-      if (busy) {
-        if (line.length >= limit) throw full(limit);
-        await place(line, signal);
-      }
-      busy = true;
-      try {
-        return await work();
-      } finally {
-        next();
-      }
-    },
-  };
-}
+export class OperationQueue {
+  readonly #limit: number;
+  readonly #onIdle: () => void;
+  readonly #line: Waiting[] = [];
+  #busy = false;
+  #closed: { readonly reason: unknown } | undefined;
 
-function place(line: (() => void)[], signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const leave = (): void => {
-      const index = line.indexOf(start);
-      if (index === -1) return;
-      line.splice(index, 1);
-      reject(signal?.reason);
-    };
-    const start = (): void => {
-      signal?.removeEventListener("abort", leave);
-      resolve();
-    };
-    if (signal?.aborted) {
-      reject(signal.reason);
-      return;
+  /** `onIdle` is called each time the last operation has ended. */
+  constructor(limit: number, onIdle: () => void = () => undefined) {
+    this.#limit = limit;
+    this.#onIdle = onIdle;
+  }
+
+  get waiting(): number {
+    return this.#line.length;
+  }
+
+  get busy(): boolean {
+    return this.#busy;
+  }
+
+  /** Runs `work` after everything that was asked before it. */
+  async run<Value>(work: () => Promise<Value>, signal?: AbortSignal): Promise<Value> {
+    if (this.#closed !== undefined) throw this.#closed.reason;
+    if (this.#busy) {
+      if (this.#line.length >= this.#limit) throw full(this.#limit);
+      await this.#place(signal);
     }
-    signal?.addEventListener("abort", leave, { once: true });
-    line.push(start);
-  });
+    this.#busy = true;
+    try {
+      return await work();
+    } finally {
+      this.#next();
+    }
+  }
+
+  /** Turns away with `reason` whoever waits or comes later. What runs goes on. */
+  close(reason: unknown): void {
+    this.#closed = { reason };
+    for (const waiting of this.#line.splice(0)) waiting.refuse(reason);
+  }
+
+  /** Resolves when all that was asked until now has ended. */
+  async drained(): Promise<void> {
+    if (!this.#busy) return;
+    await new Promise<void>((resolve) => {
+      const start = (): void => {
+        resolve();
+        this.#next();
+      };
+      // Whoever is refused need not wait either.
+      this.#line.push({ start, refuse: () => resolve() });
+    });
+  }
+
+  #next(): void {
+    const first = this.#line.shift();
+    if (first !== undefined) first.start();
+    else {
+      this.#busy = false;
+      this.#onIdle();
+    }
+  }
+
+  #place(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        const index = this.#line.indexOf(waiting);
+        if (index === -1) return;
+        this.#line.splice(index, 1);
+        reject(signal?.reason);
+      };
+      const waiting: Waiting = {
+        start: () => {
+          signal?.removeEventListener("abort", leave);
+          resolve();
+        },
+        refuse: (reason) => {
+          signal?.removeEventListener("abort", leave);
+          reject(reason);
+        },
+      };
+      if (signal?.aborted) {
+        reject(signal.reason);
+        return;
+      }
+      signal?.addEventListener("abort", leave, { once: true });
+      this.#line.push(waiting);
+    });
+  }
 }
 
 function full(limit: number): KitError {

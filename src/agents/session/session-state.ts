@@ -20,7 +20,7 @@ export interface SessionState {
   /** The log position of each message, for compaction. */
   positions: number[];
   prompt: LanguageModelV4Message[];
-  readonly notes: Map<string, unknown>;
+  notes: Map<string, unknown>;
   /** Tokens of the active context: the provider's count where known, an estimate for the rest. */
   tokens: number;
   /** Another writer was ahead: the state must be loaded again before the next operation. */
@@ -62,6 +62,11 @@ export async function loadState(
     else applyEntry(state, entry);
   });
   return state;
+}
+
+/** Reads the log again into the same state: another writer has gone on. */
+export async function reloadState(store: SessionStore, state: SessionState): Promise<void> {
+  Object.assign(state, await loadState(store, state.key, state.parent));
 }
 
 /** Appends to the log in one transaction, then to the state. Waits only where the store does. */

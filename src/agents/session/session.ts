@@ -2,14 +2,21 @@ import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
+import type {
+  AnyPythonDataclass,
+  PythonDataclass,
+  PythonObject,
+  PythonResult,
+  PythonRunOptions,
+} from "../../python/contract.ts";
 import type { ExecResult, Sandbox } from "../../sandboxes/contract.ts";
 import type { Harness, LiveSession } from "../agent-runtime.ts";
-import { compact } from "../compaction/compact.ts";
-import { defaultCompaction } from "../compaction/compaction-settings.ts";
 import { createEventStream } from "../events/event-stream.ts";
 
+import { type CompactOptions, runCompact } from "../operations/compact.ts";
 import { runPrompt } from "../operations/prompt.ts";
 import type { PromptOptions, PromptResult } from "../operations/prompt-options.ts";
+import { runPython } from "../operations/python.ts";
 import { runShell, type ShellOptions } from "../operations/shell.ts";
 import { runSkill, type SkillOptions } from "../operations/skill.ts";
 import { runTask, type TaskOptions } from "../operations/task.ts";
@@ -38,8 +45,20 @@ export interface Session {
   task<Result = undefined>(text: string, options?: TaskOptions<Result>): Promise<PromptResult<Result>>;
   /** Runs a command in the sandbox under the agent's policy; the history keeps it. */
   shell(command: string, options?: ShellOptions): Promise<ExecResult>;
+  /**
+   * Runs Python with the session's variables, apart from this process; the history does not show it. Throws
+   * `PythonError` for an exception, a limit included. See docs/python.md.
+   */
+  runPython(code: string, options?: PythonRunOptions): Promise<PythonResult>;
+  /** Makes a dataclass known to the Python of this session. */
+  registerPythonDataclass<Instance extends object = PythonObject>(dataclass: PythonDataclass<Instance>): void;
+  registerPythonDataclass(dataclass: AnyPythonDataclass): void;
+  /** The variables of the session's Python as bytes: they live as long as this process, unless kept. */
+  dumpPython(): Promise<Uint8Array>;
+  /** Takes the variables of a dump in place of its own. Throws `invalid_request` for bytes that are none. */
+  loadPython(dump: Uint8Array): Promise<void>;
   /** Shortens the history now. False when there was nothing to shorten. */
-  compact(options?: { readonly focus?: string; readonly signal?: AbortSignal }): Promise<boolean>;
+  compact(options?: CompactOptions): Promise<boolean>;
   /** Stops the running operation with all that it started, and waits for its end. */
   abort(): Promise<boolean>;
   /** The active history: after a compaction, its summary and what was kept. */
@@ -48,56 +67,105 @@ export interface Session {
   fs(): Promise<Sandbox>;
 }
 
-export function createSession(harness: Harness, live: LiveSession): Session {
-  const promptAs = <Result>(
+/**
+ * The handle of a session. It holds the name only, and asks for what is alive each time: a session that
+ * rests may have been forgotten meanwhile, and two of one name would not wait for each other.
+ */
+export function createSession(harness: Harness, name: string): Session {
+  return new NamedSession(harness, name);
+}
+
+// A class, because there may be thousands: their methods are shared.
+class NamedSession implements Session {
+  readonly name: string;
+  readonly #harness: Harness;
+
+  constructor(harness: Harness, name: string) {
+    this.name = name;
+    this.#harness = harness;
+  }
+
+  prompt<Result = undefined>(
+    text: string,
+    options: PromptOptions<Result> = {},
+  ): Promise<PromptResult<Result>> {
+    return this.#prompt("prompt", { text, options });
+  }
+
+  stream<Result = undefined>(text: string, options: PromptOptions<Result> = {}): SessionStream<Result> {
+    const id = createId("op");
+    const events = createEventStream(this.#harness.events, id);
+    const result = this.#prompt("stream", { text, options, id }).finally(events.end);
+    // Who reads the events only must not be punished for not awaiting the result.
+    result.catch(() => undefined);
+    return { result, [Symbol.asyncIterator]: events.iterate };
+  }
+
+  async skill<Result = undefined>(
+    skill: string | Skill,
+    options: SkillOptions<Result> = {},
+  ): Promise<PromptResult<Result>> {
+    return runSkill(this.#harness, this.#live(), { skill, options });
+  }
+
+  async task<Result = undefined>(
+    text: string,
+    options: TaskOptions<Result> = {},
+  ): Promise<PromptResult<Result>> {
+    return runTask(this.#harness, this.#live(), { text: checkedText(text), options });
+  }
+
+  async shell(command: string, options: ShellOptions = {}): Promise<ExecResult> {
+    return runShell(this.#harness, this.#live(), { command, options });
+  }
+
+  async runPython(code: string, options: PythonRunOptions = {}): Promise<PythonResult> {
+    return runPython(this.#harness, this.#live(), { code, options });
+  }
+
+  registerPythonDataclass(dataclass: AnyPythonDataclass): void {
+    this.#harness.python(this.name).registerDataclass(dataclass);
+  }
+
+  async dumpPython(): Promise<Uint8Array> {
+    return this.#harness.python(this.name).dump();
+  }
+
+  async loadPython(dump: Uint8Array): Promise<void> {
+    return this.#harness.python(this.name).load(dump);
+  }
+
+  async compact(options: CompactOptions = {}): Promise<boolean> {
+    return runCompact(this.#harness, this.#live(), options);
+  }
+
+  async abort(): Promise<boolean> {
+    return this.#live().abort();
+  }
+
+  async history(): Promise<readonly Message[]> {
+    return [...(await this.#live().load()).messages];
+  }
+
+  async fs(): Promise<Sandbox> {
+    return this.#live().sandbox();
+  }
+
+  #live(): LiveSession {
+    return this.#harness.live(this.name);
+  }
+
+  async #prompt<Result>(
     kind: "prompt" | "stream",
     call: { readonly text: string; readonly options: PromptOptions<Result>; readonly id?: string },
-  ): Promise<PromptResult<Result>> =>
-    live.operate(
-      {
-        kind,
-        ...(call.id === undefined ? {} : { id: call.id }),
-        ...(call.options.signal && { signal: call.options.signal }),
-      },
-      (operation) => runPrompt(harness, operation, { text: checkedText(call.text), options: call.options }),
+  ): Promise<PromptResult<Result>> {
+    const { signal } = call.options;
+    return this.#live().operate(
+      { kind, ...(call.id && { id: call.id }), ...(signal && { signal }) },
+      (operation) =>
+        runPrompt(this.#harness, operation, { text: checkedText(call.text), options: call.options }),
     );
-  return {
-    name: live.key.session,
-    prompt: (text, options) => promptAs("prompt", { text, options: options ?? {} }),
-    stream(text, options) {
-      const id = createId("op");
-      const events = createEventStream(harness.events, id);
-      const result = promptAs("stream", { text, options: options ?? {}, id }).finally(events.end);
-      // Who reads the events only must not be punished for not awaiting the result.
-      result.catch(() => undefined);
-      return { result, [Symbol.asyncIterator]: events.iterate };
-    },
-    skill: (skill, options) => runSkill(harness, live, { skill, options: options ?? {} }),
-    task: (text, options) => runTask(harness, live, { text: checkedText(text), options: options ?? {} }),
-    shell: (command, options) => runShell(harness, live, { command, options: options ?? {} }),
-    compact: (options) =>
-      live.operate(
-        { kind: "compact", ...(options?.signal && { signal: options.signal }) },
-        async (operation) => {
-          const settings = { ...defaultCompaction, ...live.profile.compaction };
-          const resolved = await harness.runtime.resolveModel(
-            settings.model ?? live.profile.model ?? harness.runtime.defaultModel,
-          );
-          return compact({
-            operation,
-            reason: "manual",
-            settings,
-            windowTokens: resolved.contextWindowTokens ?? settings.contextWindowTokens,
-            call: { model: resolved.model, idleTimeoutMs: harness.runtime.modelIdleTimeoutMs },
-            now: harness.runtime.clock.now,
-            ...(options?.focus === undefined ? {} : { focus: options.focus }),
-          });
-        },
-      ),
-    abort: () => live.abort(),
-    history: async () => [...(await live.load()).messages],
-    fs: () => live.sandbox(),
-  };
+  }
 }
 
 function checkedText(text: string): string {

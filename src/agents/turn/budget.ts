@@ -1,26 +1,53 @@
 import { KitError } from "../../base/kit-error.ts";
-import type { Usage } from "../../protocol/usage.ts";
+import { addUsage, noUsage, type Usage } from "../../protocol/usage.ts";
 
 /** Limits of one operation; what is left out is not limited, except `maxTurns`. */
 export interface Budget {
   /** Model calls; default 100. */
   readonly maxTurns?: number;
-  /** Tokens of all calls together. */
+  /** Tokens of all calls together, those of tasks and compactions included. */
   readonly maxTokens?: number;
-  /** US dollars; a call whose price is unknown counts as over. */
+  /** US dollars, likewise; a call whose price is unknown counts as over. */
   readonly maxCost?: number;
 }
 
 export const defaultMaxTurns = 100;
 
-/** Throws `budget_exceeded` when the operation may not call the model again. */
-export function checkBudget(budget: Budget, turns: number, usage: Usage): void {
-  const maxTurns = budget.maxTurns ?? defaultMaxTurns;
-  if (turns >= maxTurns) throw exceeded(`${maxTurns} model calls`, "maxTurns");
-  if (budget.maxTokens !== undefined && usage.total_tokens >= budget.maxTokens) {
-    throw exceeded(`${budget.maxTokens} tokens`, "maxTokens");
+/** What an operation has used and may use. What a task spends, the operation that started it spends too. */
+export class Spending {
+  budget: Budget = {};
+  usage: Usage = noUsage;
+  /** Turns of the operation itself. */
+  turns = 0;
+  readonly #above: Spending | undefined;
+
+  constructor(above?: Spending) {
+    this.#above = above;
   }
-  if (budget.maxCost === undefined || turns === 0) return;
+
+  add(usage: Usage): void {
+    this.usage = addUsage(this.usage, usage);
+    this.#above?.add(usage);
+  }
+
+  /** Throws `budget_exceeded` when the operation, or one above it, may not call the model again. */
+  check(): void {
+    const maxTurns = this.budget.maxTurns ?? defaultMaxTurns;
+    if (this.turns >= maxTurns) throw exceeded(`${maxTurns} model calls`, "maxTurns");
+    this.#checkUsage();
+  }
+
+  #checkUsage(): void {
+    const { budget, usage } = this;
+    if (budget.maxTokens !== undefined && usage.total_tokens >= budget.maxTokens) {
+      throw exceeded(`${budget.maxTokens} tokens`, "maxTokens");
+    }
+    if (budget.maxCost !== undefined) checkCost(budget.maxCost, usage);
+    if (this.#above !== undefined) this.#above.#checkUsage();
+  }
+}
+
+function checkCost(maxCost: number, usage: Usage): void {
   if (usage.cost.total === null) {
     throw new KitError({
       code: "budget_exceeded",
@@ -28,7 +55,7 @@ export function checkBudget(budget: Budget, turns: number, usage: Usage): void {
       hint: "Set its price in `providers.<name>.prices`, or limit `maxTokens` instead.",
     });
   }
-  if (usage.cost.total >= budget.maxCost) throw exceeded(`${budget.maxCost} US dollars`, "maxCost");
+  if (usage.cost.total >= maxCost) throw exceeded(`${maxCost} US dollars`, "maxCost");
 }
 
 function exceeded(limit: string, field: string): KitError {

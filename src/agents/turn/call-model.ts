@@ -56,19 +56,20 @@ interface Draft {
 /**
  * Calls a model once and reads its stream to the end.
  *
- * Throws `InterruptedReply` when the stream breaks, falls silent (`cause` is `model_timeout`) or the
- * signal fires; an error of the provider as it came when nothing had been read yet.
+ * Throws `InterruptedReply` when the call fails, the stream breaks or falls silent (`cause` is
+ * `model_timeout`), or the signal fires. What is not read to its end is cancelled.
  */
 export async function callModel(call: ModelCall): Promise<ModelReply> {
   const draft: Draft = { parts: [], open: new Map(), usage: undefined, finishReason: undefined };
-  const watch = watchOver(call);
+  const watch = new Watch(call);
   try {
-    const { stream } = await watch.race(call.model.doStream({ ...call.options, abortSignal: watch.signal }));
+    const answer = call.model.doStream({ ...call.options, abortSignal: watch.signal });
+    const { stream } = await watch.first(answer);
     const reader = stream.getReader();
-    watch.onStop(() => void reader.cancel(watch.signal.reason).catch(() => undefined));
+    watch.reader = reader;
     for (;;) {
       const { done, value } = await reader.read();
-      if (watch.signal.aborted) throw watch.signal.reason;
+      if (watch.stopped !== undefined) throw watch.stopped.reason;
       if (done) break;
       watch.touch();
       readPart(draft, value, call.onDelta);
@@ -76,7 +77,10 @@ export async function callModel(call: ModelCall): Promise<ModelReply> {
     if (draft.finishReason === undefined) throw cutOff();
     return toReply(draft, draft.finishReason);
   } catch (error) {
-    const cause = watch.signal.aborted ? watch.signal.reason : error;
+    const cause = watch.stopped === undefined ? error : watch.stopped.reason;
+    // Of an answer that is given up, nothing more is to arrive.
+    watch.stop(cause);
+    // biome-ignore lint/style/useErrorCause: the cause is its second argument.
     throw new InterruptedReply(toReply(draft, call.signal.aborted ? "aborted" : "error"), cause);
   } finally {
     watch.end();
@@ -180,44 +184,61 @@ function cutOff(): KitError {
   return new KitError({ code: "model_error", message: "The model's answer broke off before its end." });
 }
 
-interface Watch {
-  readonly signal: AbortSignal;
-  race<Value>(work: PromiseLike<Value>): Promise<Value>;
-  touch(): void;
-  onStop(stop: () => void): void;
-  end(): void;
-}
+type Reader = ReadableStreamDefaultReader<LanguageModelV4StreamPart>;
+type Answer = Awaited<ReturnType<LanguageModelV4["doStream"]>>;
 
-/** One signal for the caller's abort and for silence; `race` also ends work that ignores it. */
-function watchOver(call: ModelCall): Watch {
-  const controller = new AbortController();
-  const stops: (() => void)[] = [];
-  const abort = (reason: unknown): void => {
-    controller.abort(reason);
-    for (const stop of stops) stop();
-  };
-  const onAbort = (): void => abort(call.signal.reason);
-  const timer = setTimeout(() => abort(silent(call.idleTimeoutMs)), call.idleTimeoutMs);
-  if (call.signal.aborted) onAbort();
-  else call.signal.addEventListener("abort", onAbort, { once: true });
-  return {
-    signal: controller.signal,
-    race: (work) =>
-      new Promise((resolve, reject) => {
-        if (controller.signal.aborted) reject(controller.signal.reason);
-        stops.push(() => reject(controller.signal.reason));
-        work.then(resolve, reject);
-      }),
-    touch: () => timer.refresh(),
-    onStop: (stop) => {
-      stops.push(stop);
-      if (controller.signal.aborted) stop();
-    },
-    end: () => {
-      clearTimeout(timer);
-      call.signal.removeEventListener("abort", onAbort);
-    },
-  };
+/** Watches over one call: the caller's abort and silence stop it, whether the provider listens or not. */
+class Watch {
+  readonly #call: ModelCall;
+  readonly #controller = new AbortController();
+  readonly #onAbort: () => void;
+  readonly #timer: NodeJS.Timeout;
+  #refuse: ((reason: unknown) => void) | undefined;
+  reader: Reader | undefined;
+  /** Why the call was stopped. */
+  stopped: { readonly reason: unknown } | undefined;
+
+  constructor(call: ModelCall) {
+    this.#call = call;
+    this.#onAbort = () => this.stop(call.signal.reason);
+    this.#timer = setTimeout(() => this.stop(silent(call.idleTimeoutMs)), call.idleTimeoutMs);
+    if (call.signal.aborted) this.#onAbort();
+    else call.signal.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Waits for the answer to begin. One that begins after the call was stopped is cancelled. */
+  first(answer: PromiseLike<Answer>): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.#refuse = reject;
+      if (this.stopped !== undefined) reject(this.stopped.reason);
+      answer.then((begun) => {
+        if (this.stopped === undefined) resolve(begun);
+        else begun.stream.cancel(this.stopped.reason).catch(() => undefined);
+      }, reject);
+    });
+  }
+
+  touch(): void {
+    this.#timer.refresh();
+  }
+
+  stop(reason: unknown): void {
+    if (this.stopped !== undefined) return;
+    this.stopped = { reason };
+    this.#controller.abort(reason);
+    this.#refuse?.(reason);
+    // Ends a read that waits, also of a stream that does not know the signal.
+    this.reader?.cancel(reason).catch(() => undefined);
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#call.signal.removeEventListener("abort", this.#onAbort);
+  }
 }
 
 function silent(idleTimeoutMs: number): KitError {

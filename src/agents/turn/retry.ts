@@ -1,5 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
+import type { EventBody } from "../../protocol/event.ts";
 
 export interface RetryPolicy {
   /** Attempts in all, the first included. */
@@ -67,13 +68,53 @@ export function toModelFailure(error: unknown, now: number): ModelFailure {
   };
 }
 
+/** Whether a failed call is made again, after how long, and the event that says so. */
+export interface RetryPlan {
+  readonly failure: ModelFailure;
+  readonly retries: boolean;
+  readonly delayMs: number;
+  readonly event: Extract<EventBody, { type: "error" }>;
+}
+
+/** Decides about a failed call; `attempt` counts from 1. */
+export function planRetry(
+  error: unknown,
+  attempt: number,
+  { clock, retry }: { readonly clock: Clock; readonly retry: RetryPolicy },
+): RetryPlan {
+  const failure = toModelFailure(error, clock.now());
+  const retries = failure.retryable && attempt < retry.attempts && withinPatience(failure, retry);
+  const delayMs = retries ? retryDelayMs(failure, attempt, retry) : 0;
+  const { code, message } = failure.error;
+  return {
+    failure,
+    retries,
+    delayMs,
+    event: {
+      type: "error",
+      error: { type: isModelCode(code) ? code : "model_error", message },
+      will_retry: retries,
+      retry_in_ms: delayMs,
+    },
+  };
+}
+
+// A provider that asks for more than a few minutes is asking a person, not a loop.
+function withinPatience({ retryAfterMs }: ModelFailure, policy: RetryPolicy): boolean {
+  return retryAfterMs === undefined || retryAfterMs <= policy.maxDelayMs * 4;
+}
+
+function isModelCode(code: string): code is "model_timeout" | "context_overflow" {
+  return code === "model_timeout" || code === "context_overflow";
+}
+
 /** Exponential backoff with full jitter, or longer where the provider asked for it. */
-export function retryDelayMs(failure: ModelFailure, attempt: number, policy: RetryPolicy): number {
+function retryDelayMs(failure: ModelFailure, attempt: number, policy: RetryPolicy): number {
   const ceiling = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (attempt - 1));
   return Math.max(failure.retryAfterMs ?? 0, Math.round(Math.random() * ceiling));
 }
 
-/** Waits before the next attempt, unless the provider asks for longer than the policy allows. */
+/** Waits before the next attempt; rejects with `signal.reason` when the signal fires first. */
 export async function waitToRetry(
   delayMs: number,
   options: { readonly clock: Clock; readonly signal: AbortSignal },

@@ -1,11 +1,12 @@
 import { KitError } from "../../base/kit-error.ts";
-import { isStandardSchema, issueText } from "../../base/standard-schema.ts";
+import { isStandardSchema, issueText, type StandardResult } from "../../base/standard-schema.ts";
 import type { EventBody } from "../../protocol/event.ts";
 import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
+import type { ToolLookup } from "../agent-runtime.ts";
 import type { ToolContext, ToolDefinition, ToolOutput } from "../tool.ts";
 
 export interface ToolRunOptions {
-  readonly tools: ReadonlyMap<string, ToolDefinition>;
+  readonly tools: ToolLookup;
   readonly operationId: string;
   readonly signal: AbortSignal;
   readonly emit: (body: EventBody) => void;
@@ -14,8 +15,10 @@ export interface ToolRunOptions {
     schema: Readonly<Record<string, unknown>>,
     value: unknown,
   ) => readonly string[] | Promise<readonly string[]>;
-  /** Sees every result before it is stored: masking, limits of the caller's own. */
-  readonly onResult?: (call: ToolCallPart, result: ToolResultPart) => ToolResultPart;
+  /** Takes secrets out of every text of a result, before it is cut to its length. */
+  readonly mask?: (text: string) => string;
+  /** Names these calls in the log of their session; with the id of a call, its idempotency key. */
+  readonly callKey: string;
 }
 
 export const defaultToolTimeoutMs = 120_000;
@@ -41,8 +44,8 @@ export async function runToolCalls(
 async function runToolCall(call: ToolCallPart, options: ToolRunOptions): Promise<ToolResultPart> {
   options.emit({ type: "tool_start", tool_call_id: call.tool_call_id, tool: call.tool, args: call.args });
   const started = performance.now();
-  const raw = await outcomeOf(call, options);
-  const result = options.onResult?.(call, raw) ?? raw;
+  const outcome = await outcomeOf(call, options);
+  const result = toResult(call, outcome, options);
   options.emit({
     type: "tool_end",
     tool_call_id: call.tool_call_id,
@@ -54,112 +57,160 @@ async function runToolCall(call: ToolCallPart, options: ToolRunOptions): Promise
   return result;
 }
 
-async function outcomeOf(call: ToolCallPart, options: ToolRunOptions): Promise<ToolResultPart> {
+type Outcome = Exclude<ToolOutput, string>;
+
+async function outcomeOf(call: ToolCallPart, options: ToolRunOptions): Promise<Outcome> {
   const tool = options.tools.get(call.tool);
   if (tool === undefined) {
-    const names = [...options.tools.keys()].join(", ");
-    return failure(
-      call,
-      `There is no tool named "${call.tool}". The tools are: ${names === "" ? "none" : names}.`,
-    );
+    const names = options.tools.names().join(", ");
+    return failed(`There is no tool named "${call.tool}". The tools are: ${names === "" ? "none" : names}.`);
   }
   if (call.invalid === true)
-    return failure(call, "The arguments are not valid JSON. Call the tool again with valid JSON.");
-  const input = await validateInput(tool, call.args, options);
-  if ("issues" in input)
-    return failure(call, `The arguments are not what ${tool.name} takes: ${input.issues.join("; ")}.`);
-  if (options.signal.aborted) return failure(call, "The call was aborted before it started.");
-  return execute(tool, { call, input: input.value, options });
+    return failed("The arguments are not valid JSON. Call the tool again with valid JSON.");
+  try {
+    const checked = validateInput(tool, call.args, options);
+    const input = checked instanceof Promise ? await checked : checked;
+    if ("issues" in input)
+      return failed(`The arguments are not what ${tool.name} takes: ${input.issues.join("; ")}.`);
+    if (options.signal.aborted) return failed("The call was aborted before it started.");
+    return await execute(tool, { call, input: input.value, options });
+  } catch (error) {
+    return failed(errorText(error));
+  }
 }
 
+/** What a tool is told. Its signal is made when it is asked for: most tools end before they need one. */
+class RunningCall implements ToolContext {
+  readonly tool_call_id: string;
+  readonly operation_id: string;
+  readonly idempotency_key: string;
+  #controller: AbortController | undefined;
+  #stopped: { readonly reason: unknown } | undefined;
+
+  constructor(call: ToolCallPart, options: ToolRunOptions) {
+    this.tool_call_id = call.tool_call_id;
+    this.operation_id = options.operationId;
+    this.idempotency_key = `${options.callKey}:${call.tool_call_id}`;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#stopped !== undefined) this.#controller.abort(this.#stopped.reason);
+    }
+    return this.#controller.signal;
+  }
+
+  stop(reason: unknown): void {
+    this.#stopped = { reason };
+    this.#controller?.abort(reason);
+  }
+}
+
+/**
+ * Runs a tool until it ends, is aborted or has used up its time. One that honours its signal ends by
+ * itself; one that does not is left behind, so that an abort or a time limit holds whatever it does.
+ */
 async function execute(
   tool: ToolDefinition,
   run: { readonly call: ToolCallPart; readonly input: unknown; readonly options: ToolRunOptions },
-): Promise<ToolResultPart> {
-  const { call, input, options } = run;
+): Promise<Outcome> {
+  const { options } = run;
   const timeoutMs = tool.timeoutMs ?? defaultToolTimeoutMs;
-  const controller = new AbortController();
-  const context: ToolContext = {
-    tool_call_id: call.tool_call_id,
-    operation_id: options.operationId,
-    signal: controller.signal,
-    idempotency_key: `${options.operationId}:${call.tool_call_id}`,
-  };
-  let timer: NodeJS.Timeout | undefined;
-  let onAbort: (() => void) | undefined;
-  try {
-    const work = tool.execute(input, context);
-    if (!(work instanceof Promise)) return success(call, work, tool);
-    // A tool that honours its signal ends by itself; one that does not is left behind, so that an
-    // abort or a time limit holds whatever the tool does.
-    const stopped = new Promise<never>((_, reject) => {
-      const stop = (reason: unknown): void => {
-        controller.abort(reason);
-        reject(reason);
-      };
-      timer = setTimeout(() => stop(new ToolTimeout(timeoutMs)), timeoutMs);
-      onAbort = () => stop(options.signal.reason);
-      options.signal.addEventListener("abort", onAbort, { once: true });
-      // The tool may have fired the abort itself, before anybody listened.
-      if (options.signal.aborted) onAbort();
-    });
-    return success(call, await Promise.race([work, stopped]), tool);
-  } catch (error) {
-    if (options.signal.aborted)
-      return failure(call, "The call was aborted; what it had done by then is unknown.", "unknown");
-    if (error instanceof ToolTimeout)
-      return failure(call, `${error.message} What it had done by then is unknown.`, "unknown");
-    return failure(call, errorText(error));
-  } finally {
-    clearTimeout(timer);
-    if (onAbort !== undefined) options.signal.removeEventListener("abort", onAbort);
-  }
+  const context = new RunningCall(run.call, options);
+  const work = tool.execute(run.input, context);
+  if (!isPromise(work)) return toOutcome(work);
+  return new Promise((resolve) => {
+    const end = (outcome: Outcome): void => {
+      clearTimeout(timer);
+      options.signal.removeEventListener("abort", onAbort);
+      resolve(outcome);
+    };
+    const stop = (reason: unknown, said: string): void => {
+      end({ ...failed(`${said} What it had done by then is unknown.`), outcome: "unknown" });
+      context.stop(reason);
+    };
+    const onAbort = (): void => stop(options.signal.reason, "The call was aborted.");
+    const timer = setTimeout(() => {
+      const said = `The tool did not finish within ${timeoutMs / 1000} seconds and was stopped.`;
+      stop(new Error(said), said);
+    }, timeoutMs);
+    options.signal.addEventListener("abort", onAbort, { once: true });
+    work.then(toOutcome).then(end, (error: unknown) => end(failed(errorText(error))));
+    // The tool may have fired the abort itself, before anybody listened.
+    if (options.signal.aborted) onAbort();
+  });
 }
 
-class ToolTimeout extends Error {
-  constructor(timeoutMs: number) {
-    super(`The tool did not finish within ${timeoutMs / 1000} seconds and was stopped.`);
-  }
+function isPromise(work: ToolOutput | Promise<ToolOutput>): work is Promise<ToolOutput> {
+  return typeof work === "object" && work !== null && "then" in work && typeof work.then === "function";
 }
 
-async function validateInput(
+/** What a tool gave, as parts. A tool in plain JavaScript may give what its type forbids: that is told as JSON. */
+function toOutcome(output: ToolOutput): Outcome {
+  if (typeof output === "string") return { content: output };
+  const content: unknown = typeof output === "object" && output !== null ? output.content : undefined;
+  if (typeof content === "string" || Array.isArray(content)) return output;
+  return { content: JSON.stringify(output) ?? "" };
+}
+
+function failed(text: string): Outcome {
+  return { content: text, isError: true };
+}
+
+type CheckedInput = { readonly value: unknown } | { readonly issues: readonly string[] };
+
+function validateInput(
   tool: ToolDefinition,
   args: unknown,
   options: ToolRunOptions,
-): Promise<{ readonly value: unknown } | { readonly issues: readonly string[] }> {
+): CheckedInput | Promise<CheckedInput> {
   if (isStandardSchema(tool.input)) {
-    let result = tool.input["~standard"].validate(args);
-    if (result instanceof Promise) result = await result;
-    return result.issues === undefined ? { value: result.value } : { issues: result.issues.map(issueText) };
+    const result = tool.input["~standard"].validate(args);
+    return result instanceof Promise ? result.then(fromStandard) : fromStandard(result);
   }
-  const issues = await options.validateJson(tool.input, args);
-  return issues.length === 0 ? { value: args } : { issues };
+  const toInput = (issues: readonly string[]): CheckedInput =>
+    issues.length === 0 ? { value: args } : { issues };
+  const issues = options.validateJson(tool.input, args);
+  return issues instanceof Promise ? issues.then(toInput) : toInput(issues);
 }
 
-function success(call: ToolCallPart, output: ToolOutput, tool: ToolDefinition): ToolResultPart {
-  const limit = tool.maxResultChars ?? defaultMaxResultChars;
-  const content = typeof output === "string" ? output : output.content;
+function fromStandard(result: StandardResult<unknown>): CheckedInput {
+  return result.issues === undefined ? { value: result.value } : { issues: result.issues.map(issueText) };
+}
+
+function toResult(call: ToolCallPart, outcome: Outcome, options: ToolRunOptions): ToolResultPart {
+  const limit = options.tools.get(call.tool)?.maxResultChars ?? defaultMaxResultChars;
+  const parts: readonly (TextPart | ImagePart)[] =
+    typeof outcome.content === "string" ? [{ type: "text", text: outcome.content }] : outcome.content;
+  // A cut through a secret would leave a part of it that no mask finds.
+  const masked = options.mask === undefined ? parts : maskParts(parts, options.mask);
   return {
     type: "tool_result",
     tool_call_id: call.tool_call_id,
     tool: call.tool,
-    content:
-      typeof content === "string" ? [{ type: "text", text: cut(content, limit) }] : cutParts(content, limit),
-    is_error: typeof output === "string" ? false : output.isError === true,
-    ...(typeof output === "string" || output.outcome === undefined ? {} : { outcome: output.outcome }),
+    content: cutParts(masked, limit),
+    is_error: outcome.isError === true,
+    ...(outcome.outcome === undefined ? undefined : { outcome: outcome.outcome }),
   };
 }
 
-/** A result that tells the model what went wrong. */
-export function failure(call: ToolCallPart, text: string, outcome?: "unknown"): ToolResultPart {
+/** A result for a call that was not run. */
+export function notRun(call: ToolCallPart, text: string): ToolResultPart {
   return {
     type: "tool_result",
     tool_call_id: call.tool_call_id,
     tool: call.tool,
     content: [{ type: "text", text }],
     is_error: true,
-    ...(outcome === undefined ? {} : { outcome }),
   };
+}
+
+function maskParts(
+  parts: readonly (TextPart | ImagePart)[],
+  mask: (text: string) => string,
+): readonly (TextPart | ImagePart)[] {
+  return parts.map((part) => (part.type === "text" ? { ...part, text: mask(part.text) } : part));
 }
 
 function cutParts(
@@ -181,7 +232,9 @@ function cut(text: string, limit: number): string {
   const head = Math.ceil(limit * 0.7);
   const tail = limit - head;
   const dropped = text.length - limit;
-  return `${text.slice(0, head)}\n[… ${dropped} characters cut …]\n${tail > 0 ? text.slice(-tail) : ""}`;
+  const rest = tail > 0 ? text.slice(-tail) : "";
+  // A cut through a surrogate pair would leave what providers refuse to read.
+  return `${text.slice(0, head)}\n[… ${dropped} characters cut …]\n${rest}`.toWellFormed();
 }
 
 function errorText(error: unknown): string {

@@ -5,17 +5,15 @@ import type {
 } from "@ai-sdk/provider";
 import { type Clock, isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
-import type { KitError } from "../../base/kit-error.ts";
 import type { EventBody, TurnPurpose } from "../../protocol/event.ts";
 import type { AssistantMessage, Message, ToolCallPart, ToolMessage } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
-import { addUsage, noUsage, type Usage } from "../../protocol/usage.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { SessionState } from "../session/session-state.ts";
-import { type Budget, checkBudget } from "./budget.ts";
+import type { Spending } from "./budget.ts";
 import { callModel, InterruptedReply, type ModelReply } from "./call-model.ts";
-import { type RetryPolicy, retryDelayMs, toModelFailure, waitToRetry } from "./retry.ts";
-import { failure, runToolCalls, type ToolRunOptions } from "./tool-calls.ts";
+import { planRetry, type RetryPolicy, waitToRetry } from "./retry.ts";
+import { notRun, runToolCalls, type ToolRunOptions } from "./tool-calls.ts";
 import type { UsageReader } from "./usage-reader.ts";
 
 /** All that the turns of one operation share. */
@@ -27,30 +25,25 @@ export interface TurnLoop {
   readonly modelName: string;
   readonly system: string;
   readonly tools: readonly LanguageModelV4FunctionTool[];
-  readonly toolRun: Omit<ToolRunOptions, "emit" | "signal" | "operationId">;
+  readonly toolRun: Pick<ToolRunOptions, "tools" | "validateJson" | "mask">;
   readonly settings: Pick<
     LanguageModelV4CallOptions,
     "reasoning" | "responseFormat" | "maxOutputTokens" | "headers" | "providerOptions"
   >;
   readonly operationId: string;
   readonly purpose: TurnPurpose;
-  readonly budget: Budget;
+  readonly spending: Spending;
   readonly retry: RetryPolicy;
   readonly idleTimeoutMs: number;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly emit: (body: EventBody, turnId?: string) => void;
   readonly usageOf: UsageReader;
-  /** Called before each model call: makes room where the history has grown too long. */
-  readonly beforeTurn?: (reason: "threshold" | "overflow") => Promise<void>;
+  /** Whether the history has to be shortened before the model is called. */
+  readonly makesRoom: (reason: "threshold" | "overflow") => boolean;
+  readonly makeRoom: (reason: "threshold" | "overflow") => Promise<void>;
   /** Entries to store with the results of the tools, such as guidelines for the files they touched. */
   readonly afterTools?: (calls: readonly ToolCallPart[]) => MaybePromise<readonly SessionEntry[]>;
-}
-
-export interface TurnLoopResult {
-  readonly message: AssistantMessage;
-  readonly usage: Usage;
-  readonly turns: number;
 }
 
 /**
@@ -60,21 +53,16 @@ export interface TurnLoopResult {
  * Each turn writes only what is new. However it ends, by an answer, an error or an abort, every tool
  * call in the history has a result, so that the next operation can go on from it.
  */
-export async function runTurns(loop: TurnLoop): Promise<TurnLoopResult> {
-  let usage = noUsage;
-  for (let turns = 0; ; turns += 1) {
-    checkBudget(loop.budget, turns, usage);
-    await loop.beforeTurn?.("threshold");
+export async function runTurns(loop: TurnLoop): Promise<AssistantMessage> {
+  for (;;) {
+    loop.spending.check();
+    if (loop.makesRoom("threshold")) await loop.makeRoom("threshold");
     const turnId = createId("turn");
     const message = await runModelTurn(loop, turnId);
-    usage = addUsage(usage, message.usage);
     const calls = message.content.filter((part) => part.type === "tool_call");
-    if (calls.length === 0) {
-      loop.emit({ type: "turn_end", tool_calls: 0 }, turnId);
-      return { message, usage, turns: turns + 1 };
-    }
-    await runTools(loop, calls, turnId);
+    if (calls.length > 0) await runTools(loop, calls, turnId);
     loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
+    if (calls.length === 0) return message;
     if (loop.signal.aborted) throw loop.signal.reason;
   }
 }
@@ -83,6 +71,8 @@ async function runTools(loop: TurnLoop, calls: readonly ToolCallPart[], turnId: 
   const results = await runToolCalls(calls, {
     ...loop.toolRun,
     operationId: loop.operationId,
+    // The place in the log is the same whenever these calls are made again; ids of calls are not unique.
+    callKey: `${loop.operationId}:${loop.state.position}`,
     signal: loop.signal,
     emit: (body) => loop.emit(body, turnId),
   });
@@ -113,29 +103,17 @@ async function runModelTurn(loop: TurnLoop, turnId: string): Promise<AssistantMe
         await storePartial(loop, error.partial, { turnId, started });
         throw loop.signal.reason;
       }
-      const found = toModelFailure(error.cause, loop.clock.now());
-      const makesRoom = found.overflow && !overflowed && loop.beforeTurn !== undefined;
-      const retries =
-        makesRoom ||
-        (found.retryable && attempt < loop.retry.attempts && withinPatience(found.retryAfterMs, loop.retry));
-      const delayMs = makesRoom || !retries ? 0 : retryDelayMs(found, attempt, loop.retry);
-      loop.emit(
-        {
-          type: "error",
-          error: { type: errorType(found.error), message: found.error.message },
-          will_retry: retries,
-          retry_in_ms: delayMs,
-        },
-        turnId,
-      );
-      if (!retries) {
-        await storePartial(loop, error.partial, { turnId, started });
-        throw found.error;
-      }
+      const plan = planRetry(error.cause, attempt, loop);
+      const makesRoom = plan.failure.overflow && !overflowed && loop.makesRoom("overflow");
+      loop.emit({ ...plan.event, will_retry: plan.retries || makesRoom }, turnId);
       if (makesRoom) {
         overflowed = true;
-        await loop.beforeTurn?.("overflow");
-      } else await waitToRetry(delayMs, loop);
+        await loop.makeRoom("overflow");
+      } else if (plan.retries) await waitToRetry(plan.delayMs, loop);
+      else {
+        await storePartial(loop, error.partial, { turnId, started });
+        throw plan.failure.error;
+      }
     }
   }
 }
@@ -163,9 +141,11 @@ async function storeReply(loop: TurnLoop, reply: ModelReply, timing: Timing): Pr
     content: reply.content,
     timestamp: isoTime(now),
     model: loop.modelName,
-    usage: loop.usageOf(reply.usage, loop.state),
+    usage: loop.usageOf(reply.usage),
     finish_reason: reply.finishReason,
   };
+  loop.spending.turns += 1;
+  loop.spending.add(message.usage);
   const written = loop.commit([toEntry(loop, message)]);
   if (written !== undefined) await written;
   loop.emit(
@@ -185,24 +165,15 @@ async function storeReply(loop: TurnLoop, reply: ModelReply, timing: Timing): Pr
 /** Keeps what the reader of the stream has already seen; its tool calls were never run. */
 async function storePartial(loop: TurnLoop, partial: ModelReply, timing: Timing): Promise<void> {
   if (partial.content.length === 0) return;
-  const message = await storeReply(loop, { ...partial, finishReason: partial.finishReason }, timing);
+  const message = await storeReply(loop, partial, timing);
   const calls = message.content.filter((part) => part.type === "tool_call");
   if (calls.length === 0) return;
   const content = calls.map((call) =>
-    failure(call, "The call was never run: the answer that asked for it broke off."),
+    notRun(call, "The call was never run: the answer that asked for it broke off."),
   );
   await loop.commit([toEntry(loop, { role: "tool", content, timestamp: isoTime(loop.clock.now()) })]);
 }
 
 function toEntry(loop: TurnLoop, message: Message): SessionEntry {
   return { version: 1, type: "message", message, operation_id: loop.operationId };
-}
-
-// A provider that asks for more than a few minutes is asking a person, not a loop.
-function withinPatience(retryAfterMs: number | undefined, policy: RetryPolicy): boolean {
-  return retryAfterMs === undefined || retryAfterMs <= policy.maxDelayMs * 4;
-}
-
-function errorType(error: KitError): "model_error" | "model_timeout" | "context_overflow" {
-  return error.code === "model_timeout" || error.code === "context_overflow" ? error.code : "model_error";
 }

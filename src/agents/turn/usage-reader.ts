@@ -1,8 +1,7 @@
 import type { LanguageModelV4Usage } from "@ai-sdk/provider";
 import { type Cost, type ModelPrice, type Usage, unknownCost } from "../../protocol/usage.ts";
-import type { SessionState } from "../session/session-state.ts";
 
-export type UsageReader = (usage: LanguageModelV4Usage | undefined, state: SessionState) => Usage;
+export type UsageReader = (usage: LanguageModelV4Usage | undefined) => Usage;
 
 /** Reads a provider's usage and prices it. What a provider does not say counts as zero. */
 export function createUsageReader(price: ModelPrice | undefined): UsageReader {

@@ -35,6 +35,10 @@ const checks: { readonly [Field in keyof AgentProfile]-?: Check } = {
   budget: object,
   typedRetries: count,
   maxTaskDepth: count,
+  python: [
+    "true, false or an object such as { functions: { … } }",
+    (value) => typeof value === "boolean" || (typeof value === "object" && value !== null),
+  ],
   specs: flag,
   mcp: flag,
   guidelines: flag,

@@ -53,3 +53,16 @@ test("a stream of events may be longer than the limit, one event may not", async
   });
   await expect(one.text()).rejects.toThrow("more than");
 });
+
+test("a stream of small events without a pause is cut off", async () => {
+  const event = `data: ${"x".repeat(10_000)}\n\n`.repeat(10);
+  const flood = await fetchFrom((_, reply) => {
+    reply.writeHead(200, { "content-type": "text/event-stream" });
+    const write = (): void => {
+      while (!reply.destroyed && reply.write(event));
+      reply.once("drain", write);
+    };
+    write();
+  });
+  await expect(flood.body?.pipeTo(new WritableStream())).rejects.toThrow("more than");
+});

@@ -7,7 +7,7 @@ export class TooLongError extends Error {}
 
 /**
  * A `fetch` whose answers end in an error when one is too long: a body as a whole, or one event of a
- * stream of events. A stream may go on for ever.
+ * stream of events. A stream may go on for ever, but not as a flood.
  */
 export function createBoundedFetch(base: Fetch = globalThis.fetch): Fetch {
   return async (input, init) => {
@@ -25,6 +25,8 @@ export function createBoundedFetch(base: Fetch = globalThis.fetch): Fetch {
 function createBound(isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
   let length = 0;
   let lineIsEmpty = true;
+  let minute = 0;
+  let inMinute = 0;
   return new TransformStream({
     transform(chunk, controller) {
       for (let index = 0; isStream && index < chunk.length; index += 1) {
@@ -34,7 +36,10 @@ function createBound(isStream: boolean): TransformStream<Uint8Array, Uint8Array>
         if (byte !== 13) lineIsEmpty = byte === 10;
       }
       length += chunk.length;
-      if (length > limits.messageBytes) {
+      const now = Math.floor(Date.now() / 60_000);
+      inMinute = (now === minute ? inMinute : 0) + chunk.length;
+      minute = now;
+      if (length > limits.messageBytes || inMinute > limits.unaskedBytes) {
         controller.error(new TooLongError(`A message of more than ${limits.messageBytes} bytes.`));
         return;
       }

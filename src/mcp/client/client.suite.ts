@@ -24,7 +24,7 @@ export function hostileServer(scenario: string): McpServerConfig {
 }
 
 /** Time that passes ten times as fast, for pauses that a test would rather not wait for. */
-export const fastClock: Clock = {
+const fastClock: Clock = {
   now: () => 10 * Date.now(),
   sleep: (ms, signal) => systemClock.sleep(ms / 10, signal),
 };

@@ -88,7 +88,7 @@ test("prints on stdout that are no messages are skipped", async () => {
   expect(textOf(await callTool(open("print-garbage"), "plain"))).toBe("done");
 });
 
-test.each(["flood-garbage", "flood-notifications"])(
+test.each(["flood-garbage", "flood-notifications", "flood-answers"])(
   "a server that prints without end (%s) is ended",
   async (scenario) => {
     const client = open(scenario);

@@ -5,7 +5,7 @@
 export const limits = {
   /** One JSON-RPC message. */
   messageBytes: 10_485_760,
-  /** Everything a server sends on its own account between two answers: logs, progress, noise. */
+  /** What a process sends on its own account between two answers, or an address on one stream in a minute. */
   unaskedBytes: 67_108_864,
   /** What is not written yet to a process that does not read its input. */
   unsentBytes: 67_108_864,

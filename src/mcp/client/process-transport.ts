@@ -30,6 +30,7 @@ export function createProcessTransport(
   const reader = createLineReader(limits.messageBytes);
   let server: ServerProcess | undefined;
   let failure: ServerFailure | undefined;
+  const asked = new Set<unknown>();
   let unasked = 0;
 
   const fail = (message: string, cause?: unknown): void => {
@@ -44,7 +45,7 @@ export function createProcessTransport(
     unasked += line.length;
     try {
       const message = sdk.deserializeMessage(line);
-      if ("result" in message || "error" in message) unasked = 0;
+      if (("result" in message || "error" in message) && asked.delete(message.id)) unasked = 0;
       transport.onmessage?.(message);
     } catch (error) {
       // Banners and debug prints on stdout are common; they are skipped, as long as they stay few.
@@ -85,6 +86,7 @@ export function createProcessTransport(
       if (server === undefined || failure !== undefined) {
         throw failure ?? new ServerFailure("It is not running.", { outcome: "not_sent" });
       }
+      if ("id" in message && "method" in message) asked.add(message.id);
       try {
         await server.write(sdk.serializeMessage(message));
       } catch (error) {

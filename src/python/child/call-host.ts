@@ -12,7 +12,7 @@ export type Answer = { readonly returnValue: unknown } | { readonly exception: P
  * A function as Monty holds it. The space in its name cannot be in a name of Python's: so a call of it can be
  * told from the call of a method, which Monty reports by its bare name.
  */
-export function hostFunction(kind: "call" | "new", name: string): () => void {
+export function hostFunction(kind: "host" | "class", name: string): () => void {
   return Object.defineProperty(() => undefined, "name", { value: `${kind} ${name}` });
 }
 
@@ -23,14 +23,14 @@ export function callHost(
 ): Answer {
   const { functionName, args } = snapshot;
   const kwargs = new Map(Object.entries(snapshot.kwargs));
-  const [, kind, name = ""] = /^(call|new) (.*)$/s.exec(functionName) ?? [];
-  if (kind === "new") {
+  const [, kind, name = ""] = /^(host|class) (.*)$/s.exec(functionName) ?? [];
+  if (kind === "class") {
     const shape = host.types.get(name);
     if (shape === undefined) return unknownName(name);
     const made = constructDataclass(shape, { args, kwargs }, host.types);
     return "instance" in made ? { returnValue: made.instance } : made;
   }
-  if (kind === "call") return ask({ name, args, kwargs }, host);
+  if (kind === "host") return ask({ name, args, kwargs }, host);
   const self: unknown = args[0];
   const dataclass = dataclassOf(self);
   if (dataclass === undefined) return unknownName(functionName);

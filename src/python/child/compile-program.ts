@@ -22,15 +22,11 @@ export function checkCode(code: string, monty: MontyModule): void {
 }
 
 /** Compiles code that compiles by itself together with what kit puts around it. */
-export function compileProgram(
-  parts: ProgramParts,
-  inputs: readonly string[],
-  monty: MontyModule,
-): CompiledProgram {
+export function compileProgram(parts: ProgramParts, monty: MontyModule): CompiledProgram {
   const attempt = (functions: ProgramParts["reading"]["functions"]): CompiledProgram => {
     const composed = composeProgram({ ...parts, reading: { ...parts.reading, functions } });
-    const options = { scriptName: "main.py", ...(inputs.length === 0 ? {} : { inputs: [...inputs] }) };
-    return { program: new monty.Monty(composed.text, options), composed };
+    const inputs = parts.inputs.size === 0 ? {} : { inputs: [...parts.inputs] };
+    return { program: new monty.Monty(composed.text, { scriptName: "main.py", ...inputs }), composed };
   };
   const { functions } = parts.reading;
   try {

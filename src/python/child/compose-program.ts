@@ -6,6 +6,8 @@ import type { ProgramReading } from "./read-program.ts";
 export interface LineOrigin {
   readonly file: "main.py" | "earlier.py";
   readonly line: number;
+  /** The line as it was written. */
+  readonly source: string;
 }
 
 export interface ComposedProgram {
@@ -22,6 +24,8 @@ export interface ProgramParts {
   /** Variables of earlier runs, by their place in the table; none where there are none. */
   readonly roots: readonly (readonly [name: string, at: number])[];
   readonly returns: "value" | "repr";
+  /** Names that the program is started with. */
+  readonly inputs: ReadonlySet<string>;
   /** Names whose values are kept at the end. */
   readonly names: readonly string[];
 }
@@ -36,9 +40,16 @@ export const tableInput = "__kit_table__";
 export function composeProgram(parts: ProgramParts): ComposedProgram {
   const writer = createLineWriter();
   writer.own(prelude);
+  // To Monty, a function can only speak of variables that are set somewhere above it; here, they all are.
+  const mentioned = new Set([
+    ...parts.functions.flatMap(({ mentions }) => mentions),
+    ...parts.reading.mentioned,
+  ]);
+  const declared = parts.names.filter((name) => mentioned.has(name) && !parts.inputs.has(name));
+  if (declared.length > 0) writer.own(`if False:\n    ${declared.join(" = ")} = None`);
   for (const { source } of parts.imports) writer.own(source);
   parts.functions.forEach(({ name, source }, index) => {
-    writer.write(source, { file: "earlier.py", line: 1 });
+    writer.write(source, { file: "earlier.py", line: 1, lines: source.split("\n") });
     writer.own(`__kit_define__(${index}, ${name})`);
   });
   if (parts.roots.length > 0) {
@@ -60,11 +71,13 @@ function writeCode(writer: LineWriter, { code, reading, functions }: ProgramPart
     at: end,
     write: () => writer.own(`__kit_define__(${functions.length + index}, ${name})`),
   }));
+  const lines = code.split("\n");
   let from = 0;
   let line = 1;
+  const write = (text: string): void => writer.write(text, { file: "main.py", line, lines });
   const upTo = (end: number): void => {
     const text = code.slice(from, end);
-    if (text !== "") writer.write(text.endsWith("\n") ? text.slice(0, -1) : text, { file: "main.py", line });
+    if (text !== "") write(text.endsWith("\n") ? text.slice(0, -1) : text);
     line += text.split("\n").length - 1;
     from = end;
   };
@@ -77,22 +90,29 @@ function writeCode(writer: LineWriter, { code, reading, functions }: ProgramPart
     upTo(start);
     const before = code.slice(start, reading.result);
     // The backslash joins the lines, so that the expression keeps its columns for the traceback.
-    writer.write(`${before}__kit_result__ = \\`, { file: "main.py", line });
-    writer.write(" ".repeat(before.length) + code.slice(reading.result), { file: "main.py", line });
+    write(`${before}__kit_result__ = \\`);
+    write(" ".repeat(before.length) + code.slice(reading.result));
     return;
   }
   upTo(code.length);
 }
 
+/** A stretch of lines: the file it is from, the number of its first line there, and the lines of the file. */
+interface Stretch {
+  readonly file: LineOrigin["file"];
+  readonly line: number;
+  readonly lines: readonly string[];
+}
+
 interface LineWriter {
-  write(text: string, origin: LineOrigin): void;
+  write(text: string, stretch: Stretch): void;
   own(text: string): void;
   finish(): ComposedProgram;
 }
 
 function createLineWriter(): LineWriter {
   const texts: string[] = [];
-  const spans: { readonly first: number; readonly count: number; readonly origin: LineOrigin }[] = [];
+  const spans: { readonly first: number; readonly count: number; readonly stretch: Stretch }[] = [];
   let next = 1;
   const add = (text: string): number => {
     const count = text.split("\n").length;
@@ -101,16 +121,19 @@ function createLineWriter(): LineWriter {
     return count;
   };
   return {
-    write(text, origin) {
+    write(text, stretch) {
       const first = next;
-      spans.push({ first, count: add(text), origin });
+      spans.push({ first, count: add(text), stretch });
     },
     own: add,
     finish: () => ({
       text: `${texts.join("\n")}\n`,
       originOf(line) {
         const span = spans.find(({ first, count }) => line >= first && line < first + count);
-        return span && { ...span.origin, line: span.origin.line + line - span.first };
+        if (span === undefined) return undefined;
+        const { file, lines, line: start } = span.stretch;
+        const own = start + line - span.first;
+        return { file, line: own, source: lines[own - 1] ?? "" };
       },
     }),
   };

@@ -31,7 +31,7 @@ export function driveProgram(start: () => Progress, driving: Driving): MontyComp
   while (!(progress instanceof Complete)) {
     if (progress instanceof NameLookup) {
       // Without a value, Python raises its NameError.
-      progress = progress.resume();
+      progress = progress.resume(progress.variableName === "__name__" ? { value: "__main__" } : undefined);
       continue;
     }
     output.flush();

@@ -14,3 +14,6 @@ export class RunFailed extends Error {
     this.traceback = options?.traceback ?? exceptionLine(exception);
   }
 }
+
+/** Ends a run that cannot begin: what it was given is not what Monty takes. */
+export class RunRefused extends Error {}

@@ -10,7 +10,7 @@ import type { Machine } from "./machine.ts";
 import { fromMonty, toMonty } from "./monty-values.ts";
 import { createOutput, type Output } from "./output.ts";
 import { type ProgramReading, readProgram } from "./read-program.ts";
-import { RunFailed } from "./run-failed.ts";
+import { RunFailed, RunRefused } from "./run-failed.ts";
 import { saveState, type TakenVariables } from "./save-state.ts";
 import { type StateTable, writeTables } from "./state-table.ts";
 import { formatTraceback } from "./traceback.ts";
@@ -36,10 +36,18 @@ export function runProgram(request: RunRequest, machine: Machine): void {
     } else if (error instanceof monty.MontyError) {
       const exception = { type: error.exception.typeName, message: error.exception.message };
       link.send({ type: "failed", exception, traceback: exceptionLine(exception), memory });
-    } else link.send({ type: "refused", message: error instanceof Error ? error.message : String(error) });
+    } else {
+      const message = error instanceof Error ? error.message : String(error);
+      link.send({ type: isRefusal(error) ? "refused" : "broken", message });
+    }
   } finally {
     watchdog.rest();
   }
+}
+
+/** Monty's native side says with a code what is wrong with limits and inputs. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof RunRefused || (error instanceof Error && "code" in error);
 }
 
 function execute(
@@ -51,7 +59,7 @@ function execute(
   checkCode(code, machine.monty);
   const reading = readProgram(code);
   if (reading.reserved !== undefined) {
-    throw new Error(`Names that begin with __kit_ are kit's own: ${reading.reserved}.`);
+    throw new RunRefused(`Names that begin with __kit_ are kit's own: ${reading.reserved}.`);
   }
   const types = createDataclassTypes(message.dataclasses);
   const inputs = inputsOf(message, types);
@@ -65,9 +73,9 @@ function execute(
       imports: message.state.imports,
       roots,
       returns: message.returns,
+      inputs: new Set(inputs.keys()),
       names: namesOf(message, reading, roots),
     },
-    [...inputs.keys()],
     machine.monty,
   );
   const limits = limitsOf(message.limits);
@@ -105,7 +113,7 @@ function execute(
   }
 }
 
-/** Every name whose value at the end is kept: those of the code, and those that were there before it. */
+/** Every name whose value at the end is kept: those that the code sets, and those that were there before it. */
 function namesOf(
   message: RunMessage,
   reading: ProgramReading,
@@ -117,15 +125,15 @@ function namesOf(
       ...message.state.functions.map(({ name }) => name),
       ...message.state.imports.map(({ name }) => name),
       ...message.inputs.map(([name]) => name),
-      ...reading.names,
+      ...reading.bound,
     ]),
   ];
 }
 
 function inputsOf(message: RunMessage, types: DataclassTypes): Map<string, unknown> {
   const inputs = new Map<string, unknown>();
-  for (const name of message.functions) inputs.set(name, hostFunction("call", name));
-  for (const { name } of message.dataclasses) inputs.set(name, hostFunction("new", name));
+  for (const name of message.functions) inputs.set(name, hostFunction("host", name));
+  for (const { name } of message.dataclasses) inputs.set(name, hostFunction("class", name));
   for (const [name, value] of message.inputs) inputs.set(name, toMonty(value, types.typeId));
   return inputs;
 }

@@ -1,6 +1,5 @@
 import type { ForgottenVariable } from "../contract.ts";
 import type { KeptFunction, KeptImport, SavedGroup, SavedState } from "../process/messages.ts";
-import { builtinNames } from "./builtin-names.ts";
 import { readTable, type StateTable, splitTable, type TableEntry } from "./state-table.ts";
 
 /** What the last call of a program gives beside the result; see `prelude.ts`. */
@@ -43,7 +42,7 @@ export function saveState(
   for (const [name, kind] of lost) {
     const source = kind === "function" ? undefined : imports.get(name);
     if (source !== undefined) keptImports.push(source);
-    else if (!isUnremarkable(name, kind)) forgotten.push({ name, reason: reasonOf(kind) });
+    else forgotten.push({ name, reason: reasonOf(kind) });
   }
   const groups: SavedGroup[] = [];
   const chunks: Buffer[] = [];
@@ -80,12 +79,8 @@ function functionsOf(table: readonly TableEntry[]): readonly string[] {
   return [...names];
 }
 
-// Every name of the code was asked for its value; built-ins and what kit brings in are no variables of it.
-function isUnremarkable(name: string, kind: string): boolean {
-  return kind === "host function" || builtinNames.has(name);
-}
-
 function reasonOf(kind: string): string {
+  if (kind === "host function") return "a function of the host is given anew to every run";
   if (kind === "function") {
     return "only a function made by def or lambda at the top level, without decorators and with constants as defaults, can be kept";
   }

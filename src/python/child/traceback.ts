@@ -26,8 +26,8 @@ export function formatTraceback(
 function frameText(frame: Frame, origin: LineOrigin): string {
   const place = frame.functionName === undefined ? "" : `, in ${frame.functionName}`;
   const head = `  File "${origin.file}", line ${origin.line}${place}`;
-  const source = frame.sourceLine;
-  if (source === undefined || source.trim() === "" || source.length > maxSourceChars) return head;
+  const { source } = origin;
+  if (source.trim() === "" || source.length > maxSourceChars) return head;
   const indent = source.length - source.trimStart().length;
   const end = frame.endLine === frame.line ? frame.endColumn : source.length + 1;
   const marks = "~".repeat(Math.max(0, Math.min(end, source.length + 1) - frame.column));

@@ -47,9 +47,10 @@ function decodeTime(time: WireTime): Date | string | number {
     case "TimeDelta":
       return time.days * 86_400 + time.seconds + time.microseconds / 1_000_000;
     case "TimeZone": {
+      if (time.name !== undefined || time.offsetSeconds === 0) return time.name ?? "UTC";
       const minutes = Math.abs(time.offsetSeconds) / 60;
       const sign = time.offsetSeconds < 0 ? "-" : "+";
-      return time.name ?? `UTC${sign}${two(Math.floor(minutes / 60))}:${two(Math.floor(minutes % 60))}`;
+      return `UTC${sign}${two(Math.floor(minutes / 60))}:${two(Math.floor(minutes % 60))}`;
     }
   }
 }

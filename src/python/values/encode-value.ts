@@ -44,7 +44,10 @@ function encode(value: unknown, place: Place, encoding: Encoding): WireValue {
     case "boolean":
       return value;
     case "number":
-      return toWireNumber(value);
+      // Python's int has any size, so a number without a fraction is one, also beyond what JSON says exactly.
+      return Number.isInteger(value) && !Number.isSafeInteger(value)
+        ? { t: "int", v: BigInt(value).toString() }
+        : toWireNumber(value);
     case "bigint":
       encoding.budget.text(digitsOf(value));
       return { t: "int", v: value.toString() };

@@ -39,7 +39,7 @@ interface Shared {
 function viewFrom(cwd: string, shared: Shared): Sandbox {
   const { workspace } = shared;
   const view: View = { workspace, cwd };
-  const inside = (path: string): string => toWorkspacePath({ root: workspace.root, cwd }, path);
+  const inside = (path: string): string => toWorkspacePath(view, path);
   return {
     name: shared.name,
     capabilities: { exec: true, literalExec: true, persistent: true },

@@ -8,7 +8,7 @@ import { toWorkspacePath } from "./workspace-path.ts";
 
 /** Removes a file or a link; a folder with all in it when `recursive` is set. Never the root. */
 export async function remove(view: View, path: string, recursive: boolean): Promise<void> {
-  if (toWorkspacePath({ root: view.workspace.root, cwd: view.cwd }, path) === "") {
+  if (toWorkspacePath(view, path) === "") {
     throw forbidden("The workspace itself cannot be removed.");
   }
   await withPlace(view, path, {

@@ -13,7 +13,7 @@ export async function withPlace<Value>(
   given: PlaceOptions & { readonly work: (place: Place) => Promise<Value> },
 ): Promise<Value> {
   const { work, ...options } = given;
-  const inside = toWorkspacePath({ root: view.workspace.root, cwd: view.cwd }, path);
+  const inside = toWorkspacePath(view, path);
   const place = await findPlace({ root: view.workspace.root, path: inside, area: "workspace", ...options });
   if (place === undefined) throw notFound(inside);
   try {

@@ -2,9 +2,17 @@ import { posix } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
+import type { Workspace } from "./workspace.ts";
 import { fromWorkingFolder, toWorkspacePath } from "./workspace-path.ts";
 
 const root = "/some/where/root";
+const workspace: Workspace = {
+  root,
+  calledRoot: "/link",
+  environment: async () => ({}),
+  outerRules: () => [],
+  closing: new AbortController().signal,
+};
 const pieces = fc.constantFrom(
   "a",
   "b",
@@ -31,7 +39,7 @@ test("whatever is written, the path lies below the root, or is refused", () => {
     fc.property(folders, any, (cwd, path) => {
       let inside: string;
       try {
-        inside = toWorkspacePath({ root, cwd }, path);
+        inside = toWorkspacePath({ workspace, cwd }, path);
       } catch (error) {
         expect(error).toBeInstanceOf(KitError);
         // An absolute path of somewhere else is not repeated.
@@ -52,9 +60,10 @@ test("a path of a result leads back from the working folder", () => {
   const files = folders.map((folder) => posix.join(folder, "file.txt"));
   fc.assert(
     fc.property(folders, files, (cwd, path) => {
-      expect(toWorkspacePath({ root, cwd }, fromWorkingFolder(cwd, path))).toBe(path);
+      expect(toWorkspacePath({ workspace, cwd }, fromWorkingFolder(cwd, path))).toBe(path);
     }),
   );
+  expect(toWorkspacePath({ workspace, cwd: "a" }, "/link/b/../c")).toBe("c");
   expect(fromWorkingFolder("a/b", "a/c/x")).toBe("../c/x");
   expect(fromWorkingFolder("a", "a/x")).toBe("x");
 });

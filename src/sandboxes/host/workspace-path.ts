@@ -1,5 +1,6 @@
 import { isAbsolute } from "node:path";
 import { forbidden, invalid } from "../../files/file-error.ts";
+import type { View, Workspace } from "./workspace.ts";
 
 /** Longer ones name nothing that a system could open. */
 const maxPathLength = 4096;
@@ -12,14 +13,11 @@ const maxPathLength = 4096;
  * for one that leaves the workspace, without repeating an absolute one, and `invalid_request` for one
  * that no file can have.
  */
-export function toWorkspacePath(
-  place: { readonly root: string; readonly cwd: string },
-  path: string,
-): string {
+export function toWorkspacePath({ workspace, cwd }: View, path: string): string {
   if (path.includes("\0")) throw invalid("A path has no NUL characters.");
   if (path.length > maxPathLength) throw invalid(`A path has at most ${maxPathLength} characters.`);
   const names: string[] = [];
-  const from = isAbsolute(path) ? belowRoot(place.root, path) : `${place.cwd}/${path}`;
+  const from = isAbsolute(path) ? belowRoot(workspace, path) : `${cwd}/${path}`;
   for (const name of from.split("/")) {
     if (name === "" || name === ".") continue;
     if (name !== "..") names.push(name);
@@ -38,9 +36,11 @@ export function fromWorkingFolder(cwd: string, path: string): string {
   return [...from.slice(shared).map(() => ".."), ...to.slice(shared)].join("/");
 }
 
-function belowRoot(root: string, path: string): string {
-  if (path === root) return "";
-  if (path.startsWith(`${root}/`)) return path.slice(root.length + 1);
+function belowRoot({ root, calledRoot }: Workspace, path: string): string {
+  for (const spelling of [root, calledRoot]) {
+    if (path === spelling) return "";
+    if (path.startsWith(`${spelling}/`)) return path.slice(spelling.length + 1);
+  }
   throw forbidden("An absolute path must lie in the workspace; give one that is relative to it.");
 }
 

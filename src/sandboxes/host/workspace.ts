@@ -4,6 +4,8 @@ import type { OuterRules } from "../../files/ignore-scope.ts";
 export interface Workspace {
   /** Absolute, with links resolved. */
   readonly root: string;
+  /** Absolute, as it was named: a link may have been on the way. */
+  readonly calledRoot: string;
   /** The environment of every command. */
   readonly environment: () => Promise<Readonly<Record<string, string>>>;
   /** Ignore rules from above the root that searches follow. */

@@ -1,4 +1,5 @@
 import { realpath, stat } from "node:fs/promises";
+import { resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { loadOuterRules } from "../../files/outer-rules.ts";
 import type { Sandbox } from "../contract.ts";
@@ -8,10 +9,12 @@ import type { LocalOptions } from "./local-options.ts";
 
 /** Opens the folder. Throws `unavailable` when there is none. */
 export async function openLocal(options: LocalOptions): Promise<Sandbox> {
-  const root = await folderAt(options.root ?? process.cwd());
+  const calledRoot = resolve(options.root ?? process.cwd());
+  const root = await folderAt(calledRoot);
   const environment = environmentOf(options.env ?? []);
   return createHostSandbox("local", {
     root,
+    calledRoot,
     environment: async () => environment,
     outerRules: () => loadOuterRules(root),
   });

@@ -34,6 +34,7 @@ const homeOf = (workspace: string): string => `${workspace}.home`;
 function toSandbox(root: string, env: Readonly<Record<string, string>>): Sandbox {
   return createHostSandbox("virtual", {
     root,
+    calledRoot: root,
     async environment() {
       // Beside the workspace: what a model writes is not read as settings of the programs it runs.
       const home = homeOf(root);

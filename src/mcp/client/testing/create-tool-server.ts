@@ -10,7 +10,7 @@ export interface ToolServerOptions {
 }
 
 /** A red dot. */
-export const redDot =
+const redDot =
   "iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4//8/w38GIAXDIBKE0DHxgljNBAAO9TXL0Y4OHwAAAABJRU5ErkJggg==";
 
 /** A real MCP server with tools of every kind. */

@@ -31,7 +31,8 @@ function isLeft(group: number, mark: string): boolean {
 
 /**
  * The processes that a command started, also those which left its group (`setsid`, daemons): they
- * have its mark in their environment. Linux shows that; elsewhere they are not found.
+ * have its mark in their environment. Linux shows that; elsewhere they are not found, and neither is one
+ * anywhere that also threw its environment away.
  */
 function findMarked(group: number, mark: string): number[] {
   if (process.platform !== "linux") return [];

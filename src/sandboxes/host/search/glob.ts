@@ -24,8 +24,8 @@ export async function glob(view: View, pattern: string, options: GlobOptions): P
   const pace = createPace(options.signal, budgetMs);
   const { folder, rest } = splitGlob(pattern);
   const accepts = compileSearchGlob(rest);
-  const from = toWorkspacePath({ root: workspace.root, cwd }, options.path ?? "");
-  const inside = toWorkspacePath({ root: workspace.root, cwd: from }, folder);
+  const from = toWorkspacePath(view, options.path ?? "");
+  const inside = toWorkspacePath({ workspace, cwd: from }, folder);
   const start = await findPlace({
     root: workspace.root,
     path: inside,

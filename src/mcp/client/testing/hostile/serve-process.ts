@@ -26,6 +26,9 @@ if (scenario === "ignore-the-end") {
 }
 if (scenario === "print-garbage") process.stdout.write("Starting up…\n{not json\n{}\n[]\nnull\n");
 if (scenario === "flood-garbage") flood(`${"garbage ".repeat(1_000)}\n`);
+if (scenario === "flood-answers") {
+  flood(`${JSON.stringify({ jsonrpc: "2.0", id: 1_000_000, result: { text: "x".repeat(8_000) } })}\n`);
+}
 if (scenario === "flood-notifications") {
   const params = { level: "info", data: "x".repeat(8_000) };
   flood(`${JSON.stringify({ jsonrpc: "2.0", method: "notifications/message", params })}\n`);

@@ -1,0 +1,107 @@
+import { createId } from "../../base/id.ts";
+import type { Message } from "../../protocol/message.ts";
+import { textOf } from "../../protocol/message.ts";
+import { callModel, InterruptedReply, type ModelReply } from "../turn/call-model.ts";
+import { planRetry, waitToRetry } from "../turn/retry.ts";
+import { createUsageReader } from "../turn/usage-reader.ts";
+import type { CompactionRequest } from "./compact.ts";
+
+/** How often a transcript that the writer finds too long is halved. */
+const maxHalvings = 4;
+
+const instructions =
+  "You write down what a colleague needs to go on with a piece of work. You add nothing of your own.";
+
+const wanted = `Summarize the conversation above for the model that continues it. Keep: the goal and what
+was asked, word for word where the wording matters; decisions and their reasons; files read and changed,
+with paths; commands and their results; errors and how they were solved; what is open and what comes next.`;
+
+/** Has a model write down what a conversation came to. Retried as turns are; what it costs is spent. */
+export async function summarize(request: CompactionRequest, messages: readonly Message[]): Promise<string> {
+  const { operation, windowTokens, settings } = request;
+  const limitTokens = Math.max(1_000, windowTokens - settings.reserveTokens - 1_000);
+  let transcript = transcriptOf(messages, limitTokens * 3);
+  const turnId = createId("turn");
+  let halvings = 0;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const reply = await write(request, { transcript, turnId, attempt });
+      const text = reply.content.map((part) => (part.type === "text" ? part.text : "")).join("");
+      const summary = text.trim() === "" ? transcript.slice(-8_000) : text.trim();
+      return `Summary of the conversation so far:\n\n${summary}`;
+    } catch (error) {
+      if (!(error instanceof InterruptedReply)) throw error;
+      if (operation.signal.aborted) throw operation.signal.reason;
+      const { clock, retry } = request.runtime;
+      const plan = planRetry(error.cause, attempt - halvings, { clock, retry });
+      const halves = plan.failure.overflow && halvings < maxHalvings;
+      operation.emit({ ...plan.event, will_retry: plan.retries || halves }, turnId);
+      if (halves) {
+        halvings += 1;
+        transcript = newestPart(transcript, Math.floor(transcript.length / 2));
+      } else if (plan.retries) await waitToRetry(plan.delayMs, { clock, signal: operation.signal });
+      else throw plan.failure.error;
+    }
+  }
+}
+
+/** One call of the writer, with the events of a turn, so that its cost is seen where costs are counted. */
+async function write(
+  request: CompactionRequest,
+  call: { readonly transcript: string; readonly turnId: string; readonly attempt: number },
+): Promise<ModelReply> {
+  const { operation, writer, runtime, settings } = request;
+  const { turnId, attempt } = call;
+  const started = runtime.clock.now();
+  operation.spending.check();
+  operation.emit({ type: "turn_request", model: writer.name, purpose: "compaction", attempt }, turnId);
+  const focus = request.focus === undefined ? "" : `\nKeep in view: ${request.focus}`;
+  const reply = await callModel({
+    model: writer.model,
+    idleTimeoutMs: runtime.modelIdleTimeoutMs,
+    signal: operation.signal,
+    onDelta: () => undefined,
+    options: {
+      prompt: [
+        { role: "system", content: instructions },
+        { role: "user", content: [{ type: "text", text: `${call.transcript}\n\n${wanted}${focus}` }] },
+      ],
+      maxOutputTokens: Math.min(settings.reserveTokens, 8_192),
+    },
+  });
+  const usage = createUsageReader(writer.price)(reply.usage);
+  operation.spending.add(usage);
+  operation.emit(
+    {
+      type: "turn",
+      model: writer.name,
+      usage,
+      finish_reason: reply.finishReason,
+      purpose: "compaction",
+      duration_ms: runtime.clock.now() - started,
+    },
+    turnId,
+  );
+  return reply;
+}
+
+/** The conversation as text, the newest part whole when it is too long for one call. */
+function transcriptOf(messages: readonly Message[], maxChars: number): string {
+  const lines: string[] = [];
+  for (const message of messages) {
+    const text = textOf(message);
+    if (text !== "") lines.push(`[${message.role}] ${text}`);
+    for (const part of message.content) {
+      if (part.type === "tool_call") lines.push(`[call ${part.tool}] ${JSON.stringify(part.args)}`);
+      if (part.type === "tool_result") {
+        const result = part.content.map((item) => (item.type === "text" ? item.text : "[image]")).join("");
+        lines.push(`[result ${part.tool}${part.is_error ? ", failed" : ""}] ${result.slice(0, 4_000)}`);
+      }
+    }
+  }
+  return newestPart(lines.join("\n"), maxChars);
+}
+
+function newestPart(text: string, maxChars: number): string {
+  return text.length <= maxChars ? text : `[… the beginning is cut …]\n${text.slice(-maxChars)}`;
+}

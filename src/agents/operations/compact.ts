@@ -1,0 +1,42 @@
+import type { ResolvedModel } from "../../models/contract.ts";
+import type { CompactionReason } from "../../protocol/event.ts";
+import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
+import { compact } from "../compaction/compact.ts";
+import { defaultCompaction } from "../compaction/compaction-settings.ts";
+
+export interface CompactOptions {
+  /** What the summary should keep in view. */
+  readonly focus?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** Shortens the history of a session because somebody asks for it. */
+export function runCompact(harness: Harness, live: LiveSession, options: CompactOptions): Promise<boolean> {
+  const { signal, focus } = options;
+  return live.operate({ kind: "compact", ...(signal && { signal }) }, async (operation) => {
+    operation.spending.budget = live.profile.budget ?? {};
+    const resolved = await harness.runtime.resolveModel(live.profile.model ?? harness.runtime.defaultModel);
+    return compactWith(harness, operation, { reason: "manual", resolved, ...(focus && { focus }) });
+  });
+}
+
+/** Shortens the history with the model that the settings name for it, else with the one at work. */
+export async function compactWith(
+  harness: Harness,
+  operation: Operation,
+  wish: { readonly reason: CompactionReason; readonly resolved: ResolvedModel; readonly focus?: string },
+): Promise<boolean> {
+  const { runtime } = harness;
+  const settings = { ...defaultCompaction, ...operation.live.profile.compaction };
+  const writer = settings.model === undefined ? wish.resolved : await runtime.resolveModel(settings.model);
+  return compact({
+    operation,
+    reason: wish.reason,
+    settings,
+    // The window is that of the model which will read the summary.
+    windowTokens: wish.resolved.contextWindowTokens ?? settings.contextWindowTokens,
+    writer,
+    runtime,
+    ...(wish.focus === undefined ? {} : { focus: wish.focus }),
+  });
+}

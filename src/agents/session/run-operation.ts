@@ -1,0 +1,132 @@
+import { createId } from "../../base/id.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { type ErrorCode, errorCodes } from "../../protocol/error-code.ts";
+import type { EventError } from "../../protocol/event.ts";
+import type { Harness, LiveSession, Operation, OperationRequest } from "../agent-runtime.ts";
+import type { EventScope } from "../events/emitter.ts";
+import { Spending } from "../turn/budget.ts";
+import { appendLatest } from "./append-latest.ts";
+import { commit, type SessionState } from "./session-state.ts";
+
+/** What a session knows of the operation that runs. */
+export interface RunningOperation {
+  readonly controller: AbortController;
+  /** Called when it has ended. */
+  readonly ended: (() => void)[];
+  emit: Operation["emit"];
+  /** Undefined while its history is read. */
+  operation: Operation | undefined;
+}
+
+export interface OperationStart {
+  readonly harness: Harness;
+  readonly live: LiveSession;
+  readonly running: RunningOperation;
+  readonly request: OperationRequest;
+}
+
+/**
+ * Runs work as an operation of a session: loads the history, closes what a killed process left open,
+ * and wraps it all in the events that open and close an operation, however it ends.
+ */
+export async function runOperation<Value>(
+  start: OperationStart,
+  work: (operation: Operation) => Promise<Value>,
+): Promise<Value> {
+  const { harness, running, request } = start;
+  const { signal } = running.controller;
+  const stopForwarding = forwardAbort(request.signal, running.controller);
+  const scope = scopeOf(start);
+  const emit: Operation["emit"] = (body, turnId) => harness.events.publish(body, scope, turnId);
+  running.emit = emit;
+  const { now } = harness.runtime.clock;
+  const started = now();
+  emit({ type: "operation_start", operation_kind: request.kind });
+  let failed = true;
+  try {
+    const loaded = start.live.load();
+    const state = loaded instanceof Promise ? await loaded : loaded;
+    const operation = toOperation(start, { id: scope.operation_id, state, emit });
+    running.operation = operation;
+    const closed = operation.append([]);
+    if (closed instanceof Promise) await closed;
+    signal.throwIfAborted();
+    const value = await workWithTasks(operation, work);
+    failed = false;
+    return value;
+  } catch (error) {
+    if (signal.aborted) emit({ type: "aborted" });
+    else emit({ type: "error", error: toEventError(error), will_retry: false });
+    throw error;
+  } finally {
+    stopForwarding?.();
+    const usage = running.operation?.spending.usage;
+    emit({
+      type: "operation",
+      operation_kind: request.kind,
+      duration_ms: now() - started,
+      is_error: failed,
+      ...(usage === undefined || usage.total_tokens === 0 ? undefined : { usage }),
+    });
+    emit({ type: "idle" });
+  }
+}
+
+/** The caller's signal aborts the operation as `session.abort` does. */
+function forwardAbort(
+  signal: AbortSignal | undefined,
+  controller: AbortController,
+): (() => void) | undefined {
+  if (signal === undefined) return undefined;
+  const forward = (): void => controller.abort(signal.reason);
+  if (signal.aborted) forward();
+  else signal.addEventListener("abort", forward, { once: true });
+  return () => signal.removeEventListener("abort", forward);
+}
+
+function scopeOf({ harness, live, request }: OperationStart): EventScope {
+  return {
+    ...live.key,
+    ...(harness.run_id === undefined ? undefined : { run_id: harness.run_id }),
+    operation_id: request.id ?? createId("op"),
+    ...request.scope,
+  };
+}
+
+function toOperation(
+  { harness, live, running, request }: OperationStart,
+  own: { readonly id: string; readonly state: SessionState; readonly emit: Operation["emit"] },
+): Operation {
+  const { store, runtime } = harness;
+  return {
+    ...own,
+    kind: request.kind,
+    signal: running.controller.signal,
+    secrets: {},
+    spending: new Spending(request.parent?.spending),
+    tasks: new Set(),
+    live,
+    commit: (entries) => commit(store, own.state, entries),
+    append: (entries) =>
+      appendLatest(entries, { store, state: own.state, id: own.id, now: runtime.clock.now }),
+  };
+}
+
+/** An operation has ended when its tasks have: an abort stops them too, and that may take a moment. */
+async function workWithTasks<Value>(
+  operation: Operation,
+  work: (operation: Operation) => Promise<Value>,
+): Promise<Value> {
+  try {
+    return await work(operation);
+  } finally {
+    if (operation.tasks.size > 0) await Promise.allSettled(operation.tasks);
+  }
+}
+
+function toEventError(error: unknown): EventError {
+  if (error instanceof KitError && Object.hasOwn(errorCodes, error.code)) {
+    return { type: error.code as ErrorCode, message: error.message };
+  }
+  return { type: "internal_error", message: "The operation failed." };
+}

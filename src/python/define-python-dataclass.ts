@@ -1,0 +1,8 @@
+import type { AnyPythonDataclass, PythonDataclass, PythonObject } from "./contract.ts";
+
+/** Gives a dataclass as it is: in a list, this is where its methods learn what their instance is. */
+export function definePythonDataclass<Instance extends object = PythonObject>(
+  dataclass: PythonDataclass<Instance>,
+): AnyPythonDataclass {
+  return dataclass;
+}

@@ -1,0 +1,161 @@
+import { readFile } from "node:fs/promises";
+import { afterAll, expect, test } from "vitest";
+import { KitError } from "../base/kit-error.ts";
+import { createPython } from "./create-python.ts";
+import { PythonException } from "./python-error.ts";
+
+const python = createPython({ maxRunning: 1 });
+afterAll(() => python.close());
+const session = python.createSession();
+
+const later = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+test("functions are called with positional and keyword arguments, and may be slow", async () => {
+  const functions = {
+    add: (a: number, b: number) => a + b,
+    later: async (value: string, { ms }: { readonly ms: number }) => {
+      await later(ms);
+      return `${value}!`;
+    },
+    described: {
+      signature: "described(*args, **kwargs)",
+      call: ({ args, kwargs }: { readonly args: readonly unknown[]; readonly kwargs: object }) => [
+        args,
+        { ...kwargs },
+      ],
+    },
+    nothing: () => undefined,
+  };
+  const code = `
+def twice(n):
+    return add(n, n)
+[twice(2), [add(i, 1) for i in range(3)], later('yes', ms=20), described(1, b=2), nothing() is None, nothing]
+`;
+  const { result } = await session.run(code, { functions });
+  expect(result).toEqual([4, [1, 2, 3], "yes!", [[1], new Map([["b", 2]])], true, "host nothing"]);
+});
+
+test("a thousand calls take a fraction of a second", async () => {
+  const started = performance.now();
+  const { result } = await session.run("sum([next(i) for i in range(1000)])".replace("next", "step"), {
+    functions: { step: (n: number) => n },
+  });
+  expect(result).toBe(499_500);
+  expect(performance.now() - started).toBeLessThan(3_000);
+});
+
+test("a name of the program takes the place of a function of the host", async () => {
+  const functions = { f: () => "host" };
+  expect((await session.run("f = lambda: 'own'\nf()", { functions })).result).toBe("own");
+  expect((await session.run("f()", {})).result).toBe("own");
+  expect((await python.createSession().run("f()", { functions })).result).toBe("host");
+});
+
+test("what a function throws is an exception of the right type, without stack and paths", async () => {
+  const system = await readFile("/etc/kit/no-such-file").catch((error: unknown) => error);
+  const cases: readonly (readonly [unknown, string, string])[] = [
+    [new PythonException("KeyError", "no user"), "KeyError", "'no user'"],
+    [new PythonException("MyError", "own"), "RuntimeError", "MyError: own"],
+    [new TypeError("not a number"), "TypeError", "not a number"],
+    [new RangeError("too far"), "ValueError", "too far"],
+    [new Error(`broken at ${import.meta.filename}:3`), "RuntimeError", "broken at <path>"],
+    [
+      new Error("GET /api/users failed: 1/2, http://a.b/c"),
+      "RuntimeError",
+      "GET /api/users failed: 1/2, http://a.b/c",
+    ],
+    [system, "FileNotFoundError", "ENOENT: no such file or directory"],
+    [new KitError({ code: "forbidden", message: "No." }), "PermissionError", "No."],
+    [new DOMException("slow", "TimeoutError"), "TimeoutError", "slow"],
+    ["just text", "RuntimeError", "just text"],
+    [undefined, "RuntimeError", "undefined"],
+  ];
+  for (const [thrown, type, message] of cases) {
+    const functions = {
+      fail: async () => {
+        throw thrown;
+      },
+    };
+    const code = `try:\n    fail()\nexcept ${type} as e:\n    caught = [str(e), isinstance(e, Exception)]\ncaught`;
+    expect((await session.run(code, { functions })).result).toEqual([message, true]);
+    const uncaught = await session.run("x = 1\nfail()", { functions }).catch((error: unknown) => error);
+    expect(uncaught).toMatchObject({ exception: { type } });
+    const traceback = (uncaught as { readonly traceback: string }).traceback;
+    expect(traceback).toContain('File "main.py", line 2, in <module>\n    fail()');
+    expect(traceback).not.toMatch(/\.ts\b|node:/);
+  }
+});
+
+test("a value that Python cannot have is a TypeError or ValueError in the calling code", async () => {
+  const code = "try:\n    give()\nexcept RuntimeError as e:\n    r = str(e)\nr";
+  expect((await session.run(code, { functions: { give: () => () => 1 } })).result).toBe(
+    "Python cannot take the result of give(): it is a function.",
+  );
+  const large = "try:\n    give('x' * 9000000)\nexcept ValueError as e:\n    r = str(e)\nr";
+  expect((await session.run(large, { functions: { give: () => 1 } })).result).toBe(
+    "The arguments of give() holds more than 8,000,000 characters.",
+  );
+});
+
+test("waiting for the host is not the program's time, computing after it is", async () => {
+  const limits = { resourceLimits: { maxDurationSecs: 0.3 }, functions: { wait: () => later(500) } };
+  expect((await session.run("n = 0\nwhile n < 3:\n    wait()\n    n += 1\nn", limits)).result).toBe(3);
+  const endless = session.run("wait()\nwhile True: pass", limits);
+  await expect(endless).rejects.toMatchObject({ exception: { type: "TimeoutError" } });
+});
+
+test("a function that does not answer in time is a TimeoutError, and is told to stop", async () => {
+  const told: unknown[] = [];
+  const functions = {
+    never: {
+      timeoutMs: 100,
+      call: ({ signal }: { readonly signal: AbortSignal }) =>
+        new Promise(() => signal.addEventListener("abort", () => told.push(signal.reason))),
+    },
+  };
+  const code = "try:\n    never()\nexcept TimeoutError as e:\n    r = str(e)\nr";
+  expect((await session.run(code, { functions })).result).toBe("never() gave no answer within 0.1 seconds");
+  expect(told).toHaveLength(1);
+});
+
+test("an abort while the host works stops both, and the variables stay as they were", async () => {
+  await session.run("kept = 1");
+  const controller = new AbortController();
+  const told: unknown[] = [];
+  const functions = {
+    never: {
+      call: ({ signal }: { readonly signal: AbortSignal }) => {
+        setTimeout(() => controller.abort("enough"), 50);
+        return new Promise(() => signal.addEventListener("abort", () => told.push(signal.reason)));
+      },
+    },
+  };
+  await expect(session.run("kept = 2\nnever()", { functions, signal: controller.signal })).rejects.toBe(
+    "enough",
+  );
+  expect(told).toEqual(["enough"]);
+  expect((await session.run("kept")).result).toBe(1);
+});
+
+test("others compute while a program waits for the host, also one that the host asks for itself", async () => {
+  const inner = python.createSession();
+  const functions = { inner: async (code: string) => (await inner.run(code)).result };
+  expect((await session.run("[inner('x = 20'), inner('x + 1')]", { functions })).result).toEqual([null, 21]);
+});
+
+test("a function cannot run more of the Python that waits for it", async () => {
+  const functions = { again: async () => (await session.run("1")).result };
+  const code = "try:\n    again()\nexcept RuntimeError as e:\n    r = str(e)\nr";
+  expect((await session.run(code, { functions })).result).toContain("cannot use the same Python session");
+});
+
+test("names that cannot be, or that are two things, are refused", async () => {
+  for (const name of ["a b", "import", "", "__kit_f"]) {
+    await expect(session.run("1", { functions: { [name]: () => 1 } })).rejects.toMatchObject({
+      code: "invalid_request",
+    });
+  }
+  await expect(session.run("1", { functions: { a: () => 1 }, inputs: { a: 1 } })).rejects.toThrow(
+    '"a" is both a function and an input.',
+  );
+});

@@ -1,0 +1,173 @@
+import fc from "fast-check";
+import { afterAll, expect, test } from "vitest";
+import { createPython } from "../create-python.ts";
+import { toPlain } from "./to-plain.ts";
+
+const python = createPython();
+afterAll(() => python.close());
+const session = python.createSession();
+
+const returned = async (value: unknown): Promise<unknown> =>
+  (await session.run("value", { inputs: { value } })).result;
+
+/** What Python makes of a value of the host and gives back. */
+function expected(value: unknown): unknown {
+  if (value === undefined) return null;
+  if (typeof value === "number") {
+    if (Object.is(value, -0)) return 0;
+    return Number.isInteger(value) && Math.abs(value) > 2 ** 53 ? BigInt(value) : value;
+  }
+  if (typeof value === "bigint") return value >= -(2n ** 53n) && value <= 2n ** 53n ? Number(value) : value;
+  if (Array.isArray(value)) return value.map(expected);
+  if (value instanceof Map) return new Map([...value].map(([key, part]) => [key, expected(part)]));
+  if (value instanceof Set || value instanceof Date || value instanceof Uint8Array) return value;
+  if (typeof value === "object" && value !== null) {
+    return new Map(Object.entries(value).map(([key, part]) => [key, expected(part)]));
+  }
+  return value;
+}
+
+const text = fc.string({ unit: "grapheme" });
+const { value: anyValue } = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: "small", withCrossShrink: true },
+    fc.constantFrom<unknown>(null, undefined, true, false, -0, Number.NaN, Number.POSITIVE_INFINITY, 1e300),
+    fc.integer(),
+    fc.double(),
+    fc.bigInt({ min: -(10n ** 40n), max: 10n ** 40n }),
+    text,
+    fc.uint8Array({ maxLength: 50 }),
+    fc.date({
+      min: new Date("0001-01-01T00:00:00Z"),
+      max: new Date("9999-12-31T00:00:00Z"),
+      noInvalidDate: true,
+    }),
+    fc.array(tie("value"), { maxLength: 5 }),
+    fc.uniqueArray(text, { maxLength: 5 }).map((items) => new Set(items)),
+    fc
+      .array(fc.tuple(fc.oneof(text, fc.integer()), tie("value")), { maxLength: 5 })
+      .map((pairs) => new Map(pairs)),
+    fc.dictionary(text, tie("value"), { maxKeys: 5 }),
+  ),
+}));
+
+test("a value comes back from Python as what the table of the documentation says", async () => {
+  await fc.assert(
+    fc.asyncProperty(anyValue, async (value) => {
+      expect(await returned(value)).toEqual(expected(value));
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("a variable is the same after it was kept, also from a dump", async () => {
+  const other = python.createSession();
+  await fc.assert(
+    fc.asyncProperty(anyValue, async (value) => {
+      const before = await session.run("[kept, repr(kept)]", {
+        inputs: { kept: [value, [value], { value }] },
+      });
+      expect((await session.run("[kept, repr(kept)]")).result).toEqual(before.result);
+      await other.load(await session.dump());
+      expect((await other.run("[kept, repr(kept)]")).result).toEqual(before.result);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test("what Python has and JavaScript has not becomes what comes nearest", async () => {
+  const { result } = await session.run(`
+import datetime, math
+from pathlib import Path
+def named(): pass
+utc = datetime.timezone.utc
+[
+    (1, 2.5), frozenset([1]), range(2), Path("a/b"), int, len, ValueError("no"), ...,
+    datetime.datetime(2026, 11, 21, 9, 30), datetime.datetime(2026, 11, 21, 9, 30, tzinfo=utc),
+    datetime.date(2026, 11, 21), datetime.timedelta(minutes=1), utc, 2 ** 53 + 1, -(2 ** 70), 2.0,
+]
+`);
+  expect(result).toEqual([
+    [1, 2.5],
+    new Set([1]),
+    "range(0, 2)",
+    "a/b",
+    "<class 'int'>",
+    "<built-in function len>",
+    'ValueError("no")',
+    "Ellipsis",
+    "2026-11-21T09:30:00",
+    new Date("2026-11-21T09:30:00Z"),
+    "2026-11-21",
+    60,
+    "UTC",
+    2n ** 53n + 1n,
+    -(2n ** 70n),
+    2,
+  ]);
+});
+
+test("a tuple is a key of a Map, and can go back as one", async () => {
+  const { result } = await session.run("{(1, 'a'): 2}");
+  expect(result).toEqual(new Map([[[1, "a"], 2]]));
+  expect((await session.run("back == {(1, 'a'): 2}", { inputs: { back: result } })).result).toBe(true);
+});
+
+test("names of prototypes are plain keys, on both sides", async () => {
+  const hostile = JSON.parse('{"__proto__": {"polluted": 1}, "constructor": 2}');
+  const result = await returned(hostile);
+  expect(result).toEqual(
+    new Map<string, unknown>([
+      ["__proto__", new Map([["polluted", 1]])],
+      ["constructor", 2],
+    ]),
+  );
+  const seen: unknown[] = [];
+  await session.run("see(**{'__proto__': 1, 'constructor': 2})", {
+    functions: { see: (kwargs: object) => seen.push(Object.keys(kwargs)) },
+  });
+  expect(seen.flat()).toContain("constructor");
+  const plain = toPlain((await session.run("{'__proto__': {'polluted': 1}, 'a': {1: {2}}}")).result);
+  expect(JSON.stringify(plain)).toBe('{"__proto__":{"polluted":1},"a":{"1":[2]}}');
+  expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
+});
+
+test("what Python cannot have is refused by its place, before anything runs", async () => {
+  const cycle: unknown[] = [];
+  cycle.push(cycle);
+  const deep = Array.from({ length: 200 }).reduce<unknown>((inner) => [inner], null);
+  class Account {}
+  const cases: readonly (readonly [unknown, string])[] = [
+    [{ rows: [1, () => 2] }, "Python cannot take inputs.value.rows[1]: it is a function."],
+    [[Symbol("s")], "Python cannot take inputs.value[0]: it is a symbol."],
+    [
+      { "a b": new Account() },
+      'Python cannot take inputs.value["a b"]: it is an instance of a class that is no registered dataclass.',
+    ],
+    [cycle, "Python cannot take inputs.value: it is nested deeper than 100 levels."],
+    [deep, "Python cannot take inputs.value: it is nested deeper than 100 levels."],
+    ["x".repeat(8_000_001), "Python cannot take inputs.value: it holds more than 8,000,000 characters."],
+    [new Date(Number.NaN), "Python cannot take inputs.value: it is a date that Python does not have."],
+    [new Array(1_000_001).fill(0), "Python cannot take inputs.value: it has more than 1,000,000 parts."],
+  ];
+  for (const [value, message] of cases) {
+    await expect(returned(value)).rejects.toMatchObject({ code: "invalid_request", message });
+  }
+  for (const name of ["a b", "class", "__kit_x", "1a", ""]) {
+    await expect(session.run("1", { inputs: { [name]: 1 } })).rejects.toThrow(
+      /cannot be the name of an input/,
+    );
+  }
+});
+
+test("a result that is too deep or too large is an error, and the session goes on", async () => {
+  const cases: readonly (readonly [string, string])[] = [
+    ["a = []\nfor _ in range(300): a = [a]\na", "ValueError: The result is nested deeper than 100 levels."],
+    ["['x' * 1000] * 9000", "ValueError: The result holds more than 8,000,000 characters."],
+    ["list(range(1000001))", "ValueError: The result has more than 1,000,000 parts."],
+  ];
+  for (const [code, message] of cases) {
+    await expect(session.run(code)).rejects.toMatchObject({ code: "python_error", message });
+  }
+  expect((await session.run("a = [1]\na.append(a)\na")).result).toEqual([1, "[...]"]);
+});

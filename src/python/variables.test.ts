@@ -1,0 +1,239 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, expect, test } from "vitest";
+import { createPython } from "./create-python.ts";
+
+const python = createPython();
+afterAll(() => python.close());
+
+test("variables, functions and imports of one run are there in the next", async () => {
+  const session = python.createSession();
+  await session.run(`
+import math, json as j
+from datetime import date, timedelta
+rate = 0.5
+rows = [{'n': i, 'half': i * rate} for i in range(3)]
+def total(key='half', *, digits=2):
+    """Sums
+    a column."""
+    return round(sum([row[key] for row in rows]), digits)
+square = lambda x: x * x  # of a number
+async def slow(): return 1
+`);
+  const { result } = await session.run(`
+rows.append({'n': 3, 'half': math.floor(1.9)})
+[total(), square(3), j.dumps(rows[-1]), str(date(2026, 1, 2) + timedelta(days=1)), await slow()]
+`);
+  expect(result).toEqual([2.5, 9, '{"n": 3, "half": 1}', "2026-01-03", 1]);
+  await session.run("rate = 2\ndef total(): return 'new'");
+  expect((await session.run("[rate, total(), len(rows)]")).result).toEqual([2, "new", 4]);
+});
+
+test("what is shared stays shared, cycles stay cycles, and types stay types", async () => {
+  const session = python.createSession();
+  await session.run(`
+from pathlib import Path
+import re, datetime
+a = [1]
+b = {'a': a, 'again': a, 'set': {1, 2}, 'frozen': frozenset([(1, a is None)]), 't': (a, (2.0, -0.0))}
+a.append(b)
+cyclic_tuple = ([],)
+cyclic_tuple[0].append(cyclic_tuple)
+other = a
+big, real, yes, none = 10 ** 30, 1e300, True, None
+raw, path, pattern = b'\\x00\\xff', Path('x/y'), re.compile('A+', re.I)
+naive = datetime.datetime(2026, 1, 2, 3, 4, 5, 6)
+zoned = datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone(datetime.timedelta(hours=2), 'X'))
+`);
+  const { result } = await session.run(`
+a.append('end')
+[
+    b['a'] is a, b['again'] is other, a[1] is b, b['t'][0] is a, cyclic_tuple[0][0] is cyclic_tuple, len(other),
+    repr(b['t'][1]), repr(b['frozen']), repr(b['set']), big == 10 ** 30, repr(real == 1e300), yes is True, none is None,
+    raw == b'\\x00\\xff', str(path), pattern.match('aAa') is not None, repr(naive), repr(zoned),
+]
+`);
+  expect(result).toEqual([
+    true,
+    true,
+    true,
+    true,
+    true,
+    3,
+    "(2.0, -0.0)",
+    "frozenset({(1, False)})",
+    "{1, 2}",
+    true,
+    "True",
+    true,
+    true,
+    true,
+    "x/y",
+    true,
+    "datetime.datetime(2026, 1, 2, 3, 4, 5, 6)",
+    "datetime.datetime(2026, 1, 2, 0, 0, tzinfo=datetime.timezone(datetime.timedelta(seconds=7200), 'X'))",
+  ]);
+});
+
+test("functions that are values of variables and containers are the functions they were", async () => {
+  const session = python.createSession();
+  await session.run(`
+count = 0
+def step(by=1):
+    global count
+    count += by
+    return count
+alias = step
+table = {'step': step, 'all': [step, step]}
+`);
+  const { result } = await session.run("[table['step'] is step, alias is step, table['all'][1](5), count]");
+  expect(result).toEqual([true, true, 5, 5]);
+  expect((await session.run("count")).result).toBe(5);
+});
+
+test("what cannot be kept is told, with the reason, and nothing else is lost", async () => {
+  const session = python.createSession();
+  const { forgotten } = await session.run(`
+def maker():
+    n = 0
+    def inner(): return n
+    return inner
+made = maker()
+def wrap(f): return f
+@wrap
+def decorated(): return 1
+def late(x=made): return x
+listed = [lambda: 1]
+error = ValueError('x')
+async def f(): return 1
+waiting = f()
+fine = [1]
+T = int
+for i in range(2): pass
+`);
+  expect(
+    Object.fromEntries(forgotten.map(({ name, reason }) => [name, reason.split(" ").slice(0, 4).join(" ")])),
+  ).toEqual({
+    made: "only a function made",
+    decorated: "only a function made",
+    late: "only a function made",
+    listed: "only a function made",
+    error: "a value of the",
+    waiting: "a value of the",
+    T: "a value of the",
+  });
+  expect((await session.run("[fine, i, maker()()]")).result).toEqual([[1], 1, 0]);
+  await expect(session.run("made")).rejects.toMatchObject({ exception: { type: "NameError" } });
+});
+
+test("a run that fails leaves everything as it was", async () => {
+  const session = python.createSession();
+  await session.run("x = [1]\ndef f(): return 'old'");
+  await expect(session.run("x.append(2)\ny = 1\ndef f(): return 'new'\n1 / 0")).rejects.toThrow(
+    "ZeroDivisionError",
+  );
+  expect((await session.run("[x, f()]")).result).toEqual([[1], "old"]);
+  await expect(session.run("y")).rejects.toMatchObject({ exception: { type: "NameError" } });
+});
+
+test("inputs are variables, and take the place of those of their name alone", async () => {
+  const session = python.createSession();
+  await session.run("shared = [1]\nx = shared\ny = shared");
+  expect((await session.run("1", { inputs: { x: [9] } })).result).toBe(1);
+  expect((await session.run("[x, y, shared is y]")).result).toEqual([[9], [1], true]);
+});
+
+test("names are compared as Python compares them", async () => {
+  const session = python.createSession();
+  await session.run("\u00b5 = 1\ncafé = 2\n变量 = 3");
+  expect((await session.run("[\u03bc, café, 变量]")).result).toEqual([1, 2, 3]);
+});
+
+test("variables that a run does not name cost it nothing", async () => {
+  const session = python.createSession();
+  await session.run("rows = [{'a': i, 'b': str(i), 'c': [i, i]} for i in range(50000)]\nsmall = 1", {
+    resourceLimits: { maxDurationSecs: 20 },
+  });
+  const { result } = await session.run("small + 1", { resourceLimits: { maxAllocations: 2_000 } });
+  expect(result).toBe(2);
+  expect((await session.run("len(rows)", { resourceLimits: { maxDurationSecs: 20 } })).result).toBe(50_000);
+});
+
+test("a variable that is too large is told, and the others stay", async () => {
+  const session = python.createSession();
+  const { forgotten } = await session.run("large = 'x' * 17000000\nsmall = 1");
+  expect(forgotten).toEqual([{ name: "large", reason: "it takes more than 16 MiB" }]);
+  expect((await session.run("small")).result).toBe(1);
+});
+
+test("a session fills up to its bound, and no further", async () => {
+  const session = python.createSession();
+  const names = ["a", "b", "c", "d", "e"];
+  const forgotten: string[] = [];
+  for (const name of names) {
+    const run = await session.run(`${name} = 'x' * 15000000`);
+    forgotten.push(...run.forgotten.map((item) => item.name));
+  }
+  expect(forgotten).toEqual(["e"]);
+  await session.reset();
+  await expect(session.run("a")).rejects.toMatchObject({ exception: { type: "NameError" } });
+});
+
+test("a dump is loaded by another process, which goes on from there", async () => {
+  const session = python.createSession();
+  await session.run(
+    "import math\nitems = [1, {'k': (2.0, None)}]\nsame = items\ndef area(r): return math.pi * r * r",
+  );
+  const folder = await mkdtemp(join(tmpdir(), "kit-python-"));
+  try {
+    const file = join(folder, "state.bin");
+    await writeFile(file, await session.dump());
+    const program = join(folder, "load.mjs");
+    const source = new URL("./create-python.ts", import.meta.url).href;
+    await writeFile(
+      program,
+      `import { readFileSync, writeFileSync } from "node:fs";
+       import { createPython } from ${JSON.stringify(source)};
+       const python = createPython();
+       const session = python.createSession();
+       await session.load(readFileSync(process.argv[2]));
+       const { result } = await session.run("same.append(round(area(2), 2))\\nitems", { returns: "repr" });
+       writeFileSync(process.argv[2], await session.dump());
+       console.log(result);
+       await python.close();`,
+    );
+    const { stdout } = await promisify(execFile)(process.execPath, [program, file]);
+    expect(stdout.trim()).toBe("[1, {'k': (2.0, None)}, 12.57]");
+    await session.load(await readFile(file));
+    expect((await session.run("[len(items), same is items]")).result).toEqual([3, true]);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("bytes that are no dump, damaged or of another version are refused, and change nothing", async () => {
+  const session = python.createSession();
+  await session.run("x = [1, 2, 3]");
+  const dump = await session.dump();
+  const with_ = (at: number, byte: number): Uint8Array => {
+    const copy = new Uint8Array(dump);
+    copy[at] = byte;
+    return copy;
+  };
+  const cases: readonly (readonly [Uint8Array, string])[] = [
+    [new Uint8Array(), "These bytes are no dump of Python variables."],
+    [new TextEncoder().encode("hello".repeat(100)), "These bytes are no dump of Python variables."],
+    [with_(17, 9), "This dump is of version 9; this kit reads version 1."],
+    [with_(dump.length - 3, 0), "This dump of Python variables is damaged."],
+    [with_(60, 0), "This dump of Python variables is damaged."],
+    [dump.subarray(0, dump.length - 1), "This dump of Python variables is damaged."],
+    [new Uint8Array([...dump, 1]), "This dump of Python variables is damaged."],
+  ];
+  for (const [bytes, message] of cases) {
+    await expect(session.load(bytes)).rejects.toMatchObject({ code: "invalid_request", message });
+  }
+  expect((await session.run("x")).result).toEqual([1, 2, 3]);
+});
