@@ -7,7 +7,7 @@ import type { GuidelineRecord } from "./guideline-record.ts";
  * The first 16 hex digits of SHA-256 over `<source_file>:<title>`; from the second guideline of the
  * same file and title on, over `<source_file>:<title>:<n>` with n = 2, 3, …
  *
- * @see CONTRACT, part 3
+ * @see docs/guidelines.md
  */
 export function guidelineId(sourceFile: string, title: string, n = 1): string {
   const name = n === 1 ? `${sourceFile}:${title}` : `${sourceFile}:${title}:${n}`;

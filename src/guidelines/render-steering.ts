@@ -6,7 +6,7 @@ import { toFrontMatter } from "./yaml-value.ts";
  * The front matter of a steering file: the pattern, one as text and several as a list, as Kiro reads
  * them; without a pattern the file is always included.
  *
- * @see CONTRACT, part 3
+ * @see docs/guidelines.md
  */
 export function steeringFrontMatter(
   record: Pick<GuidelineRecord, "globs">,

@@ -21,7 +21,7 @@ export interface ConvertContext {
  * Throws `guideline_not_found`, `forbidden` in a read-only project, and `conflict` for a steering file
  * with other content unless `overwrite`, and for a file that changes while it is written.
  *
- * @see CONTRACT, part 3
+ * @see docs/guidelines.md
  */
 export async function convertProjectGuideline(
   context: ConvertContext,

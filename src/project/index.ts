@@ -1,5 +1,6 @@
 /**
- * `kit/project`: what takes the whole repository to answer, its Git history and its tests included.
+ * `kit/project`: what takes more than the index to answer: tests, Git history, changed files. A project is
+ * opened with `openProject` of `kit`.
  */
 export type {
   CoverageCount,
@@ -18,14 +19,4 @@ export {
   readChangedFiles,
   toChangedPaths,
 } from "./git/changed-files.ts";
-export { openProject } from "./open-project.ts";
-export type {
-  OpenProjectOptions,
-  Project,
-  ProjectConfig,
-  ProjectGuidelines,
-  ProjectSpecs,
-  RefreshOptions,
-  ScanSummary,
-} from "./project.ts";
 export { acceptStale, type StaleOptions, staleSpecs } from "./stale.ts";

@@ -58,17 +58,18 @@ const step: fc.Arbitrary<Step> = fc.tuple(
 
 function perform(root: string, [kind, path, text, other]: Step): void {
   const file = join(root, path);
-  if (kind === "write") {
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, text);
-  } else if (kind === "remove") rmSync(join(root, other), { force: true, recursive: true });
-  else {
-    try {
+  try {
+    if (kind === "write") {
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, text);
+    } else if (kind === "remove") {
+      rmSync(join(root, other), { force: true, recursive: true });
+    } else {
       mkdirSync(dirname(join(root, other)), { recursive: true });
       renameSync(file, join(root, other));
-    } catch {
-      // There is nothing to rename, or something is in the way.
     }
+  } catch {
+    // There is nothing to rename, or a file is where a folder should be: then nothing changes.
   }
 }
 

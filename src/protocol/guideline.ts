@@ -7,7 +7,7 @@ export type ConversionFormat = (typeof conversionFormats)[number];
 export const exportFormats = ["fw_c", "fw_b"] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
-/** One coding rule of a repository (requirements, part 2C). */
+/** One coding rule of a repository. */
 export interface Guideline {
   /** First 16 hex digits of SHA-256 over `<source_file>:<title>`; see `guidelines/guideline-id.ts`. */
   readonly id: string;

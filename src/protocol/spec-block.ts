@@ -11,7 +11,7 @@ export type Lifecycle = (typeof lifecycles)[number];
 export const priorities = ["critical", "high", "medium", "low"] as const;
 export type Priority = (typeof priorities)[number];
 
-/** How much a block counts in a ranking (requirements, part 2A). */
+/** How much a block counts in a ranking. */
 export const lifecycleWeights: Readonly<Record<Lifecycle, number>> = {
   active: 1,
   deprecated: 0.5,

@@ -15,7 +15,7 @@ import { defineRoute, type Route } from "../route.ts";
 
 const tag = "guidelines";
 
-/** `/api/guidelines`: list, one, convert, export (requirements, part 4C). */
+/** `/api/guidelines`: list, one, convert, export. */
 export function guidelineRoutes({ guidelines }: Project): readonly Route[] {
   return [
     defineRoute({

@@ -19,7 +19,7 @@ import { defineRoute, type Route } from "../route.ts";
 
 const tag = "specs";
 
-/** `/api/specs`: list and search, one, diagnostics, impact, graph, validate (CONTRACT, part 2). */
+/** `/api/specs`: list and search, one, diagnostics, impact, graph, validate. */
 export function specRoutes({ specs }: Project): readonly Route[] {
   return [
     defineRoute({
