@@ -11,7 +11,7 @@ import type { EventHub, EventListener, EventScope } from "./events/emitter.ts";
 import type { ProjectContext } from "./project-context.ts";
 import type { OperationQueue } from "./session/operation-queue.ts";
 import type { SessionState } from "./session/session-state.ts";
-import type { AnyTool, ToolDefinition } from "./tool.ts";
+import type { AnyTool, ToolDefinition, ToolLookup } from "./tool.ts";
 import type { Spending } from "./turn/budget.ts";
 import type { RetryPolicy } from "./turn/retry.ts";
 import type { ToolRunOptions } from "./turn/tool-calls.ts";
@@ -80,12 +80,6 @@ export interface Harness {
  * each time. What cannot be had is said with `emit`; only the signal makes it reject.
  */
 export type ToolSource = (operation: Pick<Operation, "signal" | "emit">) => Promise<readonly AnyTool[]>;
-
-/** Tools by name. */
-export interface ToolLookup {
-  get(name: string): ToolDefinition | undefined;
-  names(): readonly string[];
-}
 
 /** The tools of a session, and what providers are told of them. */
 export interface Toolkit {

@@ -1,8 +1,9 @@
 import { type Clock, isoTime } from "../base/clock.ts";
 import type { ToolCallPart } from "../protocol/message.ts";
 import type { SessionEntry } from "../protocol/session-entry.ts";
-import type { Operation, ToolLookup } from "./agent-runtime.ts";
+import type { Operation } from "./agent-runtime.ts";
 import type { ProjectContext, ShownGuideline } from "./project-context.ts";
+import type { ToolLookup } from "./tool.ts";
 
 const noteName = "guidelines_shown";
 

@@ -1,7 +1,7 @@
 import { KitError } from "../base/kit-error.ts";
 
 /** What stands in a text where a secret was. */
-export const secretMask = "[secret]";
+const secretMask = "[secret]";
 
 /** Shorter values would mask ordinary words. */
 const minMaskedLength = 4;

@@ -68,3 +68,9 @@ export function defineTool<Input>(definition: ToolDefinition<Input>): ToolDefini
   }
   return definition;
 }
+
+/** Tools by name. */
+export interface ToolLookup {
+  get(name: string): ToolDefinition | undefined;
+  names(): readonly string[];
+}

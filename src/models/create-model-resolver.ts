@@ -154,14 +154,18 @@ async function loadPackage<Module>(provider: string, load: () => Promise<Module>
   try {
     return await load();
   } catch (error) {
-    const name = isKnownProvider(provider) ? knownProviders[provider].package : "@ai-sdk/openai-compatible";
-    throw new KitError({
-      code: "unavailable",
-      message: `The package for ${provider} models is not installed.`,
-      hint: `Run: npm install ${name}`,
-      cause: error,
-    });
+    throw missingPackage(provider, error);
   }
+}
+
+function missingPackage(provider: string, cause: unknown): KitError {
+  const name = isKnownProvider(provider) ? knownProviders[provider].package : "@ai-sdk/openai-compatible";
+  return new KitError({
+    code: "unavailable",
+    message: `The package for ${provider} models is not installed.`,
+    hint: `Run: npm install ${name}`,
+    cause,
+  });
 }
 
 function unknownProvider(provider: string, options: ModelResolverOptions): KitError {

@@ -1,26 +1,11 @@
 import { isoTime } from "../../base/clock.ts";
-import type { ResolvedModel } from "../../models/contract.ts";
-import type { CompactionReason } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
-import type { AgentRuntime, Operation } from "../agent-runtime.ts";
 import { chooseCut } from "./choose-cut.ts";
+import type { CompactionRequest } from "./compaction-request.ts";
 import type { CompactionSettings } from "./compaction-settings.ts";
 import { estimateTokens, textTokens } from "./estimate-tokens.ts";
 import { summarize } from "./summarize.ts";
-
-export interface CompactionRequest {
-  readonly operation: Operation;
-  readonly reason: CompactionReason;
-  readonly settings: CompactionSettings;
-  /** Of the model that goes on with the shortened history. */
-  readonly windowTokens: number;
-  /** The model that writes the summary. */
-  readonly writer: ResolvedModel;
-  readonly runtime: Pick<AgentRuntime, "clock" | "retry" | "modelIdleTimeoutMs">;
-  /** What the summary should keep in view, from the caller of `compact`. */
-  readonly focus?: string;
-}
 
 /** Whether the history has grown past what leaves room for an answer. */
 export function needsCompaction(tokens: number, windowTokens: number, settings: CompactionSettings): boolean {

@@ -4,7 +4,7 @@ import { textOf } from "../../protocol/message.ts";
 import { callModel, InterruptedReply, type ModelReply } from "../turn/call-model.ts";
 import { planRetry, waitToRetry } from "../turn/retry.ts";
 import { createUsageReader } from "../turn/usage-reader.ts";
-import type { CompactionRequest } from "./compact.ts";
+import type { CompactionRequest } from "./compaction-request.ts";
 
 /** How often a transcript that the writer finds too long is halved. */
 const maxHalvings = 4;

@@ -24,7 +24,7 @@ import { compactWith } from "./compact.ts";
 import { type Prepared, prepare } from "./prepare.ts";
 import { type PromptOptions, type PromptResult, toImagePart } from "./prompt-options.ts";
 
-export const defaultTypedRetries = 3;
+const defaultTypedRetries = 3;
 
 /** Prompts the session's model and works until it has answered; the heart of every operation. */
 export async function runPrompt<Result>(

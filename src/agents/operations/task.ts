@@ -6,7 +6,7 @@ import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
 import { runPrompt } from "./prompt.ts";
 import type { PromptOptions, PromptResult } from "./prompt-options.ts";
 
-export const defaultMaxTaskDepth = 8;
+const defaultMaxTaskDepth = 8;
 
 export interface TaskOptions<Result = unknown> extends PromptOptions<Result> {
   /** A subagent of the profile by name; default: the agent itself, without its history. */

@@ -2,18 +2,11 @@ import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import { KitError } from "../../base/kit-error.ts";
 import type { PythonSession } from "../../python/contract.ts";
 import type { AgentProfile } from "../agent-profile.ts";
-import type {
-  AgentRuntime,
-  Harness,
-  LiveSession,
-  ToolCatalogue,
-  Toolkit,
-  ToolLookup,
-} from "../agent-runtime.ts";
+import type { AgentRuntime, Harness, LiveSession, ToolCatalogue, Toolkit } from "../agent-runtime.ts";
 import type { KitCommand } from "../command.ts";
 import { commandTools } from "../command-tools.ts";
 import { inputSchemaOf } from "../output/json-schema-of.ts";
-import type { AnyTool, ToolDefinition } from "../tool.ts";
+import type { AnyTool, ToolDefinition, ToolLookup } from "../tool.ts";
 import { builtInToolNames, createBuiltInTools } from "../tools/built-in-tools.ts";
 import { createPythonTool, pythonToolName } from "../tools/python-tool.ts";
 import type { ToolEnvironment } from "../tools/tool-environment.ts";

@@ -12,7 +12,7 @@ export type ParsedCommand =
   | { readonly ok: false; readonly reason: string };
 
 /** Longest command line, in UTF-16 units: far above what a person or a model writes. */
-export const maxCommandLength = 65_536;
+const maxCommandLength = 65_536;
 
 // C0 but tab and newline, DEL, C1: nothing a command needs, and every reader treats them differently.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused

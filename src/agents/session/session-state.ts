@@ -29,7 +29,7 @@ export interface SessionState {
 
 const noSystem: LanguageModelV4Message = { role: "system", content: "" };
 
-export function emptyState(key: SessionKey, parent?: SessionKey): SessionState {
+function emptyState(key: SessionKey, parent?: SessionKey): SessionState {
   return {
     key,
     parent,

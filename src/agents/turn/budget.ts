@@ -11,7 +11,7 @@ export interface Budget {
   readonly maxCost?: number;
 }
 
-export const defaultMaxTurns = 100;
+const defaultMaxTurns = 100;
 
 /** What an operation has used and may use. What a task spends, the operation that started it spends too. */
 export class Spending {

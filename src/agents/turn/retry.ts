@@ -27,7 +27,7 @@ const overflowTexts =
  * Reads the error of a provider, in the shapes of the AI SDK (`statusCode`, `responseHeaders`) and of
  * `fetch`. The message of the result names the status only: bodies of providers may hold secrets.
  */
-export function toModelFailure(error: unknown, now: number): ModelFailure {
+function toModelFailure(error: unknown, now: number): ModelFailure {
   if (error instanceof KitError) {
     return {
       error,

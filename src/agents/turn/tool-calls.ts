@@ -2,8 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { isStandardSchema, issueText, type StandardResult } from "../../base/standard-schema.ts";
 import type { EventBody } from "../../protocol/event.ts";
 import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
-import type { ToolLookup } from "../agent-runtime.ts";
-import type { ToolContext, ToolDefinition, ToolOutput } from "../tool.ts";
+import type { ToolContext, ToolDefinition, ToolLookup, ToolOutput } from "../tool.ts";
 
 export interface ToolRunOptions {
   readonly tools: ToolLookup;
@@ -21,8 +20,8 @@ export interface ToolRunOptions {
   readonly callKey: string;
 }
 
-export const defaultToolTimeoutMs = 120_000;
-export const defaultMaxResultChars = 50_000;
+const defaultToolTimeoutMs = 120_000;
+const defaultMaxResultChars = 50_000;
 
 /**
  * Runs the calls of one turn and gives a result for each, in their order, whatever happens.

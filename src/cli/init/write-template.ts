@@ -19,11 +19,7 @@ export async function writeTemplate(
       written.push(file.path);
     } catch (error) {
       if (!isCode(error, "EEXIST")) {
-        throw new KitError({
-          code: "invalid_request",
-          message: `${file.path} cannot be written.`,
-          cause: error,
-        });
+        throw cannotWrite(file.path, error);
       }
       kept.push(file.path);
     }
@@ -33,4 +29,8 @@ export async function writeTemplate(
 
 function isCode(error: unknown, code: string): boolean {
   return typeof error === "object" && error !== null && "code" in error && error.code === code;
+}
+
+function cannotWrite(path: string, cause: unknown): KitError {
+  return new KitError({ code: "invalid_request", message: `${path} cannot be written.`, cause });
 }

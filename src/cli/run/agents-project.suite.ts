@@ -58,7 +58,7 @@ Explain the file to a colleague.
 
 export const providerKey = "sk-test-0123456789abcdef";
 
-export function createAgentsProject(more: Readonly<Record<string, string>> = {}): AgentsProject {
+function createAgentsProject(more: Readonly<Record<string, string>> = {}): AgentsProject {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "kit-run-")));
   const write = (path: string, text: string): void => {
     mkdirSync(dirname(join(root, path)), { recursive: true });

@@ -33,21 +33,25 @@ PRAGMA user_version = ${schemaVersion};
 export function openDatabase(file: string, durability: "normal" | "full"): DatabaseSync {
   const database = new DatabaseSync(file, { enableForeignKeyConstraints: true, timeout: 5_000 });
   try {
+    // First whether the file is ours: changing its journal would change somebody else's database.
+    migrate(database);
     database.exec(
       `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${durability === "full" ? "FULL" : "NORMAL"};`,
     );
-    migrate(database);
     return database;
   } catch (error) {
     database.close();
-    if (error instanceof KitError) throw error;
-    throw new KitError({
-      code: "unavailable",
-      message: "The session store cannot be opened.",
-      hint: `Look at ${file}: it is damaged, or not a session store. Move it away to start afresh.`,
-      cause: error,
-    });
+    throw error instanceof KitError ? error : damaged(file, error);
   }
+}
+
+function damaged(file: string, cause: unknown): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "The session store cannot be opened.",
+    hint: `Look at ${file}: it is damaged, or not a session store. Move it away to start afresh.`,
+    cause,
+  });
 }
 
 function migrate(database: DatabaseSync): void {
