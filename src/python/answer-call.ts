@@ -63,7 +63,7 @@ function findCallable(message: CallMessage, { functions, registry }: Callables):
   const found = functions.get(message.name);
   if (found === undefined) throw new PythonException("NameError", `name '${message.name}' is not defined`);
   if (typeof found !== "function") {
-    return { timeoutMs: found.timeoutMs ?? defaultFunctionTimeoutMs, work: (call) => found.call(call) };
+    return { timeoutMs: found.timeoutMs ?? defaultFunctionTimeoutMs, work: (call) => found.execute(call) };
   }
   const plain = found as (...args: readonly unknown[]) => unknown;
   return {

@@ -38,7 +38,7 @@ export interface PythonFunctionDefinition {
   readonly description?: string;
   /** Milliseconds until Python gets a TimeoutError; default 60,000. */
   readonly timeoutMs?: number;
-  call(call: PythonCall): unknown;
+  execute(call: PythonCall): unknown;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { afterAll, expect, test } from "vitest";
 import { KitError } from "../base/kit-error.ts";
+import type { PythonCall } from "./contract.ts";
 import { createPython } from "./create-python.ts";
 import { PythonException } from "./python-error.ts";
 
@@ -19,10 +20,7 @@ test("functions are called with positional and keyword arguments, and may be slo
     },
     described: {
       signature: "described(*args, **kwargs)",
-      call: ({ args, kwargs }: { readonly args: readonly unknown[]; readonly kwargs: object }) => [
-        args,
-        { ...kwargs },
-      ],
+      execute: ({ args, kwargs }: PythonCall) => [args, { ...kwargs }],
     },
     nothing: () => undefined,
   };
@@ -109,7 +107,7 @@ test("a function that does not answer in time is a TimeoutError, and is told to 
   const functions = {
     never: {
       timeoutMs: 100,
-      call: ({ signal }: { readonly signal: AbortSignal }) =>
+      execute: ({ signal }: PythonCall) =>
         new Promise(() => signal.addEventListener("abort", () => told.push(signal.reason))),
     },
   };
@@ -124,7 +122,7 @@ test("an abort while the host works stops both, and the variables stay as they w
   const told: unknown[] = [];
   const functions = {
     never: {
-      call: ({ signal }: { readonly signal: AbortSignal }) => {
+      execute: ({ signal }: PythonCall) => {
         setTimeout(() => controller.abort("enough"), 50);
         return new Promise(() => signal.addEventListener("abort", () => told.push(signal.reason)));
       },

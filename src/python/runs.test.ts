@@ -134,7 +134,9 @@ test("kit's own names stay its own", async () => {
 test("built-ins that a program takes for itself do not touch what kit does", async () => {
   const session = python.createSession();
   const names =
-    "type id len list dict set tuple float int bool str bytes repr map zip enumerate NameError".split(" ");
+    "type id len list dict set tuple float int bool str bytes repr map zip enumerate range NameError ValueError".split(
+      " ",
+    );
   await session.run(names.map((name) => `${name} = 1`).join("\n"));
   expect((await session.run(`kept = [1, {2: 2.5}]\n[${names.join(", ")}]`)).result).toEqual(
     names.map(() => 1),

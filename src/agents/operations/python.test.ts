@@ -91,7 +91,7 @@ test("the model runs code, sees what it prints and gives, and its own mistakes",
     {
       python: {
         functions: {
-          lookup: { signature: "lookup(key: str) -> int", description: "Finds a number.", call: () => 7 },
+          lookup: { signature: "lookup(key: str) -> int", description: "Finds a number.", execute: () => 7 },
         },
       },
     },

@@ -21,8 +21,8 @@ export interface ProgramParts {
   readonly reading: ProgramReading;
   readonly functions: readonly KeptFunction[];
   readonly imports: readonly KeptImport[];
-  /** Variables of earlier runs, by their place in the table; none where there are none. */
-  readonly roots: readonly (readonly [name: string, at: number])[];
+  /** Variables of earlier runs. */
+  readonly variables: readonly string[];
   readonly returns: "value" | "repr";
   /** Names that the program is started with. */
   readonly inputs: ReadonlySet<string>;
@@ -30,12 +30,12 @@ export interface ProgramParts {
   readonly names: readonly string[];
 }
 
-/** The name under which a program finds the table of its variables. */
-export const tableInput = "__kit_table__";
+/** The name under which a program finds the tables of its variables. */
+export const tablesInput = "__kit_tables__";
 
 /**
  * Lays the program of one run out: kit's prelude, what is kept of earlier runs, the code, and last a call
- * that gives its result and takes its variables. Functions of the code are numbered after the kept ones.
+ * that gives its result and takes its variables.
  */
 export function composeProgram(parts: ProgramParts): ComposedProgram {
   const writer = createLineWriter();
@@ -48,16 +48,17 @@ export function composeProgram(parts: ProgramParts): ComposedProgram {
   const declared = parts.names.filter((name) => mentioned.has(name) && !parts.inputs.has(name));
   if (declared.length > 0) writer.own(`if False:\n    ${declared.join(" = ")} = None`);
   for (const { source } of parts.imports) writer.own(source);
-  parts.functions.forEach(({ name, source }, index) => {
+  for (const { name, source } of parts.functions) {
     writer.write(source, { file: "earlier.py", line: 1, lines: source.split("\n") });
-    writer.own(`__kit_define__(${index}, ${name})`);
-  });
-  if (parts.roots.length > 0) {
+    writer.own(defineLine(name));
+  }
+  if (parts.variables.length > 0) {
     writer.own("from pathlib import Path as __kit_path__");
     writer.own("from re import compile as __kit_pattern__");
-    writer.own(`__kit_values__ = __kit_restore__(${tableInput}, __kit_path__, __kit_pattern__)`);
-    for (const [name, at] of parts.roots) writer.own(`${name} = __kit_values__[${at}]`);
-    writer.own("__kit_values__ = None");
+    writer.own(`${tablesInput} = __kit_restore__(${tablesInput}, __kit_path__, __kit_pattern__)`);
+    for (const name of parts.variables) writer.own(`${name} = ${tablesInput}["${name}"]`);
+    // What the program lets go of is free again.
+    writer.own(`${tablesInput} = None`);
   }
   writeCode(writer, parts);
   const pairs = parts.names.map((name) => `("${name}", lambda: ${name})`).join(", ");
@@ -66,11 +67,7 @@ export function composeProgram(parts: ProgramParts): ComposedProgram {
 }
 
 /** The code with its last expression caught, and each function that can stay made known after it. */
-function writeCode(writer: LineWriter, { code, reading, functions }: ProgramParts): void {
-  const cuts = reading.functions.map(({ name, end }, index) => ({
-    at: end,
-    write: () => writer.own(`__kit_define__(${functions.length + index}, ${name})`),
-  }));
+function writeCode(writer: LineWriter, { code, reading }: ProgramParts): void {
   const lines = code.split("\n");
   let from = 0;
   let line = 1;
@@ -81,9 +78,9 @@ function writeCode(writer: LineWriter, { code, reading, functions }: ProgramPart
     line += text.split("\n").length - 1;
     from = end;
   };
-  for (const cut of cuts) {
-    upTo(cut.at);
-    cut.write();
+  for (const { name, end } of reading.functions) {
+    upTo(end);
+    writer.own(defineLine(name));
   }
   if (reading.result !== undefined && reading.result >= from) {
     const start = code.lastIndexOf("\n", reading.result - 1) + 1;
@@ -95,6 +92,10 @@ function writeCode(writer: LineWriter, { code, reading, functions }: ProgramPart
     return;
   }
   upTo(code.length);
+}
+
+function defineLine(name: string): string {
+  return `__kit_define__("${name}", ${name})`;
 }
 
 /** A stretch of lines: the file it is from, the number of its first line there, and the lines of the file. */

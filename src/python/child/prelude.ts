@@ -1,51 +1,70 @@
 /**
- * What every program begins with, in Python: functions that take the variables apart into a flat table and
+ * What every program begins with, in Python: functions that take the variables apart into flat tables and
  * put them together again, so that shared objects stay shared, cycles stay cycles, and no value is written
  * down twice. Built-ins are parameters: whatever the program calls `list`, these know the real one. All of
  * them are siblings, because Monty's closures reach one level up only.
  *
- * A table holds one entry for each object:
+ * A group is what variables that share objects come to: `[roots, ranges, entries]` as JSON. Roots are names
+ * with the place of their value; places count over all groups, and the ranges `[first, count]` say which are in
+ * this one. An entry is one object:
  *
- *     ["v", scalar] ["f", float] ["function", number] ["native", value] ["path", text] ["pattern", text, flags]
+ *     ["v", value]                                   null, a number, a text; a list or dict of nothing but those
+ *     ["f", float] ["native", place] ["function", name] ["path", text] ["pattern", text, flags]
  *     ["list" | "tuple" | "set" | "frozenset", items] ["dict", keys, values]
  *
- * Items are scalars `["v", […]]`, floats `["f", […]]`, or positions in the table `["n", […]]`. Floats are apart
- * because 2.0 comes back from JavaScript as 2.
+ * Items are scalars `["v", […]]`, floats `["f", […]]`, places `["n", […]]`, or scalars and `[place]`s mixed `["m", […]]`.
+ * Large floats are apart because Monty writes 1e300 without a point. What JSON does not have goes beside the
+ * text, as values of Monty's. Speed is why plain lists and dicts go through JSON whole.
  */
 export const prelude: string = `
+from json import dumps as __kit_dumps__, loads as __kit_loads__
 def __kit_tools__(
     type=type, id=id, len=len, list=list, dict=dict, set=set, frozenset=frozenset, tuple=tuple, float=float,
-    int=int, bool=bool, str=str, bytes=bytes, repr=repr, map=map, zip=zip, enumerate=enumerate,
+    int=int, bool=bool, str=str, repr=repr, map=map, zip=zip, enumerate=enumerate, range=range,
     NameError=NameError,
+    ValueError=ValueError, dumps=__kit_dumps__, loads=__kit_loads__,
 ):
-    plain = {type(None), bool, int, str, bytes}
+    plain = {type(None), bool, int, str}
+    text = {str}
+    scalars = {type(None), bool, int, str, float}
     floats = {float}
     sequences = {list: 'list', tuple: 'tuple', set: 'set', frozenset: 'frozenset'}
     function = type(lambda: 0)
     natives = {
-        "<class 'dataclass'>", "<class 'datetime.datetime'>", "<class 'datetime.date'>",
+        "<class 'bytes'>", "<class 'dataclass'>", "<class 'datetime.datetime'>", "<class 'datetime.date'>",
         "<class 'datetime.timedelta'>", "<class 'datetime.timezone'>",
     }
-    defined = []
+    defined = {}
+    kept = set()
     table = []
+    starts = []
+    joined = []
+    beside = []
+    used = []
     seen = {}
-    fresh = []
     work = []
     problems = []
 
-    def define(number, made):
-        defined.append((number, made))
+    def define(name, made):
+        defined[name] = made
 
-    def items(values):
-        kinds = set(map(type, values))
-        if kinds.issubset(plain):
-            return ('v', values)
-        if kinds == floats:
-            return ('f', values)
-        places = []
-        for value in values:
-            places.append(node(value))
-        return ('n', places)
+    def group_of(root):
+        while joined[root] != root:
+            root = joined[root]
+        return root
+
+    def join(at):
+        here = len(joined) - 1
+        if at < starts[here]:
+            low = 0
+            high = here
+            while high - low > 1:
+                middle = (low + high) // 2
+                if starts[middle] <= at:
+                    low = middle
+                else:
+                    high = middle
+            joined[group_of(here)] = group_of(low)
 
     def node(value):
         kind = type(value)
@@ -58,32 +77,61 @@ def __kit_tools__(
             return at
         key = id(value)
         if key in seen:
+            join(seen[key])
             return seen[key]
         seen[key] = at
-        fresh.append(key)
-        if kind is dict:
-            table.append(('dict', list(value.keys()), list(value.values())))
-            work.append(at)
-        elif kind is list or kind is tuple:
-            table.append((sequences[kind], value))
-            work.append(at)
-        elif kind in sequences:
-            table.append((sequences[kind], list(value)))
+        if kind is dict or kind in sequences:
+            table.append(value)
             work.append(at)
         else:
             table.append(other(value, kind))
         return at
 
+    def entry_of(value):
+        kind = type(value)
+        if kind is dict:
+            keys = list(value.keys())
+            values = list(value.values())
+            kinds = set(map(type, values))
+            if set(map(type, keys)).issubset(text):
+                return ('v', value) if kinds.issubset(plain) else ('dict', ('v', keys), items(values, kinds))
+            return ('dict', items(keys, set(map(type, keys))), items(values, kinds))
+        values = value if kind is list or kind is tuple else list(value)
+        kinds = set(map(type, values))
+        if kind is list and kinds.issubset(plain):
+            return ('v', value)
+        return (sequences[kind], items(values, kinds))
+
+    def items(values, kinds):
+        if kinds.issubset(plain):
+            return ('v', values)
+        if kinds == floats:
+            return ('f', values)
+        places = []
+        if kinds.isdisjoint(scalars):
+            for value in values:
+                places.append(node(value))
+            return ('n', places)
+        for value in values:
+            kind = type(value)
+            if kind in plain or (kind is float and -1e15 < value < 1e15):
+                places.append(value)
+            else:
+                places.append((node(value),))
+        return ('m', places)
+
     def other(value, kind):
         if kind is function:
-            for number, made in defined:
-                if made is value:
-                    return ('function', number)
+            for name in kept:
+                if defined[name] is value:
+                    used[-1].add(name)
+                    return ('function', name)
             problems.append('host function' if repr(value).endswith(' external>') else 'function')
             return ('v', None)
         name = str(kind)
         if name in natives:
-            return ('native', value)
+            beside[-1].append((len(table), value))
+            return ('native', len(table))
         if name == "<class 'PosixPath'>":
             return ('path', str(value))
         if name == "<class 're.Pattern'>":
@@ -92,94 +140,154 @@ def __kit_tools__(
         return ('v', None)
 
     def save(pairs):
-        roots = []
-        lost = []
+        variables = []
         for name, read in pairs:
             try:
                 value = read()
             except NameError:
                 continue
+            if name in defined and defined[name] is value:
+                kept.add(name)
+            else:
+                variables.append((name, value))
+        roots = []
+        lost = []
+        for name, value in variables:
             first = len(table)
+            joined.append(len(joined))
+            beside.append([])
+            used.append(set())
+            starts.append(first)
             root = node(value)
             while work:
                 at = work.pop()
-                entry = table[at]
-                if entry[0] == 'dict':
-                    table[at] = ('dict', items(entry[1]), items(entry[2]))
-                else:
-                    table[at] = (entry[0], items(entry[1]))
+                table[at] = entry_of(table[at])
             if problems:
                 lost.append((name, problems[0]))
                 while len(table) > first:
                     table.pop()
-                for key in fresh:
-                    seen.pop(key)
+                for key in list(seen.keys()):
+                    if seen[key] >= first:
+                        seen.pop(key)
+                beside[-1].clear()
+                used[-1].clear()
+                problems.clear()
+                roots.append(None)
             else:
                 roots.append((name, root))
-            problems.clear()
-            fresh.clear()
-        return (roots, table, lost)
+        starts.append(len(table))
+        groups = {}
+        for number, root in enumerate(roots):
+            if root is not None:
+                group = group_of(number)
+                if group not in groups:
+                    groups[group] = []
+                groups[group].append(number)
+        written = []
+        for numbers in groups.values():
+            names = [roots[number][0] for number in numbers]
+            try:
+                written.append((names, gather(numbers, roots)))
+            except ValueError:
+                for name in names:
+                    lost.append((name, 'huge number'))
+        return (list(kept), written, lost)
+
+    def gather(numbers, roots):
+        ranges = []
+        entries = []
+        values = []
+        names = set()
+        for number in numbers:
+            first = starts[number]
+            last = starts[number + 1]
+            ranges.append((first, last - first))
+            entries.extend(table[first:last])
+            values.extend(beside[number])
+            names.update(used[number])
+        text = dumps(([roots[number] for number in numbers], ranges, entries))
+        return (text, values, list(names))
 
     def parts(part, made):
-        if part[0] == 'v':
-            return part[1]
-        if part[0] == 'f':
-            return list(map(float, part[1]))
-        return [made[at] for at in part[1]]
+        kind, values = part
+        if kind == 'v':
+            return values
+        if kind == 'n':
+            return [made[at] for at in values]
+        if kind == 'f':
+            return list(map(float, values))
+        return [made[value[0]] if type(value) is list else value for value in values]
 
-    def restore(entries, to_path, to_pattern):
-        made = [None] * len(entries)
-        known = dict(defined)
-        waiting = set()
-        for at, entry in enumerate(entries):
+    def restore(groups, to_path, to_pattern):
+        variables = {}
+        for text, values in groups:
+            roots, ranges, entries = loads(text)
+            made = dict(values)
+            places = []
+            for first, count in ranges:
+                places.extend(range(first, first + count))
+            build(places, entries, made, to_path, to_pattern)
+            for name, at in roots:
+                variables[name] = made[at]
+        return variables
+
+    def build(places, entries, made, to_path, to_pattern):
+        waiting = {}
+        unfilled = []
+        for at, entry in zip(places, entries):
             kind = entry[0]
-            if kind == 'v' or kind == 'native':
+            if kind == 'v':
                 made[at] = entry[1]
-            elif kind == 'f':
-                made[at] = float(entry[1])
-            elif kind == 'list':
-                made[at] = [] if entry[1][0] == 'n' else parts(entry[1], made)
             elif kind == 'dict':
                 made[at] = {}
+                unfilled.append((made[at], entry))
+            elif kind == 'list':
+                made[at] = []
+                unfilled.append((made[at], entry))
             elif kind == 'set':
                 made[at] = set()
+                unfilled.append((made[at], entry))
+            elif kind == 'f':
+                made[at] = float(entry[1])
             elif kind == 'function':
-                made[at] = known[entry[1]]
+                made[at] = defined[entry[1]]
             elif kind == 'path':
                 made[at] = to_path(entry[1])
             elif kind == 'pattern':
                 made[at] = to_pattern(entry[1], entry[2])
-            else:
-                waiting.add(at)
-        settle(entries, made, waiting)
-        for at, entry in enumerate(entries):
+            elif kind != 'native':
+                waiting[at] = entry
+        settle(made, waiting)
+        for value, entry in unfilled:
             kind = entry[0]
             if kind == 'list':
-                if entry[1][0] == 'n':
-                    made[at].extend(parts(entry[1], made))
+                value.extend(parts(entry[1], made))
             elif kind == 'dict':
-                made[at].update(zip(parts(entry[1], made), parts(entry[2], made)))
-            elif kind == 'set':
-                made[at].update(parts(entry[1], made))
-        return made
+                value.update(zip(parts(entry[1], made), parts(entry[2], made)))
+            else:
+                value.update(parts(entry[1], made))
 
-    def settle(entries, made, waiting):
+    def settle(made, waiting):
         for start in list(waiting):
             stack = [start]
             while stack:
                 at = stack[-1]
-                part = entries[at][1]
+                if at not in waiting:
+                    stack.pop()
+                    continue
+                kind, part = waiting[at]
                 needed = []
-                if at in waiting and part[0] == 'n':
+                if part[0] == 'n':
                     needed = [inner for inner in part[1] if inner in waiting]
+                elif part[0] == 'm':
+                    needed = [inner[0] for inner in part[1] if type(inner) is list and inner[0] in waiting]
                 if needed:
                     stack.extend(needed)
                     continue
                 stack.pop()
-                if at in waiting:
-                    waiting.remove(at)
-                    values = parts(part, made)
-                    made[at] = tuple(values) if entries[at][0] == 'tuple' else frozenset(values)
+                waiting.pop(at)
+                values = parts(part, made)
+                made[at] = tuple(values) if kind == 'tuple' else frozenset(values)
 
     def finish(result, pairs, as_text):
         if as_text:

@@ -3,7 +3,7 @@ import { exceptionLine } from "../python-error.ts";
 import { createValueBudget, valueLimits, type WireValue } from "../values/wire-value.ts";
 import { hostFunction } from "./call-host.ts";
 import { checkCode, compileProgram } from "./compile-program.ts";
-import { tableInput } from "./compose-program.ts";
+import { tablesInput } from "./compose-program.ts";
 import { createDataclassTypes, type DataclassTypes } from "./dataclass-calls.ts";
 import { driveProgram } from "./drive-program.ts";
 import type { Machine } from "./machine.ts";
@@ -11,9 +11,9 @@ import { fromMonty, toMonty } from "./monty-values.ts";
 import { createOutput, type Output } from "./output.ts";
 import { type ProgramReading, readProgram } from "./read-program.ts";
 import { RunFailed, RunRefused } from "./run-failed.ts";
-import { saveState, type TakenVariables } from "./save-state.ts";
-import { type StateTable, writeTables } from "./state-table.ts";
+import { saveVariables, type TakenVariables } from "./save-variables.ts";
 import { formatTraceback } from "./traceback.ts";
+import { decodeTable, tableToMonty, type VariableTable } from "./variables.ts";
 
 export interface RunRequest {
   readonly message: RunMessage;
@@ -63,18 +63,22 @@ function execute(
   }
   const types = createDataclassTypes(message.dataclasses);
   const inputs = inputsOf(message, types);
-  const { roots, entries } = variablesOf(request, types);
-  if (roots.length > 0) inputs.set(tableInput, entries);
+  const given = new Set(message.inputs.map(([name]) => name));
+  const variables = message.state.groups.flatMap(({ names }) => names.filter((name) => !given.has(name)));
+  if (variables.length > 0) {
+    const tables = tablesOf(request).map((table) => tableToMonty(table, types.typeId));
+    inputs.set(tablesInput, tables);
+  }
   const { program, composed } = compileProgram(
     {
       code,
       reading,
       functions: message.state.functions,
       imports: message.state.imports,
-      roots,
+      variables,
       returns: message.returns,
       inputs: new Set(inputs.keys()),
-      names: namesOf(message, reading, roots),
+      names: namesOf(message, reading, variables),
     },
     machine.monty,
   );
@@ -95,7 +99,7 @@ function execute(
     });
     const [result, taken] = complete.output as readonly [unknown, TakenVariables];
     const wire = resultOf(result);
-    const { saved, attachment } = saveState(taken, {
+    const { saved, attachment } = saveVariables(taken, {
       functions: [...message.state.functions, ...reading.functions],
       imports: [...message.state.imports, ...reading.imports],
     });
@@ -117,11 +121,11 @@ function execute(
 function namesOf(
   message: RunMessage,
   reading: ProgramReading,
-  roots: StateTable["roots"],
+  variables: readonly string[],
 ): readonly string[] {
   return [
     ...new Set([
-      ...roots.map(([name]) => name),
+      ...variables,
       ...message.state.functions.map(({ name }) => name),
       ...message.state.imports.map(({ name }) => name),
       ...message.inputs.map(([name]) => name),
@@ -138,25 +142,14 @@ function inputsOf(message: RunMessage, types: DataclassTypes): Map<string, unkno
   return inputs;
 }
 
-/** The variables of earlier runs for Monty, without those that the inputs replace. */
-function variablesOf(
-  { message, attachment }: RunRequest,
-  types: DataclassTypes,
-): ReturnType<typeof writeTables> {
-  const { functions, groups } = message.state;
-  const tables: StateTable[] = [];
+/** The tables of the variables, as they came. */
+function tablesOf({ message, attachment }: RunRequest): readonly VariableTable[] {
   let from = 0;
-  for (const size of groups) {
+  return message.state.groups.map(({ size }) => {
     const bytes = Buffer.from(attachment.buffer, attachment.byteOffset + from, size);
-    tables.push(JSON.parse(bytes.toString("utf8")));
     from += size;
-  }
-  const { entries, roots } = writeTables(tables, {
-    typeId: types.typeId,
-    functionNumber: (name) => functions.findIndex((item) => item.name === name),
+    return decodeTable(bytes);
   });
-  const given = new Set(message.inputs.map(([name]) => name));
-  return { entries, roots: roots.filter(([name]) => !given.has(name)) };
 }
 
 function limitsOf(wire: WireValue): Record<string, unknown> {

@@ -25,8 +25,7 @@ export interface KeptFunction extends KeptImport {
 export interface StateMessage {
   readonly functions: readonly KeptFunction[];
   readonly imports: readonly KeptImport[];
-  /** Bytes of each group. */
-  readonly groups: readonly number[];
+  readonly groups: readonly { readonly names: readonly string[]; readonly size: number }[];
 }
 
 export interface RunMessage {

@@ -69,7 +69,7 @@ export function selectVariables(
     state: {
       functions: [...functions],
       imports: [...imports],
-      groups: [...groups].map(({ bytes }) => bytes.length),
+      groups: [...groups].map(({ names, bytes }) => ({ names, size: bytes.length })),
     },
     attachment: Buffer.concat([...groups].map(({ bytes }) => bytes)),
     names,

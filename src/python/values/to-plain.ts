@@ -13,8 +13,8 @@ export type PlainValue =
   | { readonly [key: string]: PlainValue };
 
 /**
- * Turns dicts into objects and sets into arrays, all the way down. Keys become texts; an object has no
- * prototype, so that no key means anything but itself.
+ * Turns dicts into objects and sets into arrays, all the way down. Keys become texts; each is a
+ * property of the object itself, `__proto__` too.
  */
 export function toPlain(value: PythonValue): PlainValue {
   if (value === null || typeof value !== "object") return value;
@@ -23,7 +23,5 @@ export function toPlain(value: PythonValue): PlainValue {
   if (value instanceof Set) return [...value].map(toPlain);
   const entries: Iterable<readonly [PythonValue, PythonValue]> =
     value instanceof Map ? value : Object.entries(value);
-  const plain: Record<string, PlainValue> = Object.create(null);
-  for (const [key, part] of entries) plain[String(key)] = toPlain(part);
-  return plain;
+  return Object.fromEntries(Array.from(entries, ([key, part]) => [String(key), toPlain(part)]));
 }

@@ -1,0 +1,95 @@
+import type { ForgottenVariable } from "../contract.ts";
+import type { KeptFunction, KeptImport, SavedGroup, SavedState } from "../process/messages.ts";
+import { besideFromMonty, encodeTable } from "./variables.ts";
+
+/** What the last call of a program gives beside the result; see `prelude.ts`. */
+export type TakenVariables = readonly [
+  functions: readonly string[],
+  groups: readonly (readonly [names: readonly string[], written: WrittenGroup])[],
+  lost: readonly (readonly [name: string, kind: string])[],
+];
+
+type WrittenGroup = readonly [
+  text: string,
+  values: readonly (readonly [place: number, value: unknown])[],
+  functions: readonly string[],
+];
+
+/** Where the sources of functions and imports are found; of one name, the last is meant. */
+export interface KnownSources {
+  readonly functions: readonly KeptFunction[];
+  readonly imports: readonly KeptImport[];
+}
+
+const mebibyte = 1024 * 1024;
+/** Bytes that one group of variables may take. */
+const maxGroupBytes = 16 * mebibyte;
+/** Bytes that all variables of one run may take. */
+const maxSavedBytes = 48 * mebibyte;
+
+/** Makes what is stored of the variables that a program ended with. */
+export function saveVariables(
+  taken: TakenVariables,
+  known: KnownSources,
+): { readonly saved: SavedState; readonly attachment: Uint8Array } {
+  const [functions, written, lost] = taken;
+  const sources = new Map(known.functions.map((item) => [item.name, item]));
+  const statements = new Map(known.imports.map((item) => [item.name, item]));
+  const forgotten: ForgottenVariable[] = [];
+  const imports: KeptImport[] = [];
+  for (const [name, kind] of lost) {
+    const statement = kind === "function" ? undefined : statements.get(name);
+    if (statement !== undefined) imports.push(statement);
+    else forgotten.push({ name, reason: reasonOf(kind) });
+  }
+  const groups: SavedGroup[] = [];
+  const chunks: Buffer[] = [];
+  let total = 0;
+  for (const [names, group] of written) {
+    const encoded = encodeGroup(group, total);
+    if (typeof encoded === "string") {
+      for (const name of names) forgotten.push({ name, reason: encoded });
+      continue;
+    }
+    total += encoded.length;
+    chunks.push(encoded);
+    groups.push({ names, functions: group[2], size: encoded.length });
+  }
+  return {
+    saved: {
+      functions: functions.flatMap((name) => sources.get(name) ?? []),
+      imports,
+      groups,
+      forgotten,
+    },
+    attachment: Buffer.concat(chunks),
+  };
+}
+
+/** The bytes of a group, or why it cannot be kept. */
+function encodeGroup([text, values]: WrittenGroup, total: number): Buffer | string {
+  let bytes: Buffer;
+  try {
+    bytes = encodeTable({ text, values: besideFromMonty(values) });
+  } catch (error) {
+    if (error instanceof RangeError) return error.message;
+    throw error;
+  }
+  if (bytes.length > maxGroupBytes) return `it takes more than ${maxGroupBytes / mebibyte} MiB`;
+  return total + bytes.length > maxSavedBytes
+    ? `together, the variables take more than ${maxSavedBytes / mebibyte} MiB`
+    : bytes;
+}
+
+function reasonOf(kind: string): string {
+  switch (kind) {
+    case "function":
+      return "only a function made by def or lambda at the top level, without decorators and with constants as defaults, can be kept";
+    case "host function":
+      return "a function of the host is given anew to every run";
+    case "huge number":
+      return "it holds a number of more than 4,300 digits";
+    default:
+      return `a value of the type ${/^<class '(.*)'>$/.exec(kind)?.[1] ?? kind} cannot be kept`;
+  }
+}
