@@ -23,6 +23,10 @@ for (;;) {
 }
 
 function end(reason: string): void {
-  writeSync(2, `${watchdogNote}${reason}\n`);
+  try {
+    writeSync(2, `${watchdogNote}${reason}\n`);
+  } catch {
+    // Nobody is left to read it.
+  }
   process.kill(process.pid, "SIGKILL");
 }
