@@ -89,9 +89,9 @@ test("a value that Python cannot have is a TypeError or ValueError in the callin
   expect((await session.run(code, { functions: { give: () => () => 1 } })).result).toBe(
     "Python cannot take the result of give(): it is a function.",
   );
-  const large = "try:\n    give('x' * 9000000)\nexcept ValueError as e:\n    r = str(e)\nr";
+  const large = "try:\n    give('x' * 4000001)\nexcept ValueError as e:\n    r = str(e)\nr";
   expect((await session.run(large, { functions: { give: () => 1 } })).result).toBe(
-    "The arguments of give() holds more than 8,000,000 characters.",
+    "What give() is called with holds more than 4,000,000 characters.",
   );
 });
 

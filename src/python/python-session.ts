@@ -23,7 +23,10 @@ import { isPythonName } from "./values/identifier.ts";
 const maxCodeChars = 1_000_000;
 
 /** A process that holds more than this after a run is replaced. */
-const maxIdleBytes = 384 * 1024 * 1024;
+const maxIdleBytes = 200 * 1024 * 1024;
+
+/** The process sends no more than half of it; this is for one that is not what it was. */
+const maxOutputChars = 200_000;
 
 export function createPythonSession(
   pool: ProcessPool,
@@ -31,14 +34,14 @@ export function createPythonSession(
 ): PythonSession {
   const registry = createDataclassRegistry();
   for (const dataclass of dataclasses) registry.register(dataclass);
-  // Whether the code that asks runs inside a call from this session's own Python.
-  const inside = new AsyncLocalStorage<boolean>();
+  // The call from this session's own Python that the code which asks is part of.
+  const inside = new AsyncLocalStorage<{ answered: boolean }>();
   let variables: SessionVariables = noVariables;
   let last: Promise<unknown> = Promise.resolve();
 
   /** One at a time, in the order asked. */
   const inTurn = async <Value>(work: () => Promise<Value>, signal?: AbortSignal): Promise<Value> => {
-    if (inside.getStore() === true) {
+    if (inside.getStore()?.answered === false) {
       throw new KitError({
         code: "invalid_request",
         message: "A function that Python called cannot use the same Python session: it is running.",
@@ -73,9 +76,16 @@ export function createPythonSession(
             attachment: selected.attachment,
             signal,
             output: (text) => {
-              stdout += text;
+              if (stdout.length < maxOutputChars) stdout += text;
             },
-            call: (message, callSignal) => inside.run(true, () => answerCall(message, callables, callSignal)),
+            call: (message, callSignal) => {
+              const call = { answered: false };
+              return inside
+                .run(call, () => answerCall(message, callables, callSignal))
+                .finally(() => {
+                  call.answered = true;
+                });
+            },
           });
         } finally {
           lease.release(isFit(ended));

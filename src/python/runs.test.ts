@@ -33,6 +33,12 @@ test("the result is that of the expression the code ends with", async () => {
     ["not False", true],
     ["[i for i in range(3)]", [0, 1, 2]],
     ["\\\n5", 5],
+    ["\uFEFFx = 1\nx", 1],
+    ["s = '''a\nb'''; s", "a\nb"],
+    ["def f(): return '''\n''' # why\nf()", "\n"],
+    ["f = lambda: '''a\nb'''\nf()", "a\nb"],
+    ["x = [\n  1,\n]; x", [1]],
+    ["if True: x = 1; y = 2\n(x,\n y)", [1, 2]],
   ];
   for (const [code, expected] of cases) {
     const { result } = await session.run(code);

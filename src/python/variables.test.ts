@@ -146,6 +146,14 @@ test("inputs are variables, and take the place of those of their name alone", as
   expect((await session.run("[x, y, shared is y]")).result).toEqual([[9], [1], true]);
 });
 
+test("an input takes the place of a function and an import, which values may still hold", async () => {
+  const session = python.createSession();
+  await session.run("import math\ndef f(): return 'function'\nlisted = [f]");
+  const code = "[f, math, listed[0]()]";
+  expect((await session.run(code, { inputs: { f: 1, math: 2 } })).result).toEqual([1, 2, "function"]);
+  expect((await session.run("[f, math]")).result).toEqual([1, 2]);
+});
+
 test("names are compared as Python compares them", async () => {
   const session = python.createSession();
   await session.run("\u00b5 = 1\ncafé = 2\n变量 = 3");

@@ -5,11 +5,12 @@ import type { AgentRuntime } from "../../agents/agent-runtime.ts";
 import type { AgentContext, AgentDefinition } from "../../agents/create-agent.ts";
 import { type Agent, createHarness } from "../../agents/harness.ts";
 import type { ProjectContext } from "../../agents/project-context.ts";
-import { defaultRetryPolicy } from "../../agents/turn/retry.ts";
+import { defaultRetryPolicy, type RetryPolicy } from "../../agents/turn/retry.ts";
 import { systemClock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { McpClient } from "../../mcp/client/create-mcp-client.ts";
 import type { ModelResolver } from "../../models/contract.ts";
+import type { PythonRunner } from "../../python/contract.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import type { App } from "./app.ts";
@@ -34,6 +35,8 @@ export interface AppOptions {
   readonly project?: ProjectContext;
   /** MCP servers whose tools every agent has; closed with the app. */
   readonly mcp?: McpClient;
+  /** Python for the sessions of every agent; closed with the app. */
+  readonly python?: PythonRunner;
   /** Laid under every agent's own profile: the `agent` table of the configuration. */
   readonly defaults?: AgentProfile;
   /** Laid over every agent's own profile: what the person at the terminal says. */
@@ -42,6 +45,8 @@ export interface AppOptions {
   readonly code?: boolean;
   /** Takes the application's keys out of what tools return and workflows log. */
   readonly mask?: (text: string) => string;
+  /** How failing model calls are repeated. */
+  readonly retry?: RetryPolicy;
   readonly onListenerError?: (error: unknown) => void;
 }
 
@@ -103,6 +108,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     async close() {
       await instances.close();
       await options.mcp?.close();
+      await options.python?.close();
       await options.store.close();
       hooks.deregister();
     },
@@ -116,7 +122,7 @@ function toRuntime(options: AppOptions, observers: Observers): AgentRuntime {
     defaultModel: options.defaultModel,
     sandbox: options.sandbox,
     clock: systemClock,
-    retry: defaultRetryPolicy,
+    retry: options.retry ?? defaultRetryPolicy,
     modelIdleTimeoutMs: 120_000,
     validateJson: createJsonValidator(),
     env: options.env,
@@ -125,6 +131,7 @@ function toRuntime(options: AppOptions, observers: Observers): AgentRuntime {
     maxIdleSessions: 1_000,
     ...(options.project === undefined ? {} : { project: options.project }),
     ...(options.mcp === undefined ? {} : { toolSources: [createMcpToolSource(options.mcp)] }),
+    ...(options.python === undefined ? {} : { python: options.python }),
     ...(options.mask === undefined ? {} : { mask: options.mask }),
     ...(options.onListenerError === undefined ? {} : { onListenerError: options.onListenerError }),
   };

@@ -6,6 +6,7 @@ import type { McpConfig } from "../../mcp/client/mcp-config.ts";
 import { createModelResolver, defaultModelName } from "../../models/create-model-resolver.ts";
 import type { ProviderConfigs } from "../../models/provider-config.ts";
 import type { Project } from "../../project/project.ts";
+import { createPython } from "../../python/create-python.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import type { App } from "./app.ts";
@@ -46,6 +47,7 @@ export async function openApp(options: OpenAppOptions): Promise<App> {
     defaultModel: options.defaults?.model ?? defaultModelName(models),
     env,
     project: createProjectContext(project),
+    python: createPython(),
     mask: createSecretMask(knownSecrets(env, options.providers)),
     ...(mcp === undefined ? {} : { mcp }),
     ...(options.defaults === undefined ? {} : { defaults: options.defaults }),

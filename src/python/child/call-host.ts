@@ -1,7 +1,7 @@
 import type { MontySnapshot } from "@pydantic/monty";
 import type { HostMessage } from "../process/messages.ts";
 import type { PythonExceptionInfo } from "../python-error.ts";
-import { createValueBudget, valueLimits, type WireValue } from "../values/wire-value.ts";
+import { createValueBudget, fromPythonLimits, type WireValue } from "../values/wire-value.ts";
 import { constructDataclass, type DataclassTypes } from "./dataclass-calls.ts";
 import type { HostLink } from "./host-link.ts";
 import { fromMonty, toMonty } from "./monty-values.ts";
@@ -62,7 +62,7 @@ function ask(call: HostCall, host: { readonly link: HostLink; readonly types: Da
   const budget = createValueBudget((problem) => {
     tooMuch = problem;
     throw new RangeError(problem);
-  }, valueLimits);
+  }, fromPythonLimits);
   try {
     const args = call.args.map((value) => fromMonty(value, budget));
     const kwargs = Array.from(call.kwargs, ([key, value]) => [key, fromMonty(value, budget)] as const);
@@ -70,7 +70,7 @@ function ask(call: HostCall, host: { readonly link: HostLink; readonly types: Da
     host.link.send({ type: "call", name, args, kwargs, ...(dataclass === undefined ? {} : { dataclass }) });
   } catch (error) {
     if (tooMuch === undefined) throw error;
-    return { exception: { type: "ValueError", message: `The arguments of ${call.name}() ${tooMuch}.` } };
+    return { exception: { type: "ValueError", message: `What ${call.name}() is called with ${tooMuch}.` } };
   }
   const frame = host.link.read();
   if (frame === undefined) process.exit(0);

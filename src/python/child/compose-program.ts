@@ -26,6 +26,8 @@ export interface ProgramParts {
   readonly returns: "value" | "repr";
   /** Names that the program is started with. */
   readonly inputs: ReadonlySet<string>;
+  /** Those of them that are inputs, and so take the place of what was called so. */
+  readonly given: ReadonlySet<string>;
   /** Names whose values are kept at the end. */
   readonly names: readonly string[];
 }
@@ -47,11 +49,18 @@ export function composeProgram(parts: ProgramParts): ComposedProgram {
   ]);
   const declared = parts.names.filter((name) => mentioned.has(name) && !parts.inputs.has(name));
   if (declared.length > 0) writer.own(`if False:\n    ${declared.join(" = ")} = None`);
+  const replaced = [...parts.imports, ...parts.functions].filter(({ name }) => parts.given.has(name));
+  replaced.forEach(({ name }, index) => {
+    writer.own(`__kit_given_${index}__ = ${name}`);
+  });
   for (const { source } of parts.imports) writer.own(source);
   for (const { name, source } of parts.functions) {
     writer.write(source, { file: "earlier.py", line: 1, lines: source.split("\n") });
     writer.own(defineLine(name));
   }
+  replaced.forEach(({ name }, index) => {
+    writer.own(`${name} = __kit_given_${index}__`);
+  });
   if (parts.variables.length > 0) {
     writer.own("from pathlib import Path as __kit_path__");
     writer.own("from re import compile as __kit_pattern__");

@@ -9,16 +9,16 @@ import { createPipes } from "./pipes.ts";
 import { runProgram } from "./run-program.ts";
 import { startWatchdog } from "./watchdog-state.ts";
 
+const [, , backend = "@pydantic/monty", host] = process.argv;
 const link = createPipes();
-const watchdog = startWatchdog(moduleFile(import.meta.url, "./watchdog"));
-const monty = await loadMonty(process.argv[2] ?? "@pydantic/monty");
+const watchdog = startWatchdog(moduleFile(import.meta.url, "./watchdog"), Number(host));
+const monty = await loadMonty(backend);
 if (monty !== undefined) {
   link.send({ type: "ready" });
   for (;;) {
     const frame = link.read();
     if (frame === undefined) break;
     const message = frame.header as HostMessage;
-    // An answer or a cancellation can come after the run it was for has ended: there is nothing to do.
     if (message.type === "run")
       runProgram({ message, attachment: frame.attachment }, { monty, link, watchdog });
   }

@@ -1,6 +1,6 @@
 import type { RunMessage } from "../process/messages.ts";
 import { exceptionLine } from "../python-error.ts";
-import { createValueBudget, valueLimits, type WireValue } from "../values/wire-value.ts";
+import { createValueBudget, fromPythonLimits, type WireValue } from "../values/wire-value.ts";
 import { hostFunction } from "./call-host.ts";
 import { checkCode, compileProgram } from "./compile-program.ts";
 import { tablesInput } from "./compose-program.ts";
@@ -55,7 +55,7 @@ function execute(
   { machine, output }: { readonly machine: Machine; readonly output: Output },
 ): void {
   const { message } = request;
-  const code = message.code.replace(/\r\n?/g, "\n");
+  const code = message.code.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
   checkCode(code, machine.monty);
   const reading = readProgram(code);
   if (reading.reserved !== undefined) {
@@ -63,7 +63,7 @@ function execute(
   }
   const types = createDataclassTypes(message.dataclasses);
   const inputs = inputsOf(message, types);
-  const given = new Set(message.inputs.map(([name]) => name));
+  const given: ReadonlySet<string> = new Set(message.inputs.map(([name]) => name));
   const variables = message.state.groups.flatMap(({ names }) => names.filter((name) => !given.has(name)));
   if (variables.length > 0) {
     const tables = tablesOf(request).map((table) => tableToMonty(table, types.typeId));
@@ -78,6 +78,7 @@ function execute(
       variables,
       returns: message.returns,
       inputs: new Set(inputs.keys()),
+      given,
       names: namesOf(message, reading, variables),
     },
     machine.monty,
@@ -160,6 +161,6 @@ function limitsOf(wire: WireValue): Record<string, unknown> {
 function resultOf(result: unknown): WireValue {
   const budget = createValueBudget((problem) => {
     throw new RunFailed({ type: "ValueError", message: `The result ${problem}.` });
-  }, valueLimits);
+  }, fromPythonLimits);
   return fromMonty(result, budget);
 }

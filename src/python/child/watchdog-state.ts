@@ -6,6 +6,8 @@ export interface WatchdogState {
   readonly armed: Int32Array<SharedArrayBuffer>;
   /** The moment to end at (of `monotonicMs`), and the bytes of memory to end at. */
   readonly limits: Float64Array<SharedArrayBuffer>;
+  /** The process that this one works for. */
+  readonly host: number;
 }
 
 /** What the watchdog writes to standard error before it ends the process, with the reason after it. */
@@ -17,11 +19,12 @@ export interface Watchdog {
   rest(): void;
 }
 
-/** Starts the thread. `file` is that of `watchdog.ts`. */
-export function startWatchdog(file: URL): Watchdog {
+/** Starts the thread. `file` is that of `watchdog.ts`, `host` the process that this one works for. */
+export function startWatchdog(file: URL, host: number): Watchdog {
   const state: WatchdogState = {
     armed: new Int32Array(new SharedArrayBuffer(4)),
     limits: new Float64Array(new SharedArrayBuffer(16)),
+    host,
   };
   new Worker(file, { workerData: state }).unref();
   return {

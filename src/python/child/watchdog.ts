@@ -1,14 +1,13 @@
 /**
  * A thread beside the one that runs Python. A native operation of Monty can pass its limits by seconds or by
  * gigabytes, and nothing on its own thread can stop it; this one ends the process from outside. It also
- * ends a process whose parent is gone while it computes.
+ * ends a process whose host is gone while it computes.
  */
 import { writeSync } from "node:fs";
 import { workerData } from "node:worker_threads";
 import { monotonicMs, type WatchdogState, watchdogNote } from "./watchdog-state.ts";
 
-const { armed, limits } = workerData as WatchdogState;
-const parent = process.ppid;
+const { armed, limits, host } = workerData as WatchdogState;
 const periodMs = 20;
 
 for (;;) {
@@ -17,12 +16,16 @@ for (;;) {
   Atomics.wait(armed, 0, 1, periodMs);
   if (Atomics.load(armed, 0) === 0) continue;
   const [deadline = 0, ceiling = 0] = limits;
-  if (process.ppid !== parent) end("parent");
+  if (process.ppid !== host) end("host");
   if (monotonicMs() > deadline) end("time");
   if (process.memoryUsage.rss() > ceiling) end("memory");
 }
 
 function end(reason: string): void {
-  writeSync(2, `${watchdogNote}${reason}\n`);
+  try {
+    writeSync(2, `${watchdogNote}${reason}\n`);
+  } catch {
+    // Nobody is left to read it.
+  }
   process.kill(process.pid, "SIGKILL");
 }

@@ -36,6 +36,7 @@ export function createProcessPool(options: PoolOptions): ProcessPool {
   let closed = false;
 
   const take = async (): Promise<PythonProcess> => {
+    if (closed) throw closedError();
     for (let kept = idle.pop(); kept !== undefined; kept = idle.pop()) {
       clearTimeout(kept.timer);
       if (!kept.process.alive) continue;
@@ -54,7 +55,8 @@ export function createProcessPool(options: PoolOptions): ProcessPool {
 
   const giveBack = (process: PythonProcess, fit: boolean): void => {
     process.listen(undefined);
-    if (!fit || !process.alive || closed) {
+    // As many as can compute at once are worth keeping.
+    if (!fit || !process.alive || closed || idle.length >= options.maxRunning) {
       process.kill("closed");
       return;
     }
@@ -87,6 +89,7 @@ export function createProcessPool(options: PoolOptions): ProcessPool {
         throw error;
       }
       let holds = true;
+      let released = false;
       const pause = (): void => {
         if (holds) running.give();
         holds = false;
@@ -96,9 +99,12 @@ export function createProcessPool(options: PoolOptions): ProcessPool {
         pause,
         async resume(resumeSignal) {
           await running.take(resumeSignal);
-          holds = true;
+          // It may have ended in the very moment in which its turn came.
+          if (released) running.give();
+          else holds = true;
         },
         release(fit) {
+          released = true;
           pause();
           giveBack(process, fit);
           places.give();

@@ -41,9 +41,10 @@ const readyTimeoutMs = 30_000;
  * `unavailable` where Monty is not installed or does not load here.
  */
 export async function startPythonProcess(backend: string): Promise<PythonProcess> {
-  const child = spawn(process.execPath, ["--max-old-space-size=384", "--no-warnings", entryFile(), backend], {
+  const flags = ["--max-old-space-size=384", "--no-warnings"];
+  const child = spawn(process.execPath, [...flags, entryFile(), backend, String(process.pid)], {
     stdio: ["pipe", "pipe", "pipe"],
-    env: {},
+    env: systemEnvironment(),
     windowsHide: true,
   });
   const started = watch(child);
@@ -67,6 +68,12 @@ export async function startPythonProcess(backend: string): Promise<PythonProcess
   });
   started.listen(undefined);
   return started;
+}
+
+/** Windows itself needs one variable to start a program; nothing else is handed on. */
+function systemEnvironment(): NodeJS.ProcessEnv {
+  const { SystemRoot } = process.env;
+  return process.platform === "win32" && SystemRoot !== undefined ? { SystemRoot } : {};
 }
 
 function entryFile(): string {

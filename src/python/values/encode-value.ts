@@ -2,9 +2,9 @@ import { KitError } from "../../base/kit-error.ts";
 import type { DataclassRegistry } from "../dataclass-registry.ts";
 import {
   createValueBudget,
+  toPythonLimits,
   toWireNumber,
   type ValueBudget,
-  valueLimits,
   type WireValue,
 } from "./wire-value.ts";
 
@@ -27,7 +27,7 @@ export function encodeValue(value: unknown, name: string, registry: DataclassReg
       hint: "See docs/python.md for the values that Python takes.",
     });
   };
-  const budget = createValueBudget((problem) => fail(problem, name), valueLimits);
+  const budget = createValueBudget((problem) => fail(problem, name), toPythonLimits);
   return encode(value, { path: name, depth: 0 }, { registry, budget, fail });
 }
 

@@ -56,8 +56,11 @@ export interface ValueLimits {
   readonly chars: number;
 }
 
-/** What one value between Python and the host may hold. */
-export const valueLimits: ValueLimits = { depth: 100, nodes: 1_000_000, chars: 8_000_000 };
+/** What one value of the host may hold. */
+export const toPythonLimits: ValueLimits = { depth: 100, nodes: 1_000_000, chars: 16_000_000 };
+
+/** What one value of Python may hold: decoding it takes time on the host's own thread. */
+export const fromPythonLimits: ValueLimits = { depth: 100, nodes: 200_000, chars: 4_000_000 };
 
 /** Counts what a value holds while it is walked. `report` throws, and is told what is too much. */
 export interface ValueBudget {
