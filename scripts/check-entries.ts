@@ -22,6 +22,12 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/project": { packages: [], kilobytes: 105 },
   "kit/server": { packages: ["@hono/node-server", "hono", "zod"], kilobytes: 100 },
   "kit/mcp": { packages: ["@modelcontextprotocol/server", "zod"], kilobytes: 170 },
+  "kit/python": { packages: [], kilobytes: 65 },
+  "kit/sandboxes/local": { packages: [], kilobytes: 2 },
+  "kit/sandboxes/virtual": { packages: [], kilobytes: 2 },
+  "kit/stores/memory": { packages: [], kilobytes: 5 },
+  "kit/stores/sqlite": { packages: [], kilobytes: 15 },
+  "kit/testing": { packages: [], kilobytes: 230 },
 };
 
 for (const entry of await readEntries()) {
