@@ -1,11 +1,11 @@
 import { dirname, join, relative, sep } from "node:path";
 import { findGitFolder, readSmallFile } from "./git-folder.ts";
-import { ignoreFileName, type OuterRules } from "./ignore-scope.ts";
+import { createIgnoreScope, ignoreFileName, type OuterRules } from "./ignore-scope.ts";
 
 /**
  * The ignore rules that reach into a project from outside: `.git/info/exclude` of its repository,
  * and the ignore files between the top of the repository and the project's root, weakest first.
- * Empty outside of a repository.
+ * Empty outside of a repository, and for a folder that the repository ignores as a whole.
  */
 export function loadOuterRules(root: string): OuterRules[] {
   const git = findGitFolder(root);
@@ -23,5 +23,17 @@ export function loadOuterRules(root: string): OuterRules[] {
     between.push(folder);
   }
   for (const folder of between.reverse()) add(join(folder, ignoreFileName), folder);
-  return rules;
+  return isIgnored(rules) ? [] : rules;
+}
+
+/** Whoever opens a folder that its repository ignores wants to see what is in it. */
+function isIgnored(rules: readonly OuterRules[]): boolean {
+  const above = rules.filter(({ prefix }) => prefix !== "");
+  const name = above[0]?.prefix.split("/").at(-1);
+  if (name === undefined) return false;
+  const outer = above.map(({ text, prefix }) => ({
+    text,
+    prefix: prefix.slice(0, Math.max(0, prefix.lastIndexOf("/"))),
+  }));
+  return createIgnoreScope({ outer, readText: () => "" }).ignores(name, true);
 }

@@ -2,7 +2,7 @@ import { readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import type { IndexDatabase } from "./index-database.ts";
 
 /** A log longer than this is moved into the database after a commit, in bytes. */
-const maxLogBytes = 4 * 1024 * 1024;
+const maxLogBytes = 16 * 1024 * 1024;
 
 /**
  * The seal of an index notes size and time of its file as kit left it. A file that differs was

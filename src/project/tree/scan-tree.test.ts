@@ -102,6 +102,18 @@ test("ignore files above a project that is part of a repository count", async ()
   expect(candidatesOf(scan(join(repository.root, "packages/api")))).toEqual(["a.md"]);
 });
 
+test("a folder that its repository ignores is seen when it is the project itself", async () => {
+  await using repository = await createTemporaryRepository({
+    ".gitignore": "/out/\n*.log\n",
+    "out/.gitignore": "*.tmp.md\n",
+    "out/project/a.md": "",
+    "out/project/b.tmp.md": "",
+  });
+  await repository.init();
+  expect(candidatesOf(scan(join(repository.root, "out/project")))).toEqual(["a.md", "b.tmp.md"]);
+  expect(candidatesOf(scan(join(repository.root, "out")))).toEqual(["project/a.md"]);
+});
+
 test("a second pass over an unchanged tree lists nothing and finds nothing", async () => {
   await using repository = await createTemporaryRepository({ "a/b.md": "1", "a/c/d.md": "2", "e.txt": "" });
   const tree = await treeOf(repository.root);
