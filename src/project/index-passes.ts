@@ -4,6 +4,7 @@ import { createIgnoreScope } from "../files/ignore-scope.ts";
 import { loadOuterRules } from "../files/outer-rules.ts";
 import { fillIndex } from "./fill-index.ts";
 import { type BuildTarget, createDirectTarget } from "./index/build-target.ts";
+import { isDamage } from "./index/damaged-index-error.ts";
 import { removeDatabase } from "./index/index-build.ts";
 import { makeIndexFolder } from "./index/open-index.ts";
 import { seal } from "./index/seal.ts";
@@ -14,7 +15,7 @@ import type { PassSteps } from "./pass-steps.ts";
 import type { IndexRefreshOptions } from "./project-index.ts";
 import type { SourceCatalog } from "./read/source-catalog.ts";
 import type { SourceReader } from "./read/source-reader.ts";
-import { updateIndex } from "./update-index.ts";
+import { type UpdateResult, updateIndex } from "./update-index.ts";
 
 export interface IndexPassesOptions {
   /** Absolute, with links resolved. */
@@ -69,7 +70,11 @@ export function createIndexPasses(options: IndexPassesOptions): IndexPasses {
     const lock = openLock(file);
     try {
       yield* beginExclusive(lock);
-      if (session.open()) return undefined;
+      if (session.open()) {
+        // Another process has made it, or was just about to seal it.
+        session.takeReason();
+        return undefined;
+      }
       const temporary = `${file}.new`;
       const files = yield* fillIndex({
         root,
@@ -90,11 +95,21 @@ export function createIndexPasses(options: IndexPassesOptions): IndexPasses {
     }
   };
 
+  const updateOnce = function* (refresh: IndexRefreshOptions): PassSteps<UpdateResult> {
+    const session = options.session();
+    try {
+      return yield* updateIndex({ root, catalog, readSource, ...rules(), ...session.forPass(), ...refresh });
+    } catch (error) {
+      // The tree in memory may be ahead of what was committed. Damage is for the caller to handle.
+      if (!isDamage(error)) session.drop(undefined);
+      throw error;
+    }
+  };
+
   const update = function* (refresh: IndexRefreshOptions): PassSteps<PassCounts> {
     const session = options.session();
     for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
-      const start = session.forPass();
-      const result = yield* updateIndex({ root, catalog, readSource, ...rules(), ...start, ...refresh });
+      const result = yield* updateOnce(refresh);
       if (result.kind === "outdated") continue;
       session.committed(result.generation);
       return result;

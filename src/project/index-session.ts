@@ -86,14 +86,14 @@ export function createIndexSession({ file, fingerprint, rebuild }: IndexSessionO
   };
 
   /** SQLite would do it when the last connection closes, and break the seal. */
-  const moveLogIf = (isTime: (file: string) => boolean): void => {
-    if (reader === undefined || inodeOf(file) !== reader.inode || !isTime(file)) return;
+  const moveLogNow = (waitMs: number): void => {
+    if (reader === undefined || inodeOf(file) !== reader.inode) return;
     const database = openedWriter();
-    tryLocked(file, () => moveLog(database));
+    tryLocked(file, { waitMs, work: () => moveLog(database) });
   };
 
   const drop = (why: string | undefined): void => {
-    if (why !== undefined) distrusted = reader?.inode;
+    if (why !== undefined && reader !== undefined) distrusted = reader.inode;
     reader?.close();
     writer?.close();
     reader = undefined;
@@ -170,7 +170,7 @@ export function createIndexSession({ file, fingerprint, rebuild }: IndexSessionO
       return { reader: database, writer: openedWriter, tree: currentTree(database), generation };
     },
     committed(next) {
-      moveLogIf(isLogLong);
+      if (isLogLong(file)) moveLogNow(0);
       const database = opened();
       const seen = dataVersionOf(database);
       const found = readMeta(database, "generation") ?? 0;
@@ -185,7 +185,8 @@ export function createIndexSession({ file, fingerprint, rebuild }: IndexSessionO
     isOpen: () => reader !== undefined,
     isCurrent: () => reader !== undefined && inodeOf(file) === reader.inode && isSealed(file),
     close() {
-      moveLogIf(hasLog);
+      // Another process that closes at the same time is done in a moment.
+      if (hasLog(file)) moveLogNow(2000);
       drop(undefined);
     },
   };

@@ -4,7 +4,7 @@ import { basename, join, resolve } from "node:path";
 import { KitError } from "../base/kit-error.ts";
 import { createProjectGuidelines } from "./create-project-guidelines.ts";
 import { createProjectIndex } from "./create-project-index.ts";
-import type { OpenProjectOptions, Project, RefreshOptions } from "./project.ts";
+import type { OpenProjectOptions, Project, RefreshOptions, ScanSummary } from "./project.ts";
 import { createProjectSpecs } from "./project-specs.ts";
 import { createSourceCatalog } from "./read/source-catalog.ts";
 import { watchProject } from "./watch-project.ts";
@@ -25,8 +25,16 @@ export async function openProject(options: OpenProjectOptions & RefreshOptions):
     await index.close();
     place.remove();
   };
+  // The first pass is nobody's to hear of, so what became of the index is told with the next one.
+  let rebuilt: string | undefined;
+  const refresh = async (refreshOptions?: RefreshOptions): Promise<ScanSummary> => {
+    const summary = await index.refresh(refreshOptions);
+    const told = rebuilt === undefined ? summary : { rebuilt, ...summary };
+    rebuilt = undefined;
+    return told;
+  };
   try {
-    await index.refresh(options);
+    rebuilt = (await index.refresh(options)).rebuilt;
   } catch (error) {
     await close();
     throw error;
@@ -39,7 +47,7 @@ export async function openProject(options: OpenProjectOptions & RefreshOptions):
     guidelines: createProjectGuidelines({ index, name: basename(root), readOnly, config }),
     files: index.files,
     datesOf: index.datesOf,
-    refresh: index.refresh,
+    refresh,
     watch: async (onChange, onError) => await watchProject(index, { onChange, onError }),
     close,
   };

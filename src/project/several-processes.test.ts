@@ -128,6 +128,7 @@ test("processes that index different changes at the same time do not undo each o
   `;
   await Promise.all([1, 2, 3].map((own) => outputOf(start(root, edit(own)))));
   const project = await openProject({ root });
+  expect(await project.refresh()).not.toHaveProperty("rebuilt");
   const found = project.specs.query({ q: "edit" }).specs.map(({ id, title }) => [id, title]);
   expect(found.sort()).toEqual([
     ["fw_c-edit-14", "Edit 14"],

@@ -6,7 +6,7 @@ import type { ProjectIndex } from "./project-index.ts";
 import { createFolderWatch } from "./watch-folders.ts";
 
 /** How long a change waits for others that come with it, in milliseconds. */
-const quietMs = 10;
+const quietMs = 5;
 /** How often the whole tree is looked at while the system cannot watch it. */
 const pollMs = 2000;
 

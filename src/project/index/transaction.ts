@@ -49,11 +49,14 @@ export function rollback(database: IndexDatabase): void {
 }
 
 /**
- * Runs work while holding the lock of an index, or not at all when another process holds it. Returns
- * whether it ran.
+ * Runs work while holding the lock of an index, or not at all when another process holds it longer
+ * than `waitMs`. Returns whether it ran.
  */
-export function tryLocked(indexFile: string, work: () => void): boolean {
-  const lock = openLock(indexFile);
+export function tryLocked(
+  indexFile: string,
+  { waitMs, work }: { readonly waitMs: number; readonly work: () => void },
+): boolean {
+  const lock = openLock(indexFile, waitMs);
   try {
     lock.exec("BEGIN EXCLUSIVE");
     work();
@@ -70,6 +73,6 @@ export function tryLocked(indexFile: string, work: () => void): boolean {
  * The lock of an index is SQLite's own lock on a database beside it: it ends with the process that
  * holds it, however that ends.
  */
-export function openLock(indexFile: string): IndexDatabase {
-  return openDatabase(`${indexFile}-lock`, { busyTimeoutMs: 0 });
+export function openLock(indexFile: string, waitMs = 0): IndexDatabase {
+  return openDatabase(`${indexFile}-lock`, { busyTimeoutMs: waitMs });
 }

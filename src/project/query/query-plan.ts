@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import picomatch from "picomatch";
+import { compileGlob } from "../../base/glob/glob.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { SpecQuery } from "../../protocol/spec-query.ts";
 import { classOf } from "../index/block-key.ts";
@@ -82,14 +82,8 @@ function filesAt(database: IndexDatabase, path: string): number[] {
     "SELECT id FROM files WHERE path = ? OR (path > ? AND path < ?)",
     ...[clean, `${clean}/`, `${clean}0`],
   );
-  if (found.length > 0 || !picomatch.scan(clean).isGlob) return found.map(([id]) => id);
-  const matches = toMatcher(clean);
+  if (found.length > 0 || !/[*?[{]/.test(clean)) return found.map(([id]) => id);
+  const glob = compileGlob(clean);
   const files = database.all<[number, string]>("SELECT id, path FROM files");
-  return files.filter(([, file]) => matches(file)).map(([id]) => id);
-}
-
-function toMatcher(glob: string): (path: string) => boolean {
-  if (glob.length > 1024) throw invalid("path", "is too long");
-  const pattern = picomatch.makeRe(glob, { dot: true });
-  return (path) => pattern.test(path);
+  return files.filter(([, file]) => glob.matches(file)).map(([id]) => id);
 }
