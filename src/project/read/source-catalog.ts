@@ -1,4 +1,4 @@
-import picomatch from "picomatch";
+import { compileGlob } from "../../base/glob/glob.ts";
 import { guidelineAdapterFor } from "../../guidelines/registry.ts";
 import type { SpecAdapter } from "../../specs/adapter.ts";
 import { createSpecRegistry } from "../../specs/registry.ts";
@@ -47,7 +47,9 @@ interface Globs {
 }
 
 function createFilter({ include = [], exclude = [] }: Globs = {}): (path: string) => boolean {
-  const isIncluded = include.length === 0 ? () => true : picomatch([...include], { dot: true });
-  const isExcluded = exclude.length === 0 ? () => false : picomatch([...exclude], { dot: true });
-  return (path) => isIncluded(path) && !isExcluded(path);
+  const included = include.map(compileGlob);
+  const excluded = exclude.map(compileGlob);
+  return (path) =>
+    (included.length === 0 || included.some((glob) => glob.matches(path))) &&
+    !excluded.some((glob) => glob.matches(path));
 }

@@ -1,4 +1,4 @@
-import picomatch from "picomatch";
+import { compileGlob } from "../../../base/glob/glob.ts";
 import type { ParsedSpecs, SpecAdapter, SpecSource } from "../../adapter.ts";
 import { dataFormatOf } from "../../data/read-records.ts";
 import { readDataFile } from "./data-file.ts";
@@ -21,9 +21,9 @@ export interface CustomSource extends CustomDefaults {
  * need not be declared: they are the file's name, its first heading, and "requirement".
  */
 export function createCustomAdapter(sources: readonly CustomSource[]): SpecAdapter {
-  const globs = sources.map((source) => ({ source, matches: picomatch(source.include, { dot: true }) }));
+  const globs = sources.map((source) => ({ source, glob: compileGlob(source.include) }));
   const sourceOf = (path: string): CustomSource | undefined =>
-    globs.find(({ matches }) => matches(path))?.source;
+    globs.find(({ glob }) => glob.matches(path))?.source;
   return {
     name: "custom",
     framework: "custom",
