@@ -34,12 +34,9 @@ export function searchBlocks(
   const offset = cursor === undefined ? 0 : offsetOf(plan, cursor);
   const search = toSearch(database, plan);
   if (search === undefined) return { keys: [], counts: toCounts([]) };
-  const perClass = countClasses(database, search);
-  const counts = toCounts(perClass);
-  const keys =
-    counts.total <= maxRanked
-      ? rankByText(database, search)
-      : rankByTitle(database, { search, perClass, needed: offset + plan.limit });
+  const { keys, counts } = isCommon(database, search)
+    ? matchCommon(database, search, offset + plan.limit)
+    : matchRare(database, search);
   const page = keys.slice(offset, offset + plan.limit);
   const end = offset + page.length;
   return {
@@ -73,6 +70,38 @@ function toSearch(database: IndexDatabase, { terms, mark, classes, files }: Quer
     classes: [...classes.keys()],
     allowed: allowed && new Set(allowed.map(([key]) => key)),
   };
+}
+
+/** Whether too many blocks hold the words to weigh each, whatever the other filters leave of them. */
+function isCommon(database: IndexDatabase, { expression }: Search): boolean {
+  const [count] = database.get<[number]>("SELECT count(*) FROM search WHERE search MATCH ?", expression) ?? [
+    0,
+  ];
+  return count > maxRanked;
+}
+
+type Ranked = Pick<Match, "keys" | "counts">;
+
+/** All of a match, and its counts, in one look at it. */
+function matchRare(database: IndexDatabase, search: Search): Ranked {
+  const keys = rankByText(database, search);
+  const perClass = new Map<number, number>();
+  for (const key of keys) {
+    const code = classCodeOfKey(key);
+    perClass.set(code, (perClass.get(code) ?? 0) + 1);
+  }
+  return { keys, counts: toCounts(perClass) };
+}
+
+/** The counts of a match, which the index gives per class without a look at the blocks, and its start. */
+function matchCommon(database: IndexDatabase, search: Search, needed: number): Ranked {
+  const perClass = countClasses(database, search);
+  const counts = toCounts(perClass);
+  const keys =
+    counts.total <= maxRanked
+      ? rankByText(database, search)
+      : rankByTitle(database, { search, perClass, needed });
+  return { keys, counts };
 }
 
 /** How many blocks of each class match. */
