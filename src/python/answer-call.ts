@@ -6,7 +6,7 @@ import { PythonException } from "./python-error.ts";
 import { decodeValue } from "./values/decode-value.ts";
 import { encodeValue } from "./values/encode-value.ts";
 
-export const defaultFunctionTimeoutMs = 60_000;
+const defaultFunctionTimeoutMs = 60_000;
 
 /** What Python may call. */
 export interface Callables {
