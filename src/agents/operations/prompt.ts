@@ -106,7 +106,12 @@ function toLoop(harness: Harness, operation: Operation, prepared: Prepared): Tur
       await compactWith(harness, operation, { reason, resolved });
     },
     ...(showsGuidelines && {
-      afterTools: guidelineEntries(runtime.project, { operation, tools, clock: runtime.clock }),
+      afterTools: guidelineEntries(runtime.project, {
+        operation,
+        tools,
+        told: prepared.told,
+        clock: runtime.clock,
+      }),
     }),
   };
 }
