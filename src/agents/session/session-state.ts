@@ -50,14 +50,18 @@ export function emptyState(key: SessionKey, parent?: SessionKey): SessionState {
   };
 }
 
-/** Loads a session: one read of its rows, one pass over them. */
-export async function loadState(
+/** Loads a session: one read of its rows, one pass over them. Waits only where the store does. */
+export function loadState(
   store: SessionStore,
   key: SessionKey,
   parent?: SessionKey,
-): Promise<SessionState> {
+): MaybePromise<SessionState> {
+  const entries = store.read(key);
   const state = emptyState(key, parent);
-  const entries = await store.read(key);
+  return entries instanceof Promise ? entries.then((read) => fold(state, read)) : fold(state, entries);
+}
+
+function fold(state: SessionState, entries: readonly SessionEntry[]): SessionState {
   // Only what stands behind the last compaction is active, so nothing before it is converted.
   let from = 0;
   for (let index = entries.length - 1; index >= 0 && from === 0; index -= 1) {
