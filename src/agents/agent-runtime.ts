@@ -105,7 +105,7 @@ export interface Operation {
   readonly live: LiveSession;
   readonly spending: Spending;
   /** The tasks it has started and that have not ended. */
-  readonly tasks: Set<Promise<unknown>>;
+  tasks: readonly Promise<unknown>[];
   /** Appends to the history that the operation knows; `conflict` when another process was ahead. */
   commit(entries: readonly SessionEntry[]): MaybePromise<void>;
   /** Appends to the history as it is by now, after reading what another process has added. */

@@ -7,73 +7,102 @@ import type { ToolLookup } from "./tool.ts";
 
 const noteName = "guidelines_shown";
 
+/** Of one guideline and of all that are shown at once, in characters; the rest is named. */
+const maxGuideline = 20_000;
+const maxShown = 60_000;
+
+/** What the showing of guidelines works with in one operation. */
+export interface GuidelineWork {
+  readonly operation: Operation;
+  readonly tools: ToolLookup;
+  /** Files that the system prompt holds whole. */
+  readonly told: ReadonlySet<string>;
+  readonly clock: Clock;
+}
+
 /**
  * Makes the entries that put guidelines before the model when its tools first touch a file that they
- * apply to: once per session and guideline. Compaction clears the note with the history, so that they
- * are shown again when the model has lost them.
+ * apply to: once per session and guideline, and again when a compaction took them away.
  */
 export function guidelineEntries(
   project: ProjectContext,
-  work: {
-    readonly operation: Operation;
-    readonly tools: ToolLookup;
-    readonly clock: Clock;
-  },
-): (calls: readonly ToolCallPart[]) => readonly SessionEntry[] {
-  const { operation, clock } = work;
-  return (calls) => {
-    const shown = new Set(shownIn(operation));
+  work: GuidelineWork,
+): (calls: readonly ToolCallPart[]) => Promise<readonly SessionEntry[]> {
+  return async (calls) => {
+    const shown = new Set(shownIn(work.operation));
     const fresh = new Map<string, { readonly guideline: ShownGuideline; readonly path: string }>();
-    for (const path of touchedPaths(calls, work.tools)) {
+    for (const path of await touchedPaths(calls, work)) {
       for (const guideline of project.guidelinesFor(path)) {
-        if (!shown.has(guideline.id) && !fresh.has(guideline.id))
-          fresh.set(guideline.id, { guideline, path });
+        if (shown.has(guideline.id) || fresh.has(guideline.id) || work.told.has(guideline.source_file))
+          continue;
+        fresh.set(guideline.id, { guideline, path });
       }
     }
     if (fresh.size === 0) return [];
-    const timestamp = isoTime(clock.now());
-    const text = [...fresh.values()].map(({ guideline, path }) => toText(guideline, path)).join("\n\n");
+    const timestamp = isoTime(work.clock.now());
+    const text = `Guidelines of this repository for the files you just touched:\n\n${toText([...fresh.values()])}`;
     return [
       {
         version: 1,
         type: "message",
-        operation_id: operation.id,
-        message: {
-          role: "user",
-          content: [
-            {
-              type: "text",
-              text: `Guidelines of this repository for the files you just touched:\n\n${text}`,
-            },
-          ],
-          timestamp,
-          source: "guidelines",
-        },
+        operation_id: work.operation.id,
+        message: { role: "user", content: [{ type: "text", text }], timestamp, source: "guidelines" },
       },
-      { version: 1, type: "note", name: noteName, value: [...shown, ...fresh.keys()], timestamp },
+      { version: 1, type: "note", name: noteName, value: [...fresh.keys()], timestamp },
     ];
   };
 }
 
 function shownIn(operation: Operation): readonly string[] {
-  const value = operation.state.notes.get(noteName);
-  return Array.isArray(value) ? value.map(String) : [];
+  return operation.state.notes.flatMap(({ name, value }) =>
+    name === noteName && Array.isArray(value) ? value.map(String) : [],
+  );
 }
 
-function touchedPaths(calls: readonly ToolCallPart[], tools: ToolLookup): Set<string> {
-  const paths = new Set<string>();
+/** The files that the calls were about, relative to the workspace, wherever the session works in it. */
+async function touchedPaths(
+  calls: readonly ToolCallPart[],
+  work: GuidelineWork,
+): Promise<ReadonlySet<string>> {
+  const named = new Set<string>();
   for (const call of calls) {
-    const tool = tools.get(call.tool);
+    const tool = work.tools.get(call.tool);
     if (tool?.touches === undefined || call.invalid === true) continue;
     try {
-      for (const path of tool.touches(call.args)) paths.add(path);
+      for (const path of tool.touches(call.args)) named.add(path);
     } catch {
       // The arguments were not what the tool takes: it was not run, and touched nothing.
     }
   }
+  if (named.size === 0) return named;
+  const sandbox = await work.operation.live.sandbox().catch(() => undefined);
+  const paths = new Set<string>();
+  for (const path of named) {
+    const place = sandbox === undefined ? path : await sandbox.resolve(path).catch(() => undefined);
+    // What leads nowhere in the workspace was refused, and is no file of the project.
+    if (place !== undefined) paths.add(place);
+  }
   return paths;
 }
 
-function toText(guideline: ShownGuideline, path: string): string {
-  return `<guideline source="${guideline.source_file}" applies-to="${path}">\n## ${guideline.title}\n\n${guideline.content}\n</guideline>`;
+function toText(shown: readonly { readonly guideline: ShownGuideline; readonly path: string }[]): string {
+  const parts: string[] = [];
+  const left: string[] = [];
+  let length = 0;
+  for (const { guideline, path } of shown) {
+    const { title, source_file } = guideline;
+    const content =
+      guideline.content.length > maxGuideline
+        ? `${guideline.content.slice(0, maxGuideline)}\n[cut: guidelines_for has the whole]`
+        : guideline.content;
+    if (length + content.length > maxShown) left.push(`- ${title} (${source_file}), for ${path}`);
+    else {
+      length += content.length;
+      parts.push(
+        `<guideline source="${source_file}" applies-to="${path}">\n## ${title}\n\n${content}\n</guideline>`,
+      );
+    }
+  }
+  if (left.length > 0) parts.push(`Ask guidelines_for about these too:\n${left.join("\n")}`);
+  return parts.join("\n\n");
 }

@@ -1,4 +1,4 @@
-import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { LanguageModelV4, SharedV4ProviderOptions } from "@ai-sdk/provider";
 import type { ModelPrice } from "../protocol/usage.ts";
 
 /** A model string, resolved: the model, and what kit knows of it. */
@@ -11,6 +11,8 @@ export interface ResolvedModel {
   readonly price?: ModelPrice;
   /** Whether the provider makes JSON of a schema itself, also while tools are offered. */
   readonly structuredOutput: "never" | "without_tools" | "always";
+  /** Sent along with a schema that the provider cannot enforce to the letter, such as one with optional fields. */
+  readonly looseSchemaOptions?: SharedV4ProviderOptions;
 }
 
 /** Resolves a model string. Throws `invalid_request` for an unknown provider, `unavailable` without a key. */

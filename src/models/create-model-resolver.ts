@@ -73,12 +73,22 @@ async function resolve(text: string, options: ModelResolverOptions): Promise<Res
   return {
     name: full,
     model: await load(name, config, options),
-    structuredOutput: isKnownProvider(name.provider)
-      ? knownProviders[name.provider].structuredOutput
-      : "never",
+    ...structuredOutputOf(name.provider, config),
     ...(price === undefined ? {} : { price }),
     ...(contextWindowTokens === undefined ? {} : { contextWindowTokens }),
   };
+}
+
+function structuredOutputOf(
+  provider: string,
+  config: ProviderConfig,
+): Pick<ResolvedModel, "structuredOutput" | "looseSchemaOptions"> {
+  const known = isKnownProvider(provider) ? knownProviders[provider].structuredOutput : "never";
+  const structuredOutput = config.structured_output === true ? "always" : known;
+  // Providers of OpenAI's kind enforce a schema to the letter unless told otherwise.
+  return structuredOutput === "always"
+    ? { structuredOutput, looseSchemaOptions: { [provider]: { strictJsonSchema: false } } }
+    : { structuredOutput };
 }
 
 async function load(
@@ -114,6 +124,7 @@ async function load(
         name: provider,
         baseURL,
         includeUsage: true,
+        ...(config.structured_output === true ? { supportsStructuredOutputs: true } : {}),
         ...headers,
         ...(apiKey === undefined ? {} : { apiKey }),
       };

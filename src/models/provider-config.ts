@@ -7,6 +7,8 @@ export interface ProviderConfig {
   /** Default: the provider's own variable in the environment. */
   readonly api_key?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** For an OpenAI-compatible endpoint: it makes JSON of a schema itself, also while tools are offered. */
+  readonly structured_output?: boolean;
   /** Per model, where kit does not know the price, or another one was agreed. */
   readonly prices?: Readonly<Record<string, ModelPrice>>;
   /** Per model, in tokens. */

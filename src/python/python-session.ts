@@ -1,14 +1,13 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { KitError } from "../base/kit-error.ts";
 import { answerCall, type Callables } from "./answer-call.ts";
-import type { AnyPythonDataclass, PythonFunction, PythonRunOptions, PythonSession } from "./contract.ts";
-import { createDataclassRegistry, type DataclassRegistry } from "./dataclass-registry.ts";
-import type { RunMessage } from "./process/messages.ts";
+import type { AnyPythonDataclass, PythonSession } from "./contract.ts";
+import { createDataclassRegistry } from "./dataclass-registry.ts";
+import { prepareRun } from "./prepare-run.ts";
 import type { ProcessPool } from "./process/process-pool.ts";
 import type { ProcessEnd } from "./process/python-process.ts";
 import { type RunEnd, runOnProcess } from "./process/run-on-process.ts";
 import { exceptionLine, PythonError, type PythonExceptionInfo } from "./python-error.ts";
-import { deadlineOf, defaultResourceLimits, memoryCeilingOf } from "./resource-limits.ts";
 import { decodeDump, encodeDump } from "./state/dump.ts";
 import {
   noVariables,
@@ -17,10 +16,6 @@ import {
   updateVariables,
 } from "./state/session-variables.ts";
 import { decodeValue } from "./values/decode-value.ts";
-import { encodeValue } from "./values/encode-value.ts";
-import { isPythonName } from "./values/identifier.ts";
-
-const maxCodeChars = 1_000_000;
 
 /** A process that holds more than this after a run is replaced. */
 const maxIdleBytes = 200 * 1024 * 1024;
@@ -61,7 +56,7 @@ export function createPythonSession(
 
   return {
     async run(code, options = {}) {
-      const prepared = prepare(code, options, registry);
+      const prepared = prepareRun(code, options, registry);
       return inTurn(async () => {
         const selected = selectVariables({ code, inputs: Object.keys(options.inputs ?? {}) }, variables);
         const callables: Callables = { functions: prepared.functions, registry };
@@ -126,56 +121,6 @@ function abortable(waited: Promise<unknown>, signal: AbortSignal | undefined): P
   return Promise.race([waited, aborted.promise]).finally(() => signal.removeEventListener("abort", onAbort));
 }
 
-interface Prepared {
-  readonly message: Omit<RunMessage, "state">;
-  readonly functions: ReadonlyMap<string, PythonFunction>;
-}
-
-function prepare(code: string, options: PythonRunOptions, registry: DataclassRegistry): Prepared {
-  if (typeof code !== "string") throw refused("Python code is a text.");
-  if (code.length > maxCodeChars) {
-    throw refused(`Python code has at most ${maxCodeChars.toLocaleString("en")} characters.`);
-  }
-  const functions = new Map(Object.entries(options.functions ?? {}));
-  const inputs = Object.entries(options.inputs ?? {});
-  const dataclasses = registry.all();
-  const taken = new Map<string, string>();
-  const claim = (name: string, what: string): void => {
-    if (!isPythonName(name)) throw refused(`"${name}" cannot be the name of ${what} in Python.`);
-    const other = taken.get(name);
-    if (other !== undefined) throw refused(`"${name}" is both ${other} and ${what}.`);
-    taken.set(name, what);
-  };
-  for (const { name } of dataclasses) claim(name, "a dataclass");
-  for (const name of functions.keys()) claim(name, "a function");
-  for (const [name] of inputs) claim(name, "an input");
-  const limits = options.resourceLimits ?? defaultResourceLimits;
-  const given = Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
-  return {
-    functions,
-    message: {
-      type: "run",
-      code,
-      functions: [...functions.keys()],
-      inputs: inputs.map(([name, value]) => [name, encodeValue(value, `inputs.${name}`, registry)]),
-      dataclasses: dataclasses.map(({ name, frozen, fields, methods }) => ({
-        name,
-        frozen,
-        methods: [...methods.keys()],
-        fields: fields.map((field) =>
-          "default" in field
-            ? { name: field.name, default: encodeValue(field.default, `${name}.${field.name}`, registry) }
-            : { name: field.name },
-        ),
-      })),
-      limits: encodeValue(given, "resourceLimits", registry),
-      returns: options.returns ?? "value",
-      deadline_ms: deadlineOf(limits),
-      memory_ceiling: memoryCeilingOf(limits),
-    },
-  };
-}
-
 function isFit(ended: RunEnd | undefined): boolean {
   if (ended === undefined || "end" in ended) return false;
   return "memory" in ended.message && ended.message.memory < maxIdleBytes;
@@ -193,7 +138,9 @@ function completed(ended: RunEnd, stdout: string): Done {
   }
   const { message } = ended;
   if (message.type === "failed") throw new PythonError({ ...message, stdout });
-  if (message.type === "refused") throw refused(`Python could not begin: ${message.message}`);
+  if (message.type === "refused") {
+    throw new KitError({ code: "invalid_request", message: `Python could not begin: ${message.message}` });
+  }
   if (message.type === "broken") {
     const cause = new Error(message.message);
     throw new KitError({ code: "internal_error", message: "The code could not be run.", cause });
@@ -212,8 +159,4 @@ function exceptionOf(end: ProcessEnd): PythonExceptionInfo {
     case "closed":
       throw new KitError({ code: "unavailable", message: "Python was closed." });
   }
-}
-
-function refused(message: string): KitError {
-  return new KitError({ code: "invalid_request", message });
 }

@@ -1,6 +1,7 @@
-/** `kit/testing`: a model that follows a script, agents in memory, and the promises of stores and sandboxes. */
+/** `kit/testing`: a model that follows a script, agents and apps in memory, and the promises of stores and sandboxes. */
 export type { ContractCase } from "../base/contract-case.ts";
 export { type SandboxSubject, sandboxCases } from "../sandboxes/contract-cases.ts";
 export { type SessionStoreSubject, sessionStoreCases } from "../stores/contract-cases.ts";
 export { createScriptedModel, type Script, type ScriptedModel, type ScriptedTurn } from "./scripted-model.ts";
+export { openTestApp, type TestAppOptions } from "./test-app.ts";
 export { createTestAgent, createTestRuntime } from "./test-runtime.ts";

@@ -1,6 +1,8 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { ResolvedModel } from "../../models/contract.ts";
+import type { Sandbox } from "../../sandboxes/contract.ts";
 import type { Harness, Operation, Toolkit } from "../agent-runtime.ts";
+import type { ProjectInstructions } from "../project-context.ts";
 import type { Role } from "../role.ts";
 import { createSecretMask, secretsFor } from "../secrets.ts";
 import { composeSystemPrompt } from "../system-prompt.ts";
@@ -13,6 +15,8 @@ export interface Prepared extends Toolkit {
   readonly resolved: ResolvedModel;
   readonly thinkingLevel: ThinkingLevel | undefined;
   readonly system: string;
+  /** Files whose guidelines the system prompt has already. */
+  readonly told: ReadonlySet<string>;
   /** Takes secret values out of a text; absent where the operation has none. */
   readonly mask: ((text: string) => string) | undefined;
 }
@@ -33,10 +37,11 @@ export async function prepare(
   const sourced =
     sources.length === 0 ? [] : (await Promise.all(sources.map((source) => source(operation)))).flat();
   const toolkit = extendToolkit(live.toolkit(), live, { ...options, sourced });
+  const { project } = harness.runtime;
   const told =
-    profile.projectInstructions === false
-      ? ""
-      : (harness.runtime.project?.instructions(profile.cwd ?? "") ?? "");
+    project === undefined || profile.projectInstructions === false
+      ? nothingTold
+      : await project.instructions({ cwd: profile.cwd ?? "", sandbox: await sandboxOf(operation) });
   return {
     ...toolkit,
     resolved: await harness.runtime.resolveModel(modelName),
@@ -44,10 +49,22 @@ export async function prepare(
     system: composeSystemPrompt({
       profile,
       role,
-      projectInstructions: typeof told === "string" ? told : await told,
+      projectInstructions: told.text,
     }),
+    told: told.sources,
     mask: maskFor(secrets.values, harness.runtime.mask),
   };
+}
+
+const nothingTold: ProjectInstructions = { text: "", sources: new Set() };
+
+/** The sandbox, for what lies in it to be read. Where it cannot be opened, its tools will say so. */
+async function sandboxOf({ live, signal }: Operation): Promise<Sandbox | undefined> {
+  const aborted = new Promise<undefined>((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
+  return Promise.race([live.sandbox().catch(() => undefined), aborted]);
 }
 
 function maskFor(granted: readonly string[], mask: Prepared["mask"]): Prepared["mask"] {

@@ -1,30 +1,21 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import { isoTime } from "../../base/clock.ts";
-import type { AssistantMessage, UserMessage } from "../../protocol/message.ts";
+import type { UserMessage } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/message.ts";
-import type { MaybePromise } from "../../stores/contract.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
 import { needsCompaction } from "../compaction/compact.ts";
 import { defaultCompaction } from "../compaction/compaction-settings.ts";
 import { guidelineEntries } from "../guidelines-in-loop.ts";
-
 import { jsonSchemaOf } from "../output/json-schema-of.ts";
-import {
-  checkOutput,
-  repairRequest,
-  resultRequest,
-  type TypedOutputAttempt,
-  TypedOutputError,
-} from "../output/typed-output.ts";
-
+import { nativeOutput } from "../output/native-output.ts";
+import { nativeResultRequest, resultRequest } from "../output/typed-output.ts";
 import type { SessionState } from "../session/session-state.ts";
 import { runTurns, type TurnLoop } from "../turn/turn-loop.ts";
 import { createUsageReader } from "../turn/usage-reader.ts";
 import { compactWith } from "./compact.ts";
 import { type Prepared, prepare } from "./prepare.ts";
 import { type PromptOptions, type PromptResult, toImagePart } from "./prompt-options.ts";
-
-const defaultTypedRetries = 3;
+import { say } from "./say.ts";
+import { repairLoop, runNative, typedOutput } from "./typed-answer.ts";
 
 /** Prompts the session's model and works until it has answered; the heart of every operation. */
 export async function runPrompt<Result>(
@@ -41,10 +32,12 @@ export async function runPrompt<Result>(
   const started = harness.runtime.clock.now();
   spending.budget = { ...operation.live.profile.budget, ...options.budget };
   const prepared = await prepare(harness, operation, options);
-  const loop = toLoop(harness, operation, prepared);
+  const plain = toLoop(harness, operation, prepared);
   operation.emit({ type: "agent_start", model: prepared.resolved.name });
   const schema = options.result === undefined ? undefined : jsonSchemaOf(options.result);
-  const text = options.result === undefined ? request.text : `${request.text}\n\n${resultRequest(schema)}`;
+  const native = nativeOutput(prepared.resolved, schema, plain.tools.length > 0);
+  const wanted = native === undefined ? resultRequest(schema) : nativeResultRequest;
+  const text = options.result === undefined ? request.text : `${request.text}\n\n${wanted}`;
   const written = say(harness, operation, {
     text,
     images: (options.images ?? []).map(toImagePart),
@@ -52,10 +45,15 @@ export async function runPrompt<Result>(
   });
   if (written !== undefined) await written;
   const first = state.position;
-  let message = await runTurns(loop);
+  const { loop, ...answer } =
+    native === undefined
+      ? { loop: plain, message: await runTurns(plain) }
+      : await runNative(harness, operation, { plain, native, schema });
+  let { message } = answer;
   let result: Result | undefined;
   if (options.result !== undefined) {
-    const typed = await typedOutput(harness, { operation, loop, message, schema: options.result });
+    const repair = { ...repairLoop(loop, prepared, schema), purpose: "repair" } as const;
+    const typed = await typedOutput(harness, { operation, repair, message, schema: options.result });
     message = typed.message;
     result = typed.value;
   }
@@ -74,22 +72,6 @@ export async function runPrompt<Result>(
   };
 }
 
-interface Said {
-  readonly text: string;
-  readonly images?: readonly ReturnType<typeof toImagePart>[];
-  readonly source?: UserMessage["source"];
-}
-
-function say(harness: Harness, operation: Operation, said: Said): MaybePromise<void> {
-  const message: UserMessage = {
-    role: "user",
-    content: [{ type: "text", text: said.text }, ...(said.images ?? [])],
-    timestamp: isoTime(harness.runtime.clock.now()),
-    ...(said.source === undefined ? {} : { source: said.source }),
-  };
-  return operation.append([{ version: 1, type: "message", message, operation_id: operation.id }]);
-}
-
 function toLoop(harness: Harness, operation: Operation, prepared: Prepared): TurnLoop {
   const { runtime } = harness;
   const { resolved, tools, mask } = prepared;
@@ -104,7 +86,14 @@ function toLoop(harness: Harness, operation: Operation, prepared: Prepared): Tur
     modelName: resolved.name,
     system: prepared.system,
     tools: prepared.schemas,
-    toolRun: { tools, validateJson: runtime.validateJson, ...(mask === undefined ? undefined : { mask }) },
+    toolRun: {
+      tools,
+      operationId: operation.id,
+      signal: operation.signal,
+      emit: operation.emit,
+      validateJson: runtime.validateJson,
+      ...(mask === undefined ? undefined : { mask }),
+    },
     settings: reasoningOf(prepared),
     operationId: operation.id,
     purpose: "agent",
@@ -123,7 +112,12 @@ function toLoop(harness: Harness, operation: Operation, prepared: Prepared): Tur
       await compactWith(harness, operation, { reason, resolved });
     },
     ...(showsGuidelines && {
-      afterTools: guidelineEntries(runtime.project, { operation, tools, clock: runtime.clock }),
+      afterTools: guidelineEntries(runtime.project, {
+        operation,
+        tools,
+        told: prepared.told,
+        clock: runtime.clock,
+      }),
     }),
   };
 }
@@ -132,37 +126,6 @@ function reasoningOf(prepared: Prepared): Pick<LanguageModelV4CallOptions, "reas
   const level = prepared.thinkingLevel;
   if (level === undefined) return {};
   return { reasoning: level === "off" ? "none" : level };
-}
-
-interface TypedAnswer<Result> {
-  readonly value: Result;
-  readonly message: AssistantMessage;
-}
-
-/** Validates the answer, and asks again with what is wrong until it fits or the attempts are used up. */
-async function typedOutput<Result>(
-  harness: Harness,
-  given: {
-    readonly operation: Operation;
-    readonly loop: TurnLoop;
-    readonly message: AssistantMessage;
-    readonly schema: NonNullable<PromptOptions<Result>["result"]>;
-  },
-): Promise<TypedAnswer<Result>> {
-  const { operation, loop, schema } = given;
-  const retries = operation.live.profile.typedRetries ?? defaultTypedRetries;
-  const attempts: TypedOutputAttempt[] = [];
-  let { message } = given;
-  for (;;) {
-    const text = textOf(message);
-    const check = await checkOutput(text, schema, harness.runtime.validateJson);
-    if (check.ok) return { value: check.value, message };
-    attempts.push({ text, issues: check.issues });
-    if (attempts.length > retries) throw new TypedOutputError(attempts);
-    operation.signal.throwIfAborted();
-    await say(harness, operation, { text: repairRequest(check.issues), source: "repair" });
-    message = await runTurns({ ...loop, purpose: "repair" });
-  }
 }
 
 /** The messages from a position of the log on: what was said, and all that came of it. */

@@ -69,13 +69,13 @@ export async function startTask<Result>(
     { kind: "prompt", signal: operation.signal, scope, parent: operation },
     (childOperation) => runPrompt(harness, childOperation, { text: task.text, options }),
   );
-  operation.tasks.add(running);
+  operation.tasks = [...operation.tasks, running];
   try {
     const result = await running;
     failed = false;
     return result;
   } finally {
-    operation.tasks.delete(running);
+    operation.tasks = operation.tasks.filter((each) => each !== running);
     operation.emit({
       type: "task_end",
       is_error: failed,

@@ -70,6 +70,9 @@ export function repairRequest(issues: readonly string[]): string {
   return `Your answer is not a valid result:\n${list}\n\nAnswer again with the corrected JSON only, in one \`\`\`json block.`;
 }
 
+/** The same where the provider holds the model to the schema. */
+export const nativeResultRequest = "When you are done, give your final result as JSON and nothing else.";
+
 /** What the model is told about the result that is wanted. */
 export function resultRequest(schema: JsonSchema | undefined): string {
   const shape =

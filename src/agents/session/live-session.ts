@@ -105,14 +105,23 @@ class OpenSession implements LiveSession {
     const state = this.#running?.operation?.state ?? this.#state;
     if (state !== undefined && (!state.stale || state !== this.#state)) return state;
     // Who asks while it is read gets the same state: two would go different ways.
-    this.#loading ??= loadState(this.#harness.store, this.key, this.#options.parent)
-      .then((loaded) => {
-        this.#state = loaded;
-        return loaded;
-      })
-      .finally(() => {
+    if (this.#loading !== undefined) return this.#loading;
+    const loaded = loadState(this.#harness.store, this.key, this.#options.parent);
+    if (!(loaded instanceof Promise)) {
+      this.#state = loaded;
+      return loaded;
+    }
+    this.#loading = loaded.then(
+      (read) => {
         this.#loading = undefined;
-      });
+        this.#state = read;
+        return read;
+      },
+      (error: unknown) => {
+        this.#loading = undefined;
+        throw error;
+      },
+    );
     return this.#loading;
   }
 

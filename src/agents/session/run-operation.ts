@@ -44,8 +44,8 @@ export async function runOperation<Value>(
   emit({ type: "operation_start", operation_kind: request.kind });
   let failed = true;
   try {
-    const loaded = start.live.load();
-    const state = loaded instanceof Promise ? await loaded : loaded;
+    const loading = start.live.load();
+    const state = loading instanceof Promise ? await loading : loading;
     const operation = toOperation(start, { id: scope.operation_id, state, emit });
     running.operation = operation;
     const closed = operation.append([]);
@@ -104,7 +104,7 @@ function toOperation(
     signal: running.controller.signal,
     secrets: {},
     spending: new Spending(request.parent?.spending),
-    tasks: new Set(),
+    tasks: [],
     live,
     commit: (entries) => commit(store, own.state, entries),
     append: (entries) =>
@@ -120,7 +120,7 @@ async function workWithTasks<Value>(
   try {
     return await work(operation);
   } finally {
-    if (operation.tasks.size > 0) await Promise.allSettled(operation.tasks);
+    if (operation.tasks.length > 0) await Promise.allSettled(operation.tasks);
   }
 }
 

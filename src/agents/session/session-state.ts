@@ -20,11 +20,18 @@ export interface SessionState {
   /** The log position of each message, for compaction. */
   positions: number[];
   prompt: LanguageModelV4Message[];
-  notes: Map<string, unknown>;
+  /** What kit remembers beside the messages, until a compaction takes away what it is about. */
+  notes: readonly SessionNote[];
   /** Tokens of the active context: the provider's count where known, an estimate for the rest. */
   tokens: number;
   /** Another writer was ahead: the state must be loaded again before the next operation. */
   stale: boolean;
+}
+
+export interface SessionNote {
+  readonly name: string;
+  readonly value: unknown;
+  readonly position: number;
 }
 
 const noSystem: LanguageModelV4Message = { role: "system", content: "" };
@@ -37,20 +44,24 @@ function emptyState(key: SessionKey, parent?: SessionKey): SessionState {
     messages: [],
     positions: [],
     prompt: [noSystem],
-    notes: new Map(),
+    notes: [],
     tokens: 0,
     stale: false,
   };
 }
 
-/** Loads a session: one read of its rows, one pass over them. */
-export async function loadState(
+/** Loads a session: one read of its rows, one pass over them. Waits only where the store does. */
+export function loadState(
   store: SessionStore,
   key: SessionKey,
   parent?: SessionKey,
-): Promise<SessionState> {
+): MaybePromise<SessionState> {
+  const entries = store.read(key);
   const state = emptyState(key, parent);
-  const entries = await store.read(key);
+  return entries instanceof Promise ? entries.then((read) => fold(state, read)) : fold(state, entries);
+}
+
+function fold(state: SessionState, entries: readonly SessionEntry[]): SessionState {
   // Only what stands behind the last compaction is active, so nothing before it is converted.
   let from = 0;
   for (let index = entries.length - 1; index >= 0 && from === 0; index -= 1) {
@@ -115,7 +126,7 @@ function applyEntry(state: SessionState, entry: SessionEntry): void {
       applyCompaction(state, entry);
       return;
     case "note":
-      state.notes.set(entry.name, entry.value);
+      state.notes = [...state.notes, { name: entry.name, value: entry.value, position: state.position }];
       return;
   }
 }
@@ -135,5 +146,5 @@ function applyCompaction(state: SessionState, entry: Extract<SessionEntry, { typ
   state.prompt = [state.prompt[0] ?? noSystem, ...state.messages.map(toPromptMessage)];
   state.tokens = entry.tokens_after;
   // The model no longer sees what was shown before the cut.
-  state.notes.clear();
+  state.notes = state.notes.filter((note) => note.position >= entry.keep_from);
 }

@@ -40,7 +40,9 @@ export class InterruptedReply extends Error {
   }
 }
 
+/** A text that grows; `id` is the provider's, of no use once it has ended. */
 interface OpenPart {
+  readonly id: string;
   readonly type: "text" | "reasoning";
   text: string;
   provider: ProviderData | undefined;
@@ -48,7 +50,8 @@ interface OpenPart {
 
 interface Draft {
   readonly parts: (OpenPart | ToolCallPart)[];
-  readonly open: Map<string, OpenPart>;
+  // Seldom more than one at a time.
+  open: OpenPart[];
   usage: LanguageModelV4Usage | undefined;
   finishReason: FinishReason | undefined;
 }
@@ -60,7 +63,7 @@ interface Draft {
  * `model_timeout`), or the signal fires. What is not read to its end is cancelled.
  */
 export async function callModel(call: ModelCall): Promise<ModelReply> {
-  const draft: Draft = { parts: [], open: new Map(), usage: undefined, finishReason: undefined };
+  const draft: Draft = { parts: [], open: [], usage: undefined, finishReason: undefined };
   const watch = new Watch(call);
   try {
     const answer = call.model.doStream({ ...call.options, abortSignal: watch.signal });
@@ -92,7 +95,7 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
     case "text-delta":
     case "reasoning-delta": {
       const type = part.type === "text-delta" ? "text" : "reasoning";
-      const open = draft.open.get(part.id) ?? openPart(draft, part.id, type);
+      const open = draft.open.find(({ id }) => id === part.id) ?? openPart(draft, part.id, type);
       open.text += part.delta;
       if (part.providerMetadata !== undefined) open.provider = part.providerMetadata as ProviderData;
       if (part.delta !== "") onDelta(type === "text" ? "text_delta" : "reasoning_delta", part.delta);
@@ -106,10 +109,10 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
     }
     case "text-end":
     case "reasoning-end": {
-      const open = draft.open.get(part.id);
+      const open = draft.open.find(({ id }) => id === part.id);
       if (open !== undefined && part.providerMetadata !== undefined)
         open.provider = part.providerMetadata as ProviderData;
-      draft.open.delete(part.id);
+      draft.open = draft.open.filter((each) => each !== open);
       return;
     }
     case "tool-call":
@@ -132,8 +135,8 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
 }
 
 function openPart(draft: Draft, id: string, type: "text" | "reasoning"): OpenPart {
-  const open: OpenPart = { type, text: "", provider: undefined };
-  draft.open.set(id, open);
+  const open: OpenPart = { id, type, text: "", provider: undefined };
+  draft.open.push(open);
   draft.parts.push(open);
   return open;
 }

@@ -4,11 +4,12 @@ import type { EventBody } from "../../protocol/event.ts";
 import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import type { ToolContext, ToolDefinition, ToolLookup, ToolOutput } from "../tool.ts";
 
+/** What the tool calls of one operation share. */
 export interface ToolRunOptions {
   readonly tools: ToolLookup;
   readonly operationId: string;
   readonly signal: AbortSignal;
-  readonly emit: (body: EventBody) => void;
+  readonly emit: (body: EventBody, turnId: string) => void;
   /** Validates arguments against a JSON Schema; gives the issues, none when they are fine. */
   readonly validateJson: (
     schema: Readonly<Record<string, unknown>>,
@@ -16,6 +17,11 @@ export interface ToolRunOptions {
   ) => readonly string[] | Promise<readonly string[]>;
   /** Takes secrets out of every text of a result, before it is cut to its length. */
   readonly mask?: (text: string) => string;
+}
+
+/** The turn that asks for calls. */
+export interface ToolTurn {
+  readonly id: string;
   /** Names these calls in the log of their session; with the id of a call, its idempotency key. */
   readonly callKey: string;
 }
@@ -31,34 +37,49 @@ const defaultMaxResultChars = 50_000;
  */
 export async function runToolCalls(
   calls: readonly ToolCallPart[],
+  turn: ToolTurn,
   options: ToolRunOptions,
 ): Promise<readonly ToolResultPart[]> {
-  const oneByOne = calls.some((call) => options.tools.get(call.tool)?.exclusive === true);
-  if (!oneByOne) return Promise.all(calls.map((call) => runToolCall(call, options)));
+  if (calls.length > 1 && !calls.some((call) => options.tools.get(call.tool)?.exclusive === true))
+    return Promise.all(calls.map((call) => runToolCall(call, turn, options)));
   const results: ToolResultPart[] = [];
-  for (const call of calls) results.push(await runToolCall(call, options));
+  for (const call of calls) results.push(await runToolCall(call, turn, options));
   return results;
 }
 
-async function runToolCall(call: ToolCallPart, options: ToolRunOptions): Promise<ToolResultPart> {
-  options.emit({ type: "tool_start", tool_call_id: call.tool_call_id, tool: call.tool, args: call.args });
+async function runToolCall(
+  call: ToolCallPart,
+  turn: ToolTurn,
+  options: ToolRunOptions,
+): Promise<ToolResultPart> {
+  const { tool_call_id, tool, args } = call;
+  options.emit({ type: "tool_start", tool_call_id, tool, args }, turn.id);
   const started = performance.now();
-  const outcome = await outcomeOf(call, options);
+  let outcome: Outcome;
+  try {
+    outcome = await outcomeOf(call, turn, options);
+  } catch (error) {
+    outcome = failed(errorText(error));
+  }
   const result = toResult(call, outcome, options);
-  options.emit({
-    type: "tool_end",
-    tool_call_id: call.tool_call_id,
-    tool: call.tool,
-    result: resultText(result),
-    is_error: result.is_error,
-    duration_ms: performance.now() - started,
-  });
+  options.emit(
+    {
+      type: "tool_end",
+      tool_call_id,
+      tool,
+      result: resultText(result),
+      is_error: result.is_error,
+      duration_ms: performance.now() - started,
+    },
+    turn.id,
+  );
   return result;
 }
 
 type Outcome = Exclude<ToolOutput, string>;
 
-async function outcomeOf(call: ToolCallPart, options: ToolRunOptions): Promise<Outcome> {
+/** Runs a call, or says why not. Throws what the tool or its schema throws before it has begun to wait. */
+function outcomeOf(call: ToolCallPart, turn: ToolTurn, options: ToolRunOptions): Outcome | Promise<Outcome> {
   const tool = options.tools.get(call.tool);
   if (tool === undefined) {
     const names = options.tools.names().join(", ");
@@ -66,16 +87,15 @@ async function outcomeOf(call: ToolCallPart, options: ToolRunOptions): Promise<O
   }
   if (call.invalid === true)
     return failed("The arguments are not valid JSON. Call the tool again with valid JSON.");
-  try {
-    const checked = validateInput(tool, call.args, options);
-    const input = checked instanceof Promise ? await checked : checked;
+  const run = (input: CheckedInput): Outcome | Promise<Outcome> => {
     if ("issues" in input)
       return failed(`The arguments are not what ${tool.name} takes: ${input.issues.join("; ")}.`);
     if (options.signal.aborted) return failed("The call was aborted before it started.");
-    return await execute(tool, { call, input: input.value, options });
-  } catch (error) {
-    return failed(errorText(error));
-  }
+    const context = new RunningCall(call.tool_call_id, turn.callKey, options.operationId);
+    return execute(tool, { input: input.value, context, signal: options.signal });
+  };
+  const input = validateInput(tool, call.args, options);
+  return input instanceof Promise ? input.then(run) : run(input);
 }
 
 /** What a tool is told. Its signal is made when it is asked for: most tools end before they need one. */
@@ -86,10 +106,10 @@ class RunningCall implements ToolContext {
   #controller: AbortController | undefined;
   #stopped: { readonly reason: unknown } | undefined;
 
-  constructor(call: ToolCallPart, options: ToolRunOptions) {
-    this.tool_call_id = call.tool_call_id;
-    this.operation_id = options.operationId;
-    this.idempotency_key = `${options.callKey}:${call.tool_call_id}`;
+  constructor(toolCallId: string, callKey: string, operationId: string) {
+    this.tool_call_id = toolCallId;
+    this.operation_id = operationId;
+    this.idempotency_key = `${callKey}:${toolCallId}`;
   }
 
   get signal(): AbortSignal {
@@ -110,35 +130,45 @@ class RunningCall implements ToolContext {
  * Runs a tool until it ends, is aborted or has used up its time. One that honours its signal ends by
  * itself; one that does not is left behind, so that an abort or a time limit holds whatever it does.
  */
-async function execute(
+function execute(
   tool: ToolDefinition,
-  run: { readonly call: ToolCallPart; readonly input: unknown; readonly options: ToolRunOptions },
-): Promise<Outcome> {
-  const { options } = run;
+  run: { readonly input: unknown; readonly context: RunningCall; readonly signal: AbortSignal },
+): Outcome | Promise<Outcome> {
+  const { context, signal } = run;
   const timeoutMs = tool.timeoutMs ?? defaultToolTimeoutMs;
-  const context = new RunningCall(run.call, options);
   const work = tool.execute(run.input, context);
   if (!isPromise(work)) return toOutcome(work);
   return new Promise((resolve) => {
     const end = (outcome: Outcome): void => {
       clearTimeout(timer);
-      options.signal.removeEventListener("abort", onAbort);
+      signal.removeEventListener("abort", onAbort);
       resolve(outcome);
     };
     const stop = (reason: unknown, said: string): void => {
       end({ ...failed(`${said} What it had done by then is unknown.`), outcome: "unknown" });
       context.stop(reason);
     };
-    const onAbort = (): void => stop(options.signal.reason, "The call was aborted.");
+    const onAbort = (): void => stop(signal.reason, "The call was aborted.");
     const timer = setTimeout(() => {
       const said = `The tool did not finish within ${timeoutMs / 1000} seconds and was stopped.`;
       stop(new Error(said), said);
     }, timeoutMs);
-    options.signal.addEventListener("abort", onAbort, { once: true });
-    work.then(toOutcome).then(end, (error: unknown) => end(failed(errorText(error))));
+    signal.addEventListener("abort", onAbort, { once: true });
+    work.then(
+      (output) => end(settledOutcome(output)),
+      (error: unknown) => end(failed(errorText(error))),
+    );
     // The tool may have fired the abort itself, before anybody listened.
-    if (options.signal.aborted) onAbort();
+    if (signal.aborted) onAbort();
   });
+}
+
+function settledOutcome(output: ToolOutput): Outcome {
+  try {
+    return toOutcome(output);
+  } catch (error) {
+    return failed(errorText(error));
+  }
 }
 
 function isPromise(work: ToolOutput | Promise<ToolOutput>): work is Promise<ToolOutput> {

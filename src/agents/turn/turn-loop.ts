@@ -25,7 +25,7 @@ export interface TurnLoop {
   readonly modelName: string;
   readonly system: string;
   readonly tools: readonly LanguageModelV4FunctionTool[];
-  readonly toolRun: Pick<ToolRunOptions, "tools" | "validateJson" | "mask">;
+  readonly toolRun: ToolRunOptions;
   readonly settings: Pick<
     LanguageModelV4CallOptions,
     "reasoning" | "responseFormat" | "maxOutputTokens" | "headers" | "providerOptions"
@@ -68,18 +68,19 @@ export async function runTurns(loop: TurnLoop): Promise<AssistantMessage> {
 }
 
 async function runTools(loop: TurnLoop, calls: readonly ToolCallPart[], turnId: string): Promise<void> {
-  const results = await runToolCalls(calls, {
-    ...loop.toolRun,
-    operationId: loop.operationId,
-    // The place in the log is the same whenever these calls are made again; ids of calls are not unique.
-    callKey: `${loop.operationId}:${loop.state.position}`,
-    signal: loop.signal,
-    emit: (body) => loop.emit(body, turnId),
-  });
+  // The place in the log is the same whenever these calls are made again; ids of calls are not unique.
+  const turn = { id: turnId, callKey: `${loop.operationId}:${loop.state.position}` };
+  const results = await runToolCalls(calls, turn, loop.toolRun);
   const message: ToolMessage = { role: "tool", content: results, timestamp: isoTime(loop.clock.now()) };
-  const extra = loop.signal.aborted ? [] : ((await loop.afterTools?.(calls)) ?? []);
-  const written = loop.commit([toEntry(loop, message), ...extra]);
-  if (written !== undefined) await written;
+  const entries = [toEntry(loop, message)];
+  try {
+    if (loop.afterTools !== undefined && !loop.signal.aborted)
+      entries.push(...(await loop.afterTools(calls)));
+  } finally {
+    // What the tools have done is done: it is kept, whatever else fails.
+    const written = loop.commit(entries);
+    if (written !== undefined) await written;
+  }
 }
 
 /** One answer of the model, stored; retried while nothing of it was stored. */

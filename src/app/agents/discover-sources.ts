@@ -37,7 +37,9 @@ const layouts: readonly Layout[] = [
 
 const extension = /\.(ts|mts|js|mjs)$/;
 const notSource = /\.(test|spec)\.(ts|mts|js|mjs)$|\.d\.(ts|mts)$/;
-const sourceName = /^[\p{L}\p{N}][\p{L}\p{N}._-]{0,127}$/u;
+const sourceName = /^[\p{L}\p{N}][\p{L}\p{N}._-]*$/u;
+/** Names are segments of addresses, which are limited in bytes. */
+const maxNameBytes = 128;
 
 /** Finds the agents and workflows of a project. Files that start with `_` are helpers, tests are tests. */
 export async function discoverSources(
@@ -53,8 +55,11 @@ export async function discoverSources(
         .replaceAll("/", ".");
       const key = `${layout.kind} ${name}`;
       const first = sources.get(key);
-      if (!sourceName.test(name))
-        problems.push({ path, message: `"${name}" cannot be a name: use letters, digits, . _ and -.` });
+      if (!sourceName.test(name) || Buffer.byteLength(name) > maxNameBytes)
+        problems.push({
+          path,
+          message: `"${name}" cannot be a name: use letters, digits, . _ and -, at most 128.`,
+        });
       else if (first !== undefined)
         problems.push({ path, message: `${first.path} has the name "${name}" already.` });
       else sources.set(key, { kind: layout.kind, name, path });

@@ -23,12 +23,7 @@ export function followSources(root: string): SourceHooks {
     resolve(specifier, context, nextResolve) {
       const found = nextResolve(specifier, context);
       if (!found.url.startsWith(folder) || found.url.includes("/node_modules/")) return found;
-      return {
-        ...found,
-        url: generation === undefined ? found.url : withGeneration(found.url, generation),
-        // Without "type" in package.json Node would guess, and warn about its guess on the terminal.
-        ...(found.format == null && /\.ts(\?|$)/.test(found.url) ? { format: "module-typescript" } : {}),
-      };
+      return generation === undefined ? found : { ...found, url: withGeneration(found.url, generation) };
     },
   });
   return {

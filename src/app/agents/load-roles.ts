@@ -1,9 +1,10 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Role } from "../../agents/role.ts";
-import { type ThinkingLevel, thinkingLevels } from "../../agents/thinking-level.ts";
+import { thinkingLevels } from "../../agents/thinking-level.ts";
 import type { SourceProblem } from "./discover-sources.ts";
-import { readMarkdownFile } from "./read-markdown-file.ts";
+import { createFieldReader } from "./front-matter-fields.ts";
+import { type MarkdownFile, readMarkdownFile } from "./read-markdown-file.ts";
 
 /** The roles of a project: `.agents/roles/**\/*.md`. A file that is none is a problem, not an exception. */
 export async function loadRoles(
@@ -27,21 +28,20 @@ export async function loadRoles(
   return { roles, problems };
 }
 
-function toRole(file: {
-  readonly name: string;
-  readonly data: Readonly<Record<string, unknown>>;
-  readonly body: string;
-}): Role {
-  const { data } = file;
-  const level = data["thinking_level"];
-  if (level !== undefined && !thinkingLevels.includes(level as ThinkingLevel)) {
-    throw new Error(`\`thinking_level\` must be one of ${thinkingLevels.join(", ")}.`);
-  }
+function toRole(file: MarkdownFile): Role {
+  const fields = createFieldReader("role", file, ["name", "description", "model", "thinking_level"]);
+  const model = fields.text("model");
+  const written = fields.text("thinking_level");
+  const thinkingLevel = thinkingLevels.find((level) => level === written);
+  if (written !== undefined && thinkingLevel === undefined)
+    throw fields.refuse(`\`thinking_level\` must be one of ${thinkingLevels.join(", ")}`);
+  if (file.body === "" && model === undefined && thinkingLevel === undefined)
+    throw fields.refuse("it says nothing");
   return {
-    name: typeof data["name"] === "string" ? data["name"] : file.name,
-    description: typeof data["description"] === "string" ? data["description"] : "",
+    name: fields.text("name") ?? file.name,
+    description: fields.text("description") ?? "",
     instructions: file.body,
-    ...(typeof data["model"] === "string" ? { model: data["model"] } : {}),
-    ...(level === undefined ? {} : { thinkingLevel: level as ThinkingLevel }),
+    ...(model === undefined ? {} : { model }),
+    ...(thinkingLevel === undefined ? {} : { thinkingLevel }),
   };
 }

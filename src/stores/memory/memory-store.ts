@@ -12,24 +12,27 @@ interface Log {
 /** Sessions that live as long as the process: for tests, and for work that nobody will continue. */
 export class InMemorySessionStore implements SessionStore {
   readonly #logs = new Map<string, Log>();
+  // A session appends with the same key object each time, which spares making its name again.
+  #known = new WeakMap<SessionKey, Log>();
 
   append(request: AppendRequest): void {
-    const name = nameOf(request.key);
-    let log = this.#logs.get(name);
-    if ((log?.entries.length ?? 0) !== request.expected) throw conflict();
+    const { key, expected, entries } = request;
+    let log = this.#find(key);
+    if ((log?.entries.length ?? 0) !== expected) throw conflict();
     if (log === undefined) {
-      log = { key: request.key, created_at: new Date().toISOString(), parent: request.parent, entries: [] };
-      this.#logs.set(name, log);
+      log = { key, created_at: new Date().toISOString(), parent: request.parent, entries: [] };
+      this.#logs.set(nameOf(key), log);
+      this.#known.set(key, log);
     }
-    for (const entry of request.entries) log.entries.push(entry);
+    for (const entry of entries) log.entries.push(entry);
   }
 
   read(key: SessionKey, after = 0): readonly SessionEntry[] {
-    return this.#logs.get(nameOf(key))?.entries.slice(after) ?? [];
+    return this.#find(key)?.entries.slice(after) ?? [];
   }
 
   info(key: SessionKey): SessionInfo | undefined {
-    const log = this.#logs.get(nameOf(key));
+    const log = this.#find(key);
     return log === undefined ? undefined : toInfo(log);
   }
 
@@ -44,6 +47,7 @@ export class InMemorySessionStore implements SessionStore {
   }
 
   delete(key: SessionKey): void {
+    this.#known = new WeakMap();
     const doomed = [nameOf(key)];
     for (let name = doomed.pop(); name !== undefined; name = doomed.pop()) {
       this.#logs.delete(name);
@@ -54,7 +58,17 @@ export class InMemorySessionStore implements SessionStore {
   }
 
   close(): void {
+    this.#known = new WeakMap();
     this.#logs.clear();
+  }
+
+  #find(key: SessionKey): Log | undefined {
+    let log = this.#known.get(key);
+    if (log === undefined) {
+      log = this.#logs.get(nameOf(key));
+      if (log !== undefined) this.#known.set(key, log);
+    }
+    return log;
   }
 }
 

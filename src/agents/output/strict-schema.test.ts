@@ -1,0 +1,56 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { jsonSchemaOf } from "./json-schema-of.ts";
+import { toStrictSchema } from "./strict-schema.ts";
+
+test("an object whose properties are all required allows no others in strict form, at every depth", () => {
+  const Order = z.object({ id: z.string(), lines: z.array(z.object({ cents: z.number() })) });
+  expect(toStrictSchema(jsonSchemaOf(Order) ?? {})).toEqual({
+    type: "object",
+    properties: {
+      id: { type: "string" },
+      lines: {
+        type: "array",
+        items: {
+          type: "object",
+          properties: { cents: { type: "number" } },
+          required: ["cents"],
+          additionalProperties: false,
+        },
+      },
+    },
+    required: ["id", "lines"],
+    additionalProperties: false,
+  });
+});
+
+test.each([
+  ["optional properties", { type: "object", properties: { a: { type: "string" } }, required: [] }],
+  ["free keys", { type: "object", additionalProperties: { type: "string" } }],
+  ["any object", { type: "object" }],
+  ["keywords beyond the common ones", { type: "string", pattern: "^a" }],
+  ["any of these further down", { type: "object", properties: { a: { type: "object" } }, required: ["a"] }],
+])("%s have no strict form", (_name, schema) => {
+  expect(toStrictSchema(schema)).toBeUndefined();
+});
+
+test("whatever is given, what comes back allows nothing that was forbidden before", () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const schema = typeof value === "object" && value !== null ? { ...value } : {};
+      const strict = toStrictSchema(schema);
+      if (strict !== undefined) expect(strict).toMatchObject(omit(schema, "$schema"));
+    }),
+  );
+});
+
+test("a schema that is nested without end is left alone", () => {
+  let schema: Record<string, unknown> = { type: "string" };
+  for (let depth = 0; depth < 100_000; depth += 1) schema = { type: "array", items: schema };
+  expect(toStrictSchema(schema)).toBeUndefined();
+});
+
+function omit(schema: object, key: string): object {
+  return Object.fromEntries(Object.entries(schema).filter(([name]) => name !== key));
+}

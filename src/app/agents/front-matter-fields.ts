@@ -1,0 +1,45 @@
+import type { JsonSchema } from "../../agents/tool.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { suggest } from "../../base/suggest.ts";
+import type { MarkdownFile } from "./read-markdown-file.ts";
+
+/** Reads the front matter of one kind of file; what is wrong with it is said with the file's name. */
+export interface FieldReader {
+  text(key: string): string | undefined;
+  schema(key: string): JsonSchema | undefined;
+  refuse(why: string): KitError;
+}
+
+/**
+ * A reader for the keys of a file. A key that is nearly one of them is a slip of the pen; others are
+ * somebody else's (`license`, `allowed-tools`) and are left alone.
+ */
+export function createFieldReader(
+  kind: "skill" | "role",
+  file: MarkdownFile,
+  keys: readonly string[],
+): FieldReader {
+  const { data, name } = file;
+  const refuse = (why: string): KitError =>
+    new KitError({ code: "invalid_request", message: `The ${kind} "${name}" cannot be used: ${why}.` });
+  for (const key of Object.keys(data)) {
+    if (keys.includes(key)) continue;
+    const near = suggest(key, keys);
+    if (near !== undefined) throw refuse(`\`${key}\` is no key of a ${kind}; did you mean ${near}?`);
+  }
+  const read = (key: string): unknown => data[key] ?? undefined;
+  return {
+    refuse,
+    text(key) {
+      const value = read(key);
+      if (value === undefined || typeof value === "string") return value;
+      throw refuse(`\`${key}\` must be a text`);
+    },
+    schema(key) {
+      const value = read(key);
+      if (value === undefined) return undefined;
+      if (typeof value === "object" && !Array.isArray(value)) return value as JsonSchema;
+      throw refuse(`\`${key}\` must be a JSON Schema`);
+    },
+  };
+}

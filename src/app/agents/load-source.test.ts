@@ -1,0 +1,113 @@
+import { describe, expect, test } from "vitest";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { inNode } from "./node-process.suite.ts";
+
+const agent = 'import { createAgent } from "kit";\nexport default createAgent({ instructions: "x" });\n';
+
+/** What an app says of one agent file, beside another that is fine. */
+async function load(text: string, path = "src/agents/broken.ts"): Promise<unknown> {
+  await using folder = await createTemporaryRepository({
+    "package.json": '{"type": "module"}',
+    "src/agents/fine.ts": agent,
+    [path]: text,
+  });
+  return await inNode(
+    folder.root,
+    `const app = await open();
+     say({ agents: app.agents().map(({ name, triggers }) => [name, triggers.webhook]), workflows: app.workflows().map(({ name }) => name), problems: app.problems().map(({ path, message }) => path + ": " + message) });
+     await app.close();`,
+  );
+}
+
+describe("a file that cannot be used is named with the reason and the line, and the others work", () => {
+  test.each([
+    ["a syntax error", "export default {\n  a: 1\n  b: 2\n};\n", "Expected ',', got 'ident' (line 3)"],
+    [
+      "what Node cannot leave out",
+      "enum A { B }\n",
+      "Node runs TypeScript by leaving its types out (line 1)",
+    ],
+    ["an exception", '\n\nthrow new Error("no luck");\n', "no luck (line 3)"],
+    ["something thrown that is no error", "throw null;\n", "It threw null, which is no error."],
+    ["a missing file", 'import "./_gone.ts";\n', "Cannot find module 'src/agents/_gone.ts'"],
+    ["an import without extension", 'import "./_gone";\n', "imports name the file with its extension"],
+    ["a missing package", 'import "not-installed";\n', "Cannot find package 'not-installed'"],
+    [
+      "an export that kit does not have",
+      'import { makeAgent } from "kit";\nmakeAgent();\n',
+      "does not provide an export named 'makeAgent' (line 1)",
+    ],
+    ["no default export", "export const a = 1;\n", "It has no agent as its default export"],
+    ["another default export", "export default {};\n", "It has no agent as its default export"],
+    [
+      "odd triggers",
+      `${agent}export const triggers = { webhook: "yes" };\n`,
+      "`triggers.webhook` must be true or false.",
+    ],
+  ])("%s", async (_name, text, message) => {
+    const loaded = (await load(text)) as { agents: unknown; problems: readonly string[] };
+    expect(loaded.agents).toEqual([["fine", true]]);
+    expect(loaded.problems).toHaveLength(1);
+    expect(loaded.problems[0]).toMatch(/^src\/agents\/broken\.ts: /);
+    expect(loaded.problems[0]).toContain(message);
+    expect(loaded.problems[0]).not.toContain("/tmp/");
+  });
+
+  test("an error in a helper is told with the helper's place", async () => {
+    await using folder = await createTemporaryRepository({
+      "src/agents/a.ts": 'import { help } from "./_help.ts";\nhelp();\n',
+      "src/agents/_help.ts": '\nexport function help(): void {\n  throw new Error("helpless");\n}\n',
+    });
+    const problems = await inNode(
+      folder.root,
+      "const app = await open(); say(app.problems()[0].message); await app.close();",
+    );
+    expect(problems).toBe("helpless (src/agents/_help.ts:3)");
+  });
+
+  test("a workflow without run", async () => {
+    expect(await load("export const walk = 1;\n", "src/workflows/walk.ts")).toMatchObject({
+      workflows: [],
+      problems: [expect.stringContaining("src/workflows/walk.ts: It exports no run function")],
+    });
+  });
+});
+
+test("a file that never finishes is given up", async () => {
+  await using folder = await createTemporaryRepository({
+    "src/agents/a.ts": "await new Promise(() => {});\n",
+  });
+  const source = '{ kind: "agent", name: "a", path: "src/agents/a.ts" }';
+  expect(
+    await inNode(folder.root, `say(await loadSource(root, ${source}, { timeLimitMs: 50 }));`),
+  ).toMatchObject({
+    path: "src/agents/a.ts",
+    message: "It did not finish loading within 0.05 s.",
+  });
+});
+
+test.each([
+  ["export const triggers = { webhook: false };\n", false],
+  ["export const triggers = {};\n", true],
+  ["", true],
+])("with %j an agent is reached over HTTP: %s", async (text, webhook) => {
+  expect(await load(agent + text, "src/agents/a.ts")).toMatchObject({
+    agents: expect.arrayContaining([["a", webhook]]),
+    problems: [],
+  });
+});
+
+test("kit and its entries are there although nothing is installed, also when they are asked for late", async () => {
+  await using folder = await createTemporaryRepository({
+    "package.json": "{}",
+    "src/workflows/late.ts": `import { KitError } from "kit";
+export async function run() {
+  const { local } = await import("kit/sandboxes/local");
+  const { createScriptedModel } = await import("kit/testing");
+  return [KitError.name, local().name, typeof createScriptedModel];
+}
+`,
+  });
+  const code = 'const app = await open(); say((await app.run("late")).result); await app.close();';
+  expect(await inNode(folder.root, code)).toEqual(["KitError", "local", "function"]);
+});

@@ -1,0 +1,36 @@
+import { spawn } from "node:child_process";
+import { text } from "node:stream/consumers";
+
+const url = (file: string): string => JSON.stringify(new URL(file, import.meta.url).href);
+
+// The test runner imports files in its own way; what Node itself makes of them is seen in a process.
+const prelude = `
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createApp } from ${url("create-app.ts")};
+import { loadSource } from ${url("load-source.ts")};
+import { InMemorySessionStore } from ${url("../../stores/memory/memory-store.ts")};
+import { createScriptedModel } from ${url("../../testing/scripted-model.ts")};
+const root = process.argv[1];
+const write = (path, text) => writeFileSync(join(root, path), text);
+const open = (script = () => ({ text: "ok" }), over = {}) => createApp({
+  root,
+  store: new InMemorySessionStore(),
+  sandbox: { name: "none", open: async () => { throw new Error("no sandbox"); } },
+  resolveModel: async (name) => ({ name, model: createScriptedModel(script), structuredOutput: "never" }),
+  defaultModel: "scripted/test",
+  env: {},
+  ...over,
+});
+const systemOf = (call) => call.prompt[0].content;
+const say = (value) => console.log(JSON.stringify(value));
+`;
+
+/** Runs code in a Node of its own, in which \`open\` opens the app of \`root\`; gives what it says. */
+export async function inNode(root: string, code: string): Promise<unknown> {
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", `${prelude}\n${code}`, "--", root]);
+  const closed = new Promise<number | null>((resolve) => child.once("close", resolve));
+  const [stdout, stderr, exitCode] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
+  if (exitCode !== 0 || stderr !== "") throw new Error(`It ended with ${exitCode}:\n${stderr}`);
+  return JSON.parse(stdout);
+}

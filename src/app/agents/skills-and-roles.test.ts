@@ -1,0 +1,158 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { loadRoles } from "./load-roles.ts";
+import { loadSkill, loadSkills } from "./load-skills.ts";
+
+async function skillsOf(files: Readonly<Record<string, string>>): ReturnType<typeof loadSkills> {
+  await using folder = await createTemporaryRepository(files);
+  return await loadSkills(folder.root);
+}
+
+async function rolesOf(files: Readonly<Record<string, string>>): ReturnType<typeof loadRoles> {
+  await using folder = await createTemporaryRepository(files);
+  return await loadRoles(folder.root);
+}
+
+test("a skill is a file, or a folder with a SKILL.md and what it needs beside it, at any depth", async () => {
+  const { skills, problems } = await skillsOf({
+    ".agents/skills/notes.md": "Write notes.\n",
+    ".agents/skills/review/SKILL.md":
+      "---\ndescription: Reviews.\ninput_schema: { type: object, required: [file] }\noutput_schema: { type: object }\n---\nReview it.\n",
+    ".agents/skills/review/checklist.md": "- look\n",
+    ".agents/skills/team/release/SKILL.md": "---\nname: ship\ndescription: Ships.\n---\n\nShip it.\n",
+    ".agents/skills/team/README.txt": "no skill",
+  });
+  expect(problems).toEqual([]);
+  expect(skills).toEqual([
+    { name: "notes", description: "", instructions: "Write notes." },
+    {
+      name: "review",
+      description: "Reviews.",
+      instructions: "Review it.",
+      inputSchema: { type: "object", required: ["file"] },
+      outputSchema: { type: "object" },
+      folder: ".agents/skills/review",
+    },
+    { name: "ship", description: "Ships.", instructions: "Ship it.", folder: ".agents/skills/team/release" },
+  ]);
+});
+
+test.each([
+  ["no instructions", "---\nname: a\n---\n", "it has no instructions"],
+  ["a name that is none", "---\nname: 7\n---\nDo.\n", "`name` must be a text"],
+  ["a schema that is a list", "---\ninput_schema: [a]\n---\nDo.\n", "`input_schema` must be a JSON Schema"],
+  [
+    "a schema that is a text",
+    "---\noutput_schema: object\n---\nDo.\n",
+    "`output_schema` must be a JSON Schema",
+  ],
+  ["a misspelled key", "---\ninput_shema: {}\n---\nDo.\n", "did you mean input_schema?"],
+  ["front matter that is no YAML", "---\na: [\n---\nDo.\n", "bad.md, line"],
+])("a skill with %s is a problem, and the others work", async (_name, text, message) => {
+  const { skills, problems } = await skillsOf({
+    ".agents/skills/bad.md": text,
+    ".agents/skills/good.md": "Do.\n",
+  });
+  expect(skills.map(({ name }) => name)).toEqual(["good"]);
+  expect(problems).toEqual([{ path: ".agents/skills/bad.md", message: expect.stringContaining(message) }]);
+});
+
+test("keys of other tools are left alone", async () => {
+  const { skills } = await skillsOf({
+    ".agents/skills/a/SKILL.md":
+      "---\nname: a\nlicense: MIT\nallowed-tools: Read\nmetadata: { by: us }\n---\nDo.\n",
+  });
+  expect(skills).toHaveLength(1);
+});
+
+test("of two skills with one name the first counts, and the other is named", async () => {
+  const { skills, problems } = await skillsOf({
+    ".agents/skills/a.md": "---\nname: same\n---\nOne.\n",
+    ".agents/skills/b.md": "---\nname: same\n---\nTwo.\n",
+  });
+  expect(skills.map(({ instructions }) => instructions)).toEqual(["One."]);
+  expect(problems).toEqual([{ path: ".agents/skills/b.md", message: 'Another skill is named "same" too.' }]);
+});
+
+test("loadSkill takes a file or a folder, and says what is wrong with it", async () => {
+  await using folder = await createTemporaryRepository({
+    "skills/x/SKILL.md": "Do x.\n",
+    "skills/big.md": "",
+  });
+  await folder.write("skills/big.md", "x".repeat(1_100_000));
+  mkdirSync(join(folder.root, "skills/odd.md"));
+  const { root } = folder;
+  expect(await loadSkill("skills/x", { root })).toMatchObject({ name: "x", folder: "skills/x" });
+  expect(await loadSkill(join(root, "skills/x/SKILL.md"))).toMatchObject({
+    name: "x",
+    instructions: "Do x.",
+  });
+  await expect(loadSkill("skills/gone", { root })).rejects.toMatchObject({ code: "invalid_request" });
+  await expect(loadSkill("skills/big.md", { root })).rejects.toThrow("big.md is larger than 1 MiB.");
+  await expect(loadSkill("skills/odd.md", { root })).rejects.toThrow("odd.md is not a file.");
+});
+
+test("a role is a file in any folder, with a model and a thinking level of its own", async () => {
+  const { roles, problems } = await rolesOf({
+    ".agents/roles/careful.md":
+      "---\ndescription: Checks.\nmodel: local/m\nthinking_level: high\n---\nChange little.\n",
+    ".agents/roles/team/terse.md": "Say little.\n",
+    ".agents/roles/fast.md": "---\nthinking_level: off\n---\n",
+  });
+  expect(problems).toEqual([]);
+  expect(roles).toEqual([
+    {
+      name: "careful",
+      description: "Checks.",
+      instructions: "Change little.",
+      model: "local/m",
+      thinkingLevel: "high",
+    },
+    { name: "fast", description: "", instructions: "", thinkingLevel: "off" },
+    { name: "terse", description: "", instructions: "Say little." },
+  ]);
+});
+
+test.each([
+  ["an unknown thinking level", "---\nthinking_level: deep\n---\nX\n", "must be one of off, minimal, low"],
+  ["a model that is no text", "---\nmodel: [a]\n---\nX\n", "`model` must be a text"],
+  ["a misspelled key", "---\nthinking_levl: high\n---\nX\n", "did you mean thinking_level?"],
+  ["nothing in it", "", "it says nothing"],
+])("a role with %s is a problem, and the others work", async (_name, text, message) => {
+  const { roles, problems } = await rolesOf({
+    ".agents/roles/bad.md": text,
+    ".agents/roles/good.md": "Do.\n",
+  });
+  expect(roles.map(({ name }) => name)).toEqual(["good"]);
+  expect(problems).toEqual([{ path: ".agents/roles/bad.md", message: expect.stringContaining(message) }]);
+});
+
+test("whatever a file holds, it is a skill or a problem, and never an exception", async () => {
+  await using folder = await createTemporaryRepository({ ".agents/skills/x.md": "" });
+  const part = fc.constantFrom(
+    "---\n",
+    "name: ",
+    "[",
+    "{",
+    "&a ",
+    "*a",
+    "\n",
+    ": ",
+    "\uFEFF",
+    "x",
+    "- ",
+    "!!js ",
+    "\u0000",
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(part, { maxLength: 30 }), async (parts) => {
+      await folder.write(".agents/skills/x.md", parts.join(""));
+      const { skills, problems } = await loadSkills(folder.root);
+      expect(skills.length + problems.length).toBe(1);
+    }),
+    { numRuns: 200 },
+  );
+});

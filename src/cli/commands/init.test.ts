@@ -1,0 +1,124 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { withoutKeys } from "../run/agents-project.suite.ts";
+import { type RunResult, runKit } from "../run-kit.suite.ts";
+
+const folder = realpathSync(mkdtempSync(join(tmpdir(), "kit-init-")));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function kit(args: readonly string[], cwd = folder): Promise<RunResult> {
+  return runKit(args, { cwd, env: withoutKeys });
+}
+
+const file = JSON.stringify({ file: "src/agents/reviewer.ts" });
+
+test("a new project runs at once: a prompt, its workflow, its agent, its skill in its role", async () => {
+  const { exitCode, stdout } = await kit(["init", "shop"]);
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain("+ src/agents/reviewer.ts");
+  const cwd = join(folder, "shop");
+  const runs = await Promise.all([
+    kit(["run", "--prompt", "Which rules apply to src/agents/reviewer.ts?", "-s", "1"], cwd),
+    kit(["run", "review-file", "--payload", file], cwd),
+    kit(["run", "--agent", "reviewer", "-p", "Review src/workflows/review-file.ts", "-s", "2"], cwd),
+    kit(["run", "--skill", "explain-file", "--payload", file, "--role", "careful", "-s", "3"], cwd),
+  ]);
+  for (const run of runs) {
+    expect(run.stderr).not.toMatch(/warning|error/);
+    expect(run.exitCode).toBe(0);
+    expect(run.stdout).toContain("A function does one thing; its name says which.");
+  }
+});
+
+test("every command that it suggests is one that works", async () => {
+  const { stdout } = await kit(["init", "tried", "--json"]);
+  const { next }: { next: readonly string[] } = JSON.parse(stdout);
+  const lines = next.filter((line) => line.startsWith("kit "));
+  expect(lines.length).toBeGreaterThan(2);
+  for (const line of lines) {
+    const words = (line.match(/"[^"]*"|'[^']*'|\S+/g) ?? []).map((word) =>
+      word.replace(/^(["'])(.*)\1$/, "$2"),
+    );
+    expect((await kit(words.slice(1), join(folder, "tried"))).exitCode).toBe(0);
+  }
+});
+
+test("what is there already stays as it is, and is named", async () => {
+  const cwd = join(folder, "old");
+  mkdirSync(cwd);
+  writeFileSync(join(cwd, "AGENTS.md"), "# Mine\n");
+  writeFileSync(join(cwd, "package.json"), '{"name": "old"}\n');
+  const { exitCode, stdout } = await kit(["init"], cwd);
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain("= AGENTS.md (kept as it was)");
+  expect(stdout).toContain("Your package.json does not ask for kit yet");
+  expect(stdout).toMatch(/^ {2}npm install (file:|kit@)/m);
+  expect(readFileSync(join(cwd, "AGENTS.md"), "utf8")).toBe("# Mine\n");
+  // Node guesses the kind of modules of a package that does not say it, and says so: kit does not ask it to.
+  const run = await kit(["run", "review-file", "--payload", file], cwd);
+  expect(run.exitCode).toBe(0);
+  expect(run.stderr).not.toContain("Warning");
+  const again = JSON.parse((await kit(["init", "--json"], cwd)).stdout);
+  expect(again.written).toEqual([]);
+  expect(again.kept).toHaveLength(11);
+});
+
+test("the package has a name that npm takes", async () => {
+  const names = await Promise.all(
+    ["My Shop!", "kit", "Ünïcode"].map(async (name) => {
+      await kit(["init", name]);
+      return JSON.parse(readFileSync(join(folder, name, "package.json"), "utf8")).name;
+    }),
+  );
+  expect(names).toEqual(["my-shop", "my-agents", "n-code"]);
+});
+
+test("a file in the place of the folder is wrong usage, and one in the place of a folder below is a conflict", async () => {
+  writeFileSync(join(folder, "taken"), "");
+  const onFile = await kit(["init", "taken"]);
+  expect(onFile.exitCode).toBe(2);
+  expect(onFile.stderr).toContain("error: taken is a file.");
+  mkdirSync(join(folder, "half"));
+  writeFileSync(join(folder, "half/src"), "");
+  const below = await kit(["init", "half"]);
+  expect(below.exitCode).toBe(1);
+  expect(below.stderr).toContain(
+    "src/agents/reviewer.ts cannot be written: a file is where a folder would be.",
+  );
+});
+
+test("a new skill can be run, and is not written over", async () => {
+  const cwd = join(folder, "skills");
+  await kit(["init", "skills"]);
+  const made = await kit(["skill", "new", "release-notes", "-d", 'Writes "notes": for a release.'], cwd);
+  expect(made.stdout).toBe(
+    "Written to .agents/skills/release-notes/SKILL.md. Try: kit run --skill release-notes\n",
+  );
+  const run = await kit(["run", "--skill", "release-notes"], cwd);
+  expect(run.exitCode).toBe(0);
+  expect(run.stderr).not.toContain("warning");
+  const again = await kit(["skill", "new", "release-notes"], cwd);
+  expect(again.exitCode).toBe(1);
+  expect(again.stderr).toContain("exists already");
+  expect(readdirSync(join(cwd, ".agents/skills"))).toEqual(["explain-file", "release-notes"]);
+});
+
+test.each([
+  ["Release Notes", "release-notes"],
+  ["../up", "up"],
+  [".", "release-notes"],
+])("%j cannot be a skill's name", async (name, suggestion) => {
+  const { exitCode, stderr } = await kit(["skill", "new", name], join(folder, "shop"));
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain(`Such as ${suggestion}.`);
+});

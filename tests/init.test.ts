@@ -1,0 +1,39 @@
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, realpath, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { repositoryRoot } from "../scripts/files.ts";
+
+const run = promisify(execFile);
+let folder = "";
+
+// As `npm install` leaves it: kit is a link to its folder, for which `file:` stands in package.json.
+beforeAll(async () => {
+  folder = await realpath(await mkdtemp(join(tmpdir(), "kit-new-project-")));
+  await run(process.execPath, [join(repositoryRoot, "bin/kit.mjs"), "init", folder]);
+  await mkdir(join(folder, "node_modules/@types"), { recursive: true });
+  await symlink(repositoryRoot, join(folder, "node_modules/kit"));
+  await symlink(join(repositoryRoot, "node_modules/@types/node"), join(folder, "node_modules/@types/node"));
+});
+
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+test("a new project passes its own tests", async () => {
+  const { NODE_OPTIONS: _, NODE_TEST_CONTEXT: __, ...env } = process.env;
+  const { stdout } = await run(process.execPath, ["--test", "tests/**/*.test.ts"], { cwd: folder, env });
+  expect(stdout).toMatch(/pass 2\b/);
+  expect(stdout).toMatch(/fail 0\b/);
+});
+
+test("all that is generated type-checks", async () => {
+  const tsc = join(repositoryRoot, "node_modules/typescript/bin/tsc");
+  const output = await run(process.execPath, [tsc, "-p", "."], { cwd: folder }).then(
+    () => "",
+    (error: { stdout?: string }) => error.stdout,
+  );
+  expect(output).toBe("");
+});
