@@ -13,9 +13,20 @@ Visitor.prototype.visitStatement = function (statement) {
 const low = ["base", "protocol"];
 const domain = [...low, "specs", "guidelines"];
 // What an implementation family promises stands in a file of its own; who builds on it enters that only.
-const contracts = "^src/(models|python|sandboxes|stores)/contract[.]ts$";
-const families = ["models", "sandboxes", "stores"];
-const wired = [...domain, "agents", "workflows", "files", "project", "mcp", "python", "app", ...families];
+const contracts = "^src/(models|python|sandboxes|stores|engine)/contract[.]ts$";
+const families = ["models", "sandboxes", "stores", "engine"];
+const wired = [
+  ...domain,
+  "agents",
+  "workflows",
+  "files",
+  "project",
+  "mcp",
+  "python",
+  "webhooks",
+  "app",
+  ...families,
+];
 
 /** Each room, and the rooms it may import from besides itself. */
 const rooms = {
@@ -28,6 +39,9 @@ const rooms = {
   models: low,
   sandboxes: [...low, "files"],
   stores: low,
+  engine: low,
+  webhooks: low,
+  client: low,
   python: low,
   workflows: [...low, "agents"],
   project: [...domain, "files"],
@@ -42,6 +56,9 @@ const rooms = {
 const homes = {
   "@hono/node-server": "server",
   hono: "server",
+  ws: "server",
+  croner: "engine",
+  pg: "stores",
   "@modelcontextprotocol/[^/]+": "mcp|cli/commands",
   "@noble/hashes": "guidelines",
   ignore: "files",
@@ -87,7 +104,7 @@ module.exports = {
       },
     ),
     error("runs-anywhere", "These rooms are pure: no Node module.", {
-      from: { path: "^src/(base|protocol|specs|guidelines|agents)/", pathNot: test },
+      from: { path: "^src/(base|protocol|specs|guidelines|agents|client)/", pathNot: test },
       to: { dependencyTypes: ["core"] },
     }),
     ...Object.entries(homes).map(([vendor, home]) =>

@@ -1,0 +1,77 @@
+import type { ImageInput } from "../../agents/operations/prompt-options.ts";
+import type { ThinkingLevel } from "../../agents/thinking-level.ts";
+import type { Engine, RunReceipt } from "../../engine/contract.ts";
+import type { DispatchReceipt } from "../../protocol/dispatch.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import type { Message } from "../../protocol/message.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
+import type { Usage } from "../../protocol/usage.ts";
+import type { App } from "../agents/app.ts";
+
+/** The body of `POST /agents/{name}/{id}`, without the session. */
+export interface PromptRequest {
+  readonly message: string;
+  readonly model?: string;
+  readonly role?: string;
+  readonly thinking_level?: ThinkingLevel;
+  readonly images?: readonly ImageInput[];
+}
+
+/** What `POST /agents/{name}/{id}` answers as `result`. */
+export interface PromptReply {
+  readonly text: string;
+  readonly usage: Usage;
+  readonly model: { readonly id: string };
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+export interface PromptCall {
+  /** Without an idempotency key, the prompt is aborted when this fires. */
+  readonly signal?: AbortSignal;
+  readonly idempotencyKey?: string;
+  /** Hears the events of this prompt as they are made, tasks included. */
+  readonly onEvent?: (event: KitEvent) => void;
+}
+
+export interface InstanceTarget {
+  readonly agent: string;
+  readonly instance_id: string;
+}
+
+/**
+ * An application at work: its agents and workflows behind a durable engine. All that enters, from HTTP,
+ * a webhook, a workflow or the command line, enters here.
+ *
+ * Names are checked here (`agent_not_found`, `workflow_not_found`), ids and shapes by the caller.
+ */
+export interface Service {
+  readonly app: App;
+  /** Runs, dispatches, schedules and their events are asked for here. */
+  readonly engine: Engine;
+  prompt(target: SessionKey, request: PromptRequest, call?: PromptCall): Promise<PromptReply>;
+  /** Resolves once the input is on disk. A text is the message; other JSON is given as its text. */
+  dispatch(
+    target: SessionKey,
+    input: unknown,
+    options?: { readonly idempotencyKey?: string },
+  ): Promise<DispatchReceipt>;
+  /** Throws `not_found` for an instance that has no history. */
+  history(target: SessionKey): Promise<readonly Message[]>;
+  /** Aborts what runs in the session, or in all sessions of the instance. */
+  abort(target: InstanceTarget & { readonly session?: string }): Promise<boolean>;
+  /** Aborts, then deletes sessions, workspaces and events. False for an instance that has nothing. */
+  remove(target: InstanceTarget): Promise<boolean>;
+  /** The instance's events after an index, then each new one; of one session where it is named. */
+  events(
+    target: InstanceTarget,
+    options: { readonly after?: number; readonly session?: string; readonly signal?: AbortSignal },
+  ): AsyncIterable<KitEvent>;
+  /** Throws `invalid_request` when the payload does not fit the workflow's schema. */
+  startRun(
+    workflow: string,
+    payload: Readonly<Record<string, unknown>>,
+    options?: { readonly idempotencyKey?: string; readonly request?: Request },
+  ): Promise<RunReceipt>;
+  /** Accepts nothing more, lets work end, and closes the engine; the app is the opener's to close. */
+  drain(options?: { readonly timeoutMs?: number }): Promise<void>;
+}

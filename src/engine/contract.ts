@@ -1,0 +1,240 @@
+import type { DispatchReceipt, DispatchRecord, DispatchStatus } from "../protocol/dispatch.ts";
+import type { EventType, KitEvent } from "../protocol/event.ts";
+import type { RunRecord, RunStatus, ScheduleRecord } from "../protocol/run.ts";
+import type { SessionKey } from "../protocol/session-entry.ts";
+
+/**
+ * Accepts work and sees it to its end, over crashes too.
+ *
+ * Promises that every implementation keeps (`contract.suite.ts` tests them):
+ * - `admit` and `startRun` resolve once the work is on disk (fsync), and never before. The same
+ *   idempotency key within the same scope gives the same receipt, and the work is done once; the same
+ *   key with another input is a `conflict`.
+ * - Per session: one writer at a time, in the order of admission, whatever an attempt's outcome.
+ *   Between sessions: fair. A session that has failed inputs goes on with the next.
+ * - Full is said, not suffered: `too_many_requests` per session, `unavailable` over all; both carry
+ *   `meta.retry_after_s`.
+ * - An attempt that fails in a way that may pass is repeated with backoff; one that crashes its
+ *   process counts. After its attempts it is `failed`: a dead letter, to be seen and redriven.
+ * - A settlement is written exactly once, by the holder of the fence. Who has lost it is told at once
+ *   by its `signal` (reason: `KitError` `lease_lost`), and cannot write any more.
+ * - Payloads are JSON; above 256 KiB they lie in a blob store and come back as they went in.
+ */
+export interface Engine {
+  /** Whether accepted work outlives the process, and whether several machines share it. */
+  readonly capabilities: { readonly durable: boolean; readonly distributed: boolean };
+  readonly events: EventLog;
+
+  /** Takes up work, also that of a process that died. Without `start`, work is accepted and waits. */
+  start(handlers: EngineHandlers): Promise<void>;
+  /**
+   * Accepts nothing more, gives running work `timeoutMs` to end, aborts the rest (it is taken up again
+   * by the next start, the attempt uncounted), writes all that is due, and closes.
+   */
+  drain(options?: { readonly timeoutMs?: number }): Promise<void>;
+
+  admit(request: AdmitRequest): Promise<DispatchReceipt>;
+  /**
+   * Admits an input that lives as long as its caller waits: in line with the others of its session,
+   * without a receipt, tried once, gone with the process or when `signal` fires. With an idempotency
+   * key it is as durable as a dispatch, outlives its caller, and a second call waits for the same result.
+   * Gives what the handler gave; throws what it threw.
+   */
+  call(request: AdmitRequest, options?: { readonly signal?: AbortSignal }): Promise<unknown>;
+  getDispatch(dispatchId: string): Promise<DispatchRecord | undefined>;
+  /** Newest first. */
+  listDispatches(filter?: DispatchFilter): Promise<Page<DispatchRecord>>;
+  /** Resolves with the record once it has ended, however. Undefined for an unknown id. */
+  awaitDispatch(dispatchId: string, options?: WaitOptions): Promise<DispatchRecord | undefined>;
+  /** Takes back what waits, or aborts what runs. False when it had ended, or is unknown. */
+  cancelDispatch(dispatchId: string): Promise<boolean>;
+  /** The failed ones, newest first. */
+  listDeadLetters(filter?: Omit<DispatchFilter, "status">): Promise<Page<DispatchRecord>>;
+  /** Gives a dead letter its attempts again, at the end of its session's line. Throws `not_found`, `conflict`. */
+  redrive(dispatchId: string): Promise<DispatchRecord>;
+
+  startRun(request: RunRequest): Promise<RunReceipt>;
+  getRun(runId: string): Promise<RunRecord | undefined>;
+  /** Newest first. */
+  listRuns(filter?: RunFilter): Promise<Page<RunRecord>>;
+  /** Resolves with the record once it has ended, however. Undefined for an unknown id. */
+  awaitRun(runId: string, options?: WaitOptions): Promise<RunRecord | undefined>;
+  /** False when it had ended, or is unknown. */
+  cancelRun(runId: string): Promise<boolean>;
+  /**
+   * Hands a value to the `waitFor` of that name, or keeps it until there is one. Throws
+   * `run_not_found`, and `conflict` for a run that has ended.
+   */
+  signal(runId: string, signal: RunSignal): Promise<void>;
+
+  /** Throws `invalid_request` for an expression that is none. */
+  putSchedule(schedule: Omit<ScheduleRecord, "next_at" | "last_run_id">): Promise<ScheduleRecord>;
+  deleteSchedule(name: string): Promise<boolean>;
+  listSchedules(): Promise<readonly ScheduleRecord[]>;
+}
+
+export interface AdmitRequest extends SessionKey {
+  /** JSON. */
+  readonly input: unknown;
+  /** Scope: agent and instance. */
+  readonly idempotency_key?: string;
+}
+
+export interface RunRequest {
+  readonly workflow: string;
+  /** JSON. */
+  readonly payload: unknown;
+  /** Scope: workflow. */
+  readonly idempotency_key?: string;
+}
+
+export interface RunReceipt {
+  readonly run_id: string;
+  readonly accepted_at: string;
+}
+
+export interface RunSignal {
+  readonly name: string;
+  /** JSON. */
+  readonly payload?: unknown;
+  /** The same id is taken once. */
+  readonly idempotency_key?: string;
+}
+
+export interface WaitOptions {
+  readonly signal?: AbortSignal;
+}
+
+export interface Page<Item> {
+  readonly items: readonly Item[];
+  readonly next_cursor?: string;
+}
+
+export interface DispatchFilter {
+  readonly agent?: string;
+  readonly instance_id?: string;
+  readonly status?: DispatchStatus;
+  /** 1 to 1,000; default 50. */
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+export interface RunFilter {
+  readonly workflow?: string;
+  readonly status?: RunStatus;
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+/** What does the work. Both are called again after a crash, with the same ids and a higher fence. */
+export interface EngineHandlers {
+  dispatch(context: WorkContext, request: AdmitRequest): Promise<unknown>;
+  run(context: RunContext, request: RunRequest): Promise<unknown>;
+  /** Whether what an attempt threw may pass by itself. Default: a `KitError` of a retryable code. */
+  isRetryable?(error: unknown): boolean;
+}
+
+/** What every handler is told. */
+export interface WorkContext {
+  /** The dispatch or the run; for an input of `call` without a key, an id of its own. */
+  readonly id: string;
+  /** From 1. */
+  readonly attempt: number;
+  /** Rises with each change of hands; whoever writes elsewhere can refuse a lower one. */
+  readonly fence: number;
+  /** Fires with `aborted` when it is cancelled, with `lease_lost` when another worker has taken over. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * What a run is told. Each call of `step`, `sleep`, `waitFor`, `now`, `uuid` and `dispatch` takes the
+ * next position of the run's journal, in the order of the calls; after a crash those that have ended
+ * give their recorded result at once. A position that was recorded under another kind or name ends
+ * the run with `replay_mismatch`, which names both.
+ */
+export interface RunContext extends WorkContext {
+  /** Runs `work` and records what it gives (JSON). May run again when a crash left its end unknown. */
+  step<Value>(name: string, work: StepWork<Value>, options?: StepOptions): Promise<Value>;
+  /** Waits over restarts; a long wait holds no memory. */
+  sleep(ms: number): Promise<void>;
+  /** The payload of the next signal of that name; undefined after `timeoutMs`. */
+  waitFor(name: string, options?: { readonly timeoutMs?: number }): Promise<unknown>;
+  /** Milliseconds since 1970, the same in every replay. */
+  now(): Promise<number>;
+  /** The same in every replay. */
+  uuid(): Promise<string>;
+  /** Admits an input, once. */
+  dispatch(request: Omit<AdmitRequest, "idempotency_key">): Promise<DispatchReceipt>;
+  /**
+   * Puts an event into the run's stream, at its next index. Left out while a replay has not yet passed
+   * the last recorded position: it was said before.
+   */
+  emit(event: RunEventBody): void;
+}
+
+/** An event of a run as its maker knows it: the log numbers it. */
+export type RunEventBody = {
+  readonly [Type in EventType]: Omit<Extract<KitEvent, { type: Type }>, "index">;
+}[EventType];
+
+export type StepWork<Value> = (step: {
+  /** The same for every attempt at this step: for services that take an idempotency key. */
+  readonly idempotency_key: string;
+  /** From 1. */
+  readonly attempt: number;
+  readonly signal: AbortSignal;
+}) => Value | Promise<Value>;
+
+export interface StepOptions {
+  /** Attempts at a step that throws; default 1. */
+  readonly attempts?: number;
+  /** Before the second attempt; doubled for each further one, up to a minute. Default 500. */
+  readonly backoffMs?: number;
+  /** Of one attempt; its signal fires and the step fails with `unavailable`. */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * What happened, per stream, in the order of its indexes, which only rise. Streams are named by
+ * `agentStream` and `runStream`. An event can be read at once; it is on disk a moment later (at most
+ * 100 ms), or with `flush`. What a killed process had not written is lost to readers, and its indexes
+ * are never given again.
+ */
+export interface EventLog {
+  /** The index of the newest event; 0 for a stream that has none. The next append must be above it. */
+  last(stream: string): Promise<number>;
+  /** Adds an event. Throws `lease_lost` once another process writes, and `conflict` for an index that is not above the last. */
+  append(stream: string, event: KitEvent): void;
+  /** Resolves once all that was appended is on disk. */
+  flush(): Promise<void>;
+  /** Those after an index, oldest first; `limit` 1 to 1,000, default 100. */
+  read(stream: string, options?: EventReadOptions): Promise<readonly KitEvent[]>;
+  /**
+   * Those after an index, then each new one as it is made, until the stream has ended or the signal
+   * fires. A slow reader holds no more memory than a fast one: it reads from disk what it has missed.
+   */
+  subscribe(stream: string, options?: EventSubscription): AsyncIterable<KitEvent>;
+  /** Says that nothing more will come: those who read get to the end. */
+  end(stream: string): void;
+  delete(stream: string): Promise<void>;
+}
+
+export interface EventReadOptions {
+  readonly after?: number;
+  readonly limit?: number;
+  readonly types?: readonly EventType[];
+}
+
+export interface EventSubscription {
+  readonly after?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** The stream of an agent's instance, over all its sessions. */
+export function agentStream(agent: string, instanceId: string): string {
+  return `agent/${agent}/${instanceId}`;
+}
+
+export function runStream(runId: string): string {
+  return `run/${runId}`;
+}

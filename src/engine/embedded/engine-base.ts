@@ -1,0 +1,37 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Clock } from "../../base/clock.ts";
+
+/** What the parts of the embedded engine share. */
+export interface EngineBase {
+  readonly clock: Clock;
+  readonly lease: Lease;
+  readonly blobs: Blobs;
+  /** For reading; it sees all that was committed, by other processes too. */
+  readonly database: DatabaseSync;
+  /**
+   * Runs `write` in the next transaction, together with what others write at the time, in the order of
+   * the calls. Resolves once that transaction is on disk (one fsync for all). What `write` throws undoes
+   * its own part only, and rejects. With `fenced`, it is refused with `lease_lost` unless this process
+   * still holds the lease, which is looked up in the same transaction.
+   */
+  commit<Value>(
+    write: (database: DatabaseSync) => Value,
+    options?: { readonly fenced?: boolean },
+  ): Promise<Value>;
+}
+
+/** The right to do the work of an engine's folder: one process at a time. */
+export interface Lease {
+  /** Rises each time the lease changes hands; 0 before it is held. */
+  readonly fence: number;
+  /** Fires, with a `KitError` `lease_lost`, when another process has taken over, or may have. */
+  readonly signal: AbortSignal;
+}
+
+/** Payloads too large for a row. */
+export interface Blobs {
+  /** The JSON text of a value, or of a reference to it when it is above 256 KiB; durable when it resolves. */
+  store(value: unknown): Promise<string>;
+  /** The value that `store` was given. */
+  load(stored: string): unknown;
+}
