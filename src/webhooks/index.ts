@@ -1,0 +1,16 @@
+/** `kit/webhooks`: who has sent a webhook, and what it is for. */
+export type { DispatchReceipt } from "../protocol/dispatch.ts";
+export {
+  defineWebhook,
+  type WebhookContext,
+  type WebhookDefinition,
+  type WebhookDispatch,
+} from "./define-webhook.ts";
+export {
+  createMemoryDeliveries,
+  type DeliveryLog,
+  type VerifiedWebhook,
+  type VerifyWebhookOptions,
+  verifyWebhook,
+} from "./verify-webhook.ts";
+export type { WebhookScheme, WebhookSecret } from "./webhook-scheme.ts";

@@ -1,0 +1,107 @@
+import { KitError } from "../base/kit-error.ts";
+import { fromBase64, fromHex, isSigned, joinBytes, sha256, toBytes } from "./hmac.ts";
+
+/** How a sender signs. */
+export type WebhookScheme = "standard" | "github" | "slack";
+
+export interface WebhookSecret {
+  readonly scheme: WebhookScheme;
+  /** Several while one takes the place of another. Standard Webhooks: `whsec_` and Base64. */
+  readonly secret: string | readonly string[];
+}
+
+/** A delivery as it came: the raw body, byte for byte. */
+export interface Delivery {
+  readonly headers: Headers;
+  readonly body: Uint8Array<ArrayBuffer>;
+}
+
+export interface SchemeRules {
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly toleranceSeconds: number;
+}
+
+/** More signatures than a sender that rotates its keys would send. */
+const maxSignatures = 8;
+
+/** Checks a delivery; gives what names it. Throws `invalid_signature` or `stale_timestamp`. */
+export function checkDelivery(
+  delivery: Delivery,
+  { scheme, secret }: WebhookSecret,
+  rules: SchemeRules,
+): Promise<{ readonly delivery_id: string }> {
+  const secrets = typeof secret === "string" ? [secret] : secret;
+  if (secrets.length === 0 || secrets.some((each) => each === "")) {
+    throw new TypeError(`The secret of a ${scheme} webhook is empty: set it before anything is accepted.`);
+  }
+  return schemes[scheme](delivery, secrets, rules);
+}
+
+type Check = (
+  delivery: Delivery,
+  secrets: readonly string[],
+  rules: SchemeRules,
+) => Promise<{ readonly delivery_id: string }>;
+
+const schemes: Readonly<Record<WebhookScheme, Check>> = {
+  /** @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md */
+  async standard({ headers, body }, secrets, rules) {
+    const id = headers.get("webhook-id") ?? "";
+    const timestamp = headers.get("webhook-timestamp") ?? "";
+    const signatures = (headers.get("webhook-signature") ?? "")
+      .split(" ", maxSignatures)
+      .map((each) => (each.startsWith("v1,") ? fromBase64(each.slice(3)) : undefined));
+    const keys = secrets.map(standardKey);
+    const signed = joinBytes(toBytes(`${id}.${timestamp}.`), body);
+    if (id === "" || !(await isSigned(signed, keys, signatures))) throw invalidSignature();
+    checkTimestamp(timestamp, rules);
+    return { delivery_id: id };
+  },
+
+  /** @see https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries */
+  async github({ headers, body }, secrets) {
+    const signature = /^sha256=([0-9a-f]{64})$/i.exec(headers.get("x-hub-signature-256") ?? "")?.[1];
+    if (signature === undefined || !(await isSigned(body, secrets.map(toBytes), [fromHex(signature)])))
+      throw invalidSignature();
+    // The header with the delivery's id is not signed: a replay could carry any. The body is.
+    return { delivery_id: await sha256(body) };
+  },
+
+  /** @see https://docs.slack.dev/authentication/verifying-requests-from-slack */
+  async slack({ headers, body }, secrets, rules) {
+    const timestamp = headers.get("x-slack-request-timestamp") ?? "";
+    const signature = /^v0=([0-9a-f]{64})$/i.exec(headers.get("x-slack-signature") ?? "")?.[1];
+    const signed = joinBytes(toBytes(`v0:${timestamp}:`), body);
+    if (signature === undefined || !(await isSigned(signed, secrets.map(toBytes), [fromHex(signature)])))
+      throw invalidSignature();
+    checkTimestamp(timestamp, rules);
+    // Slack repeats an event under a new timestamp, with the same body.
+    return { delivery_id: await sha256(body) };
+  },
+};
+
+function standardKey(secret: string): Uint8Array<ArrayBuffer> {
+  const key = secret.startsWith("whsec_") ? fromBase64(secret.slice("whsec_".length)) : toBytes(secret);
+  if (key === undefined || key.length === 0)
+    throw new TypeError("The secret of a Standard Webhooks sender is `whsec_` and Base64.");
+  return key;
+}
+
+function checkTimestamp(text: string, { now, toleranceSeconds }: SchemeRules): void {
+  const seconds = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
+  if (Math.abs(now / 1000 - seconds) <= toleranceSeconds) return;
+  throw new KitError({
+    code: "stale_timestamp",
+    message: "The delivery's timestamp is too far from now.",
+    hint: `It may differ by ${toleranceSeconds} seconds. Compare the clocks; a sender signs each retry anew.`,
+  });
+}
+
+function invalidSignature(): KitError {
+  return new KitError({
+    code: "invalid_signature",
+    message: "The signature is missing or does not match.",
+    hint: "Compare the secret with the sender's, and hand over the body as it came: parsed and written again, it is another.",
+  });
+}
