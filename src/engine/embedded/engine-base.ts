@@ -1,11 +1,19 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../../base/clock.ts";
+import type { WorkLines } from "./work/work-lines.ts";
 
 /** What the parts of the embedded engine share. */
 export interface EngineBase {
   readonly clock: Clock;
   readonly lease: Lease;
   readonly blobs: Blobs;
+  /** Where all that is to be done stands in line. */
+  readonly lines: WorkLines;
+  /**
+   * Fires, with a `KitError` `aborted`, when a drain has waited long enough: what runs is to end now, and
+   * is given back as if its attempt had not been.
+   */
+  readonly stopping: AbortSignal;
   /** For reading; it sees all that was committed, by other processes too. */
   readonly database: DatabaseSync;
   /**

@@ -1,0 +1,33 @@
+/** One thing to do, and where it stands in line. */
+export interface Work {
+  readonly id: string;
+  /** What shares a line is done one at a time, in the order of joining. A run has a line of its own. */
+  readonly line: string;
+  /**
+   * Does it. Called with a slot, once it is the first of its line; keeps both until it resolves. Reads
+   * what it needs here: thousands may wait, and each holds its id only. Must not reject.
+   */
+  begin(): Promise<WorkEnd>;
+}
+
+/**
+ * `ended`: the line goes on. `retryAt` (ms since 1970): it gives its slot back, stays the first of its
+ * line, and is begun again then.
+ */
+export type WorkEnd = { readonly ended: true } | { readonly retryAt: number };
+
+/** Who may work: in one line one at a time, between lines in turn, in all no more than there are slots. */
+export interface WorkLines {
+  /** At the end of its line. Nothing is begun before `open`. */
+  join(work: Work): void;
+  /** Takes out what waits, also for its next attempt. False for what runs, or is in no line. */
+  leave(work: { readonly id: string; readonly line: string }): boolean;
+  /** How many wait in a line, or in all; those that run are not counted. */
+  waiting(line?: string): number;
+  readonly running: number;
+  open(): void;
+  /** Begins nothing more. With `clear`, what waits is forgotten: its place is in the database. */
+  close(options?: { readonly clear?: boolean }): void;
+  /** Resolves once nothing runs. */
+  idle(): Promise<void>;
+}
