@@ -26,6 +26,7 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/sandboxes/local": { packages: [], kilobytes: 2 },
   "kit/sandboxes/virtual": { packages: [], kilobytes: 2 },
   "kit/stores/memory": { packages: [], kilobytes: 5 },
+  "kit/stores/postgres": { packages: [], kilobytes: 15 },
   "kit/stores/sqlite": { packages: [], kilobytes: 15 },
   "kit/testing": { packages: [], kilobytes: 230 },
 };

@@ -1,5 +1,5 @@
-import { KitError } from "../../base/kit-error.ts";
 import type { SessionEntry, SessionInfo, SessionKey } from "../../protocol/session-entry.ts";
+import { conflict } from "../conflict.ts";
 import type { AppendRequest, SessionStore } from "../contract.ts";
 
 interface Log {
@@ -84,12 +84,4 @@ function toInfo(log: Log): SessionInfo {
 // Names may hold any character but NUL, so NUL keeps the three apart.
 function nameOf(key: SessionKey): string {
   return `${key.agent}\u0000${key.instance_id}\u0000${key.session}`;
-}
-
-function conflict(): KitError {
-  return new KitError({
-    code: "conflict",
-    message: "Another writer has changed this session.",
-    hint: "Open the session again and repeat the call.",
-  });
 }

@@ -1,8 +1,9 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { KitError } from "../../base/kit-error.ts";
 import type { SessionEntry, SessionInfo, SessionKey } from "../../protocol/session-entry.ts";
+import { conflict } from "../conflict.ts";
 import type { AppendRequest, SessionStore } from "../contract.ts";
 import { parseEntry } from "../parse-entry.ts";
+import { toInfo } from "../session-row.ts";
 import { openDatabase } from "./open-database.ts";
 
 export interface SqliteSessionStoreOptions {
@@ -145,34 +146,6 @@ export class SqliteSessionStore implements SessionStore {
   }
 }
 
-function toInfo(row: Record<string, unknown>): SessionInfo {
-  return {
-    agent: String(row["agent"]),
-    instance_id: String(row["instance_id"]),
-    session: String(row["session"]),
-    created_at: String(row["created_at"]),
-    position: Number(row["position"]),
-    ...(typeof row["parent_session"] === "string"
-      ? {
-          parent: {
-            agent: String(row["parent_agent"]),
-            instance_id: String(row["parent_instance_id"]),
-            session: row["parent_session"],
-          },
-        }
-      : {}),
-  };
-}
-
 function nameOf(key: SessionKey): string {
   return `${key.agent}\u0000${key.instance_id}\u0000${key.session}`;
-}
-
-function conflict(cause?: unknown): KitError {
-  return new KitError({
-    code: "conflict",
-    message: "Another writer has changed this session.",
-    hint: "Open the session again and repeat the call.",
-    ...(cause === undefined ? {} : { cause }),
-  });
 }

@@ -1,0 +1,3 @@
+/** `kit/stores/postgres`: sessions in a Postgres database. Needs the package `pg`. */
+export type { PostgresPool, PostgresQuery, PostgresResult } from "./postgres-pool.ts";
+export { PostgresSessionStore, type PostgresSessionStoreOptions } from "./postgres-store.ts";

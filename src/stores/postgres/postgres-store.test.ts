@@ -1,0 +1,193 @@
+import { execFile } from "node:child_process";
+import { inspect, promisify } from "node:util";
+import pg from "pg";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
+import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { sessionStoreContract } from "../contract.suite.ts";
+import { migrate, migrations } from "./migrate.ts";
+import { PostgresSessionStore } from "./postgres-store.ts";
+
+const key: SessionKey = { agent: "reviewer", instance_id: "pr-7", session: "default" };
+const entry: SessionEntry = {
+  version: 1,
+  type: "note",
+  name: "n",
+  value: { text: "a \u0000 b \ud800" },
+  timestamp: "2026-11-20T10:00:00.000Z",
+};
+
+let server: PostgresServer;
+let admin: pg.Pool;
+let schema = "";
+let count = 0;
+
+beforeAll(async () => {
+  server = await startPostgres();
+  admin = new pg.Pool({ connectionString: server.url });
+  // A test ends connections that rest.
+  admin.on("error", () => undefined);
+}, 60_000);
+
+afterAll(async () => {
+  await admin?.end();
+  await server?.stop();
+});
+
+function newSchema(): string {
+  count += 1;
+  schema = `kit "${count}"`;
+  return schema;
+}
+
+function openStore(name = newSchema()): PostgresSessionStore {
+  return new PostgresSessionStore({ url: server.url, schema: name });
+}
+
+/** The same, closed with the test. */
+function useStore(name = newSchema()): PostgresSessionStore {
+  const store = openStore(name);
+  onTestFinished(() => store.close());
+  return store;
+}
+
+sessionStoreContract({
+  name: "PostgresSessionStore",
+  create: () => openStore(),
+  reopen: () => openStore(schema),
+});
+
+test("of many writers on connections of their own one wins each position", async () => {
+  const name = newSchema();
+  const stores = [useStore(name), useStore(name), useStore(name)];
+  const positions = Array.from({ length: 30 }, (_, position) => position);
+  for (const expected of positions) {
+    const results = await Promise.allSettled(
+      stores.map((store) => store.append({ key, expected, entries: [entry] })),
+    );
+    const refused = results.flatMap((result) => (result.status === "rejected" ? [result.reason] : []));
+    expect(refused).toEqual([
+      expect.objectContaining({ code: "conflict" }),
+      expect.objectContaining({ code: "conflict" }),
+    ]);
+  }
+  expect(await stores[0]?.read(key)).toHaveLength(positions.length);
+});
+
+test("a task's session that is written while its tree is deleted is a conflict, never an orphan", async () => {
+  const name = newSchema();
+  const [writer, deleter] = [useStore(name), useStore(name)];
+  for (let round = 0; round < 20; round += 1) {
+    const parent = { ...key, session: `parent-${round}` };
+    const child = { ...key, session: `child-${round}` };
+    await writer.append({ key: parent, expected: 0, entries: [entry] });
+    const [written] = await Promise.allSettled([
+      writer.append({ key: child, expected: 0, entries: [entry], parent }),
+      deleter.delete(parent),
+    ]);
+    const info = await writer.info(child);
+    // Either it went with its parent, or it was never written; or it came later, and stands alone.
+    if (written.status === "rejected") expect(written.reason).toMatchObject({ code: "conflict" });
+    if (info !== undefined) expect(info.parent).toBeUndefined();
+  }
+});
+
+test("many processes may open the first store at once", async () => {
+  const name = newSchema();
+  const stores = Array.from({ length: 6 }, () => useStore(name));
+  expect(await Promise.all(stores.map((store) => store.info(key)))).toEqual(stores.map(() => undefined));
+});
+
+test("a pool that was given is used, and stays open", async () => {
+  const store = new PostgresSessionStore({ pool: admin, schema: newSchema() });
+  await store.append({ key, expected: 0, entries: [entry] });
+  await store.close();
+  await expect(store.read(key)).rejects.toMatchObject({ code: "unavailable" });
+  expect((await admin.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
+});
+
+test("a connection that the server has ended while it rested is replaced", async () => {
+  const store = useStore();
+  await store.append({ key, expected: 0, entries: [entry] });
+  await admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()");
+  // What was on its way to the dead connection may fail; nothing is lost, and the next call has a new one.
+  await store.append({ key, expected: 1, entries: [entry] }).catch((error: unknown) => {
+    expect(error).toMatchObject({ code: "unavailable" });
+  });
+  expect((await store.read(key)).length).toBeGreaterThan(0);
+});
+
+test("tables of an older version are brought forward, with what they hold", async () => {
+  const store = useStore();
+  await store.append({ key, expected: 0, entries: [entry] });
+  const quoted = `"${schema.replaceAll('"', '""')}"`;
+  const next = (name: string): string => `ALTER TABLE ${name}.sessions ADD COLUMN title text DEFAULT 'none'`;
+  await Promise.all([1, 2, 3].map(() => migrate(admin, quoted, [...migrations, next])));
+  const { rows } = await admin.query(`SELECT title FROM ${quoted}.sessions`);
+  expect(rows).toEqual([{ title: "none" }]);
+  expect(await store.read(key)).toEqual([entry]);
+  // And to a kit that does not know them, they are closed.
+  await expect(useStore(schema).read(key)).rejects.toMatchObject({
+    code: "unavailable",
+    message: expect.stringContaining("newer kit"),
+  });
+});
+
+test("a step of a migration that fails leaves the tables as they were", async () => {
+  const store = useStore();
+  await store.append({ key, expected: 0, entries: [entry] });
+  const quoted = `"${schema.replaceAll('"', '""')}"`;
+  const steps = [...migrations, (name: string) => `DROP TABLE ${name}.entries; SELECT nothing`];
+  await expect(migrate(admin, quoted, steps)).rejects.toThrow();
+  expect(await useStore(schema).read(key)).toEqual([entry]);
+});
+
+test("a user who may not create anything works with tables that are there", async () => {
+  const owner = useStore();
+  await owner.append({ key, expected: 0, entries: [entry] });
+  const quoted = `"${schema.replaceAll('"', '""')}"`;
+  await admin.query(`
+    CREATE ROLE guest LOGIN PASSWORD 'guest';
+    GRANT USAGE ON SCHEMA ${quoted} TO guest;
+    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${quoted} TO guest;`);
+  const url = new URL(server.url);
+  url.username = "guest";
+  url.password = "guest";
+  const store = new PostgresSessionStore({ url: url.href, schema });
+  onTestFinished(() => store.close());
+  await store.append({ key, expected: 1, entries: [entry] });
+  expect(await store.read(key)).toHaveLength(2);
+});
+
+test("no error repeats the password, whatever is wrong with the address", async () => {
+  const secret = "s3cr3t-of-kit";
+  const { port } = new URL(server.url);
+  const addresses = [
+    `postgres://kit:${secret}@127.0.0.1:${port}/postgres`,
+    `postgres://kit:${secret}@127.0.0.1:1/postgres`,
+    `postgres://kit:${secret}@no-such-host.invalid/postgres`,
+    `mysql://kit:${secret}@127.0.0.1/postgres`,
+    `postgres://kit:${secret}/x@127.0.0.1/postgres`,
+  ];
+  for (const url of addresses) {
+    const error = await readFrom(url).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ name: "KitError" });
+    expect(inspect(error, { depth: 20, showHidden: true })).not.toContain(secret);
+  }
+});
+
+async function readFrom(url: string): Promise<unknown> {
+  const store = new PostgresSessionStore({ url });
+  return await store.read(key).finally(() => store.close());
+}
+
+test("without its package, the error is the command that installs it", async () => {
+  const code = `
+    import { registerHooks } from "node:module";
+    registerHooks({ resolve(name, context, next) { return next(name === "pg" ? "pg-that-is-not-there" : name, context); } });
+    const { PostgresSessionStore } = await import(${JSON.stringify(new URL("./postgres-store.ts", import.meta.url).href)});
+    const store = new PostgresSessionStore({ url: "postgres://127.0.0.1/kit" });
+    await store.read({ agent: "a", instance_id: "1", session: "s" }).catch((error) => console.log(error.code, error.hint));`;
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", code]);
+  expect(stdout.trim()).toBe("unavailable Run: npm install pg");
+});

@@ -1,0 +1,140 @@
+import { KitError } from "../../base/kit-error.ts";
+import type { SessionEntry, SessionInfo, SessionKey } from "../../protocol/session-entry.ts";
+import { conflict } from "../conflict.ts";
+import type { AppendRequest, SessionStore } from "../contract.ts";
+import { parseEntry } from "../parse-entry.ts";
+import { type SessionRow, toInfo } from "../session-row.ts";
+import { isPostgresUrl } from "./is-postgres-url.ts";
+import { migrate } from "./migrate.ts";
+import { toStoreError } from "./postgres-error.ts";
+import { type OwnPool, openPool, type PostgresPool } from "./postgres-pool.ts";
+import { type Statements, statementsFor } from "./statements.ts";
+
+/** Which database: an address, or a pool that the caller keeps and ends. */
+export type PostgresSessionStoreOptions = {
+  /** The schema of kit's tables, made when it is missing; default "kit". */
+  readonly schema?: string;
+} & (
+  | {
+      /** `postgres://user:password@host:5432/name`, with the parameters that the package `pg` knows. */
+      readonly url: string;
+      /** Connections at most; default 10. */
+      readonly maxConnections?: number;
+    }
+  | { readonly pool: PostgresPool }
+);
+
+/**
+ * Sessions in a Postgres database, for several machines at once.
+ *
+ * Nothing is opened before the first call, which also makes the tables or brings them up to date. Every call
+ * throws `unavailable` where the database, or the package `pg`, is not there; the next one tries again.
+ */
+export class PostgresSessionStore implements SessionStore {
+  readonly #options: PostgresSessionStoreOptions;
+  readonly #schema: string;
+  readonly #statements: Statements;
+  #own: OwnPool | undefined;
+  #opening: Promise<PostgresPool> | undefined;
+  #closed = false;
+
+  /** Throws `invalid_request` for an address that is none of Postgres. */
+  constructor(options: PostgresSessionStoreOptions) {
+    if ("url" in options && !isPostgresUrl(options.url)) {
+      throw new KitError({
+        code: "invalid_request",
+        message: "The address of the session store is none of Postgres.",
+        hint: "Write postgres://user:password@host:5432/name, with special characters percent-encoded.",
+      });
+    }
+    this.#options = options;
+    this.#schema = quoted(options.schema ?? "kit");
+    this.#statements = statementsFor(this.#schema);
+  }
+
+  async append({ key, expected, entries, parent }: AppendRequest): Promise<void> {
+    const { append, create } = this.#statements;
+    const data = entries.map((entry) => JSON.stringify(entry));
+    const values = [...toValues(key), expected, data];
+    const rows =
+      expected === 0
+        ? await this.#query(create, [...values, new Date().toISOString(), ...toValues(parent)])
+        : await this.#query(append, values);
+    if (rows.length === 0) throw conflict();
+  }
+
+  async read(key: SessionKey, after = 0): Promise<readonly SessionEntry[]> {
+    const rows = await this.#query(this.#statements.read, [...toValues(key), after]);
+    return rows.map((row) => parseEntry(String(row["data"])));
+  }
+
+  async info(key: SessionKey): Promise<SessionInfo | undefined> {
+    const [row] = await this.#query(this.#statements.list, toValues(key));
+    return row === undefined ? undefined : toInfo(row);
+  }
+
+  async list(filter: {
+    readonly agent: string;
+    readonly instance_id?: string;
+  }): Promise<readonly SessionInfo[]> {
+    const rows = await this.#query(this.#statements.list, [filter.agent, filter.instance_id ?? null, null]);
+    return rows.map(toInfo);
+  }
+
+  async delete(key: SessionKey): Promise<void> {
+    // The foreign keys take the entries and the sessions below along.
+    await this.#query(this.#statements.delete, toValues(key));
+  }
+
+  /** Ends the connections of its own; a pool that was given stays open. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#opening?.catch(() => undefined);
+    const own = this.#own;
+    this.#own = undefined;
+    await own?.end();
+  }
+
+  async #query(text: string, values: unknown[]): Promise<readonly SessionRow[]> {
+    try {
+      const pool = await this.#open();
+      return (await pool.query(text, values)).rows;
+    } catch (error) {
+      throw toStoreError(error);
+    }
+  }
+
+  #open(): Promise<PostgresPool> {
+    if (this.#closed) throw new KitError({ code: "unavailable", message: "The session store is closed." });
+    this.#opening ??= this.#openAndMigrate().catch((error: unknown) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  async #openAndMigrate(): Promise<PostgresPool> {
+    const pool = await this.#pool();
+    await migrate(pool, this.#schema);
+    return pool;
+  }
+
+  async #pool(): Promise<PostgresPool> {
+    const options = this.#options;
+    if ("pool" in options) return options.pool;
+    this.#own ??= await openPool(options.url, options.maxConnections ?? 10);
+    return this.#own;
+  }
+}
+
+function toValues(key: SessionKey | undefined): unknown[] {
+  return key === undefined ? [null, null, null] : [key.agent, key.instance_id, key.session];
+}
+
+/** A name as an identifier of SQL. Throws `invalid_request` for what Postgres would cut or refuse. */
+function quoted(name: string): string {
+  if (name === "" || name.includes("\0") || Buffer.byteLength(name) > 63) {
+    throw new KitError({ code: "invalid_request", message: "The name of a schema has 1 to 63 bytes." });
+  }
+  return `"${name.replaceAll('"', '""')}"`;
+}

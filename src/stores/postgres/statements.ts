@@ -1,0 +1,58 @@
+/** The SQL of a store; `schema` is quoted. */
+export interface Statements {
+  /** agent, instance_id, session, expected, data: a row when the session was at `expected`. */
+  readonly append: string;
+  /** The same for the first entries of a session, and: created_at, parent's agent, instance_id, session. */
+  readonly create: string;
+  /** agent, instance_id, session, after */
+  readonly read: string;
+  /** agent, instance_id or null, session or null */
+  readonly list: string;
+  /** agent, instance_id, session */
+  readonly delete: string;
+}
+
+// An append is one statement, so it is one transaction and one way to the server. Its UPDATE locks the
+// session's row: of two writers at one position the second waits, sees the new position, and finds
+// no row. A session that was deleted has none either.
+const write = (schema: string): string => `
+  written AS (
+    INSERT INTO ${schema}.entries (session_id, position, data)
+    SELECT writer.id, $4::bigint + line.number, line.data
+    FROM writer, unnest($5::text[]) WITH ORDINALITY AS line (data, number)
+  )
+  SELECT id FROM writer`;
+
+const itself = "agent = $1 AND instance_id = $2 AND session = $3";
+
+export function statementsFor(schema: string): Statements {
+  return {
+    append: `
+      WITH writer AS (
+        UPDATE ${schema}.sessions SET position = position + cardinality($5::text[])
+        WHERE ${itself} AND position = $4::bigint
+        RETURNING id
+      ), ${write(schema)}`,
+    create: `
+      WITH writer AS (
+        INSERT INTO ${schema}.sessions AS old (agent, instance_id, session, created_at, parent_id, position)
+        SELECT $1, $2, $3, $6,
+          (SELECT id FROM ${schema}.sessions WHERE agent = $7 AND instance_id = $8 AND session = $9),
+          cardinality($5::text[])
+        ON CONFLICT (agent, instance_id, session)
+          DO UPDATE SET position = EXCLUDED.position WHERE old.position = $4::bigint
+        RETURNING id
+      ), ${write(schema)}`,
+    read: `
+      SELECT data FROM ${schema}.entries
+      WHERE session_id = (SELECT id FROM ${schema}.sessions WHERE ${itself}) AND position > $4::bigint
+      ORDER BY position`,
+    list: `
+      SELECT s.agent, s.instance_id, s.session, s.created_at, s.position, p.agent AS parent_agent,
+             p.instance_id AS parent_instance_id, p.session AS parent_session
+      FROM ${schema}.sessions s LEFT JOIN ${schema}.sessions p ON p.id = s.parent_id
+      WHERE s.agent = $1 AND ($2::text IS NULL OR s.instance_id = $2) AND ($3::text IS NULL OR s.session = $3)
+      ORDER BY s.id`,
+    delete: `DELETE FROM ${schema}.sessions WHERE ${itself}`,
+  };
+}
