@@ -21,7 +21,7 @@ export interface WebhookDefinition {
 
 export interface WebhookContext {
   readonly delivery: VerifiedWebhook;
-  /** The delivery's body as JSON. */
+  /** The delivery's body: JSON, or the fields of a form. */
   readonly payload: unknown;
   readonly env: Env;
   /**

@@ -2,13 +2,14 @@ import type { AgentContext, AgentDefinition } from "../../agents/create-agent.ts
 import type { EventListener } from "../../agents/events/emitter.ts";
 import type { Agent } from "../../agents/harness.ts";
 import type { SourceProblem } from "./discover-sources.ts";
-import type { LoadedAgent, LoadedWorkflow } from "./load-source.ts";
+import type { LoadedAgent, LoadedWebhook, LoadedWorkflow } from "./load-source.ts";
 
 /** The agents and workflows of a project, alive on demand. */
 export interface App {
   readonly root: string;
   agents(): readonly LoadedAgent[];
   workflows(): readonly LoadedWorkflow[];
+  webhooks(): readonly LoadedWebhook[];
   /** Source files, skills, roles and MCP servers that could not be used, and why. */
   problems(): readonly SourceProblem[];
   /**

@@ -8,6 +8,7 @@ import type { ProjectContext } from "../../agents/project-context.ts";
 import { defaultRetryPolicy, type RetryPolicy } from "../../agents/turn/retry.ts";
 import { systemClock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { toSentence } from "../../base/to-sentence.ts";
 import type { McpClient } from "../../mcp/client/create-mcp-client.ts";
 import type { ModelResolver } from "../../models/contract.ts";
 import type { PythonRunner } from "../../python/contract.ts";
@@ -89,6 +90,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     root,
     agents: () => sources.agents,
     workflows: () => sources.workflows,
+    webhooks: () => sources.webhooks,
     problems: () => [...sources.problems, ...serverProblems(options.mcp)],
     async reload() {
       hooks.renew();
@@ -162,7 +164,7 @@ async function describe(
     throw refuse(failureLine(describeFailure(error, root)), error);
   }
   const fault = faultOfProfile(own);
-  if (fault !== undefined) throw refuse(`${file === undefined ? "" : `${file.path}: `}${fault}.`);
+  if (fault !== undefined) throw refuse(toSentence(`${file === undefined ? "" : `${file.path}: `}${fault}`));
   return own;
 }
 

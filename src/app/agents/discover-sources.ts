@@ -1,9 +1,9 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 
-/** A file that defines an agent or a workflow. */
+/** A file that defines an agent, a workflow or a webhook. */
 export interface SourceFile {
-  readonly kind: "agent" | "workflow";
+  readonly kind: "agent" | "workflow" | "webhook";
   /** Path below its folder without extension, folders joined by dots: `team.reviewer`. */
   readonly name: string;
   /** Project-relative. */
@@ -13,7 +13,7 @@ export interface SourceFile {
 export interface SourceProblem {
   readonly path: string;
   readonly message: string;
-  /** Set where the file would have been an agent or a workflow of that name. */
+  /** Set where the file would have been an agent, a workflow or a webhook of that name. */
   readonly source?: Pick<SourceFile, "kind" | "name">;
 }
 
@@ -33,6 +33,8 @@ const layouts: readonly Layout[] = [
   { kind: "workflow", folder: "src/workflows", nested: true },
   { kind: "workflow", folder: "workflows", nested: true },
   { kind: "workflow", folder: ".kit/workflows", nested: true },
+  { kind: "webhook", folder: "src/webhooks", nested: true },
+  { kind: "webhook", folder: ".kit/webhooks", nested: true },
 ];
 
 const extension = /\.(ts|mts|js|mjs)$/;
@@ -41,7 +43,7 @@ const sourceName = /^[\p{L}\p{N}][\p{L}\p{N}._-]*$/u;
 /** Names are segments of addresses, which are limited in bytes. */
 const maxNameBytes = 128;
 
-/** Finds the agents and workflows of a project. Files that start with `_` are helpers, tests are tests. */
+/** Finds the agents, workflows and webhooks of a project. Files that start with `_` are helpers, tests are tests. */
 export async function discoverSources(
   root: string,
 ): Promise<{ readonly sources: readonly SourceFile[]; readonly problems: readonly SourceProblem[] }> {

@@ -2,12 +2,19 @@ import type { AgentProfile } from "../../agents/agent-profile.ts";
 import { discoverSources, type SourceProblem } from "./discover-sources.ts";
 import { loadRoles } from "./load-roles.ts";
 import { loadSkills } from "./load-skills.ts";
-import { type LoadedAgent, type LoadedSource, type LoadedWorkflow, loadSource } from "./load-source.ts";
+import {
+  type LoadedAgent,
+  type LoadedSource,
+  type LoadedWebhook,
+  type LoadedWorkflow,
+  loadSource,
+} from "./load-source.ts";
 
 /** What the files of a project give its agents. */
 export interface ProjectSources {
   readonly agents: readonly LoadedAgent[];
   readonly workflows: readonly LoadedWorkflow[];
+  readonly webhooks: readonly LoadedWebhook[];
   readonly skills: NonNullable<AgentProfile["skills"]>;
   readonly roles: NonNullable<AgentProfile["roles"]>;
   /** Files that could not be used, and why. */
@@ -15,7 +22,7 @@ export interface ProjectSources {
 }
 
 /**
- * Reads agents, workflows, skills and roles of a project. With `code: false` nothing of the project is
+ * Reads agents, workflows, webhooks, skills and roles of a project. With `code: false` nothing of the project is
  * run: a program that brings its agent along needs skills and roles only.
  */
 export async function loadProjectSources(
@@ -32,6 +39,7 @@ export async function loadProjectSources(
   return {
     agents: results.filter((item) => "kind" in item && item.kind === "agent") as LoadedAgent[],
     workflows: results.filter((item) => "kind" in item && item.kind === "workflow") as LoadedWorkflow[],
+    webhooks: results.filter((item) => "kind" in item && item.kind === "webhook") as LoadedWebhook[],
     skills: skills.skills,
     roles: roles.roles,
     problems: [

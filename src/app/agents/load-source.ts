@@ -2,6 +2,7 @@ import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type AgentDefinition, isAgentDefinition } from "../../agents/create-agent.ts";
+import { isWebhookDefinition, type WebhookDefinition } from "../../webhooks/define-webhook.ts";
 import { describeFailure, failureLine } from "./describe-failure.ts";
 import type { SourceFile, SourceProblem } from "./discover-sources.ts";
 
@@ -21,7 +22,19 @@ export interface LoadedWorkflow extends SourceFile {
   readonly run: (context: never) => unknown;
 }
 
-export type LoadedSource = LoadedAgent | LoadedWorkflow;
+export interface LoadedWebhook extends SourceFile {
+  readonly kind: "webhook";
+  readonly definition: WebhookDefinition;
+}
+
+export type LoadedSource = LoadedAgent | LoadedWorkflow | LoadedWebhook;
+
+const readers: {
+  readonly [Kind in SourceFile["kind"]]: (
+    source: SourceFile,
+    module: Record<string, unknown>,
+  ) => LoadedSource | SourceProblem;
+} = { agent: toAgent, workflow: toWorkflow, webhook: toWebhook };
 
 /** A file that waits for something at its top level may do so for this long, in ms. */
 const defaultTimeLimitMs = 10_000;
@@ -41,7 +54,7 @@ export async function loadSource(
       pathToFileURL(join(folder, source.path)).href,
       options.timeLimitMs ?? defaultTimeLimitMs,
     );
-    return source.kind === "agent" ? toAgent(source, module) : toWorkflow(source, module);
+    return readers[source.kind](source, module);
   } catch (error) {
     return problem(source, failureLine(describeFailure(error, folder), source.path));
   }
@@ -86,4 +99,12 @@ function toWorkflow(source: SourceFile, module: Record<string, unknown>): Loaded
     return problem(source, "It exports no run function: export async function run(ctx) { … }.");
   }
   return { ...source, kind: "workflow", run: run as LoadedWorkflow["run"] };
+}
+
+function toWebhook(source: SourceFile, module: Record<string, unknown>): LoadedWebhook | SourceProblem {
+  const definition = module.default;
+  if (!isWebhookDefinition(definition)) {
+    return problem(source, "It has no webhook as its default export: export default defineWebhook({ … }).");
+  }
+  return { ...source, kind: "webhook", definition };
 }

@@ -1,0 +1,98 @@
+import { createHmac } from "node:crypto";
+import { expect, test, vi } from "vitest";
+import { defineWebhook, type WebhookDefinition } from "./define-webhook.ts";
+import { type IncomingWebhook, receiveWebhook } from "./receive-webhook.ts";
+
+const env = { CHAT_SECRET: "chat secret" };
+
+function incoming(body: string, options: Partial<IncomingWebhook> & { type?: string } = {}): IncomingWebhook {
+  const seconds = String(Math.floor(Date.now() / 1000));
+  const signature = createHmac("sha256", env.CHAT_SECRET).update(`v0:${seconds}:${body}`).digest("hex");
+  return {
+    name: "chat",
+    headers: new Headers({
+      "content-type": options.type ?? "application/json",
+      "x-slack-request-timestamp": seconds,
+      "x-slack-signature": `v0=${signature}`,
+    }),
+    body: new TextEncoder().encode(body),
+    env,
+    dispatch: async () => ({ dispatch_id: "dis_1", accepted_at: "2026-11-21T00:00:00.000Z" }),
+    ...options,
+  };
+}
+
+function chat(handle: WebhookDefinition["handle"]): WebhookDefinition {
+  return defineWebhook({ scheme: "slack", secret: (given) => given.CHAT_SECRET, handle });
+}
+
+test("a signed delivery is dispatched, and its repetition carries the same keys", async () => {
+  const keys: string[] = [];
+  const dispatch: IncomingWebhook["dispatch"] = async (agent, input) => {
+    expect([agent, input.id, input.input]).toEqual(["support", "T1", "hello"]);
+    keys.push(input.idempotencyKey);
+    return { dispatch_id: `dis_${keys.length}`, accepted_at: "2026-11-21T00:00:00.000Z" };
+  };
+  const webhook = chat(async ({ payload, dispatch: send }) => {
+    const { thread, text } = payload as { thread: string; text: string };
+    await send("support", { id: thread, input: text });
+    await send("support", { id: thread, input: text });
+  });
+  const body = JSON.stringify({ thread: "T1", text: "hello" });
+  const reply = await receiveWebhook(webhook, incoming(body, { dispatch }));
+  expect(reply).toMatchObject({
+    status: 202,
+    body: { status: "accepted", dispatches: [{ dispatch_id: "dis_1" }, { dispatch_id: "dis_2" }] },
+  });
+  await receiveWebhook(webhook, incoming(body, { dispatch }));
+  expect(keys.slice(2)).toEqual(keys.slice(0, 2));
+  expect(new Set(keys).size).toBe(2);
+  expect(keys.every((key) => /^[!-~]{1,128}$/.test(key))).toBe(true);
+});
+
+test("what is not signed is never handed to the file", async () => {
+  const handle = vi.fn();
+  const forged = incoming("{}");
+  forged.headers.set("x-slack-signature", `v0=${"0".repeat(64)}`);
+  await expect(receiveWebhook(chat(handle), forged)).rejects.toMatchObject({ code: "invalid_signature" });
+  expect(handle).not.toHaveBeenCalled();
+});
+
+test("a webhook without its secret accepts nothing, and says in its hint what is missing", async () => {
+  for (const secret of [undefined, "", [], ["good", ""]]) {
+    const webhook = defineWebhook({ scheme: "slack", secret: () => secret, handle: () => "never" });
+    await expect(receiveWebhook(webhook, incoming("{}"))).rejects.toMatchObject({
+      code: "unavailable",
+      hint: expect.stringContaining('"chat"'),
+    });
+  }
+});
+
+test("Slack's question whether the address is ours is answered, once it is signed", async () => {
+  const body = JSON.stringify({ type: "url_verification", challenge: "abc" });
+  const reply = await receiveWebhook(
+    chat(() => "never"),
+    incoming(body),
+  );
+  expect(reply).toEqual({ status: 200, body: { challenge: "abc" } });
+});
+
+test("forms are read: their fields, or the JSON in their payload", async () => {
+  const type = "application/x-www-form-urlencoded";
+  const echo = chat(({ payload }) => payload);
+  const command = await receiveWebhook(echo, incoming("command=%2Fkit&text=hi+there", { type }));
+  expect(command.body).toEqual({ command: "/kit", text: "hi there" });
+  const action = await receiveWebhook(echo, incoming(`payload=${encodeURIComponent('{"a":1}')}`, { type }));
+  expect(action.body).toEqual({ a: 1 });
+});
+
+test("a signed body that cannot be read is an error of its own", async () => {
+  await expect(
+    receiveWebhook(
+      chat(() => "never"),
+      incoming("{"),
+    ),
+  ).rejects.toMatchObject({
+    code: "invalid_json",
+  });
+});

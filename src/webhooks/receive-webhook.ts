@@ -1,0 +1,101 @@
+import { KitError } from "../base/kit-error.ts";
+import type { DispatchReceipt } from "../protocol/dispatch.ts";
+import type { WebhookDefinition, WebhookDispatch } from "./define-webhook.ts";
+import { sha256, toBytes } from "./hmac.ts";
+import { type VerifiedWebhook, verifyWebhook } from "./verify-webhook.ts";
+
+/** A webhook as it arrives, and what it needs of the application. */
+export interface IncomingWebhook {
+  /** Of the file: a part of the idempotency keys. */
+  readonly name: string;
+  readonly headers: Headers;
+  /** As it came, byte for byte. */
+  readonly body: Uint8Array;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly dispatch: (
+    agent: string,
+    input: WebhookDispatch & { readonly idempotencyKey: string },
+  ) => Promise<DispatchReceipt>;
+}
+
+/**
+ * Verifies a delivery, then hands it to its file. Gives the status and the body of the reply.
+ *
+ * Throws `invalid_signature`, `stale_timestamp`, `invalid_json` for a signed body that is none, and
+ * `unavailable` while there is no secret.
+ */
+export async function receiveWebhook(
+  definition: WebhookDefinition,
+  incoming: IncomingWebhook,
+): Promise<{ readonly status: number; readonly body: unknown }> {
+  const { env, headers, body } = incoming;
+  const delivery = await verifyWebhook(
+    { headers, body },
+    {
+      scheme: definition.scheme,
+      secret: secretOf(definition, incoming),
+      ...(definition.toleranceSeconds === undefined ? {} : { toleranceSeconds: definition.toleranceSeconds }),
+    },
+  );
+  const payload = readPayload(delivery);
+  const challenge = definition.scheme === "slack" ? slackChallenge(payload) : undefined;
+  if (challenge !== undefined) return { status: 200, body: { challenge } };
+  const receipts: DispatchReceipt[] = [];
+  // An id of the sender's may be of any length.
+  const key = (await sha256(toBytes(delivery.delivery_id))).slice(0, 40);
+  let count = 0;
+  const given = await definition.handle({
+    delivery,
+    payload,
+    env,
+    async dispatch(agent, input) {
+      count += 1;
+      const idempotencyKey = `webhook:${incoming.name.slice(0, 40)}:${key}:${count}`;
+      const receipt = await incoming.dispatch(agent, { ...input, idempotencyKey });
+      receipts.push(receipt);
+      return receipt;
+    },
+  });
+  return given === undefined
+    ? { status: 202, body: { status: "accepted", dispatches: receipts } }
+    : { status: 200, body: given };
+}
+
+function secretOf(definition: WebhookDefinition, { env, name }: IncomingWebhook): string | readonly string[] {
+  const secret = definition.secret(env);
+  if (secret !== undefined && secret.length > 0 && (typeof secret === "string" || !secret.includes(""))) {
+    return secret;
+  }
+  throw new KitError({
+    code: "unavailable",
+    message: "This webhook is not set up.",
+    hint: `The webhook "${name}" finds no secret: set the environment variable that its file reads.`,
+  });
+}
+
+function readPayload(delivery: VerifiedWebhook): unknown {
+  try {
+    return payloadOf(delivery);
+  } catch (cause) {
+    throw invalidJson(cause);
+  }
+}
+
+/** JSON; or a form, as Slack's commands and GitHub's older hooks send it, with JSON in its field `payload`. */
+function payloadOf({ headers, text, json }: VerifiedWebhook): unknown {
+  if (!(headers.get("content-type") ?? "").startsWith("application/x-www-form-urlencoded")) return json();
+  const fields = new URLSearchParams(text());
+  const payload = fields.get("payload");
+  return payload === null ? Object.fromEntries(fields) : JSON.parse(payload);
+}
+
+function invalidJson(cause: unknown): KitError {
+  return new KitError({ code: "invalid_json", message: "The body is not valid JSON.", cause });
+}
+
+/** Slack asks once whether an address is ours. @see https://docs.slack.dev/reference/events/url_verification */
+function slackChallenge(payload: unknown): string | undefined {
+  if (typeof payload !== "object" || payload === null) return undefined;
+  const { type, challenge } = payload as Readonly<Record<string, unknown>>;
+  return type === "url_verification" && typeof challenge === "string" ? challenge : undefined;
+}
