@@ -142,7 +142,10 @@ export interface WorkContext {
   readonly attempt: number;
   /** Rises with each change of hands; whoever writes elsewhere can refuse a lower one. */
   readonly fence: number;
-  /** Fires with `aborted` when it is cancelled, with `lease_lost` when another worker has taken over. */
+  /**
+   * Fires with `aborted` when it is cancelled, with `lease_lost` when another worker has taken over. Of a
+   * run, also when it is suspended: its promise is left behind, and what it holds in memory is to be let go.
+   */
   readonly signal: AbortSignal;
 }
 
@@ -167,9 +170,10 @@ export interface RunContext extends WorkContext {
   dispatch(request: Omit<AdmitRequest, "idempotency_key">): Promise<DispatchReceipt>;
   /**
    * Puts an event into the run's stream, at its next index. Left out while a replay has not yet passed
-   * the last recorded position: it was said before.
+   * the last recorded position: it was said before. Says whether it was put there, so that others who
+   * listen hear it once, too.
    */
-  emit(event: RunEventBody): void;
+  emit(event: RunEventBody): boolean;
 }
 
 /** An event of a run as its maker knows it: the log numbers it. */
