@@ -52,6 +52,7 @@ export {
   defineConfig,
   type KitConfig,
   type ServerConfig,
+  type StoreConfig,
 } from "./app/config/kit-config.ts";
 export { type InitAgentOptions, initAgent } from "./app/init-agent.ts";
 export { type OpenAgentsOptions, openAgents } from "./app/open-agents.ts";

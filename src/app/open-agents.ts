@@ -10,7 +10,7 @@ export interface OpenAgentsOptions {
   readonly root?: string;
   /** Keys and secrets; default: the environment of the process. */
   readonly env?: AgentContext["env"];
-  /** Default: SQLite in `<root>/.kit/sessions.db`. */
+  /** Default: what the configuration names, else SQLite in `<root>/.kit/sessions.db`. */
   readonly store?: SessionStore;
   /** For agents that name none; default: a virtual workspace below `<root>/.kit/sandboxes`. */
   readonly sandbox?: SandboxFactory;
@@ -44,8 +44,9 @@ async function open(options: OpenAgentsOptions, code: boolean): Promise<App> {
     import("./config/agent-config.ts"),
     import("../sandboxes/virtual/virtual-sandbox.ts"),
   ]);
-  const { onEvent, onListenerError, store, models } = options;
+  const { onEvent, onListenerError, models } = options;
   const { config, environment } = await loadConfig({ cwd: options.root ?? process.cwd() });
+  const store = options.store ?? config.store;
   const project = await openProject({ root: options.root ?? process.cwd(), config });
   try {
     const app = await openApp({

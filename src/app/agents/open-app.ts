@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { createSecretMask } from "../../agents/secrets.ts";
 import type { McpClient } from "../../mcp/client/create-mcp-client.ts";
@@ -8,12 +7,12 @@ import type { ProviderConfigs } from "../../models/provider-config.ts";
 import type { Project } from "../../project/project.ts";
 import { createPython } from "../../python/create-python.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
-import type { SessionStore } from "../../stores/contract.ts";
+import type { StoreConfig } from "../config/kit-config.ts";
 import type { App } from "./app.ts";
 import { type AppOptions, createApp } from "./create-app.ts";
 import { knownSecrets } from "./known-secrets.ts";
+import { openStore } from "./open-store.ts";
 import { createProjectContext } from "./project-context.ts";
-import { stateFolder } from "./state-folder.ts";
 import { createJsonValidator } from "./validate-json.ts";
 
 export interface OpenAppOptions
@@ -25,7 +24,7 @@ export interface OpenAppOptions
   readonly mcp?: McpConfig;
   readonly sandbox: SandboxFactory;
   /** Default: SQLite in `.kit/sessions.db`. */
-  readonly store?: SessionStore;
+  readonly store?: StoreConfig;
   /** Models by their whole name, for tests. */
   readonly models?: Readonly<Record<string, LanguageModelV4>>;
 }
@@ -41,14 +40,14 @@ export async function openApp(options: OpenAppOptions): Promise<App> {
   const mcp = await openMcp(options);
   return createApp({
     root: project.root,
-    store: options.store ?? (await defaultStore(project.root)),
+    store: await openStore(options.store ?? "sqlite", project.root),
     sandbox: options.sandbox,
     resolveModel: createModelResolver(models),
     defaultModel: options.defaults?.model ?? defaultModelName(models),
     env,
     project: createProjectContext(project),
     python: createPython(),
-    mask: createSecretMask(knownSecrets(env, options.providers)),
+    mask: createSecretMask(knownSecrets(env, options.providers, options.store)),
     ...(mcp === undefined ? {} : { mcp }),
     ...(options.defaults === undefined ? {} : { defaults: options.defaults }),
     ...(options.overrides === undefined ? {} : { overrides: options.overrides }),
@@ -62,9 +61,4 @@ async function openMcp({ mcp, project, env }: OpenAppOptions): Promise<McpClient
   if (Object.keys(mcp?.servers ?? {}).length === 0) return undefined;
   const { createMcpClient } = await import("../../mcp/client/create-mcp-client.ts");
   return createMcpClient({ config: mcp ?? {}, root: project.root, env, validateJson: createJsonValidator() });
-}
-
-async function defaultStore(root: string): Promise<SessionStore> {
-  const { SqliteSessionStore } = await import("../../stores/sqlite/sqlite-store.ts");
-  return new SqliteSessionStore({ file: join(stateFolder(root), "sessions.db") });
 }

@@ -1,5 +1,6 @@
 import { suggest } from "../../base/suggest.ts";
 import type { ErrorIssue } from "../../protocol/error-code.ts";
+import type { KitConfig } from "./kit-config.ts";
 import { parseConfig } from "./parse-config.ts";
 
 /** Variables by name. */
@@ -22,15 +23,16 @@ const booleans = new Map([
 ]);
 const yesOrNo: Conversion = (written) => booleans.get(written.toLowerCase()) ?? written;
 
-/** Variable, key of `server`, and how the text becomes a value. */
-const serverVariables: readonly (readonly [string, string, Conversion])[] = [
-  ["KIT_HOST", "host", asIs],
-  ["KIT_PORT", "port", wholeNumber],
-  ["KIT_API_KEYS", "api_keys", words],
-  ["KIT_ALLOWED_HOSTS", "allowed_hosts", words],
-  ["KIT_ALLOWED_ORIGINS", "allowed_origins", words],
-  ["KIT_READ_ONLY", "read_only", yesOrNo],
-  ["KIT_MAX_BODY_BYTES", "max_body_bytes", wholeNumber],
+/** Variable, key of the configuration, and how the text becomes a value. */
+const variables: readonly (readonly [string, string, Conversion])[] = [
+  ["KIT_HOST", "server.host", asIs],
+  ["KIT_PORT", "server.port", wholeNumber],
+  ["KIT_API_KEYS", "server.api_keys", words],
+  ["KIT_ALLOWED_HOSTS", "server.allowed_hosts", words],
+  ["KIT_ALLOWED_ORIGINS", "server.allowed_origins", words],
+  ["KIT_READ_ONLY", "server.read_only", yesOrNo],
+  ["KIT_MAX_BODY_BYTES", "server.max_body_bytes", wholeNumber],
+  ["KIT_STORE", "store", asIs],
 ];
 
 /**
@@ -38,29 +40,36 @@ const serverVariables: readonly (readonly [string, string, Conversion])[] = [
  * are separated by commas or white space.
  */
 export function parseEnvironment(environment: Environment): {
-  readonly server: Readonly<Record<string, unknown>>;
+  readonly config: Pick<KitConfig, "server" | "store">;
   readonly issues: readonly ErrorIssue[];
   /** Sentences about names that look like a slip of the pen. */
   readonly warnings: readonly string[];
 } {
+  const given: Record<string, unknown> = {};
   const server: Record<string, unknown> = {};
   const variableOf = new Map<string, string>();
-  for (const [variable, key, convert] of serverVariables) {
+  for (const [variable, path, convert] of variables) {
     const written = environment[variable]?.trim();
     if (written === undefined || written === "") continue;
-    server[key] = convert(written);
-    variableOf.set(`server.${key}`, variable);
+    variableOf.set(path, variable);
+    if (path.startsWith(serverTable)) {
+      server[path.slice(serverTable.length)] = convert(written);
+      given["server"] = server;
+    } else given[path] = convert(written);
   }
-  const issues = parseConfig({ server }).issues.map(({ path, message }) => ({
-    path: variableOf.get(path) ?? path,
-    message,
-  }));
-  return { server, issues, warnings: misspelled(environment) };
+  const { config = {}, issues } = parseConfig(given);
+  return {
+    config,
+    issues: issues.map(({ path, message }) => ({ path: variableOf.get(path) ?? path, message })),
+    warnings: misspelled(environment),
+  };
 }
+
+const serverTable = "server.";
 
 // A misspelled KIT_API_KEYS would leave a server open without a word.
 function misspelled(environment: Environment): readonly string[] {
-  const names = serverVariables.map(([variable]) => variable);
+  const names = variables.map(([variable]) => variable);
   return Object.keys(environment).flatMap((variable) => {
     if (!variable.startsWith("KIT_") || names.includes(variable)) return [];
     const near = suggest(

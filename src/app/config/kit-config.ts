@@ -1,6 +1,8 @@
 import type { McpConfig } from "../../mcp/client/mcp-config.ts";
 import type { ProviderConfigs } from "../../models/provider-config.ts";
 import type { ProjectConfig } from "../../project/project.ts";
+import type { SessionStore } from "../../stores/contract.ts";
+import type { PostgresUrl } from "../../stores/postgres/is-postgres-url.ts";
 import type { AgentConfig, CompactionConfig } from "./agent-config.ts";
 
 /** What `server.auth` is told about a request. */
@@ -10,6 +12,12 @@ export interface AuthRequest {
   readonly path: string;
   readonly headers: Headers;
 }
+
+/**
+ * Where the histories of sessions are kept: `sqlite` (default, in `.kit/sessions.db`), `memory`, the address of a
+ * Postgres database (`postgres://…`), or, in `kit.config.ts`, a store.
+ */
+export type StoreConfig = "sqlite" | "memory" | PostgresUrl | SessionStore;
 
 /** How `kit start` serves. */
 export interface ServerConfig {
@@ -42,6 +50,7 @@ export interface KitConfig extends ProjectConfig {
   readonly mcp?: McpConfig;
   readonly providers?: ProviderConfigs;
   readonly server?: ServerConfig;
+  readonly store?: StoreConfig;
 }
 
 /** Gives `kit.config.ts` its types: `export default defineConfig({ … })`. Returns what it is given. */

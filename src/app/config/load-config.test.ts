@@ -92,6 +92,9 @@ test.each([
     '[engine]\nkind = "x"',
     "engine belongs to agents and workflows, which this version of kit does not have yet",
   ],
+  ['store = "redis://host"', "store must be sqlite, memory, a postgres:// address or (only in"],
+  ['store = "postgres://u:p/w@host/db"', "store must be sqlite, memory, a postgres:// address or (only in"],
+  ["[store]\nappend = 1", "not a table"],
   ["a = ", "kit.toml:1:5: invalid value"],
 ])("%j is refused by name", async (toml, message) => {
   expect(await messageOf(toml)).toContain(message);
@@ -127,6 +130,16 @@ test("the environment wins over the env file, and both over the configuration", 
   expect(config.server).toEqual({ port: 3, host: "127.0.0.2", api_keys: ["a", "b"], read_only: true });
   expect(environment.OTHER).toBe("x");
   await expect(load(files, { envFile: ".env.none" })).rejects.toThrow(".env.none cannot be read.");
+});
+
+test("KIT_STORE names the store over the file, and is not repeated where it is wrong", async () => {
+  const files = { "kit.toml": 'store = "memory"\n[server]\nport = 1' };
+  const address = "postgres://u:s3cret@host/db";
+  const { config } = await load(files, { environment: { KIT_STORE: address } });
+  expect(config).toEqual({ store: address, server: { port: 1 } });
+  const error = await load(files, { environment: { KIT_STORE: "mysql://u:s3cret@host" } }).catch(String);
+  expect(error).toContain("KIT_STORE must be sqlite");
+  expect(error).not.toContain("s3cret");
 });
 
 test("a wrong variable is refused by its name, and a misspelled one is pointed out", async () => {

@@ -49,10 +49,13 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
     ...(envFile === undefined ? {} : parseEnv(await readText(resolve(cwd, envFile), envFile))),
     ...(options.environment ?? process.env),
   };
-  const { server, issues, warnings } = parseEnvironment(environment);
+  const { config: given, issues, warnings } = parseEnvironment(environment);
   if (issues.length > 0) throw refuse("The environment", issues);
-  const hasServer = fromFile.server !== undefined || Object.keys(server).length > 0;
-  const config = hasServer ? { ...fromFile, server: { ...fromFile.server, ...server } } : fromFile;
+  const config = {
+    ...fromFile,
+    ...given,
+    ...(given.server === undefined ? {} : { server: { ...fromFile.server, ...given.server } }),
+  };
   return { config, environment, warnings, ...(file === undefined ? {} : { file }) };
 }
 

@@ -7,8 +7,10 @@ import { frameworks, specTypes } from "../../protocol/spec-block.ts";
 import { type SyncFormat, syncFormats } from "../../protocol/sync.ts";
 import type { ModelPrice } from "../../protocol/usage.ts";
 import type { SpecAdapter } from "../../specs/adapter.ts";
+import type { SessionStore } from "../../stores/contract.ts";
+import { isPostgresUrl } from "../../stores/postgres/is-postgres-url.ts";
 import type { AgentConfig, CompactionConfig } from "./agent-config.ts";
-import type { KitConfig, ServerConfig } from "./kit-config.ts";
+import type { KitConfig, ServerConfig, StoreConfig } from "./kit-config.ts";
 import { readMcpConfig } from "./read-mcp-config.ts";
 import {
   amount,
@@ -109,8 +111,9 @@ const readConfig: Reader<KitConfig> = table<KitConfig>(
       read_only: flag,
       max_body_bytes: integer(1, 1_073_741_824),
     }),
+    store: guarded("sqlite, memory, a postgres:// address or (only in kit.config.ts) a store", isStoreConfig),
   },
-  { later: ["sandbox", "store", "engine"] },
+  { later: ["sandbox", "engine"] },
 );
 
 /**
@@ -141,4 +144,20 @@ function isSpecAdapter(value: unknown): value is SpecAdapter {
     typeof adapter.matches === "function" &&
     typeof adapter.parse === "function"
   );
+}
+
+const storeMethods = [
+  "append",
+  "read",
+  "info",
+  "list",
+  "delete",
+  "close",
+] as const satisfies readonly (keyof SessionStore)[];
+
+function isStoreConfig(value: unknown): value is StoreConfig {
+  if (typeof value === "string") return value === "sqlite" || value === "memory" || isPostgresUrl(value);
+  if (typeof value !== "object" || value === null) return false;
+  const store: Partial<Record<keyof SessionStore, unknown>> = value;
+  return storeMethods.every((method) => typeof store[method] === "function");
 }

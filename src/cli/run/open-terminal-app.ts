@@ -30,7 +30,7 @@ export async function openTerminalApp({
 }: TerminalAppOptions): Promise<{ readonly app: App; readonly mask: (text: string) => string }> {
   const { config, environment } = loaded;
   const { output } = context;
-  const mask = createSecretMask(knownSecrets(environment, config.providers));
+  const mask = createSecretMask(knownSecrets(environment, config.providers, config.store));
   const defaults: AgentProfile = {
     ...toProfile(config.agent, config.compaction),
     ...(options.allowWrite === true ? { allowWrite: true } : {}),
@@ -49,6 +49,7 @@ export async function openTerminalApp({
     },
     ...(config.mcp === undefined ? {} : { mcp: config.mcp }),
     ...(config.providers === undefined ? {} : { providers: config.providers }),
+    ...(config.store === undefined ? {} : { store: config.store }),
   });
   return { app, mask };
 }
