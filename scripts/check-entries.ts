@@ -28,6 +28,7 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/stores/memory": { packages: [], kilobytes: 5 },
   "kit/stores/postgres": { packages: [], kilobytes: 15 },
   "kit/stores/sqlite": { packages: [], kilobytes: 15 },
+  "kit/webhooks": { packages: [], kilobytes: 15 },
   "kit/testing": { packages: [], kilobytes: 230 },
 };
 

@@ -111,3 +111,24 @@ export async function run() {
   const code = 'const app = await open(); say((await app.run("late")).result); await app.close();';
   expect(await inNode(folder.root, code)).toEqual(["KitError", "local", "function"]);
 });
+
+test("a webhook is found by its file, and one that is none is reported", async () => {
+  await using folder = await createTemporaryRepository({
+    "src/webhooks/chat.ts": `import { defineWebhook } from "kit/webhooks";
+export default defineWebhook({ scheme: "slack", secret: (env) => env.CHAT_SECRET, handle: () => "ok" });
+`,
+    "src/webhooks/none.ts": "export const a = 1;\n",
+  });
+  const code =
+    "const app = await open(); say({ webhooks: app.webhooks().map(({ name }) => name), problems: app.problems() }); await app.close();";
+  expect(await inNode(folder.root, code)).toMatchObject({
+    webhooks: ["chat"],
+    problems: [
+      {
+        path: "src/webhooks/none.ts",
+        message: expect.stringContaining("export default defineWebhook"),
+        source: { kind: "webhook", name: "none" },
+      },
+    ],
+  });
+});
