@@ -31,7 +31,6 @@ export type { Role } from "./agents/role.ts";
 export { profileToRole, roleToProfile } from "./agents/role-profile.ts";
 export type { Session, SessionStream } from "./agents/session/session.ts";
 export { defineSkill, type Skill } from "./agents/skill.ts";
-export { type ThinkingLevel, thinkingLevels } from "./agents/thinking-level.ts";
 export {
   type AnyTool,
   defineTool,
@@ -129,6 +128,7 @@ export type {
   SpecQuery,
 } from "./protocol/spec-query.ts";
 export type { SyncEntry, SyncFormat, SyncPlan, SyncRequest, SyncResult } from "./protocol/sync.ts";
+export { type ThinkingLevel, thinkingLevels } from "./protocol/thinking-level.ts";
 export type { Cost, ModelPrice, Usage } from "./protocol/usage.ts";
 export type {
   ExecRequest,

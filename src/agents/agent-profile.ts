@@ -1,3 +1,4 @@
+import type { ThinkingLevel } from "../protocol/thinking-level.ts";
 import type { SandboxFactory } from "../sandboxes/contract.ts";
 import type { SessionStore } from "../stores/contract.ts";
 import type { KitCommand } from "./command.ts";
@@ -6,7 +7,6 @@ import type { EventListener } from "./events/emitter.ts";
 import type { PythonProfile } from "./python-profile.ts";
 import type { Role } from "./role.ts";
 import type { Skill } from "./skill.ts";
-import type { ThinkingLevel } from "./thinking-level.ts";
 import type { AnyTool } from "./tool.ts";
 import type { Budget } from "./turn/budget.ts";
 

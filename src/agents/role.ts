@@ -1,4 +1,4 @@
-import type { ThinkingLevel } from "./thinking-level.ts";
+import type { ThinkingLevel } from "../protocol/thinking-level.ts";
 
 /** A way of working that an operation takes on: `.agents/roles/**\/*.md`. */
 export interface Role {

@@ -1,12 +1,12 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { ResolvedModel } from "../../models/contract.ts";
+import type { ThinkingLevel } from "../../protocol/thinking-level.ts";
 import type { Sandbox } from "../../sandboxes/contract.ts";
 import type { Harness, Operation, Toolkit } from "../agent-runtime.ts";
 import type { ProjectInstructions } from "../project-context.ts";
 import type { Role } from "../role.ts";
 import { createSecretMask, secretsFor } from "../secrets.ts";
 import { composeSystemPrompt } from "../system-prompt.ts";
-import type { ThinkingLevel } from "../thinking-level.ts";
 import type { PromptOptions } from "./prompt-options.ts";
 import { extendToolkit } from "./toolkit.ts";
 

@@ -1,10 +1,10 @@
 import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
 import type { ImagePart, Message } from "../../protocol/message.ts";
+import type { ThinkingLevel } from "../../protocol/thinking-level.ts";
 import type { Usage } from "../../protocol/usage.ts";
 import type { KitCommand } from "../command.ts";
 import type { OutputSchema } from "../output/typed-output.ts";
 import type { Role } from "../role.ts";
-import type { ThinkingLevel } from "../thinking-level.ts";
 import type { AnyTool } from "../tool.ts";
 import type { Budget } from "../turn/budget.ts";
 

@@ -1,6 +1,6 @@
 import type { AgentProfile } from "../../agents/agent-profile.ts";
-import { thinkingLevels } from "../../agents/thinking-level.ts";
 import { suggest } from "../../base/suggest.ts";
+import { thinkingLevels } from "../../protocol/thinking-level.ts";
 
 type Check = readonly [expected: string, accepts: (value: unknown) => boolean];
 

@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Role } from "../../agents/role.ts";
-import { thinkingLevels } from "../../agents/thinking-level.ts";
+import { thinkingLevels } from "../../protocol/thinking-level.ts";
 import type { SourceProblem } from "./discover-sources.ts";
 import { createFieldReader } from "./front-matter-fields.ts";
 import { type MarkdownFile, readMarkdownFile } from "./read-markdown-file.ts";

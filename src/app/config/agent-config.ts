@@ -1,6 +1,6 @@
 import type { AgentProfile } from "../../agents/agent-profile.ts";
 import type { CompactionSettings } from "../../agents/compaction/compaction-settings.ts";
-import type { ThinkingLevel } from "../../agents/thinking-level.ts";
+import type { ThinkingLevel } from "../../protocol/thinking-level.ts";
 
 /** The `agent` table: laid under the profile of every agent of the project. */
 export interface AgentConfig {

@@ -1,10 +1,10 @@
-import { type ThinkingLevel, thinkingLevels } from "../../agents/thinking-level.ts";
 import { sourceTypeOf } from "../../guidelines/source-aliases.ts";
 import type { ProviderConfig } from "../../models/provider-config.ts";
 import type { ProjectConfig } from "../../project/project.ts";
 import type { ErrorIssue } from "../../protocol/error-code.ts";
 import { frameworks, specTypes } from "../../protocol/spec-block.ts";
 import { type SyncFormat, syncFormats } from "../../protocol/sync.ts";
+import { type ThinkingLevel, thinkingLevels } from "../../protocol/thinking-level.ts";
 import type { ModelPrice } from "../../protocol/usage.ts";
 import type { SpecAdapter } from "../../specs/adapter.ts";
 import type { SessionStore } from "../../stores/contract.ts";

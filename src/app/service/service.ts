@@ -1,29 +1,10 @@
-import type { ImageInput } from "../../agents/operations/prompt-options.ts";
-import type { ThinkingLevel } from "../../agents/thinking-level.ts";
 import type { Engine, RunReceipt } from "../../engine/contract.ts";
 import type { DispatchReceipt } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
+import type { PromptReply, PromptRequest } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
-import type { Usage } from "../../protocol/usage.ts";
 import type { App } from "../agents/app.ts";
-
-/** The body of `POST /agents/{name}/{id}`, without the session. */
-export interface PromptRequest {
-  readonly message: string;
-  readonly model?: string;
-  readonly role?: string;
-  readonly thinking_level?: ThinkingLevel;
-  readonly images?: readonly ImageInput[];
-}
-
-/** What `POST /agents/{name}/{id}` answers as `result`. */
-export interface PromptReply {
-  readonly text: string;
-  readonly usage: Usage;
-  readonly model: { readonly id: string };
-  readonly metadata: Readonly<Record<string, unknown>>;
-}
 
 export interface PromptCall {
   /** Without an idempotency key, the prompt is aborted when this fires. */

@@ -1,0 +1,30 @@
+import type { ThinkingLevel } from "./thinking-level.ts";
+import type { Usage } from "./usage.ts";
+
+/** A picture in a request: base64 with its media type, or an `https:` address. */
+export type PromptImage =
+  | { readonly data: string; readonly media_type: string }
+  | { readonly url: string; readonly media_type?: string };
+
+/** What an agent is asked over HTTP, without the session. */
+export interface PromptRequest {
+  readonly message: string;
+  readonly model?: string;
+  readonly role?: string;
+  readonly thinking_level?: ThinkingLevel;
+  readonly images?: readonly PromptImage[];
+}
+
+/** The body of `POST /agents/{name}/{id}`. */
+export interface PromptBody extends PromptRequest {
+  /** Default: `default`. */
+  readonly session?: string;
+}
+
+/** What a prompt comes to: `result` of the reply, and of the `result` event of a stream. */
+export interface PromptReply {
+  readonly text: string;
+  readonly usage: Usage;
+  readonly model: { readonly id: string };
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
