@@ -34,6 +34,11 @@ export function failureLine({ message, place }: CodeFailure, itself?: string): s
 function adviceFor(error: Error): string {
   const code = "code" in error ? error.code : undefined;
   if (code === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX") return "; Node runs TypeScript by leaving its types out";
+  if (
+    error instanceof SyntaxError &&
+    /^Cannot use import statement|^Unexpected token 'export'/.test(error.message)
+  )
+    return '; package.json needs "type": "module"';
   const missing = /Cannot find module '([^']+)'/.exec(error.message)?.[1];
   return code === "ERR_MODULE_NOT_FOUND" && missing !== undefined && !/\.\w+$/.test(missing)
     ? "; imports name the file with its extension"

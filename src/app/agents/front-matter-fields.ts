@@ -1,6 +1,7 @@
 import type { JsonSchema } from "../../agents/tool.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { suggest } from "../../base/suggest.ts";
+import { toSentence } from "../../base/to-sentence.ts";
 import type { MarkdownFile } from "./read-markdown-file.ts";
 
 /** Reads the front matter of one kind of file; what is wrong with it is said with the file's name. */
@@ -21,7 +22,10 @@ export function createFieldReader(
 ): FieldReader {
   const { data, name } = file;
   const refuse = (why: string): KitError =>
-    new KitError({ code: "invalid_request", message: `The ${kind} "${name}" cannot be used: ${why}.` });
+    new KitError({
+      code: "invalid_request",
+      message: toSentence(`The ${kind} "${name}" cannot be used: ${why}`),
+    });
   for (const key of Object.keys(data)) {
     if (keys.includes(key)) continue;
     const near = suggest(key, keys);

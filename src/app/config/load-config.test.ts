@@ -115,7 +115,7 @@ test("every wrong key is reported at once, and secrets are not repeated", async 
 test("a configuration that throws, is no object or has no default export says so", async () => {
   await expect(load({ "kit.config.ts": 'throw new Error("mine")' })).rejects.toMatchObject({
     message: "kit.config.ts could not be loaded.",
-    hint: "mine",
+    hint: "mine (line 1)",
   });
   await expect(load({ "kit.config.ts": "export const a = 1" })).rejects.toThrow("no default export");
   await expect(load({ "kit.config.ts": "export default 7" })).rejects.toThrow("must be a table, not 7");

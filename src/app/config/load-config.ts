@@ -1,9 +1,11 @@
 import { readFile, stat } from "node:fs/promises";
-import { basename, extname, join, resolve } from "node:path";
+import { basename, dirname, extname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseEnv } from "node:util";
 import { KitError, type KitErrorInit } from "../../base/kit-error.ts";
+import { toSentence } from "../../base/to-sentence.ts";
 import type { ErrorIssue } from "../../protocol/error-code.ts";
+import { describeFailure, failureLine } from "../agents/describe-failure.ts";
 import { answerForKit } from "../answer-for-kit.ts";
 import { type Environment, parseEnvironment } from "./environment.ts";
 import type { KitConfig } from "./kit-config.ts";
@@ -87,7 +89,7 @@ function readConfig(value: unknown, name: string): KitConfig {
 function refuse(source: string, issues: readonly ErrorIssue[]): KitError {
   const sentences = issues.map(({ path, message }) => `${path} ${message}`);
   return unusable({
-    message: `${source}: ${sentences.join("; ")}.`,
+    message: toSentence(`${source}: ${sentences.join("; ")}`),
     meta: { issues },
   });
 }
@@ -132,7 +134,7 @@ async function importDefault(file: string, name: string): Promise<unknown> {
   } catch (error) {
     throw unusable({
       message: `${name} could not be loaded.`,
-      hint: error instanceof Error ? error.message : String(error),
+      hint: failureLine(describeFailure(error, dirname(file)), basename(file)),
       cause: error,
     });
   } finally {
