@@ -3,6 +3,7 @@ import { isStandardSchema, issueText, type StandardResult } from "../../base/sta
 import type { EventBody } from "../../protocol/event.ts";
 import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import type { ToolContext, ToolDefinition, ToolLookup, ToolOutput } from "../tool.ts";
+import { builtInToolNames } from "../tools/built-in-tools.ts";
 
 /** What the tool calls of one operation share. */
 export interface ToolRunOptions {
@@ -83,7 +84,10 @@ function outcomeOf(call: ToolCallPart, turn: ToolTurn, options: ToolRunOptions):
   const tool = options.tools.get(call.tool);
   if (tool === undefined) {
     const names = options.tools.names().join(", ");
-    return failed(`There is no tool named "${call.tool}". The tools are: ${names === "" ? "none" : names}.`);
+    const why = builtInToolNames.has(call.tool)
+      ? `"${call.tool}" is not allowed to this agent.`
+      : `There is no tool named "${call.tool}".`;
+    return failed(`${why} The tools are: ${names === "" ? "none" : names}.`);
   }
   if (call.invalid === true)
     return failed("The arguments are not valid JSON. Call the tool again with valid JSON.");

@@ -180,8 +180,10 @@ function problemLine({ path, message }: SourceProblem): string {
   return `warning: ${safeLine(path)}: ${safeLine(message)}`;
 }
 
-function logLine({ message, data }: Extract<KitEvent, { type: "log" }>): string {
-  return data === undefined ? message : `${message} ${JSON.stringify(data)}`;
+function logLine(event: Extract<KitEvent, { type: "log" }>): string {
+  const { message, data, operation_id, run_id } = event;
+  // What a workflow logs is its author's; beside a message of kit's own, data is for machines.
+  return data === undefined || operation_id !== run_id ? message : `${message} ${JSON.stringify(data)}`;
 }
 
 function retryLine(event: Extract<KitEvent, { type: "error" }>): string {
