@@ -51,6 +51,25 @@ test("a broken configuration is a check that failed, not the end of the doctor",
   await broken[Symbol.asyncDispose]();
 });
 
+test("what is there for agents is counted, and a file that cannot be used is named with its line", async () => {
+  const agents = await createSampleProject();
+  const { of: none } = await examine(agents.root);
+  expect(none("agents")).toBeUndefined();
+  await agents.write(".agents/skills/triage.md", "Sort new issues.\n");
+  const { ok, of } = await examine(agents.root);
+  expect(ok).toBe(true);
+  expect(of("agents")).toMatchObject({ status: "ok", message: "1 skill" });
+  await agents.write("src/agents/broken.ts", "export default {\n");
+  const after = await examine(agents.root);
+  expect(after.ok).toBe(false);
+  expect(after.of("agents")).toMatchObject({
+    status: "error",
+    message: "1 skill; 1 problem",
+    hint: expect.stringContaining("src/agents/broken.ts"),
+  });
+  await agents[Symbol.asyncDispose]();
+});
+
 test("a folder without Git and without sources is no error", async () => {
   const bare = realpathSync(mkdtempSync(join(tmpdir(), "kit-bare-")));
   mkdirSync(join(bare, "src"));

@@ -73,6 +73,17 @@ test("what is there already stays as it is, and is named", async () => {
   expect(again.kept).toHaveLength(11);
 });
 
+test("a package whose files are CommonJS is told how agents work there, and why they do not before", async () => {
+  const cwd = join(folder, "common");
+  mkdirSync(cwd);
+  writeFileSync(join(cwd, "package.json"), '{"name": "common", "type": "commonjs"}\n');
+  const { stdout } = await kit(["init"], cwd);
+  const before = await kit(["run", "--prompt", "Where is money?"], cwd);
+  expect(before.exitCode).not.toBe(0);
+  expect(before.stderr).toContain('package.json needs "type": "module"');
+  expect(stdout).toContain("  npm pkg set type=module\n");
+});
+
 test("the package has a name that npm takes", async () => {
   const names = await Promise.all(
     ["My Shop!", "kit", "Ünïcode"].map(async (name) => {

@@ -58,8 +58,10 @@ function nextSteps(project: {
   readonly versions: KitPackage;
 }): readonly string[] {
   const { folder, cwd, kept, versions } = project;
+  const manifest = kept.includes("package.json") ? readManifest(folder) : undefined;
   const steps = [
     ...(folder === cwd ? [] : [`cd ${quoted(relative(cwd, folder))}`]),
+    ...(manifest?.type === "commonjs" ? moduleSteps : []),
     'kit run --prompt "Which rules apply to src/agents/reviewer.ts?"',
     `kit run review-file --payload '{"file": "src/agents/reviewer.ts"}'`,
     `kit run --skill explain-file --payload '{"file": "src/agents/reviewer.ts"}' --role careful`,
@@ -68,20 +70,35 @@ function nextSteps(project: {
     steps.push("# This kit runs from a checkout that was never built; to install it, build it first:");
     steps.push(`(cd ${quoted(versions.unbuilt)} && npm run build)`);
   }
-  if (kept.includes("package.json") && !asksForKit(folder)) {
+  if (manifest !== undefined && !asksForKit(manifest)) {
     steps.push("# Your package.json does not ask for kit yet:");
     steps.push(`npm install ${quoted(versions.kit.replace(/^\^/, "kit@^"))}`);
   }
-  const install = kept.includes("package.json") ? "npm install" : "npm install && npm test";
+  const install = manifest !== undefined ? "npm install" : "npm install && npm test";
   return [...steps, install];
 }
 
-function asksForKit(folder: string): boolean {
+// npm 11 writes "commonjs" into every new package.json; what kit writes are ES modules.
+const moduleSteps = [
+  "# Your package.json says that its files are CommonJS, and agents are ES modules:",
+  "npm pkg set type=module",
+];
+
+function asksForKit({ dependencies, devDependencies }: Manifest): boolean {
+  return dependencies?.kit !== undefined || devDependencies?.kit !== undefined;
+}
+
+interface Manifest {
+  readonly type?: unknown;
+  readonly dependencies?: { readonly kit?: unknown };
+  readonly devDependencies?: { readonly kit?: unknown };
+}
+
+function readManifest(folder: string): Manifest {
   try {
-    const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-    return [manifest.dependencies, manifest.devDependencies].some((list) => list?.kit !== undefined);
+    return JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) ?? {};
   } catch {
-    return false;
+    return {};
   }
 }
 

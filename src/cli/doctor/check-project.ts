@@ -12,6 +12,7 @@ import { countErrors } from "../render/print-diagnostics.ts";
 import { toKnownError } from "../report-error.ts";
 import { loadProjectConfig, type OpenedProject, withLoadedProject } from "../with-project.ts";
 import type { Check } from "./check.ts";
+import { checkAgents } from "./check-agents.ts";
 import { checkMcpServers } from "./check-mcp-servers.ts";
 
 /** What is well with the project of a command line and what is not. Fails in no case that it can report. */
@@ -31,6 +32,7 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
   const message = loaded.file === undefined ? "none, the defaults apply" : basename(loaded.file);
   checks.push({ name: "configuration", status: "ok", message });
   checks.push(...(await checkMcpServers(context, loaded)));
+  checks.push(...(await checkAgents(root)));
   try {
     await withLoadedProject(context, { loaded, readOnly: true }, async (opened) => {
       checks.push(await checkIndex(opened, signal), ...checkSources(opened), ...checkProblems(opened));

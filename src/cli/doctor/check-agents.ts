@@ -1,0 +1,31 @@
+import { followSources } from "../../app/agents/follow-sources.ts";
+import { loadProjectSources } from "../../app/agents/load-project-sources.ts";
+import { count } from "../render/places.ts";
+import type { Check } from "./check.ts";
+
+/**
+ * Loads what the project has for agents, as `kit run` does. Nothing is said of a project that has none;
+ * of a file that cannot be used, its first reason.
+ */
+export async function checkAgents(root: string): Promise<readonly Check[]> {
+  const hooks = followSources(root);
+  try {
+    const { agents, workflows, skills, roles, problems } = await loadProjectSources(root, { code: true });
+    const found = [
+      [agents.length, "agent"],
+      [workflows.length, "workflow"],
+      [skills.length, "skill"],
+      [roles.length, "role"],
+    ] as const;
+    const parts = found.flatMap(([number, word]) => (number === 0 ? [] : [count(number, word)]));
+    if (parts.length === 0 && problems.length === 0) return [];
+    const message = parts.length === 0 ? "None that can be used." : parts.join(", ");
+    if (problems.length === 0) return [{ name: "agents", status: "ok", message }];
+    const hint = problems.map((problem) => `${problem.path}: ${problem.message}`).join(" ");
+    return [
+      { name: "agents", status: "error", message: `${message}; ${count(problems.length, "problem")}`, hint },
+    ];
+  } finally {
+    hooks.deregister();
+  }
+}
