@@ -25,9 +25,7 @@ export type RunCommand = (
  */
 export function createProgram(output: Output, runCommand: RunCommand): Commander {
   const program = new Commander("kit")
-    .description(
-      "Specs and guidelines of a repository: read them in place, ask what applies and what a change affects.",
-    )
+    .description("Specs and guidelines of a repository, read in place, and agents that work under them.")
     .version(version, "-v, --version", "Print the version of kit")
     .option("--json", "Print the answer as JSON")
     .option("--config <file>", "Read this configuration instead of kit.config.ts or kit.toml")

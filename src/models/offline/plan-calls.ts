@@ -14,7 +14,7 @@ const pathPattern =
   /(?<![\w/.@-])(?:[\w@.-]+\/)+[\w@.-]*\w|(?<![\w/.@-])[\w-]+\.(?:[cm]?[jt]sx?|py|rs|go|java|kt|rb|php|cs|cpp|h|sql|md|mdc|json|ya?ml|toml|css|html|vue|svelte|sh)(?![\w])/g;
 
 const stopWords = new Set(
-  "a about affect affected after all an and any apply applies are as at be before by can change changes could did do does each file files find for from give guidelines had has have here how i if in into is it its kit list me my no not of on or our please rule rules say says should show so spec specs tell test tests that the their them then there these they this to us was we were what when where which who why will with would you your".split(
+  "a about affect affected after all an and any apply applies are as at be before by can change changes could did do does each file files find for from give guidelines had has have hello here hey how i if in into is it its kit list me my no not of on or our please rule rules say says should show so spec specs tell test tests that the their them then there these they this to us was we were what when where which who why will with would you your".split(
     " ",
   ),
 );
@@ -81,5 +81,5 @@ function wordsIn(text: string, files: readonly string[]): string[] {
   let rest = text.slice(0, 2_000);
   for (const file of files) rest = rest.replaceAll(file, " ");
   const words = rest.toLowerCase().match(/[\p{L}\p{N}][\p{L}\p{N}_-]*/gu) ?? [];
-  return [...new Set(words)].filter((word) => word.length > 1 && !stopWords.has(word)).slice(0, 6);
+  return [...new Set(words)].filter((word) => word.length > 2 && !stopWords.has(word)).slice(0, 6);
 }
