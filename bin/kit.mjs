@@ -2,7 +2,7 @@
 // The launcher. It must parse and run on old Nodes, so that it can say what to do there: no syntax
 // newer than ES2018, and nothing imported but Node's own modules until the version is known.
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import * as nodeModule from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -28,6 +28,11 @@ if (Number(process.versions.node.split(".")[0]) >= requiredMajor) {
 function start() {
   if (nodeModule.enableCompileCache) nodeModule.enableCompileCache();
   const built = new URL("../dist/cli/main.js", import.meta.url);
+  if (isOutdated()) {
+    process.stderr.write(
+      "kit: dist/ is older than the sources beside it; 'npm run build' there renews it.\n",
+    );
+  }
   // A checkout that was never built runs its TypeScript as it is.
   const entry = existsSync(built) ? built : new URL("../src/cli/main.ts", import.meta.url);
   import(entry.href)
@@ -41,6 +46,22 @@ function start() {
       if (process.env.KIT_DEBUG === "1") process.stderr.write(`${error.stack}\n`);
       process.exitCode = 1;
     });
+}
+
+/** Whether this is a checkout whose sources have changed since it was built. A package has none. */
+function isOutdated() {
+  try {
+    const builtAt = statSync(join(root, "dist", ".built-from")).mtimeMs;
+    return readdirSync(join(root, "src"), { recursive: true, withFileTypes: true }).some(
+      (entry) =>
+        entry.isFile() &&
+        /\.ts$/.test(entry.name) &&
+        !/\.(test|suite)\.ts$/.test(entry.name) &&
+        statSync(join(entry.parentPath, entry.name)).mtimeMs > builtAt,
+    );
+  } catch {
+    return false;
+  }
 }
 
 /** The Node that npm installed beside kit, as an optional dependency, where there is one. */

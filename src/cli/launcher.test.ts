@@ -8,6 +8,7 @@ import {
   realpathSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -46,6 +47,23 @@ test("the command line runs in this process, with its arguments and its exit cod
   const root = createPackage("plain", echo);
   const { stdout, status } = spawnSync(process.execPath, [join(root, "bin/kit.mjs"), "specs", "--json"]);
   expect(JSON.parse(String(stdout))).toEqual({ argv: ["specs", "--json"], node: process.execPath });
+  expect(status).toBe(1);
+});
+
+test("a checkout whose sources changed since it was built says so, and runs what was built", () => {
+  const root = createPackage("checkout", echo);
+  const run = () => spawnSync(process.execPath, [join(root, "bin/kit.mjs")]);
+  mkdirSync(join(root, "src/cli"), { recursive: true });
+  for (const name of ["main.ts", "main.test.ts"]) writeFileSync(join(root, "src/cli", name), "");
+  writeFileSync(join(root, "dist/.built-from"), "");
+  const past = new Date(Date.now() - 60_000);
+  utimesSync(join(root, "src/cli/main.ts"), past, past);
+  const later = new Date(Date.now() + 60_000);
+  utimesSync(join(root, "src/cli/main.test.ts"), later, later);
+  expect(String(run().stderr)).toBe("");
+  utimesSync(join(root, "src/cli/main.ts"), later, later);
+  const { stderr, status } = run();
+  expect(String(stderr)).toMatch(/^kit: dist\/ is older .*npm run build.*\n$/);
   expect(status).toBe(1);
 });
 
