@@ -40,6 +40,8 @@ export interface AgentIdentity {
   readonly id: string;
   /** The workflow run that brought it along; stands on every event of its sessions. */
   readonly run_id?: string;
+  /** The index of the newest event that this instance gave in another life; default 0. */
+  readonly last_event?: number;
 }
 
 const sessionName = /^[^\p{Cc}/\\]{1,128}$/u;
@@ -48,6 +50,7 @@ const sessionName = /^[^\p{Cc}/\\]{1,128}$/u;
 export function createHarness(identity: AgentIdentity, profile: AgentProfile, runtime: AgentRuntime): Agent {
   const events = createEventHub({
     clock: runtime.clock,
+    ...(identity.last_event !== undefined && { last: identity.last_event }),
     ...(runtime.onListenerError && { onListenerError: runtime.onListenerError }),
   });
   for (const observer of runtime.observers) events.subscribe(observer);

@@ -24,10 +24,12 @@ export interface EventHub {
  */
 export function createEventHub(options: {
   readonly clock: Clock;
+  /** The index of the newest event of the stream so far; default 0. */
+  readonly last?: number;
   readonly onListenerError?: (error: unknown) => void;
 }): EventHub {
   const listeners = new Set<EventListener>();
-  let index = 0;
+  let index = options.last ?? 0;
   const report = (error: unknown): void => options.onListenerError?.(error);
   return {
     subscribe(listener) {
