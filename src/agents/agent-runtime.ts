@@ -7,6 +7,7 @@ import type { PythonRunner, PythonSession } from "../python/contract.ts";
 import type { Sandbox, SandboxFactory } from "../sandboxes/contract.ts";
 import type { MaybePromise, SessionStore } from "../stores/contract.ts";
 import type { AgentProfile } from "./agent-profile.ts";
+import type { Approvals } from "./approvals/approvals.ts";
 import type { EventHub, EventListener, EventScope } from "./events/emitter.ts";
 import type { ProjectContext } from "./project-context.ts";
 import type { OperationQueue } from "./session/operation-queue.ts";
@@ -34,6 +35,8 @@ export interface AgentRuntime {
   readonly toolSources?: readonly ToolSource[];
   /** Python for sessions; without it, they have none. */
   readonly python?: PythonRunner;
+  /** Where calls that need approval wait for it; without it, they are denied at once. */
+  readonly approvals?: Approvals;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Takes the application's own keys out of what tools and commands return, whoever put them there. */
   readonly mask?: (text: string) => string;

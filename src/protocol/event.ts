@@ -28,7 +28,12 @@ export interface EventError {
 
 /** What each type carries beside the common fields. */
 export type EventBody =
-  | { readonly type: "operation_start"; readonly operation_kind: OperationKind }
+  | {
+      readonly type: "operation_start";
+      readonly operation_kind: OperationKind;
+      /** Set where an operation that was interrupted goes on, or had its answer already. */
+      readonly resumed?: true;
+    }
   | {
       readonly type: "operation";
       readonly operation_kind: OperationKind;
@@ -77,6 +82,25 @@ export type EventBody =
       readonly result: string;
       readonly is_error: boolean;
       readonly duration_ms: number;
+    }
+  | {
+      /** A call waits for somebody's word. It stands between the call's `tool_start` and `tool_end`. */
+      readonly type: "approval_request";
+      readonly approval_id: string;
+      readonly tool_call_id: string;
+      readonly tool: string;
+      readonly args: unknown;
+      /** ISO 8601; absent where it waits as long as it takes. */
+      readonly expires_at?: string;
+    }
+  | {
+      readonly type: "approval";
+      readonly approval_id: string;
+      readonly tool_call_id: string;
+      readonly tool: string;
+      readonly approved: boolean;
+      readonly reason?: string;
+      readonly by?: string;
     }
   | { readonly type: "command_start"; readonly command: string; readonly tool_call_id?: string }
   | {
