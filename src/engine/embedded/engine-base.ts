@@ -28,6 +28,11 @@ export interface EngineBase {
   ): Promise<Value>;
 }
 
+export interface CommitOptions {
+  readonly fenced?: boolean;
+  readonly fence?: number;
+}
+
 /** The right to do the work of an engine's folder: one process at a time. */
 export interface Lease {
   /** Rises each time the lease changes hands; 0 before it is held. */

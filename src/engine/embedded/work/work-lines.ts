@@ -8,6 +8,8 @@ export interface Work {
    * what it needs here: thousands may wait, and each holds its id only. Must not reject.
    */
   begin(): Promise<WorkEnd>;
+  /** It has lost its place before it was begun, because the lease is lost or the engine closes. */
+  forget?(): void;
 }
 
 /**

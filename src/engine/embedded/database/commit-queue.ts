@@ -1,0 +1,145 @@
+import type { DatabaseSync } from "node:sqlite";
+import { KitError } from "../../../base/kit-error.ts";
+import { isBusy, isStoreError, toStoreError } from "./store-error.ts";
+
+/** How long a lock of another process is waited for. */
+const lockPatienceMs = 5_000;
+const lockRetryMs = 10;
+/** Of one transaction, so that a flood does not stop the process for long. */
+const largestBatch = 1_000;
+/** Beyond this, callers are told to come again instead of being kept in memory. */
+const longestQueue = 20_000;
+
+export interface CommitQueue {
+  /** See `EngineBase.commit`. */
+  commit<Value>(write: (database: DatabaseSync) => Value): Promise<Value>;
+  /** Resolves once all that was asked for is written, or rejected. */
+  idle(): Promise<void>;
+}
+
+interface Pending {
+  readonly write: (database: DatabaseSync) => unknown;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+type Outcome = { readonly value: unknown } | { readonly reason: unknown };
+
+/**
+ * Group commit: all writes asked for in one turn of the event loop share one transaction and one fsync.
+ */
+export function createCommitQueue(database: DatabaseSync): CommitQueue {
+  let pending: Pending[] = [];
+  let scheduled = false;
+  let lockedSince: number | undefined;
+  let idlers: (() => void)[] = [];
+
+  const begin = database.prepare("BEGIN IMMEDIATE");
+  const end = database.prepare("COMMIT");
+  const save = database.prepare("SAVEPOINT one");
+  const undo = database.prepare("ROLLBACK TO one");
+  const release = database.prepare("RELEASE one");
+
+  function schedule(): void {
+    if (scheduled) return;
+    scheduled = true;
+    setImmediate(flush);
+  }
+
+  function flush(): void {
+    scheduled = false;
+    const batch = pending.splice(0, largestBatch);
+    try {
+      begin.run();
+      lockedSince = undefined;
+    } catch (error) {
+      if (isBusy(error) && waitForLock()) pending = [...batch, ...pending];
+      else refuse(batch, error);
+      goOn();
+      return;
+    }
+    try {
+      const outcomes = batch.map((one) => attempt(one.write));
+      end.run();
+      for (const [index, { resolve, reject }] of batch.entries()) {
+        const outcome = outcomes[index];
+        if (outcome !== undefined && "value" in outcome) resolve(outcome.value);
+        else reject(outcome?.reason);
+      }
+    } catch (error) {
+      rollBack();
+      refuse(batch, error);
+    }
+    goOn();
+  }
+
+  /** One write of the transaction: what it throws undoes its own part only. */
+  function attempt(write: Pending["write"]): Outcome {
+    save.run();
+    try {
+      const value = write(database);
+      release.run();
+      return { value };
+    } catch (reason) {
+      // A full disk ends the whole transaction, so all who are in it are told.
+      if (!database.isTransaction || isStoreError(reason)) throw reason;
+      undo.run();
+      release.run();
+      return { reason };
+    }
+  }
+
+  function rollBack(): void {
+    if (database.isTransaction) database.exec("ROLLBACK");
+  }
+
+  function refuse(batch: readonly Pending[], error: unknown): void {
+    lockedSince = undefined;
+    const reason = toStoreError(error);
+    for (const { reject } of batch) reject(reason);
+  }
+
+  /** Whether it is worth trying once more; the writes stay in their order meanwhile. */
+  function waitForLock(): boolean {
+    lockedSince ??= performance.now();
+    return performance.now() - lockedSince < lockPatienceMs;
+  }
+
+  function goOn(): void {
+    if (pending.length > 0) {
+      if (lockedSince === undefined) schedule();
+      else if (!scheduled) {
+        scheduled = true;
+        setTimeout(flush, lockRetryMs);
+      }
+      return;
+    }
+    for (const resolve of idlers.splice(0)) resolve();
+  }
+
+  return {
+    commit: (write) =>
+      new Promise((resolve, reject) => {
+        if (pending.length >= longestQueue) {
+          reject(full());
+          return;
+        }
+        pending.push({ write, resolve: resolve as (value: unknown) => void, reject });
+        schedule();
+      }),
+    idle: () =>
+      pending.length === 0
+        ? Promise.resolve()
+        : new Promise((resolve) => {
+            idlers = [...idlers, resolve];
+          }),
+  };
+}
+
+function full(): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "Too much waits to be written.",
+    meta: { retry_after_s: 1 },
+  });
+}
