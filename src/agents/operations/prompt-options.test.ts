@@ -1,0 +1,162 @@
+import { expect, test } from "vitest";
+import type { ResolvedModel } from "../../models/contract.ts";
+import { createScriptedModel, type ScriptedModel } from "../../testing/scripted-model.ts";
+import { createTestAgent } from "../../testing/test-runtime.ts";
+import { defineCommand } from "../command.ts";
+import { defineTool } from "../tool.ts";
+
+const look = defineTool({ name: "look", description: "", input: { type: "object" }, execute: () => "seen" });
+
+/** Calls the tool forever: what ends it is the budget. */
+function tireless(): ScriptedModel {
+  return createScriptedModel(() => ({ toolCalls: [{ name: "look" }], usage: { input: 90, output: 10 } }));
+}
+
+const answer = () => createScriptedModel(() => ({ text: "ok", usage: { input: 1_000, output: 500 } }));
+
+test("images go to the model as bytes or as an address, and stay in the history", async () => {
+  const model = answer();
+  const session = createTestAgent(model).session();
+  await session.prompt("What is this?", {
+    images: [
+      { data: new Uint8Array([1, 2, 3]), media_type: "image/png" },
+      { url: "https://example.com/a.jpg", media_type: "image/jpeg" },
+    ],
+  });
+  const files = model.calls[0]?.prompt[1]?.content;
+  expect(files).toMatchObject([
+    { type: "text" },
+    { type: "file", mediaType: "image/png" },
+    { type: "file", mediaType: "image/jpeg" },
+  ]);
+  expect(JSON.stringify(files)).toContain("AQID");
+  expect((await session.history())[0]).toMatchObject({
+    content: [{ type: "text" }, { type: "image", data: "AQID" }, { type: "image" }],
+  });
+  await expect(
+    session.prompt("And this?", { images: [{ url: "http://example.com/a.png" }] }),
+  ).rejects.toThrow("https://");
+});
+
+test.each([
+  ["off", "none"],
+  ["minimal", "minimal"],
+  ["low", "low"],
+  ["medium", "medium"],
+  ["high", "high"],
+  ["xhigh", "xhigh"],
+] as const)("the thinking level %s is the provider's %s", async (thinkingLevel, reasoning) => {
+  const model = answer();
+  await createTestAgent(model, { thinkingLevel: "low" }).session().prompt("x", { thinkingLevel });
+  expect(model.calls[0]?.reasoning).toBe(reasoning);
+});
+
+test("the call's model wins over the role's, the role's over the agent's, for a prompt and for a skill", async () => {
+  const asked: string[] = [];
+  const told: string[] = [];
+  const model = createScriptedModel(({ prompt }) => {
+    told.push(JSON.stringify(prompt[0]));
+    return { text: "ok" };
+  });
+  const resolveModel = async (name: string): Promise<ResolvedModel> => {
+    asked.push(name);
+    return { name, model, structuredOutput: "never" };
+  };
+  const role = { name: "careful", description: "", instructions: "Check twice.", model: "a/role" };
+  const skill = { name: "triage", description: "", instructions: "Sort." };
+  const agent = createTestAgent(model, { model: "a/agent", roles: [role] }, { resolveModel });
+  const session = agent.session();
+  await session.prompt("x");
+  await session.prompt("x", { role: "careful" });
+  await session.prompt("x", { role: "careful", model: "a/call" });
+  const { model: used } = await session.skill(skill, { model: "a/skill-call" });
+  expect(asked).toEqual(["a/agent", "a/role", "a/call", "a/skill-call"]);
+  expect(used.id).toBe("a/skill-call");
+  expect(told.map((system) => system.includes("Check twice."))).toEqual([false, true, true, false]);
+});
+
+test("tools and commands of a call are there for that call only", async () => {
+  const model = answer();
+  const session = createTestAgent(model).session();
+  await session.prompt("x", { tools: [look], commands: [defineCommand("deploy", () => "done")] });
+  await session.prompt("x");
+  const offered = model.calls.map(({ tools }) => (tools ?? []).map(({ name }) => name));
+  expect(offered[0]).toEqual(expect.arrayContaining(["look", "deploy"]));
+  expect(offered[1]).not.toContain("look");
+  expect(offered[1]).not.toContain("deploy");
+});
+
+test("a budget of turns, of tokens or of money ends an operation, and the next one goes on", async () => {
+  const price = { input: 1_000, output: 1_000 };
+  const model = tireless();
+  const resolveModel = async (name: string): Promise<ResolvedModel> => ({
+    name,
+    model,
+    price,
+    structuredOutput: "never",
+  });
+  const session = createTestAgent(
+    model,
+    { tools: [look], budget: { maxTurns: 4 } },
+    { resolveModel },
+  ).session();
+  const exceeded = { code: "budget_exceeded" };
+  await expect(session.prompt("x")).rejects.toMatchObject(exceeded);
+  expect(model.calls).toHaveLength(4);
+  await expect(session.prompt("x", { budget: { maxTokens: 250 } })).rejects.toMatchObject(exceeded);
+  expect(model.calls).toHaveLength(7);
+  // 100 tokens at 1,000 dollars per million are 10 cents.
+  await expect(session.prompt("x", { budget: { maxCost: 0.15 } })).rejects.toMatchObject(exceeded);
+  expect(model.calls).toHaveLength(9);
+  const history = await session.history();
+  expect(history.at(-1)?.role).toBe("tool");
+});
+
+test("what a task spends, the operation that started it spends too", async () => {
+  const model = createScriptedModel((call) =>
+    JSON.stringify(call.prompt).includes("Count.")
+      ? { text: "three", usage: { input: 900, output: 100 } }
+      : { toolCalls: [{ name: "task", input: { prompt: "Count." } }], usage: { input: 10, output: 10 } },
+  );
+  const session = createTestAgent(model).session();
+  await expect(session.prompt("x", { budget: { maxTokens: 1_000 } })).rejects.toMatchObject({
+    code: "budget_exceeded",
+  });
+  expect(model.calls).toHaveLength(2);
+});
+
+test("the cost is what the price makes of the tokens, null without a price, and no budget of money then", async () => {
+  const model = answer();
+  const resolve = (price?: ResolvedModel["price"]) => ({
+    resolveModel: async (name: string): Promise<ResolvedModel> => ({
+      name,
+      model,
+      structuredOutput: "never",
+      ...(price === undefined ? {} : { price }),
+    }),
+  });
+  const priced = createTestAgent(model, {}, resolve({ input: 2, output: 10 })).session();
+  expect((await priced.prompt("x")).usage).toMatchObject({
+    input: 1_000,
+    output: 500,
+    total_tokens: 1_500,
+    cost: { input: 0.002, output: 0.005, total: 0.007 },
+  });
+  const unpriced = createTestAgent(model, { tools: [look] }, resolve()).session();
+  expect((await unpriced.prompt("x")).usage.cost.total).toBeNull();
+});
+
+test("a prompt without a text, a role or skill nobody has, and a secret that is not set are refused", async () => {
+  const model = answer();
+  const session = createTestAgent(model).session();
+  const refused = { code: "invalid_request" };
+  await expect(session.prompt("  ")).rejects.toMatchObject(refused);
+  await expect(session.prompt("x", { role: "nobody" })).rejects.toMatchObject(refused);
+  await expect(session.prompt("x", { secrets: ["NOT_SET"] })).rejects.toMatchObject(refused);
+  await expect(session.skill("nothing")).rejects.toMatchObject({
+    ...refused,
+    hint: expect.stringContaining("kit skill new"),
+  });
+  expect(model.calls).toHaveLength(0);
+  expect(await session.history()).toEqual([]);
+});

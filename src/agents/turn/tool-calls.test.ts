@@ -1,0 +1,152 @@
+import { expect, test } from "vitest";
+import type { ToolMessage } from "../../protocol/message.ts";
+import { createScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
+import { createTestAgent } from "../../testing/test-runtime.ts";
+import { type AnyTool, defineTool } from "../tool.ts";
+
+/** Has a model make the calls in one turn, and gives their results as it reads them. */
+async function results(tools: readonly AnyTool[], toolCalls: NonNullable<ScriptedTurn["toolCalls"]>) {
+  const model = createScriptedModel([{ toolCalls }, { text: "Done." }]);
+  const { messages } = await createTestAgent(model, { tools }).session().prompt("Go.");
+  const message = messages.find((each): each is ToolMessage => each.role === "tool");
+  return (message?.content ?? []).map(({ content, is_error, outcome }) => ({
+    text: content.map((part) => (part.type === "text" ? part.text : part.media_type)).join(""),
+    is_error,
+    outcome,
+  }));
+}
+
+const anything = { type: "object" } as const;
+
+test("calls of one turn run side by side, and their results come in the order of the calls", async () => {
+  const first = Promise.withResolvers<string>();
+  const slow = defineTool({ name: "slow", description: "", input: anything, execute: () => first.promise });
+  const quick = defineTool({
+    name: "quick",
+    description: "",
+    input: anything,
+    execute() {
+      // Nothing would ever end here if this call waited for the one before it.
+      first.resolve("slow one");
+      return "quick one";
+    },
+  });
+  const answered = await results([slow, quick], [{ name: "slow" }, { id: "second", name: "quick" }]);
+  expect(answered.map(({ text }) => text)).toEqual(["slow one", "quick one"]);
+});
+
+test("an exclusive tool never runs beside another call", async () => {
+  const steps: string[] = [];
+  const tool = (name: string, exclusive: boolean): AnyTool =>
+    defineTool({
+      name,
+      description: "",
+      input: anything,
+      exclusive,
+      async execute() {
+        steps.push(`${name} begins`);
+        await Promise.resolve();
+        steps.push(`${name} ends`);
+        return name;
+      },
+    });
+  const calls = ["a", "change", "b"].map((name) => ({ id: name, name }));
+  await results([tool("a", false), tool("change", true), tool("b", false)], calls);
+  expect(steps).toEqual(["a", "change", "b"].flatMap((name) => [`${name} begins`, `${name} ends`]));
+});
+
+test("a tool that does not end in time is stopped, and nobody claims to know what it did", async () => {
+  let stopped = false;
+  const endless = defineTool({
+    name: "endless",
+    description: "",
+    input: anything,
+    timeoutMs: 20,
+    execute: (_input, { signal }) =>
+      new Promise<string>((resolve) => {
+        signal.addEventListener("abort", () => {
+          stopped = true;
+          resolve("too late");
+        });
+      }),
+  });
+  const [result] = await results([endless], [{ name: "endless" }]);
+  expect(result).toMatchObject({ is_error: true, outcome: "unknown" });
+  expect(result?.text).toContain("did not finish within 0.02 seconds");
+  expect(stopped).toBe(true);
+});
+
+test("a long result is cut in the middle and says so", async () => {
+  const long = defineTool({
+    name: "long",
+    description: "",
+    input: anything,
+    maxResultChars: 100,
+    execute: () => `begin${"x".repeat(10_000)}end`,
+  });
+  const [result] = await results([long], [{ name: "long" }]);
+  expect(result?.text).toMatch(/^begin[x]+\n\[… 9908 characters cut …\]\n[x]+end$/);
+});
+
+test("what a model does wrong is a result that it can act on", async () => {
+  const strict = defineTool({
+    name: "strict",
+    description: "",
+    input: {
+      "~standard": {
+        version: 1,
+        vendor: "test",
+        validate: () => ({ issues: [{ message: "must be a number", path: ["n"] }] }),
+        jsonSchema: { input: () => ({ type: "object" }) },
+      },
+    },
+    execute: () => "never",
+  });
+  const answered = await results(
+    [strict],
+    [
+      { id: "1", name: "strict", input: { n: "one" } },
+      { id: "2", name: "strict", rawInput: '{"n": ' },
+      { id: "3", name: "missing" },
+      { id: "4", name: "write", input: {} },
+    ],
+  );
+  expect(answered.every(({ is_error }) => is_error)).toBe(true);
+  const texts = answered.map(({ text }) => text);
+  expect(texts[0]).toContain("must be a number");
+  expect(texts[1]).toContain("not valid JSON");
+  expect(texts[2]).toContain('There is no tool named "missing". The tools are: ');
+  expect(texts[3]).toContain('"write" is not allowed to this agent.');
+});
+
+test("a tool that throws is a result, and its key is the same for every attempt at one call", async () => {
+  const keys: string[] = [];
+  const failing = defineTool({
+    name: "failing",
+    description: "",
+    input: anything,
+    execute(_input, { idempotency_key }) {
+      keys.push(idempotency_key);
+      throw new Error("The printer is on fire.");
+    },
+  });
+  const answered = await results(
+    [failing],
+    [
+      { id: "1", name: "failing" },
+      { id: "2", name: "failing" },
+    ],
+  );
+  expect(answered.map(({ text }) => text)).toEqual(["The printer is on fire.", "The printer is on fire."]);
+  expect(new Set(keys).size).toBe(2);
+});
+
+test("a name that providers refuse, or that is kit's own, is refused at once", async () => {
+  const named = (name: string) => ({ name, description: "", input: anything, execute: () => "" });
+  expect(() => defineTool(named("two words"))).toThrow(TypeError);
+  const agent = createTestAgent(createScriptedModel([]), { tools: [defineTool(named("bash"))] });
+  await expect(agent.session().prompt("x")).rejects.toMatchObject({
+    code: "invalid_request",
+    message: '"bash" is the name of a built-in tool.',
+  });
+});
