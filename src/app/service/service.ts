@@ -1,3 +1,4 @@
+import type { Approvals } from "../../agents/approvals/approvals.ts";
 import type { Engine, RunReceipt } from "../../engine/contract.ts";
 import type { DispatchReceipt } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
@@ -29,6 +30,8 @@ export interface Service {
   readonly app: App;
   /** Runs, dispatches, schedules and their events are asked for here. */
   readonly engine: Engine;
+  /** Tool calls that wait for somebody's word. */
+  readonly approvals: Approvals;
   prompt(target: SessionKey, request: PromptRequest, call?: PromptCall): Promise<PromptReply>;
   /** Resolves once the input is on disk. A text is the message; other JSON is given as its text. */
   dispatch(
