@@ -170,10 +170,10 @@ export interface RunContext extends WorkContext {
   dispatch(request: Omit<AdmitRequest, "idempotency_key">): Promise<DispatchReceipt>;
   /**
    * Puts an event into the run's stream, at its next index. Left out while a replay has not yet passed
-   * the last recorded position: it was said before. Says whether it was put there, so that others who
-   * listen hear it once, too.
+   * the last recorded position: it was said before. Gives its index, or undefined where it was left out,
+   * so that others who listen hear it once, too.
    */
-  emit(event: RunEventBody): boolean;
+  emit(event: RunEventBody): number | undefined;
 }
 
 /** An event of a run as its maker knows it: the log numbers it. */
