@@ -31,8 +31,9 @@ export function guidelineEntries(
   return async (calls) => {
     const shown = new Set(shownIn(work.operation));
     const fresh = new Map<string, { readonly guideline: ShownGuideline; readonly path: string }>();
-    for (const path of await touchedPaths(calls, work)) {
-      for (const guideline of project.guidelinesFor(path)) {
+    const { paths, hostRoot } = await touchedPaths(calls, work);
+    for (const path of paths) {
+      for (const guideline of project.guidelinesFor(path, hostRoot)) {
         if (shown.has(guideline.id) || fresh.has(guideline.id) || work.told.has(guideline.source_file))
           continue;
         fresh.set(guideline.id, { guideline, path });
@@ -63,7 +64,7 @@ function shownIn(operation: Operation): readonly string[] {
 async function touchedPaths(
   calls: readonly ToolCallPart[],
   work: GuidelineWork,
-): Promise<ReadonlySet<string>> {
+): Promise<{ readonly paths: ReadonlySet<string>; readonly hostRoot?: string }> {
   const named = new Set<string>();
   for (const call of calls) {
     const tool = work.tools.get(call.tool);
@@ -74,7 +75,7 @@ async function touchedPaths(
       // The arguments were not what the tool takes: it was not run, and touched nothing.
     }
   }
-  if (named.size === 0) return named;
+  if (named.size === 0) return { paths: named };
   const sandbox = await work.operation.live.sandbox().catch(() => undefined);
   const paths = new Set<string>();
   for (const path of named) {
@@ -82,7 +83,7 @@ async function touchedPaths(
     // What leads nowhere in the workspace was refused, and is no file of the project.
     if (place !== undefined) paths.add(place);
   }
-  return paths;
+  return { paths, ...(sandbox?.hostRoot === undefined ? {} : { hostRoot: sandbox.hostRoot }) };
 }
 
 function toText(shown: readonly { readonly guideline: ShownGuideline; readonly path: string }[]): string {

@@ -32,8 +32,11 @@ export interface Workplace {
 export interface ProjectContext {
   /** AGENTS.md and CLAUDE.md of the project and of the folder that the agent works in. */
   instructions(place: Workplace): Promise<ProjectInstructions>;
-  /** The guidelines that apply to a workspace path, in the order in which they are to be read. */
-  guidelinesFor(path: string): readonly ShownGuideline[];
+  /**
+   * The guidelines that apply to a workspace path, in the order in which they are to be read. `hostRoot` is
+   * the sandbox's, where it has one; else the workspace is taken for the project.
+   */
+  guidelinesFor(path: string, hostRoot?: string): readonly ShownGuideline[];
   /** `spec_search`, `spec_impact`, `guidelines_for`. */
   readonly tools: readonly AnyTool[];
 }

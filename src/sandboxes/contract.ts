@@ -114,6 +114,11 @@ export interface Sandbox {
   /** The working folder, relative to the workspace root; "" for the root. */
   readonly cwd: string;
   /**
+   * Where the workspace lies on this machine, absolute and without links, when it is a folder that others
+   * work in, too: a path in it then means the same file to everybody.
+   */
+  readonly hostRoot?: string;
+  /**
    * Where a path leads, relative to the workspace root, with links followed; "" for the root. What does
    * not exist is named as a write would create it. `keepLink` names a link at the end itself: what `rm`
    * would remove.

@@ -1,3 +1,4 @@
+import { isAbsolute, join, relative, sep } from "node:path";
 import type { ProjectContext } from "../../agents/project-context.ts";
 import type { AnyTool, ToolDefinition } from "../../agents/tool.ts";
 import type { ReadTool } from "../../mcp/tool.ts";
@@ -11,17 +12,26 @@ import { readInstructions } from "./read-instructions.ts";
 export function createProjectContext(project: Project): ProjectContext {
   return {
     instructions: (place) => readInstructions(project.root, place),
-    guidelinesFor: (path) =>
-      project.guidelines
-        .explain(path)
+    guidelinesFor(path, hostRoot) {
+      const place = hostRoot === undefined ? path : placeIn(project.root, join(hostRoot, path));
+      if (place === undefined) return [];
+      return project.guidelines
+        .explain(place)
         .applied.filter(({ reason }) => isShown(reason))
-        .map(({ guideline }) => guideline),
+        .map(({ guideline }) => guideline);
+    },
     tools: [
       toAgentTool(guidelinesForTool(project)),
       toAgentTool(specSearchTool(project.specs)),
       toAgentTool(specImpactTool(project)),
     ],
   };
+}
+
+/** The project-relative path of a file; undefined for one that is none of the project's. */
+function placeIn(root: string, file: string): string | undefined {
+  const path = relative(root, file).split(sep).join("/");
+  return path === ".." || path.startsWith("../") || isAbsolute(path) ? undefined : path;
 }
 
 // What a person asks for by name, or a tool picks by description, is not forced on every file.

@@ -14,11 +14,16 @@ const maxReadBytes = 16 * 1024 * 1024;
 const maxDownloadBytes = 1024 * 1024 * 1024;
 
 /** A sandbox in a folder of this machine: what `local` and `virtual` have in common. */
-export function createHostSandbox(name: string, workspace: Omit<Workspace, "closing">): Sandbox {
+export function createHostSandbox(
+  name: string,
+  workspace: Omit<Workspace, "closing">,
+  options: { readonly shared?: boolean } = {},
+): Sandbox {
   const controller = new AbortController();
   const running = new Set<Promise<unknown>>();
   return viewFrom("", {
     name,
+    ...(options.shared === true ? { hostRoot: workspace.root } : {}),
     workspace: { ...workspace, closing: controller.signal },
     running,
     async close() {
@@ -30,6 +35,7 @@ export function createHostSandbox(name: string, workspace: Omit<Workspace, "clos
 
 interface Shared {
   readonly name: string;
+  readonly hostRoot?: string;
   readonly workspace: Workspace;
   /** Commands that have not ended. */
   readonly running: Set<Promise<unknown>>;
@@ -44,6 +50,7 @@ function viewFrom(cwd: string, shared: Shared): Sandbox {
     name: shared.name,
     capabilities: { exec: true, literalExec: true, persistent: true },
     cwd,
+    ...(shared.hostRoot === undefined ? {} : { hostRoot: shared.hostRoot }),
     resolve: async (path, options) =>
       await resolveInside({
         root: workspace.root,

@@ -12,12 +12,11 @@ export async function openLocal(options: LocalOptions): Promise<Sandbox> {
   const calledRoot = resolve(options.root ?? process.cwd());
   const root = await folderAt(calledRoot);
   const environment = environmentOf(options.env ?? []);
-  return createHostSandbox("local", {
-    root,
-    calledRoot,
-    environment: async () => environment,
-    outerRules: () => loadOuterRules(root),
-  });
+  return createHostSandbox(
+    "local",
+    { root, calledRoot, environment: async () => environment, outerRules: () => loadOuterRules(root) },
+    { shared: true },
+  );
 }
 
 function environmentOf(env: NonNullable<LocalOptions["env"]>): Record<string, string> {

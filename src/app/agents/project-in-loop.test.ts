@@ -1,0 +1,145 @@
+import { expect, onTestFinished, test } from "vitest";
+import type { AgentProfile } from "../../agents/agent-profile.ts";
+import { local } from "../../sandboxes/local/local-sandbox.ts";
+import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
+import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { openTestApp } from "../../testing/test-app.ts";
+
+const files = {
+  "AGENTS.md": "# Shop\n\n## House\n\nBe brief.\n",
+  "CLAUDE.md": "@AGENTS.md\n",
+  ".cursor/rules/api.mdc": "---\nglobs: packages/api/**/*.ts\n---\nCHECK-EVERY-INPUT\n",
+  ".cursor/rules/web.mdc": "---\nglobs: web/**/*.ts\n---\nNO-INLINE-STYLES\n",
+  "packages/api/AGENTS.md": "## Api\n\nANSWER-IN-JSON\n",
+  "packages/api/src/a.ts": "export {};\n",
+  "packages/api/src/b.ts": "export {};\n",
+  "web/c.ts": "export {};\n",
+  ".kiro/specs/pay/requirements.md":
+    "# Requirements\n\n### Requirement 1: Receipts\n\nWHEN a guest pays THEN the system SHALL send a receipt\n",
+};
+
+/** A project in a folder of its own, whose model follows a script and notes what it was told. */
+async function open(script: Script, profile: AgentProfile | ((root: string) => AgentProfile) = {}) {
+  const repository = await createTemporaryRepository(files);
+  const heard: string[] = [];
+  const offered: string[][] = [];
+  const model = createScriptedModel((call, index) => {
+    heard.push(JSON.stringify(call.prompt));
+    offered.push((call.tools ?? []).map(({ name }) => name));
+    return typeof script === "function" ? script(call, index) : (script[index] ?? { text: "Done." });
+  });
+  const { root } = repository;
+  const defaults = typeof profile === "function" ? profile(root) : profile;
+  const app = await openTestApp({ root, model, sandbox: local({ root }), defaults });
+  onTestFinished(async () => {
+    await app.close();
+    await repository[Symbol.asyncDispose]();
+  });
+  const session = (await app.instance("default", "1")).session();
+  return { session, heard, offered, root };
+}
+
+const read = (path: string, id = "c") => ({ toolCalls: [{ id, name: "read", input: { path } }] });
+
+function times(text: string | undefined, word: string): number {
+  return (text ?? "").split(word).length - 1;
+}
+
+test("the guidelines of a file are before the model once its tools touch it, once in a session", async () => {
+  const { session, heard } = await open([
+    read("packages/api/src/a.ts"),
+    read("packages/api/src/b.ts"),
+    read("web/c.ts"),
+    { text: "First." },
+    read("packages/api/src/a.ts"),
+    { text: "Second." },
+  ]);
+  await session.prompt("Look.");
+  expect(heard.slice(0, 4).map((told) => times(told, "CHECK-EVERY-INPUT"))).toEqual([0, 1, 1, 1]);
+  expect(heard.slice(0, 4).map((told) => times(told, "NO-INLINE-STYLES"))).toEqual([0, 0, 0, 1]);
+  await session.prompt("Again.");
+  expect(times(heard.at(-1), "CHECK-EVERY-INPUT")).toBe(1);
+  const history = await session.history();
+  expect(
+    history.filter((message) => message.role === "user" && message.source === "guidelines"),
+  ).toHaveLength(2);
+});
+
+test("they are shown again when a compaction took them away", async () => {
+  const { session, heard } = await open(
+    ({ prompt }, index) => {
+      if (JSON.stringify(prompt[0]).includes("a colleague needs")) return { text: "SUMMARY" };
+      return index === 0 || index === 3 ? read("web/c.ts", `c${index}`) : { text: "Done." };
+    },
+    { compaction: { keepRecentTokens: 1 } },
+  );
+  await session.prompt("Look.");
+  expect(await session.compact()).toBe(true);
+  await session.prompt("Look again.");
+  expect(times(heard.at(-1), "SUMMARY")).toBeGreaterThan(0);
+  expect(times(heard.at(-1), "NO-INLINE-STYLES")).toBe(1);
+});
+
+test("in a working folder below the root the paths of tools lead to the same guidelines", async () => {
+  const { session, heard } = await open([read("src/a.ts")], { cwd: "packages/api" });
+  await session.prompt("Look.");
+  expect(heard.map((told) => times(told, "CHECK-EVERY-INPUT"))).toEqual([0, 1]);
+  expect(times(heard[1], "NO-INLINE-STYLES")).toBe(0);
+});
+
+test("in a sandbox that is a part of the project, or none of it, paths mean the files that they lead to", async () => {
+  const script = [read("src/a.ts"), read("AGENTS.md", "d")];
+  const part = await open(script, (root) => ({ sandbox: local({ root: `${root}/packages/api` }) }));
+  await part.session.prompt("Look.");
+  expect(part.heard.map((told) => times(told, "CHECK-EVERY-INPUT"))).toEqual([0, 1, 1]);
+  const other = await createTemporaryRepository({ "web/c.ts": "export {};\n" });
+  onTestFinished(() => other[Symbol.asyncDispose]());
+  const strange = await open([read("web/c.ts")], { sandbox: local({ root: other.root }) });
+  await strange.session.prompt("Look.");
+  expect(times(strange.heard[1], "NO-INLINE-STYLES")).toBe(0);
+});
+
+test("the instructions of the project and of the working folder are in the system prompt, each once", async () => {
+  const { session, heard } = await open([{ text: "Done." }], { cwd: "packages/api" });
+  await session.prompt("Hello.");
+  expect(times(heard[0], "Be brief.")).toBe(1);
+  expect(times(heard[0], "ANSWER-IN-JSON")).toBe(1);
+  expect(heard[0]).not.toContain("@AGENTS.md");
+});
+
+test("instructions that lie in the workspace only are told, too", async () => {
+  const own = { "AGENTS.md": "OF-THE-WORKSPACE\n" };
+  const { session, heard } = await open([{ text: "Done." }], (root) => ({
+    sandbox: virtual({ root, files: own }),
+  }));
+  await session.prompt("Hello.");
+  expect(heard[0]).toContain("OF-THE-WORKSPACE");
+  expect(heard[0]).toContain("Be brief.");
+});
+
+test("specs and guidelines are tools, and answer about this project", async () => {
+  const { session, heard, offered } = await open([
+    {
+      toolCalls: [
+        { id: "1", name: "spec_search", input: { q: "receipt" } },
+        { id: "2", name: "spec_impact", input: { files: ["web/c.ts"] } },
+        { id: "3", name: "guidelines_for", input: { file: "web/c.ts" } },
+      ],
+    },
+  ]);
+  await session.prompt("Look.");
+  expect(offered[0]).toEqual(expect.arrayContaining(["spec_search", "spec_impact", "guidelines_for"]));
+  expect(heard[1]).toContain(".kiro/specs/pay/requirements.md:3");
+  expect(heard[1]).toContain("NO-INLINE-STYLES");
+});
+
+test("all of it can be switched off", async () => {
+  const off = { specs: false, guidelines: false, projectInstructions: false };
+  const { session, heard, offered } = await open([read("web/c.ts")], off);
+  await session.prompt("Look.");
+  expect(offered[0]).toContain("read");
+  for (const name of ["spec_search", "spec_impact", "guidelines_for"]) expect(offered[0]).not.toContain(name);
+  expect(heard[1]).not.toContain("NO-INLINE-STYLES");
+  expect(heard[0]).not.toContain("Be brief.");
+});
