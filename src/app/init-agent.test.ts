@@ -1,0 +1,82 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { createAgent } from "../agents/create-agent.ts";
+import { createScriptedModel } from "../testing/scripted-model.ts";
+import { createTemporaryRepository, type TemporaryRepository } from "../testing/temporary-repository.ts";
+import { initAgent } from "./init-agent.ts";
+import { openAgents } from "./open-agents.ts";
+
+async function repository(): Promise<TemporaryRepository> {
+  const folder = await createTemporaryRepository({
+    "AGENTS.md": "## House\n\nBe brief.\n",
+    "kit.toml": '[agent]\nmodel = "scripted/test"\n',
+    ".agents/skills/triage.md": "Sort new issues.\n",
+    ".agents/roles/careful.md": "Check twice.\n",
+    "src/agents/helper.ts": 'export default { kind: "kit.agent", describe: async () => ({}) };\n',
+  });
+  onTestFinished(() => folder[Symbol.asyncDispose]());
+  return folder;
+}
+
+test("initAgent brings a program's own agent to life under the configuration of a repository", async () => {
+  const { root } = await repository();
+  const told: string[] = [];
+  const model = createScriptedModel(({ prompt }) => {
+    told.push(JSON.stringify(prompt[0]));
+    return { text: "ok" };
+  });
+  const definition = createAgent((ctx) => ({
+    name: "reporter",
+    instructions: `Reports ${ctx.id} for ${String(ctx.payload["who"])} in ${ctx.env["REGION"]}.`,
+  }));
+  const options = { root, env: { REGION: "eu" }, models: { "scripted/test": model } };
+  const ask = async () => {
+    const agent = await initAgent(definition, { ...options, id: "weekly", payload: { who: "Ann" } });
+    try {
+      expect([agent.name, agent.id]).toEqual(["reporter", "weekly"]);
+      await agent.session().skill("triage", { role: "careful" });
+      return (await agent.session().history()).length;
+    } finally {
+      await agent.close();
+    }
+  };
+  expect(await ask()).toBe(2);
+  // The history is in SQLite below the repository: another process would go on with it, too.
+  expect(existsSync(join(root, ".kit/sessions.db"))).toBe(true);
+  expect(await ask()).toBe(4);
+  expect(told[0]).toContain("Reports weekly for Ann in eu.");
+  expect(told[0]).toContain("Be brief.");
+  expect(told[0]).toContain("Check twice.");
+});
+
+test("openAgents opens the agent files of a repository, and hears all that they do", async () => {
+  const { root } = await repository();
+  const heard = new Set<string>();
+  const app = await openAgents({
+    root,
+    env: {},
+    models: { "scripted/test": createScriptedModel(() => ({ text: "ok" })) },
+    onEvent: ({ agent, instance_id }) => heard.add(`${agent} ${instance_id}`),
+  });
+  try {
+    expect(app.agents().map(({ name, path }) => [name, path])).toEqual([["helper", "src/agents/helper.ts"]]);
+    const { text } = await (await app.instance("helper", "1")).session().prompt("x");
+    expect(text).toBe("ok");
+    expect([...heard]).toEqual(["helper 1"]);
+  } finally {
+    await app.close();
+  }
+});
+
+test("without a key and without a model in the configuration the offline guide answers", async () => {
+  await using folder = await createTemporaryRepository({ "CLAUDE.md": "## Money\n\nAmounts are cents.\n" });
+  const agent = await initAgent(createAgent({}), { root: folder.root, env: {} });
+  try {
+    const { text, model } = await agent.session().prompt("Which rules apply to src/pay.ts?");
+    expect(model.id).toBe("offline/guide");
+    expect(text).toContain("Amounts are cents.");
+  } finally {
+    await agent.close();
+  }
+});
