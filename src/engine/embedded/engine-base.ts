@@ -19,13 +19,14 @@ export interface EngineBase {
   /**
    * Runs `write` in the next transaction, together with what others write at the time, in the order of
    * the calls. Resolves once that transaction is on disk (one fsync for all). What `write` throws undoes
-   * its own part only, and rejects. With `fenced`, it is refused with `lease_lost` unless this process
-   * still holds the lease, which is looked up in the same transaction.
+   * its own part only, and rejects; so does all with `unavailable` when the store is locked or full. With
+   * `fenced`, it is refused with `lease_lost` unless this process still holds the lease, which is looked up
+   * in the same transaction; with `fence`, unless it is also still the same tenure.
+   *
+   * `write` changes nothing but the database, because the transaction may fail after it. It is the
+   * database that is read from: statements prepared there serve here.
    */
-  commit<Value>(
-    write: (database: DatabaseSync) => Value,
-    options?: { readonly fenced?: boolean },
-  ): Promise<Value>;
+  commit<Value>(write: (database: DatabaseSync) => Value, options?: CommitOptions): Promise<Value>;
 }
 
 export interface CommitOptions {

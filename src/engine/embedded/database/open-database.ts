@@ -5,8 +5,8 @@ import { KitError } from "../../../base/kit-error.ts";
 import { migrations } from "./migrations.ts";
 import { isBusy, toStoreError } from "./store-error.ts";
 
-/** Marks the file as an engine of kit ("kite"). */
-const applicationId = 0x6b697465;
+/** Marks the file as an engine of kit ("kitq"). */
+const applicationId = 0x6b697471;
 
 /**
  * Opens, or creates, `engine.db` of a folder; in memory without one. Throws `unavailable` for a file that
@@ -52,7 +52,7 @@ function version(database: DatabaseSync): number {
   const pragma = (name: string): number => Number(database.prepare(`PRAGMA ${name}`).get()?.[name]);
   const owner = pragma("application_id");
   const steps = pragma("user_version");
-  const isNew = owner === 0 && steps === 0 && pragma("page_count") === 0;
+  const isNew = owner === 0 && steps === 0 && !database.prepare("SELECT 1 FROM sqlite_schema").get();
   if (!isNew && (owner !== applicationId || steps > migrations.length)) {
     throw new KitError({
       code: "unavailable",

@@ -7,6 +7,8 @@ import { isGone, processBirth } from "./process-birth.ts";
 
 export interface LeaseHolder extends Lease {
   readonly isHeld: boolean;
+  /** Whether the lease is free, or its holder dead or late, as it seems without a transaction. */
+  isFree(): boolean;
   /** In a transaction: takes the lease when it is free, or its holder is dead or late. True when it is ours now. */
   acquire(): boolean;
   /** In a transaction: says that we live. False when the lease is another's. */
@@ -66,6 +68,7 @@ export function createLease(database: DatabaseSync, options: LeaseOptions): Leas
     get isHeld() {
       return !tenure.signal.aborted;
     },
+    isFree,
     acquire() {
       if (!isFree()) return false;
       expiresAt = clock.now() + ttlMs;

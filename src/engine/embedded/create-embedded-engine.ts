@@ -1,0 +1,127 @@
+import { type Clock, systemClock } from "../../base/clock.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { AdmitRequest, Engine, EngineHandlers } from "../contract.ts";
+import { closing } from "./dispatches/attached-calls.ts";
+import { createDispatches } from "./dispatches/create-dispatches.ts";
+import { createEngineCore } from "./engine-core.ts";
+import { defaultLimits, type EngineLimits } from "./engine-limits.ts";
+import { createTenure } from "./lease/tenure.ts";
+
+export interface EmbeddedEngineOptions {
+  /** Where work is kept; created when absent. Without one it is in memory, and gone with the process. */
+  readonly folder?: string;
+  readonly clock?: Clock;
+  /** Those that are not named keep their defaults. */
+  readonly limits?: Partial<EngineLimits>;
+}
+
+/** After an abort: how long a handler may go on that does not heed its signal. */
+const abortPatienceMs = 2_000;
+
+type DispatchEngine = Pick<
+  Engine,
+  | "capabilities"
+  | "start"
+  | "drain"
+  | "admit"
+  | "call"
+  | "getDispatch"
+  | "listDispatches"
+  | "awaitDispatch"
+  | "cancelDispatch"
+  | "listDeadLetters"
+  | "redrive"
+>;
+
+/**
+ * The engine of one machine: accepted work lies in SQLite in a folder. Several processes may share the
+ * folder; one of them works, the others accept, and one of them takes over when it is gone.
+ *
+ * Throws `unavailable` when the folder's store is damaged, or of a newer kit.
+ */
+export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): DispatchEngine {
+  const { clock = systemClock, folder } = options;
+  const limits = { ...defaultLimits, ...options.limits };
+  const core = createEngineCore({ folder, clock, limits });
+  const { base, lease } = core;
+  const dispatches = createDispatches(base, limits);
+  const tenure = createTenure(core, [dispatches]);
+  const started = Promise.withResolvers<void>();
+  let state: "new" | "started" | "closed" = "new";
+  let drained: Promise<void> | undefined;
+
+  function checkOpen(): void {
+    if (state === "closed") throw closing();
+  }
+
+  async function call(request: AdmitRequest, signal?: AbortSignal): Promise<unknown> {
+    if (request.idempotency_key !== undefined) return await dispatches.callDurably(request, signal);
+    if (state === "new") await untilStarted(signal);
+    checkOpen();
+    if (!lease.isHeld) throw closing();
+    return await dispatches.callAttached(request, signal);
+  }
+
+  /** An attached input goes behind those that were accepted before, so it waits until they are in line. */
+  async function untilStarted(signal?: AbortSignal): Promise<void> {
+    if (signal === undefined) return await started.promise;
+    signal.throwIfAborted();
+    const gone = Promise.withResolvers<never>();
+    const leave = (): void => gone.reject(signal.reason);
+    signal.addEventListener("abort", leave, { once: true });
+    await Promise.race([started.promise, gone.promise]).finally(() =>
+      signal.removeEventListener("abort", leave),
+    );
+  }
+
+  async function drain(timeoutMs: number): Promise<void> {
+    state = "closed";
+    started.resolve();
+    base.lines.close({ clear: true });
+    await within(timeoutMs);
+    core.stop();
+    await within(abortPatienceMs);
+    await tenure.end();
+    await core.close();
+  }
+
+  async function within(ms: number): Promise<void> {
+    const enough = new AbortController();
+    const idle = base.lines.idle();
+    await Promise.race([idle, clock.sleep(ms, enough.signal).catch(() => undefined)]);
+    enough.abort();
+  }
+
+  return {
+    capabilities: { durable: folder !== undefined, distributed: false },
+    async start(handlers: EngineHandlers) {
+      checkOpen();
+      if (state === "started") throw alreadyStarted();
+      state = "started";
+      await tenure.start(handlers);
+      started.resolve();
+    },
+    drain: ({ timeoutMs = 30_000 } = {}) => {
+      drained ??= drain(timeoutMs);
+      return drained;
+    },
+    async admit(request) {
+      checkOpen();
+      return await dispatches.admit(request);
+    },
+    async call(request, how) {
+      checkOpen();
+      return await call(request, how?.signal);
+    },
+    getDispatch: dispatches.getDispatch,
+    listDispatches: dispatches.listDispatches,
+    awaitDispatch: dispatches.awaitDispatch,
+    cancelDispatch: dispatches.cancelDispatch,
+    listDeadLetters: dispatches.listDeadLetters,
+    redrive: dispatches.redrive,
+  };
+}
+
+function alreadyStarted(): KitError {
+  return new KitError({ code: "conflict", message: "The engine has been started already." });
+}

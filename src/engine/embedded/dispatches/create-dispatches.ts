@@ -1,0 +1,240 @@
+import { KitError } from "../../../base/kit-error.ts";
+import type { DispatchReceipt, DispatchRecord } from "../../../protocol/dispatch.ts";
+import type { AdmitRequest, Engine, EngineHandlers } from "../../contract.ts";
+import type { EngineBase } from "../engine-base.ts";
+import type { EngineLimits } from "../engine-limits.ts";
+import type { EnginePart } from "../engine-part.ts";
+import { createWaiters } from "../work/waiters.ts";
+import { createAdmissions } from "./admission.ts";
+import { createAttachedCalls } from "./attached-calls.ts";
+import { createDispatchAttempts } from "./dispatch-attempts.ts";
+import { type DispatchPlace, type DispatchRow, lineOf, query, toRecord } from "./dispatch-rows.ts";
+import { createDispatchList } from "./list-dispatches.ts";
+
+export type Dispatches = EnginePart &
+  Pick<
+    Engine,
+    | "admit"
+    | "getDispatch"
+    | "listDispatches"
+    | "awaitDispatch"
+    | "cancelDispatch"
+    | "listDeadLetters"
+    | "redrive"
+  > & {
+    /** `Engine.call` without a key, once the lease is held. */
+    callAttached(request: AdmitRequest, signal?: AbortSignal): Promise<unknown>;
+    /** `Engine.call` with one. */
+    callDurably(request: AdmitRequest, signal?: AbortSignal): Promise<unknown>;
+  };
+
+const pruned = 500;
+
+/** Inputs for sessions, from admission to their end. */
+export function createDispatches(base: EngineBase, limits: EngineLimits): Dispatches {
+  const { blobs, clock, lease, lines } = base;
+  const waiters = createWaiters();
+  const calls = createAttachedCalls(base);
+  const admissions = createAdmissions(base, { limits, attached: calls.waiting });
+  const attempts = createDispatchAttempts(base, { limits, ended: waiters.wake });
+  const list = createDispatchList(base);
+  const sql = statements(base);
+  let handlers: EngineHandlers | undefined;
+  /** What has joined the lines: all up to this place. */
+  let seen = 0;
+  let tenure: AbortSignal | undefined;
+
+  /** New inputs join in the order of their places, also when another process has slipped one in between. */
+  function takeIn(place: DispatchPlace): void {
+    if (!isWorking() || place.seq <= seen) return;
+    if (place.seq === seen + 1) join(place);
+    else joinNew();
+  }
+
+  function joinNew(): void {
+    for (const place of sql.waitingAfter.all(seen)) join(place);
+  }
+
+  function join(place: DispatchPlace): void {
+    if (handlers === undefined) return;
+    seen = place.seq;
+    lines.join(attempts.toWork(place, handlers));
+  }
+
+  function isWorking(): boolean {
+    return tenure !== undefined && !tenure.aborted && tenure === lease.signal;
+  }
+
+  async function admit(request: AdmitRequest): Promise<DispatchReceipt> {
+    const { receipt, place } = await admissions.admit(request);
+    if (place !== undefined) takeIn(place);
+    return receipt;
+  }
+
+  function find(id: string): DispatchRecord | undefined {
+    const row = sql.byId.get(id);
+    return row === undefined ? undefined : toRecord(row, blobs);
+  }
+
+  async function awaitDispatch(id: string, signal?: AbortSignal): Promise<DispatchRecord | undefined> {
+    for (;;) {
+      const row = sql.byId.get(id);
+      if (row === undefined) return undefined;
+      if (row.ended_at !== null) return toRecord(row, blobs);
+      await waiters.wait(id, signal);
+    }
+  }
+
+  return {
+    admit,
+    getDispatch: async (id) => find(id),
+    listDispatches: async (filter) => list(filter),
+    listDeadLetters: async (filter) => list({ ...filter, status: "failed" }),
+    awaitDispatch: async (id, options) => awaitDispatch(id, options?.signal),
+
+    async cancelDispatch(id) {
+      const row = await base.commit(() => sql.cancel.get(clock.now(), id));
+      if (row === undefined) return false;
+      if (row.status === "running") attempts.cancel(id);
+      else {
+        lines.leave({ id, line: lineOf(row) });
+        waiters.wake(id);
+      }
+      return true;
+    },
+
+    async redrive(id) {
+      const place = await base.commit((): DispatchPlace => {
+        const row = sql.byId.get(id);
+        if (row === undefined) throw unknown();
+        if (row.status !== "failed") throw notDead();
+        admissions.checkRoom(row);
+        // A new row has a new place: the end of the line.
+        sql.remove.run(id);
+        const { agent, instance_id, session, idempotency_key, accepted_at, error, input } = row;
+        const added = sql.putBack.get(
+          ...[id, agent, instance_id, session, idempotency_key, accepted_at, error, input],
+        );
+        return { seq: Number(added?.seq), dispatch_id: id, agent, instance_id, session };
+      });
+      takeIn(place);
+      const record = find(id);
+      if (record === undefined) throw unknown();
+      return record;
+    },
+
+    async callAttached(request, signal) {
+      admissions.checkRoom(request);
+      if (handlers === undefined) throw new Error("A call came before the handlers.");
+      return await calls.call(request, handlers, signal);
+    },
+
+    async callDurably(request, signal) {
+      const { dispatch_id } = await admit(request);
+      const record = await awaitDispatch(dispatch_id, signal);
+      if (record?.status === "completed") return record.result;
+      const { type, message } = record?.error ?? { type: "aborted", message: "The input was cancelled." };
+      throw new KitError({ code: type, message });
+    },
+
+    async takeUp(given) {
+      handlers = given;
+      tenure = lease.signal;
+      await base.commit(
+        () => {
+          const now = clock.now();
+          sql.cancelLeft.run(now);
+          sql.failLeft.run(now, diedText, limits.attempts);
+          sql.requeueLeft.run();
+        },
+        { fenced: true },
+      );
+      seen = 0;
+      joinNew();
+      for (const id of waiters.ids()) wakeEnded(id);
+    },
+
+    lookAround() {
+      if (isWorking()) {
+        joinNew();
+        for (const { dispatch_id } of sql.cancelling.all()) attempts.cancel(dispatch_id);
+      }
+      for (const id of waiters.ids()) wakeEnded(id);
+    },
+
+    async prune(endedBefore) {
+      const removed = await base.commit(() => sql.prune.run(endedBefore, pruned), { fenced: true });
+      return removed === pruned;
+    },
+  };
+
+  function wakeEnded(id: string): void {
+    const row = sql.hasEnded.get(id);
+    if (row === undefined || row.ended_at !== null) waiters.wake(id);
+  }
+}
+
+const diedText = JSON.stringify({
+  type: "internal_error",
+  message: "The process ended during the last attempt.",
+});
+
+const place = "seq, dispatch_id, agent, instance_id, session";
+
+function statements({ database }: EngineBase) {
+  return {
+    byId: query<DispatchRow>(database, "SELECT * FROM dispatches WHERE dispatch_id = ?"),
+    hasEnded: query<Pick<DispatchRow, "ended_at">>(
+      database,
+      "SELECT ended_at FROM dispatches WHERE dispatch_id = ?",
+    ),
+    waitingAfter: query<DispatchPlace>(
+      database,
+      `SELECT ${place} FROM dispatches WHERE seq > ? AND status = 'queued' ORDER BY seq`,
+    ),
+    cancel: query<DispatchRow>(
+      database,
+      `UPDATE dispatches SET cancelling = (status = 'running'),
+         ended_at = iif(status = 'running', NULL, ?), next_attempt_at = NULL,
+         status = iif(status = 'running', status, 'cancelled')
+       WHERE dispatch_id = ? AND status IN ('queued', 'running') RETURNING *`,
+    ),
+    cancelling: query<Pick<DispatchRow, "dispatch_id">>(
+      database,
+      "SELECT dispatch_id FROM dispatches INDEXED BY dispatches_cancelling WHERE cancelling = 1",
+    ),
+    remove: query(database, "DELETE FROM dispatches WHERE dispatch_id = ?"),
+    putBack: query<{ seq: number }>(
+      database,
+      `INSERT INTO dispatches (dispatch_id, agent, instance_id, session, status, idempotency_key, accepted_at, error, input)
+       VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?) RETURNING seq`,
+    ),
+    cancelLeft: query(
+      database,
+      `UPDATE dispatches SET status = 'cancelled', cancelling = 0, ended_at = ?
+       WHERE status = 'running' AND status <> 'completed' AND cancelling = 1`,
+    ),
+    failLeft: query(
+      database,
+      `UPDATE dispatches SET status = 'failed', ended_at = ?, error = ?
+       WHERE status = 'running' AND status <> 'completed' AND attempts >= ?`,
+    ),
+    requeueLeft: query(
+      database,
+      "UPDATE dispatches SET status = 'queued' WHERE status = 'running' AND status <> 'completed'",
+    ),
+    prune: query(
+      database,
+      `DELETE FROM dispatches WHERE seq IN
+         (SELECT seq FROM dispatches INDEXED BY dispatches_ended WHERE ended_at < ? LIMIT ?)`,
+    ),
+  };
+}
+
+function unknown(): KitError {
+  return new KitError({ code: "not_found", message: "There is no such dispatch." });
+}
+
+function notDead(): KitError {
+  return new KitError({ code: "conflict", message: "Only a dispatch that has failed can be redriven." });
+}

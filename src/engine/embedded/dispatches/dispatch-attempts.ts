@@ -1,0 +1,167 @@
+import { KitError } from "../../../base/kit-error.ts";
+import type { AdmitRequest, EngineHandlers } from "../../contract.ts";
+import type { EngineBase } from "../engine-base.ts";
+import type { EngineLimits } from "../engine-limits.ts";
+import { mayPass, toEventError } from "../work/to-event-error.ts";
+import type { Work, WorkEnd } from "../work/work-lines.ts";
+import { type DispatchPlace, type DispatchRow, lineOf, query } from "./dispatch-rows.ts";
+
+export interface DispatchAttempts {
+  /** An accepted input as work for its line. */
+  toWork(place: DispatchPlace, handlers: EngineHandlers): Work;
+  /** Aborts the attempt that runs, because somebody wants its end. */
+  cancel(dispatchId: string): void;
+}
+
+export interface AttemptOptions {
+  readonly limits: EngineLimits;
+  /** Called after each settlement is on disk. */
+  ended(dispatchId: string): void;
+}
+
+interface Attempt {
+  readonly row: DispatchRow;
+  readonly cancel: AbortController;
+  readonly signal: AbortSignal;
+}
+
+type Outcome =
+  | { readonly kind: "completed"; readonly result: unknown }
+  | { readonly kind: "thrown"; readonly error: unknown };
+
+const ended: WorkEnd = { ended: true };
+
+export function createDispatchAttempts(base: EngineBase, options: AttemptOptions): DispatchAttempts {
+  const { database, clock, blobs, lease, stopping } = base;
+  const { limits } = options;
+  const running = new Map<string, AbortController>();
+  const claim = query<DispatchRow>(
+    database,
+    `UPDATE dispatches SET status = 'running', attempts = attempts + 1, fence = ?, next_attempt_at = NULL,
+       started_at = coalesce(started_at, ?)
+     WHERE dispatch_id = ? AND status = 'queued' AND coalesce(next_attempt_at, 0) <= ? RETURNING *`,
+  );
+  const nextAttempt = query<{ next_attempt_at: number | null }>(
+    database,
+    "SELECT next_attempt_at FROM dispatches WHERE dispatch_id = ? AND status = 'queued'",
+  );
+  const settle = query<{ status: string }>(
+    database,
+    `UPDATE dispatches SET ended_at = ?1, status = iif(cancelling, 'cancelled', ?2),
+       result = iif(cancelling, NULL, ?3), error = ?4, cancelling = 0
+     WHERE dispatch_id = ?5 AND status = 'running' AND fence = ?6 RETURNING status`,
+  );
+  const giveBack = query(
+    database,
+    `UPDATE dispatches SET status = 'queued', attempts = attempts - ?1, next_attempt_at = ?2, error = ?3
+     WHERE dispatch_id = ?4 AND status = 'running' AND fence = ?5 AND cancelling = 0`,
+  );
+
+  async function begin(place: DispatchPlace, handlers: EngineHandlers): Promise<WorkEnd> {
+    const fence = lease.fence;
+    const signal = lease.signal;
+    try {
+      const row = await base.commit(() => claim.get(fence, clock.now(), place.dispatch_id, clock.now()), {
+        fence,
+      });
+      if (row === undefined) {
+        // Cancelled meanwhile, or not due yet: it may have been waiting for an attempt when its holder died.
+        const at = nextAttempt.get(place.dispatch_id)?.next_attempt_at;
+        return typeof at === "number" ? { retryAt: at } : ended;
+      }
+      const cancel = new AbortController();
+      const attempt = { row, cancel, signal: AbortSignal.any([cancel.signal, signal, stopping]) };
+      running.set(row.dispatch_id, cancel);
+      return await settled(attempt, handlers).finally(() => running.delete(row.dispatch_id));
+    } catch {
+      // The store cannot be written, or the lease is gone; then the line is closed, and this goes nowhere.
+      return signal.aborted ? ended : { retryAt: clock.now() + limits.backoffMs };
+    }
+  }
+
+  async function settled(attempt: Attempt, handlers: EngineHandlers): Promise<WorkEnd> {
+    const outcome = await run(attempt, handlers);
+    // Until the store can be written again: what was done must not be done twice for want of a note.
+    for (;;) {
+      if (lease.signal.aborted) return ended;
+      try {
+        return await write(attempt, outcome, handlers);
+      } catch (error) {
+        const passes = error instanceof KitError && error.code === "unavailable";
+        if (!passes || stopping.aborted) return ended;
+        await clock.sleep(limits.backoffMs, AbortSignal.any([lease.signal, stopping])).catch(() => undefined);
+      }
+    }
+  }
+
+  async function run(attempt: Attempt, handlers: EngineHandlers): Promise<Outcome> {
+    const { row, signal } = attempt;
+    try {
+      const context = { id: row.dispatch_id, attempt: row.attempts, fence: row.fence, signal };
+      const result = await handlers.dispatch(context, toRequest(row));
+      // A result that is no JSON is the handler's failure, and found out here.
+      return { kind: "completed", result: JSON.stringify(result) === undefined ? undefined : result };
+    } catch (error) {
+      return { kind: "thrown", error };
+    }
+
+    function toRequest({ agent, instance_id, session, idempotency_key, input }: DispatchRow): AdmitRequest {
+      const request = { agent, instance_id, session, input: blobs.load(input) };
+      return idempotency_key === null ? request : { ...request, idempotency_key };
+    }
+  }
+
+  async function write(attempt: Attempt, outcome: Outcome, handlers: EngineHandlers): Promise<WorkEnd> {
+    const { row, cancel } = attempt;
+    const { fence } = row;
+    if (outcome.kind === "completed") {
+      const { result } = outcome;
+      return await end("completed", result === undefined ? null : await blobs.store(result), null);
+    }
+    const { error } = outcome;
+    const text = JSON.stringify(toEventError(error));
+    if (cancel.signal.aborted) return await end("cancelled", null, null);
+    if (stopping.aborted) {
+      await base.commit(() => giveBack.run(1, null, row.error, row.dispatch_id, fence), { fence });
+      return ended;
+    }
+    const mayRetry = row.attempts < limits.attempts && (handlers.isRetryable ?? mayPass)(error);
+    if (!mayRetry) return await end("failed", null, text);
+    const at = clock.now() + delay(row.attempts, error);
+    const isBack = await base.commit(() => giveBack.run(0, at, text, row.dispatch_id, fence), { fence });
+    // Somebody has cancelled it while it was failing.
+    return isBack > 0 ? { retryAt: at } : await end("cancelled", null, null);
+
+    async function end(status: string, result: string | null, why: string | null): Promise<WorkEnd> {
+      await base.commit(() => settle.get(clock.now(), status, result, why, row.dispatch_id, fence), {
+        fence,
+      });
+      options.ended(row.dispatch_id);
+      return ended;
+    }
+  }
+
+  /** Doubled each time, between half and the whole of it, and no less than the error asks for. */
+  function delay(attempts: number, error: unknown): number {
+    const whole = Math.min(limits.longestBackoffMs, limits.backoffMs * 2 ** (attempts - 1));
+    const asked = error instanceof KitError ? error.meta?.["retry_after_s"] : undefined;
+    const least =
+      typeof asked === "number" && asked > 0 ? Math.min(asked * 1_000, limits.longestBackoffMs) : 0;
+    return Math.max(least, whole * (0.5 + Math.random() / 2));
+  }
+
+  return {
+    toWork: (place, handlers) => ({
+      id: place.dispatch_id,
+      line: lineOf(place),
+      begin: () => begin(place, handlers),
+    }),
+    cancel(dispatchId) {
+      running.get(dispatchId)?.abort(cancelled());
+    },
+  };
+}
+
+export function cancelled(): KitError {
+  return new KitError({ code: "aborted", message: "The input was cancelled." });
+}

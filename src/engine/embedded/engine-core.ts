@@ -1,0 +1,70 @@
+import { join } from "node:path";
+import type { Clock } from "../../base/clock.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { type BlobStore, createBlobStore } from "./database/blobs.ts";
+import { createCommitQueue } from "./database/commit-queue.ts";
+import { openDatabase } from "./database/open-database.ts";
+import type { EngineBase } from "./engine-base.ts";
+import type { EngineLimits } from "./engine-limits.ts";
+import { createLease, type LeaseHolder } from "./lease/lease-holder.ts";
+import { createWorkLines } from "./work/create-work-lines.ts";
+
+/** What the parts share, and what only the engine itself may use. */
+export interface EngineCore {
+  readonly base: EngineBase;
+  readonly lease: LeaseHolder;
+  readonly blobs: BlobStore;
+  readonly limits: EngineLimits;
+  /** Fires `base.stopping`. */
+  stop(): void;
+  /** Writes what is due, then closes the database. */
+  close(): Promise<void>;
+}
+
+export interface CoreOptions {
+  /** None: all is in memory. */
+  readonly folder: string | undefined;
+  readonly clock: Clock;
+  readonly limits: EngineLimits;
+}
+
+export function createEngineCore({ folder, clock, limits }: CoreOptions): EngineCore {
+  const database = openDatabase(folder);
+  const queue = createCommitQueue(database);
+  const lease = createLease(database, { clock, ttlMs: limits.leaseMs });
+  const blobs = createBlobStore(folder === undefined ? undefined : join(folder, "blobs"), database);
+  const stopping = new AbortController();
+  const base: EngineBase = {
+    clock,
+    lease,
+    blobs,
+    database,
+    stopping: stopping.signal,
+    lines: createWorkLines({ clock, slots: limits.running }),
+    commit(write, { fenced = false, fence } = {}) {
+      if (!fenced && fence === undefined) return queue.commit(write);
+      return queue.commit((connection) => {
+        lease.check(fence);
+        return write(connection);
+      });
+    },
+  };
+  return {
+    base,
+    lease,
+    blobs,
+    limits,
+    stop: () => stopping.abort(stopped()),
+    async close() {
+      await queue.idle();
+      database.close();
+    },
+  };
+}
+
+function stopped(): KitError {
+  return new KitError({
+    code: "aborted",
+    message: "The engine is stopping. The work is taken up again later.",
+  });
+}

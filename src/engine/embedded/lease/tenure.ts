@@ -1,0 +1,90 @@
+import type { EngineHandlers } from "../../contract.ts";
+import type { EngineCore } from "../engine-core.ts";
+import type { EnginePart } from "../engine-part.ts";
+
+const pruneEveryMs = 60_000;
+
+export interface Tenure {
+  /** Tries for the lease once; whoever does not get it stands by, and tries on. */
+  start(handlers: EngineHandlers): Promise<void>;
+  /** Ends all that goes on in the background, and gives the lease back. */
+  end(): Promise<void>;
+}
+
+/**
+ * Who works on the folder: gains the lease and keeps it, hands the work to the parts while it is held,
+ * and notices what other processes write.
+ */
+export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Tenure {
+  const { base, lease, limits } = core;
+  const { clock, lines } = base;
+  const over = new AbortController();
+  const version = base.database.prepare("PRAGMA data_version");
+  let seen = Number(version.get()?.["data_version"]);
+
+  async function tryFor(handlers: EngineHandlers): Promise<void> {
+    if (!lease.isFree()) return;
+    const gained = await base.commit(() => lease.acquire());
+    if (!gained || over.signal.aborted) return;
+    lease.begin();
+    lease.signal.addEventListener("abort", () => lines.close({ clear: true }), { once: true });
+    try {
+      for (const part of parts) await part.takeUp(handlers);
+    } catch (error) {
+      lease.lose();
+      throw error;
+    }
+    if (lease.isHeld && !over.signal.aborted) lines.open();
+  }
+
+  /** Well before the lease runs out, and again: a locked store must not cost it. */
+  async function beat(handlers: EngineHandlers): Promise<void> {
+    if (!lease.isHeld) return await tryFor(handlers);
+    // Frozen, or starved, for so long that another may have begun: what runs here stops before it writes.
+    if (lease.isLate()) lease.lose();
+    else if (!(await base.commit(() => lease.renew()))) lease.lose();
+  }
+
+  async function look(): Promise<void> {
+    const now = Number(version.get()?.["data_version"]);
+    if (now === seen) return;
+    seen = now;
+    for (const part of parts) part.lookAround();
+  }
+
+  async function prune(): Promise<void> {
+    if (!lease.isHeld) return;
+    for (const part of parts) {
+      while (lease.isHeld && (await part.prune?.(clock.now() - limits.retentionMs)) === true);
+    }
+    await core.blobs.sweep(clock.now());
+  }
+
+  const background: Promise<void>[] = [every(() => limits.pollMs, look)];
+
+  /** Again and again. What fails is tried again at its next time: a full disk is no reason to stop. */
+  async function every(ms: () => number, task: () => Promise<void>): Promise<void> {
+    while (!over.signal.aborted) {
+      await clock.sleep(ms(), over.signal).catch(() => undefined);
+      if (!over.signal.aborted) await task().catch(() => undefined);
+    }
+  }
+
+  return {
+    async start(handlers) {
+      await tryFor(handlers);
+      // A standby asks often: a dead holder is replaced at once.
+      const pause = (): number => (lease.isHeld ? limits.leaseMs / 5 : Math.min(limits.leaseMs / 5, 100));
+      background.push(
+        every(pause, () => beat(handlers)),
+        every(() => pruneEveryMs, prune),
+      );
+    },
+    async end() {
+      over.abort();
+      await Promise.all(background);
+      if (lease.isHeld) await base.commit(() => lease.release()).catch(() => undefined);
+      lease.lose();
+    },
+  };
+}
