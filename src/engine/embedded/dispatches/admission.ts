@@ -5,9 +5,10 @@ import { KitError } from "../../../base/kit-error.ts";
 import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
 import type { SessionKey } from "../../../protocol/session-entry.ts";
 import type { AdmitRequest } from "../../contract.ts";
+import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { EngineLimits } from "../engine-limits.ts";
-import { type DispatchPlace, type DispatchRow, query } from "./dispatch-rows.ts";
+import type { DispatchPlace, DispatchRow } from "./dispatch-rows.ts";
 
 export interface Admission {
   readonly receipt: DispatchReceipt;

@@ -1,6 +1,7 @@
 import { KitError } from "../../../base/kit-error.ts";
 import type { DispatchReceipt, DispatchRecord } from "../../../protocol/dispatch.ts";
 import type { AdmitRequest, Engine, EngineHandlers } from "../../contract.ts";
+import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { EngineLimits } from "../engine-limits.ts";
 import type { EnginePart } from "../engine-part.ts";
@@ -8,7 +9,7 @@ import { createWaiters } from "../work/waiters.ts";
 import { createAdmissions } from "./admission.ts";
 import { createAttachedCalls } from "./attached-calls.ts";
 import { createDispatchAttempts } from "./dispatch-attempts.ts";
-import { type DispatchPlace, type DispatchRow, lineOf, query, toRecord } from "./dispatch-rows.ts";
+import { type DispatchPlace, type DispatchRow, lineOf, toRecord } from "./dispatch-rows.ts";
 import { createDispatchList } from "./list-dispatches.ts";
 
 export type Dispatches = EnginePart &

@@ -1,10 +1,11 @@
 import { KitError } from "../../../base/kit-error.ts";
 import type { AdmitRequest, EngineHandlers } from "../../contract.ts";
+import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { EngineLimits } from "../engine-limits.ts";
 import { mayPass, toEventError } from "../work/to-event-error.ts";
 import type { Work, WorkEnd } from "../work/work-lines.ts";
-import { type DispatchPlace, type DispatchRow, lineOf, query } from "./dispatch-rows.ts";
+import { type DispatchPlace, type DispatchRow, lineOf } from "./dispatch-rows.ts";
 
 export interface DispatchAttempts {
   /** An accepted input as work for its line. */

@@ -1,4 +1,3 @@
-import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { isoTime } from "../../../base/clock.ts";
 import type { DispatchRecord, DispatchStatus } from "../../../protocol/dispatch.ts";
 import type { SessionKey } from "../../../protocol/session-entry.ts";
@@ -25,23 +24,6 @@ export interface DispatchRow extends SessionKey {
 
 /** Where an input stands, without what it says. */
 export type DispatchPlace = Pick<DispatchRow, "seq" | "dispatch_id" | "agent" | "instance_id" | "session">;
-
-/** A statement whose rows are known to be of a shape, because this room wrote them. */
-export interface Query<Row> {
-  get(...values: SQLInputValue[]): Row | undefined;
-  all(...values: SQLInputValue[]): Row[];
-  /** How many rows it changed. */
-  run(...values: SQLInputValue[]): number;
-}
-
-export function query<Row = never>(database: DatabaseSync, sql: string): Query<Row> {
-  const statement = database.prepare(sql);
-  return {
-    get: (...values) => statement.get(...values) as Row | undefined,
-    all: (...values) => statement.all(...values) as Row[],
-    run: (...values) => Number(statement.run(...values).changes),
-  };
-}
 
 export function toRecord(row: DispatchRow, blobs: Blobs): DispatchRecord {
   return {

@@ -1,8 +1,9 @@
 import { KitError } from "../../../base/kit-error.ts";
 import type { DispatchRecord } from "../../../protocol/dispatch.ts";
 import type { DispatchFilter, Page } from "../../contract.ts";
+import { type Query, query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
-import { type DispatchRow, type Query, query, toRecord } from "./dispatch-rows.ts";
+import { type DispatchRow, toRecord } from "./dispatch-rows.ts";
 
 const columns = ["agent", "instance_id", "status"] as const;
 type Column = (typeof columns)[number];
