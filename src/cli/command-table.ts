@@ -40,6 +40,11 @@ export const commandTable: readonly AnyEntry[] = [
     load: async () => (await import("./commands/dev.ts")).dev,
   },
   {
+    name: "routes",
+    summary: "List the agents, workflows and webhooks that are served",
+    load: async () => (await import("./commands/routes.ts")).routes,
+  },
+  {
     name: "specs",
     summary: "Specifications: list, query, validate, impact, coverage, …",
     commands: [

@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { runKit } from "../run-kit.suite.ts";
+
+const files = {
+  "package.json": '{"type": "module"}',
+  "src/agents/inside.ts": `import { createAgent } from "kit";
+export const triggers = { webhook: false };
+export default createAgent({});
+`,
+  "src/agents/team/reviewer.ts": 'import { createAgent } from "kit";\nexport default createAgent({});\n',
+  "src/workflows/report.ts": "export async function run() {}\n",
+  "src/webhooks/chat.ts": `import { defineWebhook } from "kit/webhooks";
+export default defineWebhook({ scheme: "github", secret: () => undefined, handle: () => undefined });
+`,
+};
+
+test("kit routes lists what is served and from which file, and what is not over HTTP", async () => {
+  await using folder = await createTemporaryRepository(files);
+  const { exitCode, stdout } = await runKit(["routes"], { cwd: folder.root });
+  expect(exitCode).toBe(0);
+  expect(stdout.split("\n").map((line) => line.split("\t"))).toEqual([
+    ["POST /agents/inside/{id}", "src/agents/inside.ts", "not over HTTP"],
+    ["POST /agents/team.reviewer/{id}", "src/agents/team/reviewer.ts", ""],
+    ["POST /workflows/report", "src/workflows/report.ts", ""],
+    ["POST /webhooks/chat", "src/webhooks/chat.ts", ""],
+    [""],
+  ]);
+});
+
+test("kit routes --json says the same for machines", async () => {
+  await using folder = await createTemporaryRepository(files);
+  const { stdout } = await runKit(["routes", "--json"], { cwd: folder.root });
+  expect(JSON.parse(stdout)).toMatchObject({
+    agents: [
+      { name: "inside", path: "src/agents/inside.ts", triggers: { webhook: false } },
+      { name: "team.reviewer", triggers: { webhook: true } },
+    ],
+    workflows: [{ name: "report", path: "src/workflows/report.ts" }],
+    webhooks: [{ name: "chat", path: "src/webhooks/chat.ts" }],
+    problems: [],
+  });
+});
+
+test("a file that cannot be used is named, the others are listed, and the command fails", async () => {
+  await using folder = await createTemporaryRepository({ ...files, "src/webhooks/none.ts": "export {};\n" });
+  const { exitCode, stdout, stderr } = await runKit(["routes"], { cwd: folder.root });
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain("error: src/webhooks/none.ts: It has no webhook as its default export");
+  expect(stdout).toContain("POST /webhooks/chat");
+});
+
+test("a project without any is told how to get some", async () => {
+  await using folder = await createTemporaryRepository({ "README.md": "" });
+  const { exitCode, stdout, stderr } = await runKit(["routes"], { cwd: folder.root });
+  expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "" });
+  expect(stderr).toContain("kit init");
+});

@@ -1,0 +1,75 @@
+import type { App } from "../../app/agents/app.ts";
+import { type Command, defineCommand } from "../command.ts";
+import type { Output } from "../output.ts";
+import { count } from "../render/places.ts";
+import { openTerminalApp } from "../run/open-terminal-app.ts";
+import { type Column, printTable } from "../table.ts";
+import { safeLine } from "../text/safe-text.ts";
+import { withProject } from "../with-project.ts";
+
+export const routes: Command = defineCommand({
+  options: {},
+  examples: ["kit routes", "kit routes --json"],
+  details:
+    "Loads the files of src/agents, src/workflows and src/webhooks as 'kit start' does, and says which it cannot use.",
+  run: (_line, context) =>
+    withProject(context, async ({ project, loaded }) => {
+      const { app } = await openTerminalApp({ project, loaded, options: {}, context });
+      try {
+        const found = describe(app);
+        if (context.json) context.output.json(found);
+        else printRoutes(context.output, found);
+        return found.problems.length === 0 ? 0 : 1;
+      } finally {
+        await app.close();
+      }
+    }),
+});
+
+type Found = ReturnType<typeof describe>;
+
+function describe(app: App) {
+  return {
+    agents: app.agents().map(({ name, path, triggers }) => ({ name, path, triggers })),
+    workflows: app.workflows().map(({ name, path }) => ({ name, path })),
+    webhooks: app.webhooks().map(({ name, path }) => ({ name, path })),
+    problems: app.problems().map(({ path, message }) => ({ path, message })),
+  };
+}
+
+interface Row {
+  readonly address: string;
+  readonly path: string;
+  readonly reachable: boolean;
+}
+
+const columns: readonly Column<Row>[] = [
+  {
+    header: "ROUTE",
+    value: ({ address }) => address,
+    style: ({ reachable }) => (reachable ? "cyan" : "dim"),
+  },
+  { header: "FILE", value: ({ path }) => path, style: () => "dim", cut: "start" },
+  { header: "", value: ({ reachable }) => (reachable ? "" : "not over HTTP"), style: () => "dim" },
+];
+
+function printRoutes(output: Output, { agents, workflows, webhooks, problems }: Found): void {
+  const rows: readonly Row[] = [
+    ...agents.map(({ name, path, triggers }) => ({
+      address: `POST /agents/${name}/{id}`,
+      path,
+      reachable: triggers.webhook,
+    })),
+    ...workflows.map(({ name, path }) => ({ address: `POST /workflows/${name}`, path, reachable: true })),
+    ...webhooks.map(({ name, path }) => ({ address: `POST /webhooks/${name}`, path, reachable: true })),
+  ];
+  for (const { path, message } of problems) {
+    output.note(`${output.noteStyle("red", "error:")} ${safeLine(path)}: ${safeLine(message)}`);
+  }
+  if (rows.length === 0) {
+    output.note("There is no agent, workflow or webhook here. 'kit init' makes a project that has some.");
+    return;
+  }
+  printTable(output, rows, columns);
+  output.note(output.noteStyle("dim", `${count(rows.length, "route")}. 'kit start' serves them.`));
+}
