@@ -45,10 +45,21 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Dispa
   const core = createEngineCore({ folder, clock, limits });
   const { base, lease } = core;
   const dispatches = createDispatches(base, limits);
-  const tenure = createTenure(core, [dispatches]);
+  const parts = [dispatches];
+  const tenure = createTenure(core, parts);
   const started = Promise.withResolvers<void>();
   let state: "new" | "started" | "closed" = "new";
   let drained: Promise<void> | undefined;
+
+  /** What only reads goes on until all is written. */
+  function reading<Arguments extends unknown[], Result>(
+    read: (...given: Arguments) => Promise<Result>,
+  ): (...given: Arguments) => Promise<Result> {
+    return async (...given) => {
+      if (!base.database.isOpen) throw closing();
+      return await read(...given);
+    };
+  }
 
   function checkOpen(): void {
     if (state === "closed") throw closing();
@@ -82,6 +93,7 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Dispa
     core.stop();
     await within(abortPatienceMs);
     await tenure.end();
+    for (const part of parts) part.close(closing());
     await core.close();
   }
 
@@ -113,12 +125,12 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Dispa
       checkOpen();
       return await call(request, how?.signal);
     },
-    getDispatch: dispatches.getDispatch,
-    listDispatches: dispatches.listDispatches,
-    awaitDispatch: dispatches.awaitDispatch,
-    cancelDispatch: dispatches.cancelDispatch,
-    listDeadLetters: dispatches.listDeadLetters,
-    redrive: dispatches.redrive,
+    getDispatch: reading(dispatches.getDispatch),
+    listDispatches: reading(dispatches.listDispatches),
+    awaitDispatch: reading(dispatches.awaitDispatch),
+    cancelDispatch: reading(dispatches.cancelDispatch),
+    listDeadLetters: reading(dispatches.listDeadLetters),
+    redrive: reading(dispatches.redrive),
   };
 }
 

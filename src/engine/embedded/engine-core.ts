@@ -41,11 +41,17 @@ export function createEngineCore({ folder, clock, limits }: CoreOptions): Engine
     database,
     stopping: stopping.signal,
     lines: createWorkLines({ clock, slots: limits.running }),
-    commit(write, { fenced = false, fence } = {}) {
-      if (!fenced && fence === undefined) return queue.commit(write);
-      return queue.commit((connection) => {
+    commit(write, options = {}) {
+      const { fence } = options;
+      if (options.fenced !== true && fence === undefined) return queue.commit(write);
+      const fenced = queue.commit((connection) => {
         lease.check(fence);
         return write(connection);
+      });
+      return fenced.catch((error: unknown) => {
+        // Who finds out first tells all others: what else runs here must not go on until the next beat.
+        if (isLost(error) && (fence ?? lease.fence) === lease.fence) lease.lose();
+        throw error;
       });
     },
   };
@@ -60,6 +66,10 @@ export function createEngineCore({ folder, clock, limits }: CoreOptions): Engine
       database.close();
     },
   };
+}
+
+function isLost(error: unknown): boolean {
+  return error instanceof KitError && error.code === "lease_lost";
 }
 
 function stopped(): KitError {

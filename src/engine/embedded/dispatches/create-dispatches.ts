@@ -98,6 +98,7 @@ export function createDispatches(base: EngineBase, limits: EngineLimits): Dispat
       if (row === undefined) return false;
       if (row.status === "running") attempts.cancel(id);
       else {
+        attempts.leaveCancelled();
         lines.leave({ id, line: lineOf(row) });
         waiters.wake(id);
       }
@@ -139,8 +140,7 @@ export function createDispatches(base: EngineBase, limits: EngineLimits): Dispat
     },
 
     async takeUp(given) {
-      handlers = given;
-      tenure = lease.signal;
+      const { signal } = lease;
       await base.commit(
         () => {
           const now = clock.now();
@@ -150,18 +150,24 @@ export function createDispatches(base: EngineBase, limits: EngineLimits): Dispat
         },
         { fenced: true },
       );
+      attempts.clear();
+      handlers = given;
+      tenure = signal;
       seen = 0;
-      joinNew();
+      if (isWorking()) joinNew();
       for (const id of waiters.ids()) wakeEnded(id);
     },
 
     lookAround() {
       if (isWorking()) {
         joinNew();
+        attempts.leaveCancelled();
         for (const { dispatch_id } of sql.cancelling.all()) attempts.cancel(dispatch_id);
       }
       for (const id of waiters.ids()) wakeEnded(id);
     },
+
+    close: waiters.close,
 
     async prune(endedBefore) {
       const removed = await base.commit(() => sql.prune.run(endedBefore, pruned), { fenced: true });

@@ -12,6 +12,10 @@ export interface DispatchAttempts {
   toWork(place: DispatchPlace, handlers: EngineHandlers): Work;
   /** Aborts the attempt that runs, because somebody wants its end. */
   cancel(dispatchId: string): void;
+  /** Lets the lines go on in which a cancelled input was to wait for its next attempt. */
+  leaveCancelled(): void;
+  /** Forgets what waits for its next attempt, with the lines. */
+  clear(): void;
 }
 
 export interface AttemptOptions {
@@ -36,6 +40,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
   const { database, clock, blobs, lease, stopping } = base;
   const { limits } = options;
   const running = new Map<string, AbortController>();
+  const retrying = new Map<string, DispatchPlace>();
   const claim = query<DispatchRow>(
     database,
     `UPDATE dispatches SET status = 'running', attempts = attempts + 1, fence = ?, next_attempt_at = NULL,
@@ -61,6 +66,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
   async function begin(place: DispatchPlace, handlers: EngineHandlers): Promise<WorkEnd> {
     const fence = lease.fence;
     const signal = lease.signal;
+    retrying.delete(place.dispatch_id);
     try {
       const row = await base.commit(() => claim.get(fence, clock.now(), place.dispatch_id, clock.now()), {
         fence,
@@ -68,7 +74,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
       if (row === undefined) {
         // Cancelled meanwhile, or not due yet: it may have been waiting for an attempt when its holder died.
         const at = nextAttempt.get(place.dispatch_id)?.next_attempt_at;
-        return typeof at === "number" ? { retryAt: at } : ended;
+        return typeof at === "number" ? waitFor(place, at) : ended;
       }
       const cancel = new AbortController();
       const attempt = { row, cancel, signal: AbortSignal.any([cancel.signal, signal, stopping]) };
@@ -78,6 +84,11 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
       // The store cannot be written, or the lease is gone; then the line is closed, and this goes nowhere.
       return signal.aborted ? ended : { retryAt: clock.now() + limits.backoffMs };
     }
+  }
+
+  function waitFor(place: DispatchPlace, retryAt: number): WorkEnd {
+    retrying.set(place.dispatch_id, place);
+    return { retryAt };
   }
 
   async function settled(attempt: Attempt, handlers: EngineHandlers): Promise<WorkEnd> {
@@ -126,12 +137,12 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
       await base.commit(() => giveBack.run(1, null, row.error, row.dispatch_id, fence), { fence });
       return ended;
     }
-    const mayRetry = row.attempts < limits.attempts && (handlers.isRetryable ?? mayPass)(error);
+    const mayRetry = row.attempts < limits.attempts && isRetryable(handlers, error);
     if (!mayRetry) return await end("failed", null, text);
     const at = clock.now() + delay(row.attempts, error);
     const isBack = await base.commit(() => giveBack.run(0, at, text, row.dispatch_id, fence), { fence });
     // Somebody has cancelled it while it was failing.
-    return isBack > 0 ? { retryAt: at } : await end("cancelled", null, null);
+    return isBack > 0 ? waitFor(row, at) : await end("cancelled", null, null);
 
     async function end(status: string, result: string | null, why: string | null): Promise<WorkEnd> {
       await base.commit(() => settle.get(clock.now(), status, result, why, row.dispatch_id, fence), {
@@ -160,9 +171,25 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
     cancel(dispatchId) {
       running.get(dispatchId)?.abort(cancelled());
     },
+    leaveCancelled() {
+      for (const [id, place] of retrying) {
+        if (nextAttempt.get(id) !== undefined) continue;
+        retrying.delete(id);
+        base.lines.leave({ id, line: lineOf(place) });
+      }
+    },
+    clear: () => retrying.clear(),
   };
 }
 
-export function cancelled(): KitError {
+function isRetryable(handlers: EngineHandlers, error: unknown): boolean {
+  try {
+    return (handlers.isRetryable ?? mayPass)(error);
+  } catch {
+    return false;
+  }
+}
+
+function cancelled(): KitError {
   return new KitError({ code: "aborted", message: "The input was cancelled." });
 }

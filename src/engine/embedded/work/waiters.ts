@@ -4,10 +4,17 @@ export interface Waiters {
   wait(id: string, signal?: AbortSignal): Promise<void>;
   wake(id: string): void;
   ids(): readonly string[];
+  /** Rejects all who wait. */
+  close(reason: unknown): void;
+}
+
+interface Waiter {
+  readonly resolve: () => void;
+  readonly reject: (reason: unknown) => void;
 }
 
 export function createWaiters(): Waiters {
-  const waiting = new Map<string, Set<() => void>>();
+  const waiting = new Map<string, Set<Waiter>>();
   return {
     wait: (id, signal) =>
       new Promise((resolve, reject) => {
@@ -15,27 +22,33 @@ export function createWaiters(): Waiters {
           reject(signal.reason);
           return;
         }
-        const group = waiting.get(id) ?? new Set();
+        const group = waiting.get(id) ?? new Set<Waiter>();
         waiting.set(id, group);
         const leave = (): void => {
-          group.delete(wake);
+          group.delete(waiter);
           if (group.size === 0 && waiting.get(id) === group) waiting.delete(id);
           signal?.removeEventListener("abort", stop);
         };
-        const wake = (): void => {
-          leave();
-          resolve();
+        const waiter: Waiter = {
+          resolve: () => {
+            leave();
+            resolve();
+          },
+          reject: (reason) => {
+            leave();
+            reject(reason);
+          },
         };
-        const stop = (): void => {
-          leave();
-          reject(signal?.reason);
-        };
-        group.add(wake);
+        const stop = (): void => waiter.reject(signal?.reason);
+        group.add(waiter);
         signal?.addEventListener("abort", stop, { once: true });
       }),
     wake(id) {
-      for (const wake of waiting.get(id) ?? []) wake();
+      for (const waiter of waiting.get(id) ?? []) waiter.resolve();
     },
     ids: () => [...waiting.keys()],
+    close(reason) {
+      for (const group of [...waiting.values()]) for (const waiter of group) waiter.reject(reason);
+    },
   };
 }
