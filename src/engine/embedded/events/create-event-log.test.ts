@@ -1,0 +1,209 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { KitError } from "../../../base/kit-error.ts";
+import type { KitEvent } from "../../../protocol/event.ts";
+import { createManualClock } from "../../../testing/manual-clock.ts";
+import { eventLogContract, type OpenEventLog } from "../../events.suite.ts";
+import type { Lease } from "../engine-base.ts";
+import { createEventLog, type EmbeddedEventLog } from "./create-event-log.ts";
+
+const root = mkdtempSync(join(tmpdir(), "kit-events-"));
+afterAll(() => rmSync(root, { recursive: true }));
+const newFolder = (): string => mkdtempSync(join(root, "log-"));
+const stream = "agent/reviewer/pr-7";
+
+eventLogContract({ name: "The log in a folder", create: () => openSubject(newFolder(), 1) });
+eventLogContract({ name: "The log in memory", create: () => openSubject(undefined, 1) });
+
+function openSubject(folder: string | undefined, fence: number): OpenEventLog {
+  const clock = createManualClock();
+  const log = createEventLog({
+    ...(folder === undefined ? {} : { folder }),
+    clock,
+    lease: held(fence).lease,
+  });
+  return {
+    log,
+    settle: () => clock.advance(200),
+    close: async () => log.close(),
+    ...(folder === undefined ? undefined : { reopen: () => openSubject(folder, fence + 1) }),
+  };
+}
+
+function held(fence: number): { lease: Lease; lose(): void; regain(fence: number): void } {
+  let current = { fence, controller: new AbortController() };
+  const lease: Lease = {
+    get fence() {
+      return current.fence;
+    },
+    get signal() {
+      return current.controller.signal;
+    },
+  };
+  return {
+    lease,
+    lose: () => current.controller.abort(new KitError({ code: "lease_lost", message: "Gone." })),
+    regain: (next) => {
+      current = { fence: next, controller: new AbortController() };
+    },
+  };
+}
+
+function delta(index: number): KitEvent {
+  return {
+    index,
+    timestamp: "2026-11-21T10:00:00.000Z",
+    agent: "reviewer",
+    instance_id: "pr-7",
+    session: "default",
+    operation_id: "op_1",
+    type: "text_delta",
+    text: `word ${index} `,
+  };
+}
+
+async function indexesOf(log: EmbeddedEventLog, after = 0): Promise<readonly number[]> {
+  return (await log.read(stream, { after, limit: 1_000 })).map(({ index }) => index);
+}
+
+const lost = expect.objectContaining({ code: "lease_lost" });
+
+test("events are on disk within 100 ms, without being asked", async () => {
+  const folder = newFolder();
+  const clock = createManualClock();
+  const writer = createEventLog({ folder, clock, lease: held(1).lease });
+  const reader = createEventLog({ folder, clock, lease: held(0).lease });
+  writer.append(stream, delta(1));
+  expect(await indexesOf(reader)).toEqual([]);
+  await clock.advance(100);
+  expect(await indexesOf(reader)).toEqual([1]);
+  reader.close();
+  writer.close();
+});
+
+test("a reader beside the writer follows it, and sees its end", async () => {
+  const folder = newFolder();
+  const clock = createManualClock();
+  const writer = createEventLog({ folder, clock, lease: held(1).lease });
+  const reader = createEventLog({ folder, clock, lease: held(0).lease });
+  const seen: number[] = [];
+  const following = (async () => {
+    for await (const { index } of reader.subscribe(stream)) seen.push(index);
+  })();
+  for (let index = 1; index <= 10; index += 1) {
+    writer.append(stream, delta(index));
+    await clock.advance(70);
+  }
+  writer.append(stream, delta(11));
+  writer.end(stream);
+  await clock.advance(300);
+  await following;
+  expect(seen).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+  reader.close();
+  writer.close();
+});
+
+test("who does not hold the lease may read, and not write", async () => {
+  const folder = newFolder();
+  const clock = createManualClock();
+  const log = createEventLog({ folder, clock, lease: held(0).lease });
+  expect(() => log.append(stream, delta(1))).toThrow(lost);
+  expect(() => log.end(stream)).toThrow(lost);
+  expect(await log.last(stream)).toBe(0);
+  log.close();
+});
+
+test("once another process writes, the one before cannot, and its indexes are not given again", async () => {
+  const folder = newFolder();
+  const clock = createManualClock();
+  const frozen = createEventLog({ folder, clock, lease: held(1).lease });
+  frozen.append(stream, delta(1));
+  await frozen.flush();
+  frozen.append(stream, delta(2));
+  const next = createEventLog({ folder, clock, lease: held(2).lease });
+  const floor = await next.last(stream);
+  expect(floor).toBe(10_001);
+  await expect(frozen.flush()).rejects.toThrow(lost);
+  expect(() => frozen.append(stream, delta(3))).toThrow(lost);
+  next.append(stream, delta(floor + 1));
+  frozen.close();
+  expect(await indexesOf(next)).toEqual([1, 10_002]);
+  next.close();
+  const third = createEventLog({ folder, clock, lease: held(3).lease });
+  expect(await third.last(stream)).toBe(10_002);
+  third.close();
+});
+
+test("what waited while the lease was away for a moment is written once it is back", async () => {
+  const folder = newFolder();
+  const clock = createManualClock();
+  const own = held(1);
+  const log = createEventLog({ folder, clock, lease: own.lease });
+  log.append(stream, delta(1));
+  own.lose();
+  expect(() => log.append(stream, delta(2))).toThrow(lost);
+  await clock.advance(100);
+  own.regain(2);
+  expect(await log.last(stream)).toBe(1);
+  log.append(stream, delta(2));
+  log.close();
+  const again = createEventLog({ folder, clock, lease: held(3).lease });
+  expect(await indexesOf(again)).toEqual([1, 2]);
+  again.close();
+});
+
+test("a stream keeps its newest events, up to a number", async () => {
+  const clock = createManualClock();
+  const log = createEventLog({
+    folder: newFolder(),
+    clock,
+    lease: held(1).lease,
+    retention: { maxEvents: 500 },
+  });
+  for (let index = 1; index <= 5_000; index += 1) {
+    log.append(stream, delta(index));
+    if (index % 40 === 0) await log.flush();
+  }
+  await clock.advance(200);
+  const [oldest] = await log.read(stream, { limit: 1 });
+  expect(oldest?.index).toBeGreaterThan(4_300);
+  expect(oldest?.index).toBeLessThanOrEqual(4_501);
+  expect(await indexesOf(log, 4_600)).toHaveLength(400);
+  log.close();
+});
+
+test("events that are too old go, and the stream's indexes go on", async () => {
+  const clock = createManualClock();
+  const log = createEventLog({
+    folder: newFolder(),
+    clock,
+    lease: held(1).lease,
+    retention: { maxAgeMs: 3_600_000 },
+  });
+  for (let index = 1; index <= 1_000; index += 1) log.append(stream, delta(index));
+  await clock.advance(2 * 3_600_000);
+  log.append("run/other", delta(1));
+  await clock.advance(200);
+  expect(await indexesOf(log)).toEqual([]);
+  expect(await log.last(stream)).toBe(1_000);
+  log.append(stream, delta(1_001));
+  expect(await indexesOf(log)).toEqual([1_001]);
+  log.close();
+});
+
+test("readers get to their end when the log closes", async () => {
+  const log = createEventLog({ folder: newFolder(), clock: createManualClock(), lease: held(1).lease });
+  const waiting = log.subscribe(stream)[Symbol.asyncIterator]().next();
+  log.close();
+  expect((await waiting).done).toBe(true);
+});
+
+test("a file that is no event log is refused and left as it is", () => {
+  const folder = newFolder();
+  writeFileSync(join(folder, "events.db"), "not a database, but somebody's data".repeat(50));
+  expect(() => createEventLog({ folder, clock: createManualClock(), lease: held(1).lease })).toThrow(
+    expect.objectContaining({ code: "unavailable" }),
+  );
+});

@@ -1,0 +1,200 @@
+import { setImmediate } from "node:timers/promises";
+import type { Clock } from "../../../base/clock.ts";
+import { KitError } from "../../../base/kit-error.ts";
+import type { KitEvent } from "../../../protocol/event.ts";
+import type { EventLog, EventReadOptions } from "../../contract.ts";
+import type { Lease } from "../engine-base.ts";
+import { createEventReader } from "./event-reader.ts";
+import { createEventTable } from "./event-table.ts";
+import { createEventWriter } from "./event-writer.ts";
+import { positionAfter } from "./live-stream.ts";
+import { openEventsDatabase } from "./open-events-database.ts";
+import { createWatchers } from "./watchers.ts";
+
+/** From an append to its disk; also how long a stream that says nothing stays in memory, twice over. */
+const flushMs = 50;
+const pruneEveryMs = 60_000;
+/** Rows that one transaction deletes at most. */
+const pruneRows = 200;
+/** Rows that one look of `read` takes: what it holds the thread for. */
+const readRows = 8;
+
+export interface EventLogOptions {
+  /** Holds `events.db`; must exist. Without one, events are kept in memory. */
+  readonly folder?: string;
+  readonly clock: Clock;
+  /** Who does not hold it may read only. */
+  readonly lease: Lease;
+  readonly retention?: EventRetention;
+}
+
+/** What is kept. Older events are deleted in the background; the indexes of a stream go on. */
+export interface EventRetention {
+  /** Default 7 days. */
+  readonly maxAgeMs?: number;
+  /** Per stream; default 100,000. A little more may be there. */
+  readonly maxEvents?: number;
+}
+
+export interface EmbeddedEventLog extends EventLog {
+  /** Writes what is due and lets readers get to their end. Close it before the lease is given up. */
+  close(): void;
+}
+
+/** Opens the event log of an engine's folder. Throws `unavailable` for a file that is none. */
+export function createEventLog({ folder, clock, lease, retention }: EventLogOptions): EmbeddedEventLog {
+  const database = openEventsDatabase(folder);
+  const table = createEventTable(database);
+  const closing = new AbortController();
+  const maxAgeMs = retention?.maxAgeMs ?? 7 * 24 * 3_600_000;
+  let ticking = false;
+  let pruneAtMs = 0;
+  const writer = createEventWriter({
+    table,
+    lease,
+    maxEvents: retention?.maxEvents ?? 100_000,
+    now: () => clock.now(),
+    onDirty() {
+      if (!ticking) void tick();
+    },
+  });
+  const watchers = createWatchers({
+    table,
+    clock,
+    signal: closing.signal,
+    shared: folder !== undefined,
+    isWriting: writer.isWriting,
+  });
+
+  async function tick(): Promise<void> {
+    ticking = true;
+    try {
+      for (let busy = true; busy; ) {
+        await clock.sleep(flushMs, closing.signal);
+        busy = flushQuietly() && prune();
+        busy = writer.evictIdle() || busy;
+      }
+    } catch {
+      // The log is closing.
+    } finally {
+      ticking = false;
+    }
+  }
+
+  /** False when it is due still: it is tried again with the next tick, and an append says when it is too much. */
+  function flushQuietly(): boolean {
+    try {
+      writer.flush();
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Deletes a few rows that are too old; whether there are more. */
+  function prune(): boolean {
+    const now = clock.now();
+    if (now < pruneAtMs || !writer.isWriting()) return false;
+    const more = writer.fenced(() => table.deleteBefore(now - maxAgeMs, pruneRows));
+    if (!more) pruneAtMs = now + pruneEveryMs;
+    return more;
+  }
+
+  /** Those after an index, as many as come in one look; none when there are no more. */
+  function look(stream: string, after: number): readonly KitEvent[] {
+    const live = writer.live(stream);
+    const id = live?.id ?? table.findStream(stream)?.id;
+    if (id === undefined) return [];
+    const stored = live === undefined || after < live.floor ? table.read(id, after, readRows) : [];
+    if (stored.length > 0 || live === undefined) return stored;
+    return live.tail.slice(positionAfter(live.tail, after));
+  }
+
+  async function read(stream: string, options: EventReadOptions = {}): Promise<readonly KitEvent[]> {
+    const { after = 0, limit = 100, types } = options;
+    if (!Number.isInteger(limit) || limit < 1 || limit > 1_000) throw badLimit();
+    const events: KitEvent[] = [];
+    let cursor = after;
+    for (;;) {
+      const page = look(stream, cursor);
+      for (const event of page) {
+        if (types === undefined || types.includes(event.type)) events.push(event);
+        if (events.length === limit) return events;
+      }
+      const last = page.at(-1);
+      if (last === undefined) return events;
+      cursor = last.index;
+      // A long stream with few events of the types that are asked for: others have their turn in between.
+      await setImmediate();
+    }
+  }
+
+  return {
+    async last(stream) {
+      return stored(() => writer.last(stream));
+    },
+    append(stream, event) {
+      stored(() => writer.append(stream, event));
+      watchers.wake(stream);
+    },
+    async flush() {
+      stored(() => writer.flush());
+    },
+    read: async (stream, options) => read(stream, options).catch(rethrow),
+    subscribe: (stream, options = {}) => ({
+      [Symbol.asyncIterator]: () =>
+        createEventReader({ table, writer, watchers, closing: closing.signal }, stream, options),
+    }),
+    end(stream) {
+      stored(() => writer.end(stream));
+      watchers.wake(stream);
+    },
+    async delete(stream) {
+      const id = stored(() => writer.remove(stream));
+      watchers.wake(stream);
+      if (id === undefined) return;
+      while (stored(() => writer.fenced(() => table.deleteOrphans(id, pruneRows)))) await setImmediate();
+    },
+    close() {
+      if (closing.signal.aborted) return;
+      try {
+        stored(() => writer.close());
+      } finally {
+        closing.abort();
+        watchers.wakeAll();
+        database.close();
+      }
+    },
+  };
+}
+
+/** Says of SQLite's errors what the caller can do about them. */
+function stored<Value>(work: () => Value): Value {
+  try {
+    return work();
+  } catch (error) {
+    return rethrow(error);
+  }
+}
+
+function rethrow(error: unknown): never {
+  if (error instanceof KitError) throw error;
+  throw unavailable(error);
+}
+
+function unavailable(cause: unknown): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "The event log cannot be read or written at present.",
+    hint: "The disk of the engine's folder is full, or events.db is locked or damaged.",
+    cause,
+  });
+}
+
+function badLimit(): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: "The limit is a whole number from 1 to 1,000.",
+    meta: { issues: [{ path: "limit", message: "a whole number from 1 to 1,000" }] },
+  });
+}

@@ -1,0 +1,159 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { KitEvent } from "../../../protocol/event.ts";
+
+export interface StreamRow {
+  readonly id: number;
+  /** The generation that wrote it last, or may have. */
+  readonly generation: number;
+  readonly last: number;
+  readonly ended: boolean;
+}
+
+/** Neighbouring events of one stream, as one row. */
+export interface Batch {
+  readonly first: number;
+  readonly last: number;
+  readonly events: number;
+  /** JSON array. */
+  readonly data: string;
+}
+
+/** Rows of `events.db`. Writes belong inside `transaction`. */
+export interface EventTable {
+  transaction<Value>(write: () => Value): Value;
+  /** Rises when another connection has committed. */
+  dataVersion(): number;
+
+  newestGeneration(): { readonly id: number; readonly fence: number } | undefined;
+  addGeneration(fence: number): number;
+  renewGeneration(id: number, fence: number): void;
+  closeGeneration(id: number): void;
+  wasClosed(generation: number): boolean;
+
+  findStream(name: string): StreamRow | undefined;
+  addStream(name: string, generation: number): number;
+  /** Gives a stream of an earlier generation to this one, at a new floor. */
+  takeStream(id: number, generation: number, last: number): void;
+  /** Adds batches, and gives how many events the stream has now. */
+  addBatches(id: number, batches: readonly Batch[], state: StreamState): number;
+  deleteStream(id: number): void;
+
+  /** The events after an index that stand in the next `batches` rows. */
+  read(id: number, after: number, batches: number): readonly KitEvent[];
+  /** Deletes up to `batches` rows of a stream, the oldest first, while `excess` events remain to go. */
+  deleteOldest(id: number, excess: number, batches: number): void;
+  /** Deletes up to `batches` rows of all streams that were written before; whether there may be more. */
+  deleteBefore(writtenMs: number, batches: number): boolean;
+  /** Deletes up to `batches` rows of a stream that is gone; whether there may be more. */
+  deleteOrphans(id: number, batches: number): boolean;
+}
+
+interface StreamState {
+  readonly last: number;
+  readonly ended: boolean;
+  readonly writtenMs: number;
+}
+
+export function createEventTable(database: DatabaseSync): EventTable {
+  const prepare = (sql: string): StatementSync => database.prepare(sql);
+  const number = (statement: StatementSync, ...values: (number | string)[]): number | undefined => {
+    const [value] = Object.values(statement.get(...values) ?? {});
+    return value === undefined ? undefined : Number(value);
+  };
+  const sql = {
+    begin: prepare("BEGIN IMMEDIATE"),
+    commit: prepare("COMMIT"),
+    dataVersion: prepare("PRAGMA data_version"),
+    newestGeneration: prepare("SELECT id, fence FROM generations ORDER BY id DESC LIMIT 1"),
+    addGeneration: prepare("INSERT INTO generations (fence) VALUES (?)"),
+    renewGeneration: prepare("UPDATE generations SET fence = ? WHERE id = ?"),
+    closeGeneration: prepare("UPDATE generations SET clean = 1 WHERE id = ?"),
+    wasClosed: prepare("SELECT clean FROM generations WHERE id = ?"),
+    findStream: prepare("SELECT id, generation, last, ended FROM streams WHERE name = ?"),
+    addStream: prepare("INSERT INTO streams (name, generation, last) VALUES (?, ?, 0)"),
+    takeStream: prepare("UPDATE streams SET generation = ?, last = ? WHERE id = ?"),
+    addBatch: prepare(
+      "INSERT INTO batches (stream_id, first, last, events, written_ms, data) VALUES (?, ?, ?, ?, ?, ?)",
+    ),
+    updateStream: prepare(
+      "UPDATE streams SET last = ?, ended = ?, events = events + ? WHERE id = ? RETURNING events",
+    ),
+    deleteStream: prepare("DELETE FROM streams WHERE id = ?"),
+    read: prepare("SELECT data FROM batches WHERE stream_id = ? AND last > ? ORDER BY last LIMIT ?"),
+    oldestOfStream: prepare("SELECT id, events FROM batches WHERE stream_id = ? ORDER BY last LIMIT ?"),
+    oldest: prepare("SELECT id, stream_id, events, written_ms FROM batches ORDER BY id LIMIT ?"),
+    deleteBatch: prepare("DELETE FROM batches WHERE id = ?"),
+    shrink: prepare("UPDATE streams SET events = events - ? WHERE id = ?"),
+    deleteOrphans: prepare(
+      "DELETE FROM batches WHERE id IN (SELECT id FROM batches WHERE stream_id = ? LIMIT ?)",
+    ),
+  };
+  return {
+    transaction(write) {
+      sql.begin.run();
+      try {
+        const value = write();
+        sql.commit.run();
+        return value;
+      } catch (error) {
+        if (database.isTransaction) database.exec("ROLLBACK");
+        throw error;
+      }
+    },
+    dataVersion: () => number(sql.dataVersion) ?? 0,
+    newestGeneration() {
+      const row = sql.newestGeneration.get();
+      return row === undefined ? undefined : { id: Number(row["id"]), fence: Number(row["fence"]) };
+    },
+    addGeneration: (fence) => Number(sql.addGeneration.run(fence).lastInsertRowid),
+    renewGeneration: (id, fence) => void sql.renewGeneration.run(fence, id),
+    closeGeneration: (id) => void sql.closeGeneration.run(id),
+    wasClosed: (generation) => number(sql.wasClosed, generation) === 1,
+    findStream(name) {
+      const row = sql.findStream.get(name);
+      if (row === undefined) return undefined;
+      const { id, generation, last, ended } = row;
+      return { id: Number(id), generation: Number(generation), last: Number(last), ended: ended === 1 };
+    },
+    addStream: (name, generation) => Number(sql.addStream.run(name, generation).lastInsertRowid),
+    takeStream: (id, generation, last) => void sql.takeStream.run(generation, last, id),
+    addBatches(id, batches, { last, ended, writtenMs }) {
+      let added = 0;
+      for (const batch of batches) {
+        added += batch.events;
+        sql.addBatch.run(id, batch.first, batch.last, batch.events, writtenMs, batch.data);
+      }
+      return number(sql.updateStream, last, ended ? 1 : 0, added, id) ?? 0;
+    },
+    deleteStream: (id) => void sql.deleteStream.run(id),
+    read(id, after, batches) {
+      const events: KitEvent[] = [];
+      for (const row of sql.read.all(id, after, batches)) {
+        // The log's own writing, of events that were checked when they came in.
+        const batch = JSON.parse(String(row["data"])) as KitEvent[];
+        for (const event of batch) if (event.index > after) events.push(event);
+      }
+      return events;
+    },
+    deleteOldest(id, excess, batches) {
+      let rest = excess;
+      for (const row of sql.oldestOfStream.all(id, batches)) {
+        const events = Number(row["events"]);
+        if (events > rest) break;
+        rest -= events;
+        sql.deleteBatch.run(Number(row["id"]));
+      }
+      if (rest < excess) sql.shrink.run(excess - rest, id);
+    },
+    deleteBefore(writtenMs, batches) {
+      const rows = sql.oldest.all(batches);
+      for (const row of rows) {
+        if (Number(row["written_ms"]) >= writtenMs) return false;
+        sql.deleteBatch.run(Number(row["id"]));
+        sql.shrink.run(Number(row["events"]), Number(row["stream_id"]));
+      }
+      return rows.length === batches;
+    },
+    deleteOrphans: (id, batches) => Number(sql.deleteOrphans.run(id, batches).changes) === batches,
+  };
+}

@@ -1,0 +1,235 @@
+import { KitError } from "../../../base/kit-error.ts";
+import type { KitEvent } from "../../../protocol/event.ts";
+import type { Lease } from "../engine-base.ts";
+import type { EventTable, StreamRow } from "./event-table.ts";
+import { type LiveStream, settle, toBatches } from "./live-stream.ts";
+
+/** Where a stream goes on after an unclean end: above all that the killed process can have handed out. */
+const crashGap = 10_000;
+/** Of one stream. When as many wait, all is written at once; twice as many wait only if the disk refuses. */
+const manyEvents = crashGap / 2;
+/** The same over all streams, in UTF-16 units of their JSON. */
+const muchText = 1_000_000;
+const tooMuchText = 64_000_000;
+/** Rows that are looked at to make room for a new one, once a stream has its fill. */
+const pruneRatio = 2;
+
+export interface WriterOptions {
+  readonly table: EventTable;
+  readonly lease: Lease;
+  readonly maxEvents: number;
+  now(): number;
+  /** Called when the first event after a flush comes in. */
+  onDirty(): void;
+}
+
+/** The streams that this process writes. */
+export interface EventWriter {
+  /** Whether this process holds the lease, as far as it knows. */
+  isWriting(): boolean;
+  /** A stream that is in memory, as far as this process may write it. */
+  live(stream: string): LiveStream | undefined;
+  last(stream: string): number;
+  append(stream: string, event: KitEvent): void;
+  end(stream: string): void;
+  /** Forgets a stream, here and on disk, but for its batches; gives the id that these carry. */
+  remove(stream: string): number | undefined;
+  /** Writes what is due, in one transaction. Throws what went wrong; then it is due still. */
+  flush(): void;
+  /** Lets go of streams that were not touched since this was called last; false when none is left. */
+  evictIdle(): boolean;
+  /** Runs a write that only the holder of the lease may do. */
+  fenced<Value>(write: () => Value): Value;
+  close(): void;
+}
+
+export function createEventWriter({ table, lease, ...options }: WriterOptions): EventWriter {
+  const streams = new Map<string, LiveStream>();
+  const dirty = new Set<LiveStream>();
+  const touched = new Set<LiveStream>();
+  let unwrittenLength = 0;
+  let generation: { readonly id: number; readonly fence: number } | undefined;
+
+  function forget(): void {
+    streams.clear();
+    dirty.clear();
+    touched.clear();
+    unwrittenLength = 0;
+    generation = undefined;
+  }
+
+  function isWriting(): boolean {
+    return lease.fence > 0 && !lease.signal.aborted && generation?.fence === lease.fence;
+  }
+
+  /** Makes sure that this process writes, and that no earlier holder of the lease can any more. */
+  function claim(): number {
+    if (generation !== undefined && isWriting()) return generation.id;
+    const { fence, signal } = lease;
+    if (fence === 0 || signal.aborted) {
+      if (generation !== undefined && table.newestGeneration()?.id !== generation.id) forget();
+      throw leaseLost(signal.reason);
+    }
+    generation = table.transaction(() => {
+      const newest = table.newestGeneration();
+      if (newest !== undefined && newest.fence > fence) throw superseded();
+      // The lease was away for a moment, and nobody has written meanwhile: what waits is still right.
+      if (newest !== undefined && newest.id === generation?.id) {
+        table.renewGeneration(newest.id, fence);
+        return { id: newest.id, fence };
+      }
+      forget();
+      return { id: table.addGeneration(fence), fence };
+    });
+    return generation.id;
+  }
+
+  /** Another process has written, or may have: what waits here cannot be written any more. */
+  function superseded(): KitError {
+    forget();
+    return leaseLost(lease.signal.reason);
+  }
+
+  function fenced<Value>(write: () => Value): Value {
+    const own = claim();
+    return table.transaction(() => {
+      if (table.newestGeneration()?.id !== own) throw superseded();
+      return write();
+    });
+  }
+
+  function floorOf(row: StreamRow, own: number): number {
+    return row.generation === own || table.wasClosed(row.generation) ? row.last : row.last + crashGap;
+  }
+
+  function open(name: string): LiveStream {
+    const own = claim();
+    const known = streams.get(name);
+    if (known !== undefined) return known;
+    const row = table.findStream(name);
+    const last = row === undefined ? 0 : floorOf(row, own);
+    let id = row?.id;
+    // Its row says from now on that this process may have given indexes that it did not live to write.
+    if (id === undefined) id = fenced(() => table.addStream(name, own));
+    else if (row?.generation !== own) fenced(() => table.takeStream(Number(id), own, last));
+    const live = { name, id, last, floor: last, tail: [], unwritten: [], ended: row?.ended ?? false };
+    streams.set(name, live);
+    return live;
+  }
+
+  function touch(live: LiveStream): void {
+    if (dirty.has(live)) return;
+    if (dirty.size === 0) options.onDirty();
+    dirty.add(live);
+    touched.add(live);
+  }
+
+  function flush(): void {
+    if (dirty.size === 0) return;
+    const writtenMs = options.now();
+    fenced(() => {
+      for (const live of dirty) {
+        const batches = toBatches(live);
+        const events = table.addBatches(live.id, batches, { last: live.last, ended: live.ended, writtenMs });
+        const excess = events - options.maxEvents;
+        if (excess > 0) table.deleteOldest(live.id, excess, batches.length * pruneRatio);
+      }
+    });
+    for (const live of dirty) settle(live);
+    dirty.clear();
+    unwrittenLength = 0;
+  }
+
+  return {
+    isWriting,
+    fenced,
+    flush,
+    live: (stream) => (isWriting() ? streams.get(stream) : undefined),
+    last(stream) {
+      // Before an index is asked for, whoever wrote before this process must have lost that right.
+      const own = lease.fence > 0 && !lease.signal.aborted ? claim() : undefined;
+      const known = own === undefined ? undefined : streams.get(stream);
+      if (known !== undefined) return known.last;
+      const row = table.findStream(stream);
+      if (row === undefined) return 0;
+      return own === undefined ? row.last : floorOf(row, own);
+    },
+    append(stream, event) {
+      const live = (isWriting() ? streams.get(stream) : undefined) ?? open(stream);
+      if (event.index <= live.last) throw notAbove(event.index, live.last);
+      if (live.unwritten.length >= crashGap || unwrittenLength > tooMuchText) throw full();
+      const text = JSON.stringify(event);
+      live.tail.push(event);
+      live.unwritten.push(text);
+      live.last = event.index;
+      live.ended = false;
+      unwrittenLength += text.length;
+      touch(live);
+      if (unwrittenLength > muchText || live.unwritten.length >= manyEvents) tryFlush();
+    },
+    end(stream) {
+      const live = open(stream);
+      live.ended = true;
+      touch(live);
+    },
+    remove(stream) {
+      const live = streams.get(stream);
+      if (live !== undefined) {
+        streams.delete(stream);
+        dirty.delete(live);
+        touched.delete(live);
+        for (const text of live.unwritten) unwrittenLength -= text.length;
+      }
+      const id = live?.id ?? table.findStream(stream)?.id;
+      if (id !== undefined) fenced(() => table.deleteStream(id));
+      return id;
+    },
+    evictIdle() {
+      for (const live of streams.values()) {
+        if (!touched.has(live) && !dirty.has(live)) streams.delete(live.name);
+      }
+      touched.clear();
+      return streams.size > 0;
+    },
+    close() {
+      if (generation === undefined || !isWriting()) return;
+      flush();
+      const { id } = generation;
+      fenced(() => table.closeGeneration(id));
+      generation = undefined;
+    },
+  };
+
+  function tryFlush(): void {
+    try {
+      flush();
+    } catch (error) {
+      // What the disk refuses now is tried again with the next flush; a lost lease is the caller's to know.
+      if (error instanceof KitError) throw error;
+    }
+  }
+}
+
+function leaseLost(cause: unknown): KitError {
+  return new KitError({
+    code: "lease_lost",
+    message: "Another process has taken over this work.",
+    ...(cause === undefined ? undefined : { cause }),
+  });
+}
+
+function notAbove(index: number, last: number): KitError {
+  return new KitError({
+    code: "conflict",
+    message: `Event ${index} is not above the last one of its stream, ${last}.`,
+    hint: "Number events from `await events.last(stream)` on.",
+  });
+}
+
+function full(): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "Events cannot be stored at present.",
+    hint: "The disk of the engine's folder is full, or locked by another program.",
+  });
+}

@@ -1,0 +1,84 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { KitError } from "../../../base/kit-error.ts";
+
+/** Marks the file as one of kit's event logs ("kite"). */
+const applicationId = 0x6b697465;
+const schemaVersion = 1;
+
+/*
+ * A generation is one opening for writing. `events` counts what a stream has on disk; `last` is its
+ * highest index, which stays when its events are pruned. Batches carry ascending ids, so the oldest
+ * rows of all streams stand first.
+ */
+const schema = `
+CREATE TABLE generations (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  fence INTEGER NOT NULL,
+  clean INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE TABLE streams (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL UNIQUE,
+  generation INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  events INTEGER NOT NULL DEFAULT 0,
+  ended INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE TABLE batches (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  stream_id INTEGER NOT NULL,
+  first INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  events INTEGER NOT NULL,
+  written_ms INTEGER NOT NULL,
+  data TEXT NOT NULL
+) STRICT;
+CREATE INDEX batches_by_stream ON batches (stream_id, last);
+PRAGMA application_id = ${applicationId};
+PRAGMA user_version = ${schemaVersion};
+`;
+
+/**
+ * Opens, or creates, the event log of a folder; without one, a log in memory. Throws `unavailable` for
+ * a file that is no event log, or one that a newer kit has written.
+ */
+export function openEventsDatabase(folder: string | undefined): DatabaseSync {
+  const database = new DatabaseSync(folder === undefined ? ":memory:" : join(folder, "events.db"), {
+    timeout: 2_000,
+  });
+  try {
+    migrate(database);
+    // A lost tail of events is told by a gap in the indexes, so an fsync for each flush buys nothing.
+    database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
+    return database;
+  } catch (error) {
+    database.close();
+    throw error instanceof KitError ? error : damaged(error);
+  }
+}
+
+function damaged(cause: unknown): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "The event log cannot be opened.",
+    hint: "events.db in the engine's folder is damaged, or not an event log. Move it away to start afresh.",
+    cause,
+  });
+}
+
+function migrate(database: DatabaseSync): void {
+  const pragma = (name: string): number => Number(database.prepare(`PRAGMA ${name}`).get()?.[name]);
+  if (pragma("user_version") === schemaVersion && pragma("application_id") === applicationId) return;
+  database.exec("BEGIN IMMEDIATE");
+  // Another process may have created the tables while this one waited for the lock.
+  if (pragma("user_version") === 0 && pragma("application_id") === 0) database.exec(schema);
+  database.exec("COMMIT");
+  if (pragma("application_id") !== applicationId || pragma("user_version") > schemaVersion) {
+    throw new KitError({
+      code: "unavailable",
+      message: "The event log was written by a newer kit, or by another program.",
+      hint: "Update kit, or name another folder in `engine`.",
+    });
+  }
+}

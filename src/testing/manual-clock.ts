@@ -1,0 +1,47 @@
+import { setImmediate } from "node:timers/promises";
+import type { Clock } from "../base/clock.ts";
+
+export interface ManualClock extends Clock {
+  /** Lets time pass: wakes who sleeps, one after the other, and lets them get on. */
+  advance(ms: number): Promise<void>;
+}
+
+/** A clock that stands still until it is told to go on. */
+export function createManualClock(startMs: number = Date.parse("2026-11-21T10:00:00Z")): ManualClock {
+  const sleepers = new Set<{ readonly at: number; readonly wake: () => void }>();
+  let now = startMs;
+  return {
+    now: () => now,
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        if (signal?.aborted) {
+          reject(signal.reason);
+          return;
+        }
+        const stop = (): void => {
+          sleepers.delete(sleeper);
+          reject(signal?.reason);
+        };
+        const wake = (): void => {
+          signal?.removeEventListener("abort", stop);
+          resolve();
+        };
+        const sleeper = { at: now + ms, wake };
+        sleepers.add(sleeper);
+        signal?.addEventListener("abort", stop, { once: true });
+      }),
+    async advance(ms) {
+      const end = now + ms;
+      await setImmediate();
+      for (;;) {
+        const [next] = [...sleepers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
+        if (next === undefined) break;
+        sleepers.delete(next);
+        now = Math.max(now, next.at);
+        next.wake();
+        await setImmediate();
+      }
+      now = end;
+    },
+  };
+}
