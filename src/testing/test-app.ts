@@ -4,6 +4,9 @@ import { join } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { AgentProfile } from "../agents/agent-profile.ts";
 import type { App } from "../app/agents/app.ts";
+import type { McpClient } from "../mcp/client/create-mcp-client.ts";
+import type { McpConfig } from "../mcp/client/mcp-config.ts";
+import type { PythonRunner } from "../python/contract.ts";
 import type { SandboxFactory } from "../sandboxes/contract.ts";
 import type { SessionStore } from "../stores/contract.ts";
 
@@ -18,6 +21,10 @@ export interface TestAppOptions {
   readonly store?: SessionStore;
   /** Default: an empty workspace per session, removed when the app is closed. */
   readonly sandbox?: SandboxFactory;
+  /** Python for agents whose files ask for it; default false. Its package must be there. */
+  readonly python?: boolean;
+  /** Starts the MCP servers of the project's configuration when an agent works; default false. */
+  readonly mcp?: boolean;
   /** Laid under every agent's own profile. */
   readonly defaults?: AgentProfile;
 }
@@ -53,6 +60,7 @@ export async function openTestApp(options: TestAppOptions): Promise<App> {
       env: options.env ?? {},
       retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 5 },
       project: createProjectContext(project),
+      ...(await strangers(project.root, config.mcp, options)),
       ...(options.defaults === undefined ? {} : { defaults: options.defaults }),
     });
     const close = async (): Promise<void> => {
@@ -64,4 +72,25 @@ export async function openTestApp(options: TestAppOptions): Promise<App> {
     await clean();
     throw error;
   }
+}
+
+/** What runs in processes of its own, as far as the test asks for it. */
+async function strangers(
+  root: string,
+  config: McpConfig | undefined,
+  { env = {}, mcp, python }: TestAppOptions,
+): Promise<{ readonly mcp?: McpClient; readonly python?: PythonRunner }> {
+  const parts: { mcp?: McpClient; python?: PythonRunner } = {};
+  if (python === true) {
+    const { createPython } = await import("../python/create-python.ts");
+    parts.python = createPython();
+  }
+  if (mcp === true) {
+    const [{ createMcpClient }, { createJsonValidator }] = await Promise.all([
+      import("../mcp/client/create-mcp-client.ts"),
+      import("../app/agents/validate-json.ts"),
+    ]);
+    parts.mcp = createMcpClient({ config: config ?? {}, root, env, validateJson: createJsonValidator() });
+  }
+  return parts;
 }
