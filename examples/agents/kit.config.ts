@@ -1,0 +1,9 @@
+import { defineConfig } from "kit";
+
+export default defineConfig({
+  agent: { max_turns: 20 },
+  mcp: {
+    // A server of our own, started as a process: agents see its tools as mcp__stock__<tool>.
+    servers: { stock: { command: "node", args: ["tools/stock-server.ts"], allow: ["in_stock"] } },
+  },
+});

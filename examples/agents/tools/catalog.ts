@@ -1,0 +1,19 @@
+import { defineTool } from "kit";
+import { z } from "zod";
+
+const prices = new Map([
+  ["Momo", 1490],
+  ["Emil", 990],
+]);
+
+/** A tool of the program's own: it runs in this process, and takes what its schema says. */
+export const catalog = defineTool({
+  name: "catalog",
+  description: "Tells the price of a book, in cents.",
+  input: z.object({ title: z.string() }),
+  idempotent: true,
+  execute({ title }) {
+    const cents = prices.get(title);
+    return cents === undefined ? { isError: true, content: `There is no book "${title}".` } : `${cents}`;
+  },
+});
