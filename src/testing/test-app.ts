@@ -90,7 +90,13 @@ async function strangers(
       import("../mcp/client/create-mcp-client.ts"),
       import("../app/agents/validate-json.ts"),
     ]);
-    parts.mcp = createMcpClient({ config: config ?? {}, root, env, validateJson: createJsonValidator() });
+    parts.mcp = createMcpClient({
+      config: config ?? {},
+      root,
+      // Where programs are found is no secret, and a server is one.
+      env: { PATH: process.env.PATH, ...env },
+      validateJson: createJsonValidator(),
+    });
   }
   return parts;
 }
