@@ -11,6 +11,7 @@ import type { Approvals } from "./approvals/approvals.ts";
 import type { EventHub, EventListener, EventScope } from "./events/emitter.ts";
 import type { ProjectContext } from "./project-context.ts";
 import type { OperationQueue } from "./session/operation-queue.ts";
+import type { PastOperation } from "./session/past-operation.ts";
 import type { SessionState } from "./session/session-state.ts";
 import type { AnyTool, ToolDefinition, ToolLookup } from "./tool.ts";
 import type { Spending } from "./turn/budget.ts";
@@ -62,6 +63,8 @@ export interface Harness {
     operation: Operation,
     task: {
       readonly text: string;
+      /** Names the task below its operation: the same key goes on with the same task. */
+      readonly key: string;
       readonly options: { readonly agent?: string; readonly role?: string; readonly cwd?: string };
     },
   ): Promise<{ readonly text: string }>;
@@ -107,6 +110,8 @@ export interface Operation {
   readonly state: SessionState;
   readonly live: LiveSession;
   readonly spending: Spending;
+  /** What was done of it before, where it is resumed. */
+  readonly past: PastOperation | undefined;
   /** The tasks it has started and that have not ended. */
   tasks: readonly Promise<unknown>[];
   /** Appends to the history that the operation knows; `conflict` when another process was ahead. */
@@ -119,6 +124,8 @@ export interface Operation {
 export interface OperationRequest {
   readonly kind: OperationKind;
   readonly id?: string;
+  /** The id may be that of an operation which was interrupted: it is gone on with then. */
+  readonly resumes?: boolean;
   readonly signal?: AbortSignal;
   readonly scope?: Partial<EventScope>;
   /** The operation whose task this is. */

@@ -46,8 +46,8 @@ export interface UserMessage {
   readonly role: "user";
   readonly content: readonly (TextPart | ImagePart)[];
   readonly timestamp: string;
-  /** Set where kit itself speaks: guidelines, a summary, a repair request. */
-  readonly source?: "guidelines" | "summary" | "repair" | "skill";
+  /** Set where kit itself speaks: guidelines, a summary, a repair request, a request to go on. */
+  readonly source?: "guidelines" | "summary" | "repair" | "resume" | "skill";
 }
 
 export interface AssistantMessage {

@@ -24,6 +24,8 @@ export type SessionEntry =
       readonly tokens_before: number;
       readonly tokens_after: number;
       readonly timestamp: string;
+      /** The operation that shortened the history; absent in older logs. */
+      readonly operation_id?: string;
     }
   | {
       readonly version: 1;
@@ -32,6 +34,11 @@ export type SessionEntry =
       readonly name: string;
       readonly value: unknown;
       readonly timestamp: string;
+      /**
+       * Set where it is about one operation only, such as an approval: it is read again when that
+       * operation is resumed, and kept in no memory until then.
+       */
+      readonly operation_id?: string;
     };
 
 export interface SessionInfo extends SessionKey {

@@ -1,6 +1,7 @@
 import { isoTime } from "../../base/clock.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
+import { spentEntries } from "../turn/spent-entries.ts";
 import { chooseCut } from "./choose-cut.ts";
 import type { CompactionRequest } from "./compaction-request.ts";
 import type { CompactionSettings } from "./compaction-settings.ts";
@@ -41,8 +42,11 @@ export async function compact(request: CompactionRequest): Promise<boolean> {
       tokens_before: before,
       tokens_after: shortened,
       timestamp: isoTime(request.runtime.clock.now()),
+      operation_id: operation.id,
     };
-    await operation.commit([entry]);
+    const { clock } = request.runtime;
+    const spent = spentEntries(operation.spending, { operationId: operation.id, clock });
+    await operation.commit([entry, ...spent]);
     after = shortened;
     failed = false;
     return true;

@@ -70,7 +70,7 @@ async function write(
     },
   });
   const usage = createUsageReader(writer.price)(reply.usage);
-  operation.spending.add(usage);
+  operation.spending.addUnlogged(usage);
   operation.emit(
     {
       type: "turn",

@@ -3,17 +3,22 @@ import type { CompactionReason } from "../../protocol/event.ts";
 import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
 import { compact } from "../compaction/compact.ts";
 import { defaultCompaction } from "../compaction/compaction-settings.ts";
+import { resumable } from "./resumable.ts";
 
 export interface CompactOptions {
   /** What the summary should keep in view. */
   readonly focus?: string;
   readonly signal?: AbortSignal;
+  /** Asking again with the same id, after a crash, does not shorten the history twice. See `PromptOptions`. */
+  readonly operationId?: string;
 }
 
 /** Shortens the history of a session because somebody asks for it. */
 export function runCompact(harness: Harness, live: LiveSession, options: CompactOptions): Promise<boolean> {
-  const { signal, focus } = options;
-  return live.operate({ kind: "compact", ...(signal && { signal }) }, async (operation) => {
+  const { signal, focus, operationId } = options;
+  const request = { kind: "compact", ...resumable(operationId), ...(signal && { signal }) } as const;
+  return live.operate(request, async (operation) => {
+    if (operation.past?.compacted === true) return true;
     operation.spending.budget = live.profile.budget ?? {};
     const resolved = await harness.runtime.resolveModel(live.profile.model ?? harness.runtime.defaultModel);
     return compactWith(harness, operation, { reason: "manual", resolved, ...(focus && { focus }) });

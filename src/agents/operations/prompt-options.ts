@@ -29,6 +29,13 @@ export interface PromptOptions<Result = unknown> {
   readonly secrets?: readonly string[];
   readonly signal?: AbortSignal;
   readonly budget?: Budget;
+  /**
+   * Names the operation, so that asking again after a crash goes on with it: 1 to 128 letters, digits and
+   * `_ - . :`. What the session's log has of it is not done again, its answer included; a call of a tool
+   * that may have run is told to the model as such, unless the tool is `idempotent`. Throws `conflict` when
+   * other operations came after it. Default: an id of its own.
+   */
+  readonly operationId?: string;
 }
 
 export interface PromptResult<Result = undefined> {

@@ -1,5 +1,5 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import type { UserMessage } from "../../protocol/message.ts";
+import type { AssistantMessage, UserMessage } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/message.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
 import { needsCompaction } from "../compaction/compact.ts";
@@ -7,68 +7,131 @@ import { defaultCompaction } from "../compaction/compaction-settings.ts";
 import { guidelineEntries } from "../guidelines-in-loop.ts";
 import { jsonSchemaOf } from "../output/json-schema-of.ts";
 import { nativeOutput } from "../output/native-output.ts";
-import { nativeResultRequest, resultRequest } from "../output/typed-output.ts";
+import { checkOutput, nativeResultRequest, resultRequest } from "../output/typed-output.ts";
+import type { PastOperation } from "../session/past-operation.ts";
 import type { SessionState } from "../session/session-state.ts";
-import { runTurns, type TurnLoop } from "../turn/turn-loop.ts";
+import type { TurnLoop } from "../turn/turn-loop.ts";
 import { createUsageReader } from "../turn/usage-reader.ts";
 import { compactWith } from "./compact.ts";
 import { type Prepared, prepare } from "./prepare.ts";
 import { type PromptOptions, type PromptResult, toImagePart } from "./prompt-options.ts";
+import { notBegun, type PromptProgress, pastPrompt, progressOf, settle } from "./resume-prompt.ts";
 import { say } from "./say.ts";
-import { repairLoop, runNative, typedOutput } from "./typed-answer.ts";
+import { firstAnswer, repairLoop, typedOutput } from "./typed-answer.ts";
 
-/** Prompts the session's model and works until it has answered; the heart of every operation. */
+interface PromptWork<Result> {
+  readonly text: string;
+  readonly options: PromptOptions<Result>;
+  readonly source?: UserMessage["source"];
+}
+
+/**
+ * Prompts the session's model and works until it has answered; the heart of every operation. One that
+ * was interrupted goes on where the log says it stopped; one that has its answer gives it again.
+ */
 export async function runPrompt<Result>(
   harness: Harness,
   operation: Operation,
-  request: {
-    readonly text: string;
-    readonly options: PromptOptions<Result>;
-    readonly source?: UserMessage["source"];
-  },
+  request: PromptWork<Result>,
 ): Promise<PromptResult<Result>> {
   const { options } = request;
   const { spending, state } = operation;
-  const started = harness.runtime.clock.now();
   spending.budget = { ...operation.live.profile.budget, ...options.budget };
+  const past = pastPrompt(operation);
+  const progress = past === undefined ? notBegun : progressOf(past);
+  const given = await givenBefore(harness, progress, options);
+  if (past !== undefined && given !== undefined) {
+    return toResult(operation, {
+      ...given,
+      from: fromPast(past),
+      until: Date.parse(given.message.timestamp),
+    });
+  }
+  const started = harness.runtime.clock.now();
   const prepared = await prepare(harness, operation, options);
   const plain = toLoop(harness, operation, prepared);
   operation.emit({ type: "agent_start", model: prepared.resolved.name });
   const schema = options.result === undefined ? undefined : jsonSchemaOf(options.result);
-  const native = nativeOutput(prepared.resolved, schema, plain.tools.length > 0);
-  const wanted = native === undefined ? resultRequest(schema) : nativeResultRequest;
-  const text = options.result === undefined ? request.text : `${request.text}\n\n${wanted}`;
-  const written = say(harness, operation, {
-    text,
-    images: (options.images ?? []).map(toImagePart),
-    ...(request.source === undefined ? {} : { source: request.source }),
+  const native = progress.nativeRefused
+    ? undefined
+    : nativeOutput(prepared.resolved, schema, plain.tools.length > 0);
+  if (past === undefined) {
+    const wanted = native === undefined ? resultRequest(schema) : nativeResultRequest;
+    const text = options.result === undefined ? request.text : `${request.text}\n\n${wanted}`;
+    const written = say(harness, operation, {
+      text,
+      images: (options.images ?? []).map(toImagePart),
+      ...(request.source === undefined ? {} : { source: request.source }),
+    });
+    if (written !== undefined) await written;
+  }
+  const from = past === undefined ? { first: state.position, started } : fromPast(past);
+  if (past !== undefined) await settle(harness, operation, plain);
+  const repairOf = (loop: TurnLoop): TurnLoop => ({
+    ...repairLoop(loop, prepared, schema),
+    purpose: "repair",
   });
-  if (written !== undefined) await written;
-  const first = state.position;
-  const { loop, ...answer } =
-    native === undefined
-      ? { loop: plain, message: await runTurns(plain) }
-      : await runNative(harness, operation, { plain, native, schema });
+  const answer = await firstAnswer(harness, operation, { plain, native, schema, progress, repairOf });
   let { message } = answer;
   let result: Result | undefined;
   if (options.result !== undefined) {
-    const repair = { ...repairLoop(loop, prepared, schema), purpose: "repair" } as const;
-    const typed = await typedOutput(harness, { operation, repair, message, schema: options.result });
+    const typed = await typedOutput(harness, {
+      operation,
+      repair: repairOf(answer.loop),
+      message,
+      schema: options.result,
+      refused: progress.refused,
+    });
     message = typed.message;
     result = typed.value;
   }
+  return toResult(operation, { message, result, from, until: harness.runtime.clock.now() });
+}
+
+/** The answer that the log has already, if it is the one that is wanted. */
+async function givenBefore<Result>(
+  harness: Harness,
+  { answer }: PromptProgress,
+  { result: schema }: PromptOptions<Result>,
+): Promise<{ readonly message: AssistantMessage; readonly result: Result | undefined } | undefined> {
+  if (answer === undefined) return undefined;
+  if (schema === undefined) return { message: answer, result: undefined };
+  const check = await checkOutput(textOf(answer), schema, harness.runtime.validateJson);
+  return check.ok ? { message: answer, result: check.value } : undefined;
+}
+
+/** Where a prompt began: its place in the log, and the time in milliseconds. */
+interface PromptStart {
+  readonly first: number;
+  readonly started: number;
+}
+
+function fromPast({ first, messages }: PastOperation): PromptStart {
+  return { first, started: Date.parse(messages[0]?.timestamp ?? "") };
+}
+
+function toResult<Result>(
+  { id, spending, state }: Operation,
+  end: {
+    readonly message: AssistantMessage;
+    readonly result: Result | undefined;
+    readonly from: PromptStart;
+    readonly until: number;
+  },
+): PromptResult<Result> {
+  const { message, from } = end;
   return {
     text: textOf(message),
-    result: result as Result,
+    result: end.result as Result,
     usage: spending.usage,
-    model: { id: prepared.resolved.name },
+    model: { id: message.model },
     metadata: {
-      operation_id: operation.id,
+      operation_id: id,
       turns: spending.turns,
-      duration_ms: harness.runtime.clock.now() - started,
+      duration_ms: end.until - from.started,
       finish_reason: message.finish_reason,
     },
-    messages: messagesFrom(state, first),
+    messages: messagesFrom(state, from.first),
   };
 }
 

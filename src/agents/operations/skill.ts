@@ -4,6 +4,7 @@ import type { Harness, LiveSession } from "../agent-runtime.ts";
 import type { Skill } from "../skill.ts";
 import { runPrompt } from "./prompt.ts";
 import type { PromptOptions, PromptResult } from "./prompt-options.ts";
+import { resumable } from "./resumable.ts";
 
 export interface SkillOptions<Result = unknown> extends PromptOptions<Result> {
   /** Validated against the skill's `input_schema`, where it has one. */
@@ -18,7 +19,7 @@ export function runSkill<Result>(
 ): Promise<PromptResult<Result>> {
   const { options } = call;
   return live.operate(
-    { kind: "skill", ...(options.signal && { signal: options.signal }) },
+    { kind: "skill", ...resumable(options.operationId), ...(options.signal && { signal: options.signal }) },
     async (operation) => {
       const skill = typeof call.skill === "string" ? findSkill(live, call.skill) : call.skill;
       if (skill.inputSchema !== undefined) await checkArgs(harness, skill, options.args ?? {});

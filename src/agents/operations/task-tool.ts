@@ -7,10 +7,10 @@ interface TaskInput {
   readonly cwd?: string;
 }
 
-/** Starts a task below the operation that runs, and gives its answer. */
+/** Starts a task below the operation that runs, or goes on with that of the same key, and gives its answer. */
 export type StartTask = (
   text: string,
-  options: Omit<TaskInput, "prompt">,
+  options: Omit<TaskInput, "prompt"> & { readonly key: string },
 ) => Promise<{ readonly text: string }>;
 
 /** The `task` tool: lets the model hand a piece of work to a session of its own. */
@@ -22,7 +22,10 @@ export function createTaskTool(startTask: StartTask): ToolDefinition<TaskInput> 
     input,
     // A task is as long as its work is; its own budget and the abort of this operation bound it.
     timeoutMs: 2 ** 31 - 1,
-    execute: async ({ prompt, ...options }) => (await startTask(prompt, options)).text,
+    // The same call is the same task: what it did before a crash is in its session's log.
+    idempotent: true,
+    execute: async ({ prompt, ...options }, { idempotency_key }) =>
+      (await startTask(prompt, { ...options, key: idempotency_key })).text,
   };
 }
 

@@ -1,10 +1,10 @@
-import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { type AgentProfile, mergeProfiles } from "../agent-profile.ts";
 import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
-
 import { runPrompt } from "./prompt.ts";
 import type { PromptOptions, PromptResult } from "./prompt-options.ts";
+import { resumable } from "./resumable.ts";
+import { taskIdOf } from "./task-id.ts";
 
 const defaultMaxTaskDepth = 8;
 
@@ -22,19 +22,24 @@ export function runTask<Result>(
   task: { readonly text: string; readonly options: TaskOptions<Result> },
 ): Promise<PromptResult<Result>> {
   return live.operate(
-    { kind: "task", ...(task.options.signal && { signal: task.options.signal }) },
-    (operation) => startTask(harness, operation, task),
+    {
+      kind: "task",
+      ...resumable(task.options.operationId),
+      ...(task.options.signal && { signal: task.options.signal }),
+    },
+    (operation) => startTask(harness, operation, { ...task, key: operation.id }),
   );
 }
 
 /**
  * Starts a session below that of `operation` and prompts it: own history, shared sandbox. It is
- * aborted with its parent, and deleted with it.
+ * aborted with its parent, and deleted with it. Session and operation have their names from the key, so
+ * that the same task, asked for again after a crash, goes on where it was.
  */
 export async function startTask<Result>(
   harness: Harness,
   operation: Operation,
-  task: { readonly text: string; readonly options: TaskOptions<Result> },
+  task: { readonly text: string; readonly key: string; readonly options: TaskOptions<Result> },
 ): Promise<PromptResult<Result>> {
   const parent = operation.live;
   const { options } = task;
@@ -45,7 +50,7 @@ export async function startTask<Result>(
       message: `Tasks may start tasks ${maxDepth} levels deep, and this is the last.`,
     });
   }
-  const taskId = createId("task");
+  const taskId = await taskIdOf(task.key);
   const child = harness.live(`${parent.key.session.slice(0, 80)}.${taskId}`, {
     parent: parent.key,
     profile: profileFor(parent.profile, options.agent),
@@ -66,7 +71,7 @@ export async function startTask<Result>(
   });
   let failed = true;
   const running = child.operate(
-    { kind: "prompt", signal: operation.signal, scope, parent: operation },
+    { kind: "prompt", id: `op_${taskId}`, resumes: true, signal: operation.signal, scope, parent: operation },
     (childOperation) => runPrompt(harness, childOperation, { text: task.text, options }),
   );
   operation.tasks = [...operation.tasks, running];

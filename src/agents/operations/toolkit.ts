@@ -32,7 +32,8 @@ export function createToolkit(harness: Harness, live: LiveSession): Toolkit {
   let bound: Map<string, ToolDefinition> | undefined;
   const bind = (): Map<string, ToolDefinition> => {
     const tools = new Map<string, ToolDefinition>();
-    const startTask: StartTask = async (text, options) => startTaskOf(harness, live, { text, options });
+    const startTask: StartTask = async (text, { key, ...options }) =>
+      startTaskOf(harness, live, { text, key, options });
     const python = harness.runtime.python === undefined ? undefined : () => harness.python(live.key.session);
     addTools(
       tools,

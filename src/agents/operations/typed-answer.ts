@@ -13,27 +13,48 @@ import type { JsonSchema } from "../tool.ts";
 import { runTurns, type TurnLoop } from "../turn/turn-loop.ts";
 import type { Prepared } from "./prepare.ts";
 import type { PromptOptions } from "./prompt-options.ts";
+import type { PromptProgress } from "./resume-prompt.ts";
 import { say } from "./say.ts";
 
 export const defaultTypedRetries = 3;
+
+/** Runs turns until there is an answer, from where the prompt had come to. */
+export async function firstAnswer(
+  harness: Harness,
+  operation: Operation,
+  work: {
+    readonly plain: TurnLoop;
+    readonly native: NativeOutput | undefined;
+    readonly schema: JsonSchema | undefined;
+    readonly progress: PromptProgress;
+    readonly repairOf: (loop: TurnLoop) => TurnLoop;
+  },
+): Promise<{ readonly loop: TurnLoop; readonly message: AssistantMessage }> {
+  const { plain, native, schema, progress } = work;
+  const loop = native === undefined ? plain : { ...plain, settings: { ...plain.settings, ...native } };
+  if (progress.answer !== undefined) return { loop, message: progress.answer };
+  if (progress.refused.length > 0) return { loop, message: await runTurns(work.repairOf(loop)) };
+  return native === undefined
+    ? { loop, message: await runTurns(loop) }
+    : runNative(harness, operation, { plain, native: loop, schema });
+}
 
 /**
  * Runs turns whose answer the provider holds to a schema. Where it refuses the schema, the model is
  * asked in words instead, and so is it for what comes after.
  */
-export async function runNative(
+async function runNative(
   harness: Harness,
   operation: Operation,
   call: {
     readonly plain: TurnLoop;
-    readonly native: NativeOutput;
+    readonly native: TurnLoop;
     readonly schema: JsonSchema | undefined;
   },
 ): Promise<{ readonly loop: TurnLoop; readonly message: AssistantMessage }> {
   const { plain, native, schema } = call;
-  const loop = { ...plain, settings: { ...plain.settings, ...native } };
   try {
-    return { loop, message: await runTurns(loop) };
+    return { loop: native, message: await runTurns(native) };
   } catch (error) {
     if (operation.signal.aborted || !isRefusal(error)) throw error;
     await say(harness, operation, { text: resultRequest(schema), source: "repair" });
@@ -66,15 +87,22 @@ export async function typedOutput<Result>(
     readonly repair: TurnLoop;
     readonly message: AssistantMessage;
     readonly schema: NonNullable<PromptOptions<Result>["result"]>;
+    /** Answers that did not fit, of before the operation was interrupted. */
+    readonly refused: readonly string[];
   },
 ): Promise<TypedAnswer<Result>> {
   const { operation, repair, schema } = given;
   const retries = operation.live.profile.typedRetries ?? defaultTypedRetries;
+  const { validateJson } = harness.runtime;
   const attempts: TypedOutputAttempt[] = [];
+  for (const text of given.refused) {
+    const check = await checkOutput(text, schema, validateJson);
+    attempts.push({ text, issues: check.ok ? [] : check.issues });
+  }
   let { message } = given;
   for (;;) {
     const text = textOf(message);
-    const check = await checkOutput(text, schema, harness.runtime.validateJson);
+    const check = await checkOutput(text, schema, validateJson);
     if (check.ok) return { value: check.value, message };
     attempts.push({ text, issues: check.issues });
     if (attempts.length > retries) throw new TypedOutputError(attempts);

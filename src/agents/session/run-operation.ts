@@ -6,7 +6,8 @@ import type { Harness, LiveSession, Operation, OperationRequest } from "../agent
 import type { EventScope } from "../events/emitter.ts";
 import { Spending } from "../turn/budget.ts";
 import { appendLatest } from "./append-latest.ts";
-import { commit, type SessionState } from "./session-state.ts";
+import { loadPastOperation, type PastOperation } from "./past-operation.ts";
+import { commit } from "./session-state.ts";
 
 /** What a session knows of the operation that runs. */
 export interface RunningOperation {
@@ -26,8 +27,8 @@ export interface OperationStart {
 }
 
 /**
- * Runs work as an operation of a session: loads the history, closes what a killed process left open,
- * and wraps it all in the events that open and close an operation, however it ends.
+ * Runs work as an operation of a session: loads the history, closes what a killed process left open
+ * (what the operation itself left open is its own to settle), and wraps it all in the events that open and close an operation, however it ends.
  */
 export async function runOperation<Value>(
   start: OperationStart,
@@ -41,20 +42,32 @@ export async function runOperation<Value>(
   running.emit = emit;
   const { now } = harness.runtime.clock;
   const started = now();
-  emit({ type: "operation_start", operation_kind: request.kind });
+  let opened = false;
+  const open = (past?: PastOperation): void => {
+    opened = true;
+    const resumed = past === undefined ? undefined : ({ resumed: true } as const);
+    emit({ type: "operation_start", operation_kind: request.kind, ...resumed });
+  };
   let failed = true;
   try {
+    if (request.resumes !== true) open();
     const loading = start.live.load();
     const state = loading instanceof Promise ? await loading : loading;
-    const operation = toOperation(start, { id: scope.operation_id, state, emit });
+    const id = scope.operation_id;
+    const past = request.resumes === true ? await loadPastOperation(harness.store, state, id) : undefined;
+    if (!opened) open(past);
+    const operation = toOperation(start, { id, state, emit, past });
     running.operation = operation;
-    const closed = operation.append([]);
-    if (closed instanceof Promise) await closed;
+    if (past === undefined) {
+      const closed = operation.append([]);
+      if (closed instanceof Promise) await closed;
+    }
     signal.throwIfAborted();
     const value = await workWithTasks(operation, work);
     failed = false;
     return value;
   } catch (error) {
+    if (!opened) open();
     if (signal.aborted) emit({ type: "aborted" });
     else emit({ type: "error", error: toEventError(error), will_retry: false });
     throw error;
@@ -95,15 +108,17 @@ function scopeOf({ harness, live, request }: OperationStart): EventScope {
 
 function toOperation(
   { harness, live, running, request }: OperationStart,
-  own: { readonly id: string; readonly state: SessionState; readonly emit: Operation["emit"] },
+  own: Pick<Operation, "id" | "state" | "emit" | "past">,
 ): Operation {
   const { store, runtime } = harness;
+  const spending = new Spending(request.parent?.spending);
+  if (own.past !== undefined) spending.resume(own.past);
   return {
     ...own,
     kind: request.kind,
     signal: running.controller.signal,
     secrets: {},
-    spending: new Spending(request.parent?.spending),
+    spending,
     tasks: [],
     live,
     commit: (entries) => commit(store, own.state, entries),

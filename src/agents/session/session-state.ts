@@ -24,6 +24,10 @@ export interface SessionState {
   notes: readonly SessionNote[];
   /** Tokens of the active context: the provider's count where known, an estimate for the rest. */
   tokens: number;
+  /** Where the log has the first entry of each operation: what is asked again is known by its id. */
+  readonly operations: Map<string, number>;
+  /** The operation of the newest entry that says whose it is. */
+  lastOperation: string | undefined;
   /** Another writer was ahead: the state must be loaded again before the next operation. */
   stale: boolean;
 }
@@ -46,6 +50,8 @@ function emptyState(key: SessionKey, parent?: SessionKey): SessionState {
     prompt: [noSystem],
     notes: [],
     tokens: 0,
+    operations: new Map(),
+    lastOperation: undefined,
     stale: false,
   };
 }
@@ -69,8 +75,10 @@ function fold(state: SessionState, entries: readonly SessionEntry[]): SessionSta
     if (entry?.type === "compaction") from = Math.min(entry.keep_from - 1, index);
   }
   entries.forEach((entry, index) => {
-    if (index < from && entry.type === "message") state.position += 1;
-    else applyEntry(state, entry);
+    if (index < from && entry.type === "message") {
+      state.position += 1;
+      noteOperation(state, entry.operation_id);
+    } else applyEntry(state, entry);
   });
   return state;
 }
@@ -78,6 +86,11 @@ function fold(state: SessionState, entries: readonly SessionEntry[]): SessionSta
 /** Reads the log again into the same state: another writer has gone on. */
 export async function reloadState(store: SessionStore, state: SessionState): Promise<void> {
   Object.assign(state, await loadState(store, state.key, state.parent));
+}
+
+/** Takes in what another process has added since. */
+export async function catchUp(store: SessionStore, state: SessionState): Promise<void> {
+  for (const entry of await store.read(state.key, state.position)) applyEntry(state, entry);
 }
 
 /** Appends to the log in one transaction, then to the state. Waits only where the store does. */
@@ -110,6 +123,7 @@ export function commit(
 
 function applyEntry(state: SessionState, entry: SessionEntry): void {
   state.position += 1;
+  noteOperation(state, entry.operation_id);
   switch (entry.type) {
     case "message": {
       const { message } = entry;
@@ -126,9 +140,16 @@ function applyEntry(state: SessionState, entry: SessionEntry): void {
       applyCompaction(state, entry);
       return;
     case "note":
+      if (entry.operation_id !== undefined) return;
       state.notes = [...state.notes, { name: entry.name, value: entry.value, position: state.position }];
       return;
   }
+}
+
+function noteOperation(state: SessionState, id: string | undefined): void {
+  if (id === undefined || id === state.lastOperation) return;
+  state.lastOperation = id;
+  if (!state.operations.has(id)) state.operations.set(id, state.position);
 }
 
 function applyCompaction(state: SessionState, entry: Extract<SessionEntry, { type: "compaction" }>): void {

@@ -17,6 +17,7 @@ import { type CompactOptions, runCompact } from "../operations/compact.ts";
 import { runPrompt } from "../operations/prompt.ts";
 import type { PromptOptions, PromptResult } from "../operations/prompt-options.ts";
 import { runPython } from "../operations/python.ts";
+import { resumable } from "../operations/resumable.ts";
 import { runShell, type ShellOptions } from "../operations/shell.ts";
 import { runSkill, type SkillOptions } from "../operations/skill.ts";
 import { runTask, type TaskOptions } from "../operations/task.ts";
@@ -93,7 +94,7 @@ class NamedSession implements Session {
   }
 
   stream<Result = undefined>(text: string, options: PromptOptions<Result> = {}): SessionStream<Result> {
-    const id = createId("op");
+    const id = options.operationId ?? createId("op");
     const events = createEventStream(this.#harness.events, id);
     const result = this.#prompt("stream", { text, options, id }).finally(events.end);
     // Who reads the events only must not be punished for not awaiting the result.
@@ -159,9 +160,9 @@ class NamedSession implements Session {
     kind: "prompt" | "stream",
     call: { readonly text: string; readonly options: PromptOptions<Result>; readonly id?: string },
   ): Promise<PromptResult<Result>> {
-    const { signal } = call.options;
+    const { signal, operationId } = call.options;
     return this.#live().operate(
-      { kind, ...(call.id && { id: call.id }), ...(signal && { signal }) },
+      { kind, ...(call.id && { id: call.id }), ...resumable(operationId), ...(signal && { signal }) },
       (operation) =>
         runPrompt(this.#harness, operation, { text: checkedText(call.text), options: call.options }),
     );

@@ -19,6 +19,8 @@ export class Spending {
   usage: Usage = noUsage;
   /** Turns of the operation itself. */
   turns = 0;
+  // The part of `usage` that stands in no message of the operation: of its tasks and compactions.
+  #unlogged: Usage = noUsage;
   readonly #above: Spending | undefined;
 
   constructor(above?: Spending) {
@@ -27,7 +29,27 @@ export class Spending {
 
   add(usage: Usage): void {
     this.usage = addUsage(this.usage, usage);
-    this.#above?.add(usage);
+    this.#above?.addUnlogged(usage);
+  }
+
+  /** Counts what the log has to be told: no message of the operation carries it. */
+  addUnlogged(usage: Usage): void {
+    this.add(usage);
+    this.#unlogged = addUsage(this.#unlogged, usage);
+  }
+
+  /** What was spent before it was interrupted counts as well. */
+  resume(past: { readonly usage: Usage; readonly turns: number }): void {
+    this.turns = past.turns;
+    this.add(past.usage);
+  }
+
+  /** Gives what the log has to be told, once; undefined when that is nothing. */
+  takeUnlogged(): Usage | undefined {
+    const unlogged = this.#unlogged;
+    if (unlogged === noUsage) return undefined;
+    this.#unlogged = noUsage;
+    return unlogged;
   }
 
   /** Throws `budget_exceeded` when the operation, or one above it, may not call the model again. */

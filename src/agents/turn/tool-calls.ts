@@ -25,6 +25,8 @@ export interface ToolTurn {
   readonly id: string;
   /** Names these calls in the log of their session; with the id of a call, its idempotency key. */
   readonly callKey: string;
+  /** The process ended while these calls ran: what may not run twice is not run again. */
+  readonly interrupted?: boolean;
 }
 
 const defaultToolTimeoutMs = 120_000;
@@ -95,6 +97,7 @@ function outcomeOf(call: ToolCallPart, turn: ToolTurn, options: ToolRunOptions):
     if ("issues" in input)
       return failed(`The arguments are not what ${tool.name} takes: ${input.issues.join("; ")}.`);
     if (options.signal.aborted) return failed("The call was aborted before it started.");
+    if (turn.interrupted === true && tool.idempotent !== true) return unknownOutcome;
     const context = new RunningCall(call.tool_call_id, turn.callKey, options.operationId);
     return execute(tool, { input: input.value, context, signal: options.signal });
   };
@@ -226,6 +229,18 @@ function toResult(call: ToolCallPart, outcome: Outcome, options: ToolRunOptions)
     is_error: outcome.isError === true,
     ...(outcome.outcome === undefined ? undefined : { outcome: outcome.outcome }),
   };
+}
+
+const unknownOutcome: Outcome = {
+  content:
+    "The process ended while this call was running: its outcome is unknown. Check what it did before you repeat it.",
+  isError: true,
+  outcome: "unknown",
+};
+
+/** A result for a call that a process was about to run, or was running, when it ended. */
+export function outcomeUnknown(call: ToolCallPart): ToolResultPart {
+  return { ...notRun(call, String(unknownOutcome.content)), outcome: "unknown" };
 }
 
 /** A result for a call that was not run. */

@@ -13,6 +13,7 @@ import type { SessionState } from "../session/session-state.ts";
 import type { Spending } from "./budget.ts";
 import { callModel, InterruptedReply, type ModelReply } from "./call-model.ts";
 import { planRetry, type RetryPolicy, waitToRetry } from "./retry.ts";
+import { spentEntries } from "./spent-entries.ts";
 import { notRun, runToolCalls, type ToolRunOptions } from "./tool-calls.ts";
 import type { UsageReader } from "./usage-reader.ts";
 
@@ -60,16 +61,25 @@ export async function runTurns(loop: TurnLoop): Promise<AssistantMessage> {
     const turnId = createId("turn");
     const message = await runModelTurn(loop, turnId);
     const calls = message.content.filter((part) => part.type === "tool_call");
-    if (calls.length > 0) await runTools(loop, calls, turnId);
+    if (calls.length > 0) await runTools(loop, calls, { turnId });
     loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
     if (calls.length === 0) return message;
     if (loop.signal.aborted) throw loop.signal.reason;
   }
 }
 
-async function runTools(loop: TurnLoop, calls: readonly ToolCallPart[], turnId: string): Promise<void> {
+/**
+ * Runs the calls of the newest message, and stores their results. With `interrupted`, the process ended
+ * while they ran: only what may run twice is run again.
+ */
+export async function runTools(
+  loop: TurnLoop,
+  calls: readonly ToolCallPart[],
+  how: { readonly turnId: string; readonly interrupted?: boolean },
+): Promise<void> {
   // The place in the log is the same whenever these calls are made again; ids of calls are not unique.
-  const turn = { id: turnId, callKey: `${loop.operationId}:${loop.state.position}` };
+  const callKey = `${loop.operationId}:${loop.state.positions.at(-1) ?? 0}`;
+  const turn = { id: how.turnId, callKey, interrupted: how.interrupted === true };
   const results = await runToolCalls(calls, turn, loop.toolRun);
   const message: ToolMessage = { role: "tool", content: results, timestamp: isoTime(loop.clock.now()) };
   const entries = [toEntry(loop, message)];
@@ -78,6 +88,7 @@ async function runTools(loop: TurnLoop, calls: readonly ToolCallPart[], turnId: 
       entries.push(...(await loop.afterTools(calls)));
   } finally {
     // What the tools have done is done: it is kept, whatever else fails.
+    entries.push(...spentEntries(loop.spending, { operationId: loop.operationId, clock: loop.clock }));
     const written = loop.commit(entries);
     if (written !== undefined) await written;
   }

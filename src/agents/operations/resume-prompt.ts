@@ -1,0 +1,67 @@
+import { createId } from "../../base/id.ts";
+import type { AssistantMessage, Message } from "../../protocol/message.ts";
+import { textOf } from "../../protocol/message.ts";
+import type { Harness, Operation } from "../agent-runtime.ts";
+import type { PastOperation } from "../session/past-operation.ts";
+import { runTools, type TurnLoop } from "../turn/turn-loop.ts";
+import { say } from "./say.ts";
+
+/** How far a prompt had come. */
+export interface PromptProgress {
+  /** Answers that did not fit the result that was wanted, oldest first. */
+  readonly refused: readonly string[];
+  /** The provider refused to hold the model to the schema of the result. */
+  readonly nativeRefused: boolean;
+  /** The newest message, where it is an answer that asks for no more tools. */
+  readonly answer: AssistantMessage | undefined;
+}
+
+export const notBegun: PromptProgress = { refused: [], nativeRefused: false, answer: undefined };
+
+/** The prompt that the operation was, when its words are in the log. */
+export function pastPrompt({ past }: Operation): PastOperation | undefined {
+  return past?.messages[0]?.role === "user" ? past : undefined;
+}
+
+/** Reads from the messages of a prompt how far it had come. */
+export function progressOf({ messages }: PastOperation): PromptProgress {
+  const refused: string[] = [];
+  let nativeRefused = false;
+  let before: Message | undefined;
+  for (const message of messages) {
+    if (message.role === "user" && message.source === "repair") {
+      // Where there was no answer to repair, it was the schema that had to be said in words.
+      const answer = answerIn(before);
+      if (answer === undefined) nativeRefused = true;
+      else refused.push(textOf(answer));
+    }
+    before = message;
+  }
+  return { refused, nativeRefused, answer: answerIn(before) };
+}
+
+/**
+ * Brings the history of an interrupted prompt to where the model can go on: calls get their results,
+ * and an answer that broke off is followed by the request to finish it.
+ */
+export async function settle(harness: Harness, operation: Operation, loop: TurnLoop): Promise<void> {
+  const last = operation.state.messages.at(-1);
+  if (last?.role !== "assistant" || answerIn(last) !== undefined) return;
+  const calls = last.content.filter((part) => part.type === "tool_call");
+  if (calls.length === 0) {
+    await say(harness, operation, { text: "Your answer broke off. Go on from there.", source: "resume" });
+    return;
+  }
+  const turnId = createId("turn");
+  await runTools(loop, calls, { turnId, interrupted: true });
+  loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
+  loop.signal.throwIfAborted();
+}
+
+/** The message, where it is one that the model had finished and that asks for no tools. */
+function answerIn(message: Message | undefined): AssistantMessage | undefined {
+  if (message?.role !== "assistant") return undefined;
+  const { finish_reason, content } = message;
+  if (finish_reason === "aborted" || finish_reason === "error") return undefined;
+  return content.some((part) => part.type === "tool_call") ? undefined : message;
+}

@@ -1,0 +1,71 @@
+import { KitError } from "../../base/kit-error.ts";
+import type { Message } from "../../protocol/message.ts";
+import { addUsage, noUsage, type Usage } from "../../protocol/usage.ts";
+import type { SessionStore } from "../../stores/contract.ts";
+import { catchUp, type SessionState } from "./session-state.ts";
+
+/** What the log says of an operation that was begun before, perhaps by a process that died. */
+export interface PastOperation {
+  /** Position of its first message in the log; that of the next entry where it has none. */
+  readonly first: number;
+  /** All its messages, those that a compaction took out of the context too. */
+  readonly messages: readonly Message[];
+  /** What was noted for it alone, oldest first. */
+  readonly notes: readonly { readonly name: string; readonly value: unknown }[];
+  /** Of its model calls, and of the tasks and compactions that the log tells of. */
+  readonly usage: Usage;
+  /** Model calls of its own. */
+  readonly turns: number;
+  /** Whether it has shortened the history. */
+  readonly compacted: boolean;
+}
+
+/** The note of what was spent beside the messages of an operation: by its tasks and its compactions. */
+export const spentNote = "spent";
+
+/**
+ * Reads what the log has of an operation: its own entries, however long the log is. Undefined when
+ * there is nothing. Throws `conflict` when others came after it: the history went on without it.
+ */
+export async function loadPastOperation(
+  store: SessionStore,
+  state: SessionState,
+  id: string,
+): Promise<PastOperation | undefined> {
+  // Another process may have begun it, or gone on with it, since this one has read the log.
+  await catchUp(store, state);
+  const begun = state.operations.get(id);
+  if (begun === undefined) return undefined;
+  if (state.lastOperation !== id) throw overtaken();
+  const messages: Message[] = [];
+  const notes: { name: string; value: unknown }[] = [];
+  let first = 0;
+  let position = begun - 1;
+  let usage = noUsage;
+  let compacted = false;
+  for (const entry of await store.read(state.key, position)) {
+    position += 1;
+    if (entry.operation_id !== id) continue;
+    if (entry.type === "note") {
+      notes.push({ name: entry.name, value: entry.value });
+      if (entry.name === spentNote) usage = addUsage(usage, entry.value as Usage);
+    }
+    if (entry.type === "compaction") compacted = true;
+    // Results at its beginning are those of calls that the operation before it left open.
+    if (entry.type !== "message" || (messages.length === 0 && entry.message.role === "tool")) continue;
+    if (messages.length === 0) first = position;
+    messages.push(entry.message);
+    if (entry.message.role === "assistant") usage = addUsage(usage, entry.message.usage);
+  }
+  if (messages.length === 0 && notes.length === 0 && !compacted) return undefined;
+  const turns = messages.filter((message) => message.role === "assistant").length;
+  return { first: first === 0 ? position + 1 : first, messages, notes, usage, turns, compacted };
+}
+
+function overtaken(): KitError {
+  return new KitError({
+    code: "conflict",
+    message: "The session has gone on with other work since this operation was begun.",
+    hint: "An operation can be resumed until the next one begins. Start a new one, with another id.",
+  });
+}
