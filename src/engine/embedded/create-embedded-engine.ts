@@ -5,7 +5,10 @@ import { closing } from "./dispatches/attached-calls.ts";
 import { createDispatches } from "./dispatches/create-dispatches.ts";
 import { createEngineCore } from "./engine-core.ts";
 import { defaultLimits, type EngineLimits } from "./engine-limits.ts";
+import { createEventLog } from "./events/create-event-log.ts";
 import { createTenure } from "./lease/tenure.ts";
+import { createRuns } from "./runs/create-runs.ts";
+import { createSchedules } from "./schedules/create-schedules.ts";
 
 export interface EmbeddedEngineOptions {
   /** Where work is kept; created when absent. Without one it is in memory, and gone with the process. */
@@ -18,34 +21,22 @@ export interface EmbeddedEngineOptions {
 /** After an abort: how long a handler may go on that does not heed its signal. */
 const abortPatienceMs = 2_000;
 
-type DispatchEngine = Pick<
-  Engine,
-  | "capabilities"
-  | "start"
-  | "drain"
-  | "admit"
-  | "call"
-  | "getDispatch"
-  | "listDispatches"
-  | "awaitDispatch"
-  | "cancelDispatch"
-  | "listDeadLetters"
-  | "redrive"
->;
-
 /**
  * The engine of one machine: accepted work lies in SQLite in a folder. Several processes may share the
  * folder; one of them works, the others accept, and one of them takes over when it is gone.
  *
  * Throws `unavailable` when the folder's store is damaged, or of a newer kit.
  */
-export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): DispatchEngine {
+export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engine {
   const { clock = systemClock, folder } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const core = createEngineCore({ folder, clock, limits });
   const { base, lease } = core;
   const dispatches = createDispatches(base, limits);
-  const parts = [dispatches];
+  const events = createEventLog({ ...(folder === undefined ? {} : { folder }), clock, lease });
+  const runs = createRuns(base, { limits, events, admit: dispatches.admit });
+  const schedules = createSchedules(base, { startRun: runs.startRun });
+  const parts = [dispatches, runs, schedules];
   const tenure = createTenure(core, parts);
   const started = Promise.withResolvers<void>();
   let state: "new" | "started" | "closed" = "new";
@@ -92,6 +83,7 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Dispa
     await within(timeoutMs);
     core.stop();
     await within(abortPatienceMs);
+    events.close();
     await tenure.end();
     for (const part of parts) part.close(closing());
     await core.close();
@@ -106,6 +98,7 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Dispa
 
   return {
     capabilities: { durable: folder !== undefined, distributed: false },
+    events,
     async start(handlers: EngineHandlers) {
       checkOpen();
       if (state === "started") throw alreadyStarted();
@@ -131,6 +124,20 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Dispa
     cancelDispatch: reading(dispatches.cancelDispatch),
     listDeadLetters: reading(dispatches.listDeadLetters),
     redrive: reading(dispatches.redrive),
+
+    async startRun(request) {
+      checkOpen();
+      return await runs.startRun(request);
+    },
+    getRun: reading(runs.getRun),
+    listRuns: reading(runs.listRuns),
+    awaitRun: reading(runs.awaitRun),
+    cancelRun: reading(runs.cancelRun),
+    signal: reading(runs.signal),
+
+    putSchedule: reading(schedules.putSchedule),
+    deleteSchedule: reading(schedules.deleteSchedule),
+    listSchedules: reading(schedules.listSchedules),
   };
 }
 

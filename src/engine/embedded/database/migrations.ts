@@ -1,9 +1,13 @@
 import { dispatchTables } from "../dispatches/dispatch-tables.ts";
 import { leaseTables } from "../lease/lease-tables.ts";
+import { runTables } from "../runs/run-tables.ts";
+import { scheduleTables } from "../schedules/schedule-tables.ts";
 import { blobTables } from "./blob-tables.ts";
 
 /**
  * The schema, as steps: a database whose `user_version` is n has had the first n. A step that was
  * released never changes; what comes later is a further one, at the end.
  */
-export const migrations: readonly string[] = [leaseTables + blobTables + dispatchTables];
+export const migrations: readonly string[] = [
+  leaseTables + blobTables + dispatchTables + runTables + scheduleTables,
+];

@@ -1,0 +1,61 @@
+import { KitError } from "../../../base/kit-error.ts";
+
+/** Deeper than any record, and far from what the stack can hold. */
+const maxDepth = 200;
+
+/**
+ * Throws `invalid_request` for a value that would not come back from JSON as it is: a replay must give
+ * what the first run gave. Members that are undefined are left out, as JSON does. `what` begins the
+ * message: `The result of step "charge"`.
+ */
+export function checkJson(value: unknown, what: string): void {
+  const found = value === undefined ? undefined : findForeign(value, "", 0);
+  if (found === undefined) return;
+  throw new KitError({
+    code: "invalid_request",
+    message: `${what} is not JSON: ${found}.`,
+    hint: "Give plain objects, arrays, texts, finite numbers, booleans and null; a date as its ISO text.",
+  });
+}
+
+/** Whether a value comes back from JSON as it is. */
+export function isJson(value: unknown): boolean {
+  return findForeign(value, "", 0) === undefined;
+}
+
+/** The first place that holds no JSON, and what it holds: `items[2].when is a Date`. */
+function findForeign(value: unknown, path: string, depth: number): string | undefined {
+  const place = path === "" ? "it" : path;
+  if (value === null || typeof value === "string" || typeof value === "boolean") return undefined;
+  if (typeof value === "number") return Number.isFinite(value) ? undefined : `${place} is ${value}`;
+  if (typeof value !== "object")
+    return `${place} is ${typeof value === "undefined" ? "" : "a "}${typeof value}`;
+  if (depth === maxDepth) return "it is nested too deep, or contains itself";
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index += 1) {
+      const found = findForeign(value[index], `${path}[${index}]`, depth + 1);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null && !isPlainElsewhere(prototype)) {
+    return `${place} is a ${nameOf(value)}`;
+  }
+  for (const [key, member] of Object.entries(value)) {
+    if (member === undefined) continue;
+    const found = findForeign(member, path === "" ? key : `${path}.${key}`, depth + 1);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** An object of another realm (a `vm`, a test runner) has an `Object.prototype` of its own. */
+function isPlainElsewhere(prototype: unknown): boolean {
+  return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype as object, "__lookupGetter__");
+}
+
+function nameOf(value: object): string {
+  const name: unknown = value.constructor?.name;
+  return typeof name === "string" && name !== "" ? name : "class instance";
+}

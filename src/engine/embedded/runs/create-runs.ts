@@ -1,0 +1,218 @@
+import { KitError } from "../../../base/kit-error.ts";
+import type { RunRecord } from "../../../protocol/run.ts";
+import { type Engine, type EngineHandlers, type EventLog, runStream } from "../../contract.ts";
+import { query } from "../database/query.ts";
+import type { EngineBase } from "../engine-base.ts";
+import type { EngineLimits } from "../engine-limits.ts";
+import type { EnginePart } from "../engine-part.ts";
+import { createWaiters } from "../work/waiters.ts";
+import { createRunAdmission } from "./admit-run.ts";
+import { createJournalRows } from "./journal-rows.ts";
+import { createRunList } from "./list-runs.ts";
+import { createRecovery } from "./recover-runs.ts";
+import type { Dispatcher } from "./run-context.ts";
+import { hasEnded, lineOfRun, type RunRow, toRunRecord } from "./run-rows.ts";
+import { createRunWork } from "./run-work.ts";
+import { createSignalSender } from "./send-signal.ts";
+import { createWakeUps } from "./wake-ups.ts";
+
+export type Runs = EnginePart &
+  Pick<Engine, "startRun" | "getRun" | "listRuns" | "awaitRun" | "cancelRun" | "signal">;
+
+export interface RunsOptions {
+  readonly limits: EngineLimits;
+  readonly events: EventLog;
+  /** What a run dispatches through. */
+  readonly admit: Dispatcher;
+}
+
+type Place = Pick<RunRow, "id" | "run_id"> & { readonly number: number };
+
+const pruned = 100;
+
+/** Invocations of workflows, from admission to their end. */
+export function createRuns(base: EngineBase, options: RunsOptions): Runs {
+  const { blobs, clock, database, lease, lines } = base;
+  const { events, limits } = options;
+  const waiters = createWaiters();
+  const journal = createJournalRows(database);
+  const startRun = createRunAdmission(base, limits.waiting);
+  const send = createSignalSender(base, journal);
+  const list = createRunList(base);
+  const recover = createRecovery(base);
+  const wakeUps = createWakeUps(base, { queued: joinNew });
+  const work = createRunWork(
+    { base, events, journal, admit: options.admit },
+    { ended: noteEnd, waits: () => wakeUps.arm(), queued: joinNew },
+  );
+  const sql = statements(base);
+  let handlers: EngineHandlers | undefined;
+  /** What has joined the lines: all up to this number of the queue. */
+  let seen = 0;
+  let tenure: AbortSignal | undefined;
+
+  function isWorking(): boolean {
+    return tenure !== undefined && !tenure.aborted && tenure === lease.signal && !base.stopping.aborted;
+  }
+
+  function joinNew(): void {
+    if (handlers === undefined || !isWorking()) return;
+    for (const place of sql.queuedAfter.all(seen)) {
+      seen = place.number;
+      lines.join(work.toWork(place, handlers));
+    }
+  }
+
+  function noteEnd(runId: string): void {
+    try {
+      events.end(runStream(runId));
+    } catch {
+      // Another process writes the stream now, and ends it when it hears of this.
+    }
+    waiters.wake(runId);
+  }
+
+  /** Tells those who wait for ends that another process may have written. */
+  function wakeEnded(): void {
+    for (const id of waiters.ids()) {
+      const row = sql.byId.get(id);
+      if (row === undefined || hasEnded(row.status)) waiters.wake(id);
+    }
+  }
+
+  async function toRecord(row: RunRow): Promise<RunRecord> {
+    return toRunRecord(row, blobs, await events.last(runStream(row.run_id)));
+  }
+
+  function leaveAll(signal: AbortSignal): void {
+    for (const execution of work.executions.values()) execution.leave(signal.reason);
+  }
+
+  base.stopping.addEventListener("abort", () => leaveAll(base.stopping), { once: true });
+
+  return {
+    async startRun(request) {
+      const receipt = await startRun(request);
+      joinNew();
+      return receipt;
+    },
+
+    async getRun(runId) {
+      const row = sql.byId.get(runId);
+      return row === undefined ? undefined : await toRecord(row);
+    },
+
+    async listRuns(filter = {}) {
+      const { items, ...rest } = list(filter);
+      return { items: await Promise.all(items.map(toRecord)), ...rest };
+    },
+
+    async awaitRun(runId, { signal } = {}) {
+      for (;;) {
+        signal?.throwIfAborted();
+        const row = sql.byId.get(runId);
+        if (row === undefined) return undefined;
+        if (hasEnded(row.status)) return await toRecord(row);
+        await waiters.wait(runId, signal);
+      }
+    },
+
+    async cancelRun(runId) {
+      const row = await base.commit(() => {
+        const cancelled = sql.cancel.get(clock.now(), runId);
+        if (cancelled !== undefined) sql.dequeue.run(cancelled.id);
+        return cancelled;
+      });
+      if (row === undefined) return false;
+      if (row.status === "running") work.executions.get(runId)?.cancel();
+      else {
+        lines.leave({ id: runId, line: lineOfRun(runId) });
+        noteEnd(runId);
+      }
+      return true;
+    },
+
+    async signal(runId, signal) {
+      if (typeof signal.name !== "string" || signal.name === "") throw unnamed();
+      await send(runId, signal);
+      joinNew();
+      work.executions.get(runId)?.look();
+    },
+
+    async takeUp(given) {
+      const { signal } = lease;
+      signal.addEventListener(
+        "abort",
+        () => {
+          wakeUps.stop();
+          leaveAll(signal);
+        },
+        { once: true },
+      );
+      await base.commit(recover, { fenced: true });
+      handlers = given;
+      tenure = signal;
+      seen = 0;
+      joinNew();
+      wakeUps.arm();
+      wakeEnded();
+    },
+
+    lookAround() {
+      if (isWorking()) {
+        joinNew();
+        for (const { run_id } of sql.cancelling.all()) work.executions.get(run_id)?.cancel();
+        for (const execution of work.executions.values()) execution.look();
+      }
+      wakeEnded();
+    },
+
+    close: waiters.close,
+
+    async prune(endedBefore) {
+      const rows = sql.endedBefore.all(endedBefore, pruned);
+      // Its events go first: a run without them can be pruned again, events without a run cannot be found.
+      for (const { run_id } of rows) await events.delete(runStream(run_id));
+      await base.commit(
+        () => {
+          for (const { id } of rows) {
+            journal.delete(id);
+            sql.remove.run(id);
+          }
+        },
+        { fenced: true },
+      );
+      return rows.length === pruned;
+    },
+  };
+}
+
+function statements({ database }: EngineBase) {
+  return {
+    byId: query<RunRow>(database, "SELECT * FROM runs WHERE run_id = ?"),
+    queuedAfter: query<Place>(
+      database,
+      `SELECT number, id, run_id FROM run_queue JOIN runs ON id = run WHERE number > ? ORDER BY number`,
+    ),
+    dequeue: query(database, "DELETE FROM run_queue WHERE run = ?"),
+    cancel: query<RunRow>(
+      database,
+      `UPDATE runs SET cancelling = (status = 'running'), ended_at = iif(status = 'running', NULL, ?),
+         wake_at = NULL, status = iif(status = 'running', status, 'cancelled')
+       WHERE run_id = ? AND status IN ('queued', 'running', 'waiting') RETURNING *`,
+    ),
+    cancelling: query<Pick<RunRow, "run_id">>(
+      database,
+      "SELECT run_id FROM runs INDEXED BY runs_cancelling WHERE cancelling = 1",
+    ),
+    endedBefore: query<Pick<RunRow, "id" | "run_id">>(
+      database,
+      "SELECT id, run_id FROM runs INDEXED BY runs_by_end WHERE ended_at < ? LIMIT ?",
+    ),
+    remove: query(database, "DELETE FROM runs WHERE id = ?"),
+  };
+}
+
+function unnamed(): KitError {
+  return new KitError({ code: "invalid_request", message: "A signal has a name." });
+}

@@ -1,0 +1,286 @@
+import { KitError } from "../../../base/kit-error.ts";
+import type { EngineHandlers, EventLog, RunContext } from "../../contract.ts";
+import { runStream } from "../../contract.ts";
+import type { EngineBase } from "../engine-base.ts";
+import { checkJson } from "./check-json.ts";
+import { createDeliveries } from "./deliveries.ts";
+import type { EntryEnd, JournalEntry } from "./journal-entry.ts";
+import type { JournalRows } from "./journal-rows.ts";
+import { createReplay } from "./replay.ts";
+import { createRunContext, type Dispatcher } from "./run-context.ts";
+import { createRunEvents } from "./run-events.ts";
+import type { RunRow } from "./run-rows.ts";
+import { loadError } from "./step-error.ts";
+import { createWaits } from "./waits.ts";
+
+/** What the executions of an engine share. */
+export interface ExecutionHost {
+  readonly base: EngineBase;
+  readonly events: EventLog;
+  readonly journal: JournalRows;
+  readonly admit: Dispatcher;
+}
+
+/**
+ * `suspended`: it waits for longer than a moment, and its promise was left behind. `left`: the lease is
+ * lost, or a drain has waited long enough. `interrupted`: its journal could not be written.
+ */
+export type ExecutionEnd =
+  | { readonly kind: "completed"; readonly result: string | null }
+  | { readonly kind: "failed"; readonly error: unknown }
+  | { readonly kind: "cancelled" }
+  | { readonly kind: "suspended"; readonly wakeAt: number | undefined }
+  | { readonly kind: "left" }
+  | { readonly kind: "interrupted" };
+
+/** A run at work in this process, from its first position to its end or its next long wait. */
+export interface Execution {
+  readonly end: Promise<ExecutionEnd>;
+  cancel(): void;
+  /** Leaves it behind; its signal fires with the reason. */
+  leave(reason: unknown): void;
+  /** A signal may have come for one of its waits. */
+  look(): void;
+}
+
+/** What the calls of a run's context go through. */
+export interface ExecutionCore {
+  readonly host: ExecutionHost;
+  readonly run: RunRow;
+  readonly signal: AbortSignal;
+  readonly isClosed: boolean;
+  /** A call's promise: it settles while the run is alive, and is rejected when the run is cancelled. */
+  guard<Value>(call: () => Promise<Value>): Promise<Value>;
+  ask(kind: JournalEntry["kind"], name: string): ReturnType<ReturnType<typeof createReplay>["ask"]>;
+  /** The run is at work until the promise settles, and is not suspended meanwhile. */
+  atWork<Value>(work: () => Promise<Value>): Promise<Value>;
+  /** Writes with the fence. A write that fails interrupts the run, and never comes back. */
+  commit<Value>(write: () => Value): Promise<Value>;
+  store(value: unknown): Promise<string | null>;
+  /** In a transaction: records an end. */
+  record(head: Omit<JournalEntry, "outcome">, end: Omit<EntryEnd, "ended_as">): EntryEnd;
+  /** Gives what was recorded, when it is its turn. */
+  told(end: EntryEnd): Promise<unknown>;
+  /** Something has changed that may let the run be suspended, or not any more. */
+  settle(): void;
+}
+
+/** How long a run may do nothing but wait before it is suspended. */
+const graceMs = 1_000;
+/** How long an end is kept back for one before it that the run has not asked for. */
+const stallMs = 1_000;
+/** How long a cancelled run may take to clean up. */
+const unwindMs = 5_000;
+
+export function createExecution(
+  host: ExecutionHost,
+  handler: EngineHandlers["run"],
+  taken: { readonly run: RunRow; readonly fence: number; readonly lastEvent: number },
+): Execution {
+  const { base, journal } = host;
+  const { run, fence } = taken;
+  const entries = journal.load(run.id);
+  const replay = createReplay(entries);
+  const ending = Promise.withResolvers<ExecutionEnd>();
+  const controller = new AbortController();
+  const calls = new Set<(reason: unknown) => void>();
+  let ends = entries.reduce((count, { outcome }) => count + (outcome.state === "pending" ? 0 : 1), 0);
+  let working = 0;
+  let closed = false;
+  /** Why it ends whatever its handler gives: it was cancelled, or has left its journal. */
+  let verdict: ExecutionEnd | undefined;
+  let callOffGrace: (() => void) | undefined;
+
+  /** Calls back after a time; gives the way to call it off. */
+  function after(ms: number, callback: () => void): () => void {
+    const timer = new AbortController();
+    base.clock.sleep(ms, timer.signal).then(callback, () => undefined);
+    return () => timer.abort();
+  }
+
+  function close(end: ExecutionEnd, reason: unknown): void {
+    if (closed) return;
+    closed = true;
+    deliveries.close();
+    waits.close();
+    callOffGrace?.();
+    calls.clear();
+    controller.abort(reason);
+    ending.resolve(end);
+  }
+
+  function settle(): void {
+    const mayRest = !closed && verdict === undefined && working === 0 && !deliveries.busy && waits.size > 0;
+    if (mayRest) callOffGrace ??= after(graceMs, suspend);
+    else {
+      callOffGrace?.();
+      callOffGrace = undefined;
+    }
+  }
+
+  function suspend(): void {
+    close({ kind: "suspended", wakeAt: waits.earliest }, leftBehind());
+  }
+
+  function reject(reason: unknown): void {
+    for (const call of calls) call(reason);
+    calls.clear();
+  }
+
+  const core: ExecutionCore = {
+    host,
+    run,
+    signal: controller.signal,
+    get isClosed() {
+      return closed;
+    },
+    guard<Value>(call: () => Promise<Value>) {
+      const promise = new Promise<Value>((resolve, refuse) => {
+        // Of a run that was left behind nothing goes on: its calls do nothing, and never settle.
+        if (closed) return;
+        if (controller.signal.aborted) {
+          refuse(controller.signal.reason);
+          return;
+        }
+        calls.add(refuse);
+        const settled = (then: () => void): void => {
+          calls.delete(refuse);
+          if (!closed) then();
+        };
+        call().then(
+          (value) => settled(() => resolve(value)),
+          (error) => settled(() => refuse(error)),
+        );
+      });
+      // A branch that the workflow no longer awaits must not end the process with its failure.
+      promise.catch(() => undefined);
+      return promise;
+    },
+    ask(kind, name) {
+      // A run that has left its journal gets nowhere, also when its code looks past the error.
+      if (verdict?.kind === "failed") throw verdict.error;
+      try {
+        return replay.ask(kind, name);
+      } catch (error) {
+        verdict ??= { kind: "failed", error };
+        throw error;
+      }
+    },
+    async atWork(work) {
+      working += 1;
+      settle();
+      try {
+        return await work();
+      } finally {
+        working -= 1;
+        settle();
+      }
+    },
+    async commit(write) {
+      try {
+        return await base.commit(write, { fence });
+      } catch (error) {
+        close({ kind: "interrupted" }, error);
+        return await new Promise<never>(() => undefined);
+      }
+    },
+    async store(value) {
+      if (value === undefined) return null;
+      try {
+        return await base.blobs.store(value);
+      } catch (error) {
+        close({ kind: "interrupted" }, error);
+        return await new Promise<never>(() => undefined);
+      }
+    },
+    record(head, { state, value }) {
+      // A transaction that fails ends the execution, and this count with it.
+      ends += 1;
+      const end: EntryEnd = { state, value, ended_as: ends };
+      journal.end(run.id, head, end);
+      return end;
+    },
+    told: ({ state, value, ended_as }) =>
+      new Promise((resolve, refuse) => {
+        deliveries.add(ended_as, () => {
+          try {
+            const loaded = value === null ? undefined : base.blobs.load(value);
+            if (state === "done") resolve(loaded);
+            else refuse(loadError(loaded));
+          } catch (error) {
+            refuse(error);
+          }
+        });
+      }),
+    settle,
+  };
+  const deliveries = createDeliveries({
+    whenStalled: (callback) => after(stallMs, callback),
+    onIdle: settle,
+  });
+  const waits = createWaits(core);
+  const context: RunContext = createRunContext(core, {
+    waits,
+    fence,
+    emit: createRunEvents(host.events, {
+      stream: runStream(run.run_id),
+      last: taken.lastEvent,
+      isSilent: () => closed || replay.behind,
+    }),
+  });
+
+  async function work(): Promise<void> {
+    try {
+      const request = toRequest(base, run);
+      const value: unknown = await handler(context, request);
+      if (closed || verdict !== undefined) return;
+      replay.checkEnd();
+      checkJson(value, "The result of the workflow");
+      const result = await core.store(value);
+      close({ kind: "completed", result }, ended());
+    } catch (error) {
+      verdict ??= { kind: "failed", error };
+    } finally {
+      if (verdict !== undefined) close(verdict, ended());
+    }
+  }
+
+  // It begins in a turn of its own, when whoever made it holds it.
+  setImmediate(() => void work());
+
+  return {
+    end: ending.promise,
+    cancel() {
+      if (closed || verdict?.kind === "cancelled") return;
+      verdict = { kind: "cancelled" };
+      const reason = cancelled();
+      controller.abort(reason);
+      waits.close();
+      reject(reason);
+      const callOff = after(unwindMs, () => close({ kind: "cancelled" }, reason));
+      ending.promise.then(callOff, callOff);
+    },
+    leave: (reason) => close({ kind: "left" }, reason),
+    look: waits.look,
+  };
+}
+
+function toRequest({ blobs }: EngineBase, { workflow, payload, idempotency_key }: RunRow) {
+  const request = { workflow, payload: blobs.load(payload) };
+  return idempotency_key === null ? request : { ...request, idempotency_key };
+}
+
+function cancelled(): KitError {
+  return new KitError({ code: "aborted", message: "The run was cancelled." });
+}
+
+function leftBehind(): KitError {
+  return new KitError({
+    code: "aborted",
+    message: "The run waits. It is taken up again when its time or its signal has come.",
+  });
+}
+
+function ended(): KitError {
+  return new KitError({ code: "aborted", message: "The run has ended." });
+}

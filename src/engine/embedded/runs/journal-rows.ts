@@ -1,0 +1,89 @@
+import type { DatabaseSync } from "node:sqlite";
+import { query } from "../database/query.ts";
+import type { EntryEnd, EntryKind, JournalEntry } from "./journal-entry.ts";
+
+type EntryHead = Omit<JournalEntry, "outcome">;
+
+/** The journals of runs, and the signals that their waits take. What writes is called in a transaction. */
+export interface JournalRows {
+  /** In the order of positions. */
+  load(run: number): JournalEntry[];
+  end(run: number, head: EntryHead, end: EntryEnd): void;
+  beginWait(run: number, head: EntryHead, deadline: number | undefined): void;
+  /** The oldest signal of a name that has not been taken, if it came by the deadline. */
+  nextSignal(run: number, name: string, deadline: number | undefined): PendingSignal | undefined;
+  take(signal: PendingSignal): void;
+  /** Whether a wait has begun for which there is a signal already. */
+  canGoOn(run: number): boolean;
+  delete(run: number): void;
+}
+
+export interface PendingSignal {
+  readonly id: number;
+  readonly payload: string;
+}
+
+interface EntryRow {
+  readonly position: number;
+  readonly kind: EntryKind;
+  readonly name: string;
+  readonly state: JournalEntry["outcome"]["state"];
+  readonly deadline: number | null;
+  readonly ended_as: number | null;
+  readonly value: string | null;
+}
+
+export function createJournalRows(database: DatabaseSync): JournalRows {
+  const entries = query<EntryRow>(
+    database,
+    `SELECT position, kind, name, state, deadline, ended_as, value FROM run_journal WHERE run = ? ORDER BY position`,
+  );
+  const insert = query(
+    database,
+    `INSERT INTO run_journal (run, position, kind, name, state, ended_as, value) VALUES (?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (run, position) DO UPDATE
+     SET state = excluded.state, ended_as = excluded.ended_as, value = excluded.value`,
+  );
+  const insertWait = query(
+    database,
+    "INSERT INTO run_journal (run, position, kind, name, state, deadline) VALUES (?, ?, ?, ?, 'pending', ?)",
+  );
+  const signal = query<PendingSignal>(
+    database,
+    `SELECT id, payload FROM run_signals
+     WHERE run = ? AND taken = 0 AND name = ? AND accepted_at <= ? ORDER BY id LIMIT 1`,
+  );
+  // The journal has the payload now; the row stays, so that its idempotency key is known.
+  const take = query(database, "UPDATE run_signals SET taken = 1, payload = NULL WHERE id = ?");
+  const signalled = query(
+    database,
+    `SELECT 1 FROM run_signals JOIN run_journal USING (run, name)
+     WHERE run = ? AND taken = 0 AND kind = 'wait' AND state = 'pending' LIMIT 1`,
+  );
+  const deletions = ["run_journal", "run_signals"].map((table) =>
+    query(database, `DELETE FROM ${table} WHERE run = ?`),
+  );
+  return {
+    load: (run) => entries.all(run).map(toEntry),
+    end(run, { position, kind, name }, { state, ended_as, value }) {
+      insert.run(run, position, kind, name, state, ended_as, value);
+    },
+    beginWait(run, { position, kind, name }, deadline) {
+      insertWait.run(run, position, kind, name, deadline ?? null);
+    },
+    nextSignal: (run, name, deadline) => signal.get(run, name, deadline ?? Number.MAX_SAFE_INTEGER),
+    take: ({ id }) => void take.run(id),
+    canGoOn: (run) => signalled.get(run) !== undefined,
+    delete(run) {
+      for (const deletion of deletions) deletion.run(run);
+    },
+  };
+}
+
+function toEntry({ position, kind, name, state, deadline, ended_as, value }: EntryRow): JournalEntry {
+  const outcome =
+    state === "pending"
+      ? { state, deadline: deadline ?? undefined }
+      : { state, ended_as: Number(ended_as), value };
+  return { position, kind, name, outcome };
+}

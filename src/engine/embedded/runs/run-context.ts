@@ -1,0 +1,112 @@
+import { randomUUID } from "node:crypto";
+import { KitError } from "../../../base/kit-error.ts";
+import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
+import type { AdmitRequest, RunContext, StepOptions, StepWork } from "../../contract.ts";
+import { attemptStep } from "./attempt-step.ts";
+import { checkJson } from "./check-json.ts";
+import type { ExecutionCore } from "./execution.ts";
+import type { EntryKind } from "./journal-entry.ts";
+import { storeError, toStepError } from "./step-error.ts";
+import type { Waits } from "./waits.ts";
+
+export type Dispatcher = (request: AdmitRequest) => Promise<DispatchReceipt>;
+
+export interface RunContextParts {
+  readonly waits: Waits;
+  readonly fence: number;
+  readonly emit: RunContext["emit"];
+}
+
+/** What a run is told, over its execution. */
+export function createRunContext(core: ExecutionCore, parts: RunContextParts): RunContext {
+  const { run, host } = core;
+  const { clock } = host.base;
+  const { waits, fence, emit } = parts;
+
+  /** The next position: what it was recorded with, else what `work` gives or throws now, recorded. */
+  function journaled(
+    kind: EntryKind,
+    name: string,
+    work: (idempotencyKey: string) => Promise<unknown>,
+  ): Promise<unknown> {
+    return core.guard(async () => {
+      const { position, recorded } = core.ask(kind, name);
+      const outcome = recorded?.outcome;
+      if (outcome !== undefined && outcome.state !== "pending") return await core.told(outcome);
+      const head = { position, kind, name };
+      return await core.atWork(async () => {
+        const { state, value } = await attempt(work, `${run.run_id}:${position}`);
+        const stored = await core.store(value);
+        return await core.told(await core.commit(() => core.record(head, { state, value: stored })));
+      });
+    });
+
+    async function attempt(work: (key: string) => Promise<unknown>, key: string) {
+      try {
+        const value = await work(key);
+        checkJson(value, `The result of ${kind} ${JSON.stringify(name)}`);
+        return { state: "done", value } as const;
+      } catch (error) {
+        // What a cancelled run's step throws is no outcome of the step.
+        if (core.signal.aborted) throw core.signal.reason;
+        const failure = toStepError(error, `The ${kind} ${JSON.stringify(name)}`);
+        return { state: "failed", value: storeError(failure) } as const;
+      }
+    }
+  }
+
+  return {
+    id: run.run_id,
+    attempt: run.crashes + 1,
+    fence,
+    signal: core.signal,
+    emit,
+    step: <Value>(name: string, work: StepWork<Value>, options: StepOptions = {}) => {
+      const refusal = checkName(name) ?? checkStepOptions(options);
+      if (refusal !== undefined) return Promise.reject(refusal);
+      const attempts = (idempotencyKey: string): Promise<Value> =>
+        attemptStep(work, { clock, name, idempotencyKey, signal: core.signal, options });
+      return journaled("step", name, attempts) as Promise<Value>;
+    },
+    sleep: async (ms) => {
+      if (!isTime(ms)) throw invalid("A sleep takes a number of milliseconds, 0 or more.");
+      await core.guard(() => waits.wait("sleep", "", ms));
+    },
+    waitFor: async (name, { timeoutMs } = {}) => {
+      const refusal = checkName(name);
+      if (refusal !== undefined) throw refusal;
+      if (timeoutMs !== undefined && !isTime(timeoutMs)) throw invalid("timeoutMs is a number, 0 or more.");
+      return await core.guard(() => waits.wait("wait", name, timeoutMs));
+    },
+    now: async () => Number(await journaled("now", "", async () => clock.now())),
+    uuid: async () => String(await journaled("uuid", "", async () => randomUUID())),
+    dispatch: (request) =>
+      journaled("dispatch", request.agent, async (idempotency_key) =>
+        host.admit({ ...request, idempotency_key }),
+      ) as Promise<DispatchReceipt>,
+  };
+}
+
+function isTime(ms: number): boolean {
+  return Number.isFinite(ms) && ms >= 0 && ms <= 8.64e15;
+}
+
+function checkName(name: unknown): KitError | undefined {
+  if (typeof name === "string" && name !== "" && name.length <= 256) return undefined;
+  return invalid("A step or signal has a name of 1 to 256 characters.");
+}
+
+function checkStepOptions({ attempts, backoffMs, timeoutMs }: StepOptions): KitError | undefined {
+  if (attempts !== undefined && !(Number.isInteger(attempts) && attempts >= 1)) {
+    return invalid("attempts is a whole number, 1 or more.");
+  }
+  const times = { backoffMs, timeoutMs };
+  for (const [name, ms] of Object.entries(times)) {
+    if (ms !== undefined && !isTime(ms)) return invalid(`${name} is a number of milliseconds, 0 or more.`);
+  }
+  return undefined;
+}
+
+function invalid(message: string): KitError {
+  return new KitError({ code: "invalid_request", message });
+}

@@ -1,0 +1,50 @@
+import { isoTime } from "../../../base/clock.ts";
+import type { RunRecord, RunStatus } from "../../../protocol/run.ts";
+import type { Blobs } from "../engine-base.ts";
+
+/** A row of `runs`; times in ms since 1970. */
+export interface RunRow {
+  /** The order of admission. */
+  readonly id: number;
+  readonly run_id: string;
+  readonly workflow: string;
+  readonly status: RunStatus;
+  /** 1 once somebody has asked for its end. */
+  readonly cancelling: number;
+  readonly crashes: number;
+  readonly crashed_at: number;
+  readonly idempotency_key: string | null;
+  readonly accepted_at: number;
+  readonly started_at: number | null;
+  readonly ended_at: number | null;
+  readonly wake_at: number | null;
+  readonly error: string | null;
+  readonly payload: string;
+  readonly result: string | null;
+}
+
+export function toRunRecord(row: RunRow, blobs: Blobs, event_count: number): RunRecord {
+  const { started_at, ended_at } = row;
+  return {
+    run_id: row.run_id,
+    workflow: row.workflow,
+    status: row.status,
+    payload: blobs.load(row.payload),
+    ...(row.result === null ? {} : { result: blobs.load(row.result) }),
+    ...(row.error === null ? {} : { error: JSON.parse(row.error) }),
+    accepted_at: isoTime(row.accepted_at),
+    ...(started_at === null ? {} : { started_at: isoTime(started_at) }),
+    ...(ended_at === null ? {} : { ended_at: isoTime(ended_at) }),
+    ...(started_at === null || ended_at === null ? {} : { duration_ms: ended_at - started_at }),
+    event_count,
+  };
+}
+
+export function hasEnded(status: RunStatus): boolean {
+  return status === "completed" || status === "failed" || status === "cancelled";
+}
+
+/** A run has a line of its own. */
+export function lineOfRun(runId: string): string {
+  return `run/${runId}`;
+}

@@ -1,0 +1,144 @@
+import { KitError } from "../../../base/kit-error.ts";
+import { type EngineHandlers, runStream } from "../../contract.ts";
+import { query } from "../database/query.ts";
+import { toEventError } from "../work/to-event-error.ts";
+import type { Work, WorkEnd } from "../work/work-lines.ts";
+import { createExecution, type Execution, type ExecutionEnd, type ExecutionHost } from "./execution.ts";
+import { lineOfRun, type RunRow } from "./run-rows.ts";
+
+export interface RunWork {
+  /** A queued run as work for its line. */
+  toWork(place: Pick<RunRow, "id" | "run_id">, handlers: EngineHandlers): Work;
+  /** Those at work in this process, by their ids. */
+  readonly executions: ReadonlyMap<string, Execution>;
+}
+
+export interface RunWorkOptions {
+  /** A run has ended, and that is on disk. */
+  readonly ended: (runId: string) => void;
+  /** A run waits for a time from now on. */
+  readonly waits: () => void;
+  /** A run has joined the queue. */
+  readonly queued: () => void;
+}
+
+const over: WorkEnd = { ended: true };
+/** After a store that could not be written. */
+const retryMs = 1_000;
+
+/** Takes runs from their queue, and sees each to its end or to its next long wait. */
+export function createRunWork(host: ExecutionHost, options: RunWorkOptions): RunWork {
+  const { database, clock, lease, stopping, commit } = host.base;
+  const executions = new Map<string, Execution>();
+  // A run whose journal could not be written is begun again without having been queued.
+  const claim = query<RunRow>(
+    database,
+    `UPDATE runs SET status = 'running', started_at = coalesce(started_at, ?)
+     WHERE id = ? AND status IN ('queued', 'running') RETURNING *`,
+  );
+  const dequeue = query(database, "DELETE FROM run_queue WHERE run = ?");
+  const enqueue = query(database, "INSERT INTO run_queue (run) VALUES (?)");
+  const settle = query(
+    database,
+    `UPDATE runs SET ended_at = ?, status = iif(cancelling, 'cancelled', ?), result = iif(cancelling, NULL, ?),
+       error = iif(cancelling, NULL, ?), cancelling = 0 WHERE id = ? AND status = 'running'`,
+  );
+  const putBack = query<Pick<RunRow, "status">>(
+    database,
+    `UPDATE runs SET ended_at = iif(cancelling, ?, NULL), wake_at = iif(cancelling, NULL, ?),
+       status = iif(cancelling, 'cancelled', ?), cancelling = 0 WHERE id = ? AND status = 'running' RETURNING status`,
+  );
+
+  async function begin(place: Pick<RunRow, "id" | "run_id">, handlers: EngineHandlers): Promise<WorkEnd> {
+    const { fence, signal } = lease;
+    try {
+      const run = await commit(
+        () => {
+          dequeue.run(place.id);
+          return claim.get(clock.now(), place.id);
+        },
+        { fence },
+      );
+      if (run === undefined) return over;
+      const lastEvent = await host.events.last(runStream(run.run_id));
+      const execution = createExecution(host, handlers.run, { run, fence, lastEvent });
+      const leave = (): void => execution.leave(signal.aborted ? signal.reason : stopping.reason);
+      if (signal.aborted || stopping.aborted) leave();
+      // Somebody may have asked for its end while it was taken from the queue.
+      if (run.cancelling === 1) execution.cancel();
+      executions.set(run.run_id, execution);
+      const end = await execution.end.finally(() => executions.delete(run.run_id));
+      return await write(run, end, { fence, signal });
+    } catch {
+      return signal.aborted ? over : { retryAt: clock.now() + retryMs };
+    }
+  }
+
+  /** Puts down what has become of it, once the store can be written: no result is to be worked for twice. */
+  async function write(
+    run: RunRow,
+    end: ExecutionEnd,
+    tenure: { readonly fence: number; readonly signal: AbortSignal },
+  ): Promise<WorkEnd> {
+    for (;;) {
+      if (tenure.signal.aborted) return over;
+      if (end.kind === "interrupted") return stopping.aborted ? over : { retryAt: clock.now() + retryMs };
+      try {
+        const status = await commit(() => note(run, end), { fence: tenure.fence });
+        if (status === "queued") options.queued();
+        else if (status === "waiting") options.waits();
+        else options.ended(run.run_id);
+        return over;
+      } catch (error) {
+        const passes = error instanceof KitError && error.code === "unavailable";
+        if (!passes || stopping.aborted) return over;
+        await clock.sleep(retryMs, stopping).catch(() => undefined);
+      }
+    }
+  }
+
+  /** In a transaction. Gives the status that the run has now. */
+  function note(run: RunRow, end: Exclude<ExecutionEnd, { kind: "interrupted" }>): RunRow["status"] {
+    const now = clock.now();
+    switch (end.kind) {
+      case "completed":
+        settle.run(now, "completed", end.result, null, run.id);
+        return "completed";
+      case "failed":
+        settle.run(now, "failed", null, JSON.stringify(toRunError(end.error, run.workflow)), run.id);
+        return "failed";
+      case "cancelled":
+        settle.run(now, "cancelled", null, null, run.id);
+        return "cancelled";
+      case "left":
+        return giveBack(run, "queued", null);
+      case "suspended":
+        // A signal may have come while it was being suspended.
+        return host.journal.canGoOn(run.id)
+          ? giveBack(run, "queued", null)
+          : giveBack(run, "waiting", end.wakeAt ?? null);
+    }
+  }
+
+  function giveBack(run: RunRow, status: "queued" | "waiting", wakeAt: number | null): RunRow["status"] {
+    const now = putBack.get(clock.now(), wakeAt, status, run.id)?.status ?? status;
+    if (now === "queued") enqueue.run(run.id);
+    return now;
+  }
+
+  return {
+    executions,
+    toWork: (place, handlers) => ({
+      id: place.run_id,
+      line: lineOfRun(place.run_id),
+      begin: () => begin(place, handlers),
+    }),
+  };
+}
+
+function toRunError(error: unknown, workflow: string) {
+  const told = toEventError(error);
+  return error instanceof KitError && told.message === error.message
+    ? told
+    : { ...told, message: `The workflow ${JSON.stringify(workflow)} failed.` };
+}
