@@ -22,7 +22,6 @@ export function composeAnswer(conversation: Conversation): string {
       "I found no file and no word in your question that I could look up. Name a file, such as src/app.ts, or words of a requirement.",
     );
   }
-  if (conversation.wantsResult) parts.push("A typed result is more than I can make: I only quote.");
   parts.push(`---\n${notice}`);
   return parts.join("\n\n");
 }

@@ -79,6 +79,24 @@ test("it says so when it can look nothing up", async () => {
   expect(text).toContain("offline/guide");
 });
 
+test("a typed result is refused at once, with what to do", async () => {
+  const session = createTestAgent(createOfflineGuide()).session();
+  await expect(session.prompt("Count src/a.ts", { result: { type: "object" } })).rejects.toMatchObject({
+    code: "unavailable",
+    message: expect.stringContaining("typed result"),
+    hint: expect.stringContaining("key"),
+  });
+});
+
+test("a greeting is nothing to search for", async () => {
+  const search = lookup("spec_search", () => "0 spec blocks.");
+  const { text } = await createTestAgent(createOfflineGuide(), { tools: [search.tool] })
+    .session()
+    .prompt("Hi!");
+  expect(search.asked).toEqual([]);
+  expect(text).toContain("Name a file");
+});
+
 test("paths are found in any text, at most three, and none in an address", () => {
   expect(pathsIn("see src/a/b.ts, `docs/x.md` and Makefile at https://example.org/a/b.ts")).toEqual([
     "src/a/b.ts",

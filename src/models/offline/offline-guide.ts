@@ -4,6 +4,7 @@ import type {
   LanguageModelV4Content,
   LanguageModelV4StreamPart,
 } from "@ai-sdk/provider";
+import { KitError } from "../../base/kit-error.ts";
 import { composeAnswer } from "./compose-answer.ts";
 import { planCalls } from "./plan-calls.ts";
 import { readConversation } from "./read-conversation.ts";
@@ -44,6 +45,7 @@ export function createOfflineGuide(): LanguageModelV4 {
 
 function answer(options: LanguageModelV4CallOptions): LanguageModelV4StreamPart[] {
   const conversation = readConversation(options.prompt);
+  if (conversation.wantsResult) throw noTypedResults();
   const calls = planCalls(conversation, new Set((options.tools ?? []).map((tool) => tool.name)));
   const parts: LanguageModelV4StreamPart[] = [{ type: "stream-start", warnings: [] }];
   if (calls.length > 0) {
@@ -64,6 +66,15 @@ function answer(options: LanguageModelV4CallOptions): LanguageModelV4StreamPart[
   }
   parts.push({ type: "finish", finishReason: finish(calls.length > 0), usage: usageOf(options, parts) });
   return parts;
+}
+
+// Said at once: four answers that do not fit would tell nobody why.
+function noTypedResults(): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "offline/guide only quotes: it cannot make a typed result.",
+    hint: "Set the key of a provider, such as ANTHROPIC_API_KEY, or name another model.",
+  });
 }
 
 function finish(calls: boolean): { unified: "tool-calls" | "stop"; raw: undefined } {
