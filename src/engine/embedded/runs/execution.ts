@@ -1,25 +1,16 @@
 import { KitError } from "../../../base/kit-error.ts";
-import type { EngineHandlers, EventLog, RunContext } from "../../contract.ts";
-import { runStream } from "../../contract.ts";
+import { type EngineHandlers, type RunContext, runStream } from "../../contract.ts";
 import type { EngineBase } from "../engine-base.ts";
 import { checkJson } from "./check-json.ts";
 import { createDeliveries } from "./deliveries.ts";
-import type { EntryEnd, JournalEntry } from "./journal-entry.ts";
-import type { JournalRows } from "./journal-rows.ts";
+import type { ExecutionCore, ExecutionHost } from "./execution-core.ts";
+import type { EntryEnd } from "./journal-entry.ts";
 import { createReplay } from "./replay.ts";
-import { createRunContext, type Dispatcher } from "./run-context.ts";
+import { createRunContext } from "./run-context.ts";
 import { createRunEvents } from "./run-events.ts";
 import type { RunRow } from "./run-rows.ts";
 import { loadError } from "./step-error.ts";
 import { createWaits } from "./waits.ts";
-
-/** What the executions of an engine share. */
-export interface ExecutionHost {
-  readonly base: EngineBase;
-  readonly events: EventLog;
-  readonly journal: JournalRows;
-  readonly admit: Dispatcher;
-}
 
 /**
  * `suspended`: it waits for longer than a moment, and its promise was left behind. `left`: the lease is
@@ -41,28 +32,6 @@ export interface Execution {
   leave(reason: unknown): void;
   /** A signal may have come for one of its waits. */
   look(): void;
-}
-
-/** What the calls of a run's context go through. */
-export interface ExecutionCore {
-  readonly host: ExecutionHost;
-  readonly run: RunRow;
-  readonly signal: AbortSignal;
-  readonly isClosed: boolean;
-  /** A call's promise: it settles while the run is alive, and is rejected when the run is cancelled. */
-  guard<Value>(call: () => Promise<Value>): Promise<Value>;
-  ask(kind: JournalEntry["kind"], name: string): ReturnType<ReturnType<typeof createReplay>["ask"]>;
-  /** The run is at work until the promise settles, and is not suspended meanwhile. */
-  atWork<Value>(work: () => Promise<Value>): Promise<Value>;
-  /** Writes with the fence. A write that fails interrupts the run, and never comes back. */
-  commit<Value>(write: () => Value): Promise<Value>;
-  store(value: unknown): Promise<string | null>;
-  /** In a transaction: records an end. */
-  record(head: Omit<JournalEntry, "outcome">, end: Omit<EntryEnd, "ended_as">): EntryEnd;
-  /** Gives what was recorded, when it is its turn. */
-  told(end: EntryEnd): Promise<unknown>;
-  /** Something has changed that may let the run be suspended, or not any more. */
-  settle(): void;
 }
 
 /** How long a run may do nothing but wait before it is suspended. */

@@ -1,15 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { KitError } from "../../../base/kit-error.ts";
 import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
-import type { AdmitRequest, RunContext, StepOptions, StepWork } from "../../contract.ts";
+import type { RunContext, StepOptions, StepWork } from "../../contract.ts";
 import { attemptStep } from "./attempt-step.ts";
 import { checkJson } from "./check-json.ts";
-import type { ExecutionCore } from "./execution.ts";
+import type { ExecutionCore } from "./execution-core.ts";
 import type { EntryKind } from "./journal-entry.ts";
 import { storeError, toStepError } from "./step-error.ts";
 import type { Waits } from "./waits.ts";
-
-export type Dispatcher = (request: AdmitRequest) => Promise<DispatchReceipt>;
 
 export interface RunContextParts {
   readonly waits: Waits;

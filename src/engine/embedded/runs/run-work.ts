@@ -3,7 +3,8 @@ import { type EngineHandlers, runStream } from "../../contract.ts";
 import { query } from "../database/query.ts";
 import { toEventError } from "../work/to-event-error.ts";
 import type { Work, WorkEnd } from "../work/work-lines.ts";
-import { createExecution, type Execution, type ExecutionEnd, type ExecutionHost } from "./execution.ts";
+import { createExecution, type Execution, type ExecutionEnd } from "./execution.ts";
+import type { ExecutionHost } from "./execution-core.ts";
 import { lineOfRun, type RunRow } from "./run-rows.ts";
 
 export interface RunWork {

@@ -1,4 +1,4 @@
-import type { ExecutionCore } from "./execution.ts";
+import type { ExecutionCore } from "./execution-core.ts";
 import type { EntryEnd, JournalEntry } from "./journal-entry.ts";
 
 /** The sleeps of a run, and its waits for signals. */

@@ -1,0 +1,40 @@
+import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
+import type { AdmitRequest, EventLog } from "../../contract.ts";
+import type { EngineBase } from "../engine-base.ts";
+import type { EntryEnd, JournalEntry } from "./journal-entry.ts";
+import type { JournalRows } from "./journal-rows.ts";
+import type { Replay } from "./replay.ts";
+import type { RunRow } from "./run-rows.ts";
+
+export type Dispatcher = (request: AdmitRequest) => Promise<DispatchReceipt>;
+
+/** What the executions of an engine share. */
+export interface ExecutionHost {
+  readonly base: EngineBase;
+  readonly events: EventLog;
+  readonly journal: JournalRows;
+  readonly admit: Dispatcher;
+}
+
+/** What the calls of a run's context go through. */
+export interface ExecutionCore {
+  readonly host: ExecutionHost;
+  readonly run: RunRow;
+  readonly signal: AbortSignal;
+  readonly isClosed: boolean;
+  /** A call's promise: it settles while the run is alive, and is rejected when the run is cancelled. */
+  guard<Value>(call: () => Promise<Value>): Promise<Value>;
+  /** Takes the next position. Throws `replay_mismatch`, which is then the run's end. */
+  readonly ask: Replay["ask"];
+  /** The run is at work until the promise settles, and is not suspended meanwhile. */
+  atWork<Value>(work: () => Promise<Value>): Promise<Value>;
+  /** Writes with the fence. A write that fails interrupts the run, and never comes back. */
+  commit<Value>(write: () => Value): Promise<Value>;
+  store(value: unknown): Promise<string | null>;
+  /** In a transaction: records an end. */
+  record(head: Omit<JournalEntry, "outcome">, end: Omit<EntryEnd, "ended_as">): EntryEnd;
+  /** Gives what was recorded, when it is its turn. */
+  told(end: EntryEnd): Promise<unknown>;
+  /** Something has changed that may let the run be suspended, or not any more. */
+  settle(): void;
+}
