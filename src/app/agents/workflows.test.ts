@@ -1,0 +1,127 @@
+import { expect, onTestFinished, test } from "vitest";
+import type { KitEvent } from "../../protocol/event.ts";
+import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
+import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
+import { openTestApp } from "../../testing/test-app.ts";
+import type { App } from "./app.ts";
+
+// As `createAgent` of kit makes it.
+const helper = `export default {
+  kind: "kit.agent",
+  describe: async (ctx) => ({ instructions: "Helping " + ctx.id + " with " + ctx.payload.topic }),
+};
+`;
+
+/** A project in a folder of its own, opened with a model that follows a script. */
+async function open(
+  files: Readonly<Record<string, string>>,
+  script: Script = () => ({ text: "Done." }),
+): Promise<{ app: App; repository: TemporaryRepository; told: string[] }> {
+  const repository = await createTemporaryRepository(files);
+  const told: string[] = [];
+  const model = createScriptedModel((call, index) => {
+    told.push(JSON.stringify(call.prompt));
+    return typeof script === "function" ? script(call, index) : (script[index] ?? { text: "Done." });
+  });
+  const env = { REGION: "eu", API_KEY: "sk-live-1234567890abcdef" };
+  const app = await openTestApp({ root: repository.root, model, env });
+  onTestFinished(async () => {
+    await app.close();
+    await repository[Symbol.asyncDispose]();
+  });
+  return { app, repository, told };
+}
+
+test("a workflow is given its run, payload, environment, request, log and agents", async () => {
+  const { app, told } = await open({
+    "src/agents/helper.ts": helper,
+    "src/workflows/report.ts": `import helper from "../agents/helper.ts";
+export async function run(ctx) {
+  ctx.log.info("began", { topic: ctx.payload.topic });
+  ctx.log.warn("careful");
+  ctx.log.error("wrong");
+  const agent = await ctx.init(helper);
+  const { text } = await (await agent.session()).prompt("Write.");
+  return { id: ctx.id, region: ctx.env.REGION, from: ctx.req?.headers.get("x-from"), agent: agent.name, text };
+}`,
+  });
+  const events: KitEvent[] = [];
+  const request = new Request("http://localhost/", { headers: { "x-from": "test" } });
+  const { run_id, result } = await app.run("report", {
+    payload: { topic: "tea" },
+    request,
+    onEvent: (event) => events.push(event),
+  });
+  expect(run_id).toMatch(/^run_[0-9A-HJKMNP-TV-Z]{26}$/);
+  expect(result).toEqual({ id: run_id, region: "eu", from: "test", agent: "helper", text: "Done." });
+  expect(told[0]).toContain(`Helping ${run_id} with tea`);
+  expect(events[0]).toMatchObject({ type: "run_start", workflow: "report", run_id });
+  expect(events.at(-1)).toMatchObject({ type: "run_end", is_error: false });
+  expect(events.every((event) => event.run_id === run_id)).toBe(true);
+  expect(events.map(({ index }) => index)).toEqual(events.map((_, position) => position + 1));
+  expect(events.filter(({ type }) => type === "log")).toMatchObject([
+    { level: "info", message: "began", data: { topic: "tea" } },
+    { level: "warning", message: "careful" },
+    { level: "error", message: "wrong" },
+  ]);
+  expect(events.map(({ type }) => type)).toEqual(
+    expect.arrayContaining(["turn_request", "turn", "operation"]),
+  );
+});
+
+test("a workflow that fails says what it threw and where, in which run", async () => {
+  const { app } = await open({
+    "src/workflows/fail.ts": 'export async function run() {\n  throw new Error("no ink");\n}\n',
+  });
+  const events: KitEvent[] = [];
+  await expect(app.run("fail", { onEvent: (event) => events.push(event) })).rejects.toMatchObject({
+    code: "internal_error",
+    message: 'The workflow "fail" failed.',
+    hint: "no ink (src/workflows/fail.ts:2)",
+    meta: { run_id: expect.stringMatching(/^run_/) },
+  });
+  expect(events.at(-1)).toMatchObject({ type: "run_end", is_error: true });
+  await expect(app.run("missing")).rejects.toMatchObject({ code: "workflow_not_found" });
+});
+
+test("a signal stops a run together with its agents", async () => {
+  const stop = new AbortController();
+  const { app } = await open(
+    {
+      "src/agents/helper.ts": helper,
+      "src/workflows/long.ts": `import helper from "../agents/helper.ts";
+export const run = async (ctx) => (await ctx.init(helper)).session().prompt("Go on and on.");`,
+    },
+    (call) => {
+      stop.abort(new Error("enough"));
+      return { text: call.abortSignal?.aborted === true ? "" : "on", delayMs: 60_000 };
+    },
+  );
+  await expect(app.run("long", { signal: stop.signal })).rejects.toThrow("enough");
+});
+
+test("an instance goes on with its history, apart from other instances and agents", async () => {
+  const { app } = await open(
+    { "src/agents/helper.ts": helper, "src/agents/other.ts": helper },
+    ({ prompt }) => ({ text: String(prompt.filter(({ role }) => role === "user").length) }),
+  );
+  const ask = async (name: string, id: string) =>
+    (await (await app.instance(name, id, { topic: "tea" })).session().prompt("x")).text;
+  expect(await ask("helper", "1")).toBe("1");
+  expect(await ask("helper", "1")).toBe("2");
+  expect(await ask("helper", "2")).toBe("1");
+  expect(await ask("other", "1")).toBe("1");
+  await expect(app.instance("missing", "1")).rejects.toMatchObject({ code: "agent_not_found" });
+});
+
+test("an observer hears every agent and workflow until it leaves", async () => {
+  const { app } = await open({ "src/agents/helper.ts": helper });
+  const heard: string[] = [];
+  const leave = app.observe((event) => heard.push(event.agent));
+  await (await app.instance("helper", "1")).session().prompt("x");
+  expect(new Set(heard)).toEqual(new Set(["helper"]));
+  leave();
+  heard.length = 0;
+  await (await app.instance("helper", "1")).session().prompt("x");
+  expect(heard).toEqual([]);
+});
