@@ -40,7 +40,7 @@ test("a letter becomes a checked draft: looked up, computed with Python, in the 
   const { result } = await app.run("answer-letter", { payload });
   assert.deepEqual(result, draft);
   assert.match(prompts[0] ?? "", /now those of customer ann/);
-  assert.match(prompts[0] ?? "", /Say nothing|check every fact with a tool/);
+  assert.match(prompts[0] ?? "", /check every fact with a tool/);
   assert.match(prompts[0] ?? "", /Never promise a date/);
   assert.match(prompts[1] ?? "", /1490/);
   assert.match(prompts[2] ?? "", /Result: 1266/);
