@@ -44,7 +44,8 @@ export type { Budget } from "./agents/turn/budget.ts";
 export type { App, InitContext, RunOptions, WorkflowResult } from "./app/agents/app.ts";
 export type { SourceFile, SourceProblem } from "./app/agents/discover-sources.ts";
 export { loadSkill } from "./app/agents/load-skills.ts";
-export type { LoadedAgent, LoadedWorkflow, Triggers } from "./app/agents/load-source.ts";
+export type { LoadedAgent, Triggers } from "./app/agents/load-source.ts";
+export type { LoadedWorkflow, PayloadSchema, WorkflowSchedule } from "./app/agents/workflow-source.ts";
 export type { AgentConfig, CompactionConfig } from "./app/config/agent-config.ts";
 export {
   type AuthRequest,

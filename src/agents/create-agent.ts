@@ -1,3 +1,5 @@
+import { KitError } from "../base/kit-error.ts";
+import type { DispatchReceipt } from "../protocol/dispatch.ts";
 import type { AgentProfile } from "./agent-profile.ts";
 
 /** What an agent's function is told when an instance of it comes alive. */
@@ -7,6 +9,22 @@ export interface AgentContext {
   /** Configuration and secrets. Values never reach a prompt, an event or the sandbox by themselves. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly payload: Readonly<Record<string, unknown>>;
+  /** For the agent's own tools: leaves work to an agent without waiting for it. */
+  readonly dispatch: Dispatch;
+}
+
+/** Gives an input to a session of an agent; resolves once the application has accepted it. */
+export type Dispatch = (agent: string | AgentDefinition, input: DispatchInput) => Promise<DispatchReceipt>;
+
+export interface DispatchInput {
+  /** The agent's instance. */
+  readonly id: string;
+  /** Default "default". */
+  readonly session?: string;
+  /** The message; other JSON is given as its text. */
+  readonly input: unknown;
+  /** The same key within an instance is the same input: it is worked on once. */
+  readonly idempotencyKey?: string;
 }
 
 /** A function that describes the agent for one instance, or the description itself. */
@@ -15,17 +33,26 @@ export type AgentSource = AgentProfile | ((context: AgentContext) => AgentProfil
 /** An agent before it is alive: what an agent file exports by default. */
 export interface AgentDefinition {
   readonly kind: "kit.agent";
-  describe(context: AgentContext): Promise<AgentProfile>;
+  describe(context: Omit<AgentContext, "dispatch"> & Partial<AgentContext>): Promise<AgentProfile>;
 }
 
 /** Creates an agent. It comes alive with `initAgent`, `ctx.init` or a request to its route. */
 export function createAgent(source: AgentSource): AgentDefinition {
   return {
     kind: "kit.agent",
-    describe: async (context) => (typeof source === "function" ? source(context) : source),
+    describe: async (context) =>
+      typeof source === "function" ? source({ dispatch: dispatchNowhere, ...context }) : source,
   };
 }
 
 export function isAgentDefinition(value: unknown): value is AgentDefinition {
   return typeof value === "object" && value !== null && "kind" in value && value.kind === "kit.agent";
 }
+
+const dispatchNowhere: Dispatch = async () => {
+  throw new KitError({
+    code: "unavailable",
+    message: "This agent has no application that could take the input.",
+    hint: "An agent that a project's application brings to life has one.",
+  });
+};

@@ -5,3 +5,4 @@ export { type SessionStoreSubject, sessionStoreCases } from "../stores/contract-
 export { createScriptedModel, type Script, type ScriptedModel, type ScriptedTurn } from "./scripted-model.ts";
 export { openTestApp, type TestAppOptions } from "./test-app.ts";
 export { createTestAgent, createTestRuntime } from "./test-runtime.ts";
+export { openTestService, type TestService, type TestServiceOptions } from "./test-service.ts";

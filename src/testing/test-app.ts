@@ -4,6 +4,8 @@ import { join } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { AgentProfile } from "../agents/agent-profile.ts";
 import type { App } from "../app/agents/app.ts";
+import type { AppOptions } from "../app/agents/create-app.ts";
+import type { HostedApp } from "../app/agents/hosted-app.ts";
 import type { McpClient } from "../mcp/client/create-mcp-client.ts";
 import type { McpConfig } from "../mcp/client/mcp-config.ts";
 import type { PythonRunner } from "../python/contract.ts";
@@ -34,6 +36,14 @@ export interface TestAppOptions {
  * no key. Close it at the end of the test.
  */
 export async function openTestApp(options: TestAppOptions): Promise<App> {
+  return await createTestApp(options);
+}
+
+/** The same, as a service sees it. */
+export async function createTestApp(
+  options: TestAppOptions,
+  more: Pick<AppOptions, "approvals" | "instances"> = {},
+): Promise<HostedApp> {
   const [{ createApp }, { createProjectContext }, { openProject }, { loadConfig }, stores, { virtual }] =
     await Promise.all([
       import("../app/agents/create-app.ts"),
@@ -61,6 +71,7 @@ export async function openTestApp(options: TestAppOptions): Promise<App> {
       retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 5 },
       project: createProjectContext(project),
       ...(await strangers(project.root, config.mcp, options)),
+      ...more,
       ...(options.defaults === undefined ? {} : { defaults: options.defaults }),
     });
     const close = async (): Promise<void> => {

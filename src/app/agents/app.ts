@@ -1,8 +1,9 @@
-import type { AgentContext, AgentDefinition } from "../../agents/create-agent.ts";
+import type { AgentContext, AgentDefinition, Dispatch } from "../../agents/create-agent.ts";
 import type { EventListener } from "../../agents/events/emitter.ts";
 import type { Agent } from "../../agents/harness.ts";
 import type { SourceProblem } from "./discover-sources.ts";
-import type { LoadedAgent, LoadedWebhook, LoadedWorkflow } from "./load-source.ts";
+import type { LoadedAgent, LoadedWebhook } from "./load-source.ts";
+import type { LoadedWorkflow } from "./workflow-source.ts";
 
 /** The agents and workflows of a project, alive on demand. */
 export interface App {
@@ -25,16 +26,19 @@ export interface App {
   /** An agent that a program brings along. */
   init(definition: AgentDefinition, context?: InitContext): Promise<Agent>;
   /**
-   * Runs a workflow in this process and gives its result. A failure is a `KitError` whose `meta.run_id`
-   * names the run and whose `cause` is what the workflow threw.
+   * Runs a workflow and gives its result. A failure is a `KitError` whose `meta.run_id` names the run and
+   * whose `cause` is what the workflow threw. The run is as durable as the engine of the service that the
+   * application belongs to; without a service it ends with the process.
    */
   run(workflow: string, options?: RunOptions): Promise<WorkflowResult>;
+  /** Gives an input to a session of an agent; as durable as a run. */
+  readonly dispatch: Dispatch;
   /** Hears the events of every agent and workflow; the function returned ends it. */
   observe(listener: EventListener): () => void;
   close(): Promise<void>;
 }
 
-export interface InitContext extends Partial<AgentContext> {
+export interface InitContext extends Partial<Omit<AgentContext, "dispatch">> {
   /** The agent's name in the key of its sessions; default: of its file, else the profile's, else "agent". */
   readonly name?: string;
 }

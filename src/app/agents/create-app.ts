@@ -2,8 +2,9 @@ import { realpathSync } from "node:fs";
 import type { AgentProfile } from "../../agents/agent-profile.ts";
 import { mergeProfiles } from "../../agents/agent-profile.ts";
 import type { AgentRuntime } from "../../agents/agent-runtime.ts";
-import type { AgentContext, AgentDefinition } from "../../agents/create-agent.ts";
-import { type Agent, createHarness } from "../../agents/harness.ts";
+import type { Approvals } from "../../agents/approvals/approvals.ts";
+import type { AgentContext, AgentDefinition, Dispatch } from "../../agents/create-agent.ts";
+import { type Agent, type AgentIdentity, createHarness } from "../../agents/harness.ts";
 import type { ProjectContext } from "../../agents/project-context.ts";
 import { defaultRetryPolicy, type RetryPolicy } from "../../agents/turn/retry.ts";
 import { systemClock } from "../../base/clock.ts";
@@ -14,16 +15,21 @@ import type { ModelResolver } from "../../models/contract.ts";
 import type { PythonRunner } from "../../python/contract.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
-import type { App } from "./app.ts";
+import { toDispatchInput } from "../service/session-input.ts";
+import { checkPayload } from "./check-payload.ts";
 import { faultOfProfile } from "./check-profile.ts";
 import { describeFailure, failureLine } from "./describe-failure.ts";
 import type { SourceFile } from "./discover-sources.ts";
 import { followSources } from "./follow-sources.ts";
-import { createInstances } from "./instances.ts";
+import { createHostLink } from "./host-link.ts";
+import type { HostedApp } from "./hosted-app.ts";
+import { createInstances, type InstanceLimits } from "./instances.ts";
 import { loadProjectSources, type ProjectSources } from "./load-project-sources.ts";
+import type { LoadedAgent } from "./load-source.ts";
 import { createMcpToolSource, serverProblems } from "./mcp-tool-source.ts";
 import { createObservers, type Observers } from "./observers.ts";
-import { runWorkflow } from "./run-workflow.ts";
+import { runWorkflow, type WorkflowHost } from "./run-workflow.ts";
+import { unknownSource } from "./unknown-source.ts";
 import { createJsonValidator } from "./validate-json.ts";
 
 export interface AppOptions {
@@ -49,12 +55,18 @@ export interface AppOptions {
   /** How failing model calls are repeated. */
   readonly retry?: RetryPolicy;
   readonly onListenerError?: (error: unknown) => void;
+  /** Operations that may wait in one session; default 100. */
+  readonly maxWaiting?: number;
+  /** Where calls of tools that need approval wait for it; without it they are denied. */
+  readonly approvals?: Approvals;
+  /** How many instances stay alive while nobody uses them, and how long. */
+  readonly instances?: InstanceLimits;
 }
 
 const defaultAgent: AgentDefinition = { kind: "kit.agent", describe: async () => ({}) };
 
 /** Reads the source files of a project and composes the runtime they live in. */
-export async function createApp(options: AppOptions): Promise<App> {
+export async function createApp(options: AppOptions): Promise<HostedApp> {
   const observers = createObservers(options.onListenerError);
   const runtime = toRuntime(options, observers);
   const root = realpathSync(options.root);
@@ -64,30 +76,67 @@ export async function createApp(options: AppOptions): Promise<App> {
     hooks.deregister();
     throw error;
   });
+  const agentFile = (name: string): LoadedAgent | undefined =>
+    sources.agents.find((agent) => agent.name === name);
+  const agentName = (agent: string | AgentDefinition): string => {
+    if (typeof agent === "string") {
+      app.checkAgent(agent);
+      return agent;
+    }
+    const file = sources.agents.find(({ definition }) => definition === agent);
+    if (file !== undefined) return file.name;
+    throw new KitError({
+      code: "agent_not_found",
+      message: "An input can be given to an agent of a file only.",
+      hint: "Export it by default from a file in src/agents.",
+    });
+  };
 
+  const service = createHostLink(() => app);
+  const dispatch: Dispatch = async (agent, { id, session = "default", input, ...rest }) =>
+    (await service.get()).dispatch({ agent: agentName(agent), instance_id: id, session }, input, rest);
   const bring = async (
     definition: AgentDefinition,
-    context: AgentContext & { readonly name?: string | undefined; readonly run_id?: string },
+    context: Omit<AgentContext, "dispatch"> &
+      Pick<AgentIdentity, "run_id" | "last_event"> & { readonly name?: string | undefined },
   ): Promise<Agent> => {
-    const { id, env, payload, run_id } = context;
+    const { id, env, payload, name, ...identity } = context;
     const file = sources.agents.find((agent) => agent.definition === definition);
-    const own = await describe(definition, { context: { id, env, payload }, file, root });
+    const own = await describe(definition, { context: { id, env, payload, dispatch }, file, root });
     const shared: AgentProfile = { ...options.defaults, skills: sources.skills, roles: sources.roles };
     const profile = mergeProfiles(withOwnFirst(mergeProfiles(shared, own)), options.overrides ?? {});
-    const name = context.name ?? file?.name ?? own.name ?? "agent";
-    return createHarness({ name, id, ...(run_id === undefined ? {} : { run_id }) }, profile, runtime);
+    return createHarness(
+      { ...identity, id, name: name ?? file?.name ?? own.name ?? "agent" },
+      profile,
+      runtime,
+    );
   };
   const here = { env: options.env, payload: {} };
-  const instances = createInstances(({ name, id, payload }) => {
-    const definition =
-      sources.agents.find((agent) => agent.name === name)?.definition ??
-      (name === "default" ? defaultAgent : undefined);
-    if (definition === undefined) throw unknown("agent", name, sources);
-    return bring(definition, { ...here, name, id, payload });
-  });
-
-  return {
+  const instances = createInstances(async ({ name, id, payload }) => {
+    const definition = agentFile(name)?.definition ?? (name === "default" ? defaultAgent : undefined);
+    if (definition === undefined) throw unknownSource("agent", name, sources);
+    const host = service.current();
+    if (host === undefined) return bring(definition, { ...here, name, id, payload });
+    const last_event = await host.lastEvent(name, id);
+    const agent = await bring(definition, { ...here, name, id, payload, last_event });
+    agent.subscribe((event) => host.record(event));
+    return agent;
+  }, options.instances);
+  const mask = options.mask ?? ((text: string) => text);
+  const host: WorkflowHost = {
     root,
+    env: options.env,
+    validateJson: runtime.validateJson,
+    bring,
+    agentName,
+    toInput: toDispatchInput,
+    publish: observers.publish,
+    mask,
+  };
+
+  const app: HostedApp = {
+    root,
+    ...(options.approvals === undefined ? {} : { approvals: options.approvals }),
     agents: () => sources.agents,
     workflows: () => sources.workflows,
     webhooks: () => sources.webhooks,
@@ -100,14 +149,27 @@ export async function createApp(options: AppOptions): Promise<App> {
     instance: (name, id, payload = {}) => instances.get({ name, id, payload }),
     init: (definition, context = {}) =>
       bring(definition, { ...here, ...context, id: context.id ?? "default" }),
-    async run(name, run = {}) {
-      const workflow = sources.workflows.find((item) => item.name === name);
-      if (workflow === undefined) throw unknown("workflow", name, sources);
-      const mask = options.mask ?? ((text: string) => text);
-      return runWorkflow({ root, env: options.env, bring, publish: observers.publish, mask }, workflow, run);
-    },
+    run: async (name, run = {}) => (await service.get()).run(name, run),
+    dispatch,
     observe: (observer) => observers.add(observer),
+    host(hosting) {
+      service.set(hosting);
+      // Instances that live already give their events to nobody.
+      instances.renew();
+    },
+    checkAgent(name) {
+      if (agentFile(name) === undefined && name !== "default") throw unknownSource("agent", name, sources);
+    },
+    workflow(name) {
+      const workflow = sources.workflows.find((item) => item.name === name);
+      if (workflow === undefined) throw unknownSource("workflow", name, sources);
+      return workflow;
+    },
+    checkPayload: (workflow, payload) => checkPayload(workflow, payload, runtime.validateJson),
+    perform: (work) => runWorkflow(host, app.workflow(work.request.workflow), work),
+    release: (name, id) => instances.release(name, id),
     async close() {
+      await service.close();
       await instances.close();
       await options.mcp?.close();
       await options.python?.close();
@@ -115,6 +177,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       hooks.deregister();
     },
   };
+  return app;
 }
 
 function toRuntime(options: AppOptions, observers: Observers): AgentRuntime {
@@ -129,11 +192,12 @@ function toRuntime(options: AppOptions, observers: Observers): AgentRuntime {
     validateJson: createJsonValidator(),
     env: options.env,
     observers: [observers.publish],
-    maxWaitingOperations: 100,
+    maxWaitingOperations: options.maxWaiting ?? 100,
     maxIdleSessions: 1_000,
     ...(options.project === undefined ? {} : { project: options.project }),
     ...(options.mcp === undefined ? {} : { toolSources: [createMcpToolSource(options.mcp)] }),
     ...(options.python === undefined ? {} : { python: options.python }),
+    ...(options.approvals === undefined ? {} : { approvals: options.approvals }),
     ...(options.mask === undefined ? {} : { mask: options.mask }),
     ...(options.onListenerError === undefined ? {} : { onListenerError: options.onListenerError }),
   };
@@ -174,25 +238,4 @@ function withOwnFirst(profile: AgentProfile): AgentProfile {
     ...new Map(items.map((item) => [item.name, item])).values(),
   ];
   return { ...profile, skills: lastOf(profile.skills), roles: lastOf(profile.roles) };
-}
-
-/** There is no such file; or there is, and it could not be used: then that is what to say. */
-function unknown(kind: "agent" | "workflow", name: string, sources: ProjectSources): KitError {
-  const broken = sources.problems.find(
-    (problem) => problem.source?.kind === kind && problem.source.name === name,
-  );
-  const names = (kind === "agent" ? sources.agents : sources.workflows).map((item) => item.name).join(", ");
-  return new KitError({
-    code: kind === "agent" ? "agent_not_found" : "workflow_not_found",
-    message:
-      broken === undefined
-        ? `There is no ${kind} named "${name}".`
-        : `The ${kind} "${name}" cannot be used: its file is broken.`,
-    hint:
-      broken !== undefined
-        ? `${broken.path}: ${broken.message}`
-        : names === ""
-          ? `Add one as src/${kind}s/${name}.ts.`
-          : `The ${kind}s are: ${names}.`,
-  });
 }

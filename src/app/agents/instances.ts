@@ -1,8 +1,13 @@
 import type { AgentContext } from "../../agents/create-agent.ts";
 import type { Agent } from "../../agents/harness.ts";
 
-/** Instances that stay alive while nobody uses them; those used longest ago go first. */
-const defaultMaxIdle = 1_000;
+/** How many instances stay alive while nobody uses them; those used longest ago go first. */
+export interface InstanceLimits {
+  /** Default 1,000. */
+  readonly maxIdle?: number;
+  /** Default five minutes. */
+  readonly idleMs?: number;
+}
 
 /** Which instance, and what its agent's function is told. */
 export interface InstanceRequest extends Pick<AgentContext, "id" | "payload"> {
@@ -14,19 +19,27 @@ export interface Instances {
   get(request: InstanceRequest): Promise<Agent>;
   /** Makes every instance anew when it is next asked for; what runs in the old one ends first. */
   renew(): void;
+  /** The same for one instance; resolves once the old one has ended. */
+  release(name: string, id: string): Promise<void>;
   close(): Promise<void>;
+}
+
+interface Live {
+  readonly agent: Promise<Agent>;
+  usedAt: number;
 }
 
 /** Keeps instances alive, each once: two of one key would write into the same history. */
 export function createInstances(
   bring: (request: InstanceRequest) => Promise<Agent>,
-  options: { readonly maxIdle?: number } = {},
+  { maxIdle = 1_000, idleMs = 300_000 }: InstanceLimits = {},
 ): Instances {
-  const maxIdle = options.maxIdle ?? defaultMaxIdle;
-  const alive = new Map<string, Promise<Agent>>();
+  // In the order of last use.
+  const alive = new Map<string, Live>();
   const ending = new Map<string, Promise<void>>();
+  let sweeper: NodeJS.Timeout | undefined;
 
-  const end = (key: string, agent: Promise<Agent>): void => {
+  const end = (key: string, { agent }: Live): Promise<void> => {
     alive.delete(key);
     const ended = agent
       .then((live) => live.close({ drain: true }))
@@ -35,13 +48,23 @@ export function createInstances(
         if (ending.get(key) === ended) ending.delete(key);
       });
     ending.set(key, ended);
+    return ended;
   };
-  const endIdle = async (): Promise<void> => {
-    for (const [key, agent] of [...alive]) {
-      if (alive.size <= maxIdle) return;
-      const live = await agent.catch(() => undefined);
-      if (live?.busy === false && alive.get(key) === agent) end(key, agent);
+  const endIdle = async (mayEnd: (live: Live) => boolean): Promise<void> => {
+    for (const [key, live] of [...alive]) {
+      if (!mayEnd(live)) return;
+      const agent = await live.agent.catch(() => undefined);
+      if (agent?.busy === false && alive.get(key) === live && mayEnd(live)) void end(key, live);
     }
+  };
+  const sweep = async (): Promise<void> => {
+    const usedBefore = Date.now() - idleMs;
+    await endIdle((live) => live.usedAt <= usedBefore);
+    sweeper = undefined;
+    if (alive.size > 0) sweepLater();
+  };
+  const sweepLater = (): void => {
+    sweeper ??= setTimeout(() => void sweep(), idleMs / 2).unref();
   };
   const create = async (key: string, request: InstanceRequest): Promise<Agent> => {
     await ending.get(key);
@@ -50,30 +73,41 @@ export function createInstances(
 
   return {
     get(request) {
-      const key = JSON.stringify([request.name, request.id]);
-      let agent = alive.get(key);
-      if (agent === undefined) {
-        const made = create(key, request);
-        made.catch(() => {
+      const key = keyOf(request.name, request.id);
+      let live = alive.get(key);
+      if (live === undefined) {
+        const made: Live = { agent: create(key, request), usedAt: Date.now() };
+        made.agent.catch(() => {
           if (alive.get(key) === made) alive.delete(key);
         });
-        agent = made;
+        live = made;
+        sweepLater();
       } else {
-        // The map keeps the order of last use.
+        live.usedAt = Date.now();
         alive.delete(key);
       }
-      alive.set(key, agent);
-      if (alive.size > maxIdle) void endIdle();
-      return agent;
+      alive.set(key, live);
+      if (alive.size > maxIdle) void endIdle(() => alive.size > maxIdle);
+      return live.agent;
     },
     renew() {
-      for (const [key, agent] of [...alive]) end(key, agent);
+      for (const [key, live] of [...alive]) void end(key, live);
+    },
+    async release(name, id) {
+      const key = keyOf(name, id);
+      const live = alive.get(key);
+      await (live === undefined ? ending.get(key) : end(key, live));
     },
     async close() {
+      clearTimeout(sweeper);
       const agents = [...alive.values()];
       alive.clear();
-      await Promise.all(agents.map(async (agent) => (await agent.catch(() => undefined))?.close()));
+      await Promise.all(agents.map(async ({ agent }) => (await agent.catch(() => undefined))?.close()));
       await Promise.all(ending.values());
     },
   };
+}
+
+function keyOf(name: string, id: string): string {
+  return JSON.stringify([name, id]);
 }

@@ -2,13 +2,8 @@ import type { AgentProfile } from "../../agents/agent-profile.ts";
 import { discoverSources, type SourceProblem } from "./discover-sources.ts";
 import { loadRoles } from "./load-roles.ts";
 import { loadSkills } from "./load-skills.ts";
-import {
-  type LoadedAgent,
-  type LoadedSource,
-  type LoadedWebhook,
-  type LoadedWorkflow,
-  loadSource,
-} from "./load-source.ts";
+import { type LoadedAgent, type LoadedSource, type LoadedWebhook, loadSource } from "./load-source.ts";
+import type { LoadedWorkflow } from "./workflow-source.ts";
 
 /** What the files of a project give its agents. */
 export interface ProjectSources {

@@ -5,6 +5,7 @@ import { type AgentDefinition, isAgentDefinition } from "../../agents/create-age
 import { isWebhookDefinition, type WebhookDefinition } from "../../webhooks/define-webhook.ts";
 import { describeFailure, failureLine } from "./describe-failure.ts";
 import type { SourceFile, SourceProblem } from "./discover-sources.ts";
+import { type LoadedWorkflow, toWorkflow } from "./workflow-source.ts";
 
 /** How an agent can be reached from outside; HTTP unless it says otherwise. */
 export interface Triggers {
@@ -15,11 +16,6 @@ export interface LoadedAgent extends SourceFile {
   readonly kind: "agent";
   readonly definition: AgentDefinition;
   readonly triggers: Triggers;
-}
-
-export interface LoadedWorkflow extends SourceFile {
-  readonly kind: "workflow";
-  readonly run: (context: never) => unknown;
 }
 
 export interface LoadedWebhook extends SourceFile {
@@ -34,7 +30,7 @@ const readers: {
     source: SourceFile,
     module: Record<string, unknown>,
   ) => LoadedSource | SourceProblem;
-} = { agent: toAgent, workflow: toWorkflow, webhook: toWebhook };
+} = { agent: toAgent, workflow: readWorkflow, webhook: toWebhook };
 
 /** A file that waits for something at its top level may do so for this long, in ms. */
 const defaultTimeLimitMs = 10_000;
@@ -93,12 +89,13 @@ function toAgent(source: SourceFile, module: Record<string, unknown>): LoadedAge
   return { ...source, kind: "agent", definition, triggers: { webhook } };
 }
 
-function toWorkflow(source: SourceFile, module: Record<string, unknown>): LoadedWorkflow | SourceProblem {
-  const { run } = module;
-  if (typeof run !== "function") {
-    return problem(source, "It exports no run function: export async function run(ctx) { … }.");
+function readWorkflow(source: SourceFile, module: Record<string, unknown>): LoadedSource | SourceProblem {
+  try {
+    return toWorkflow(source, module);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return problem(source, error.message);
   }
-  return { ...source, kind: "workflow", run: run as LoadedWorkflow["run"] };
 }
 
 function toWebhook(source: SourceFile, module: Record<string, unknown>): LoadedWebhook | SourceProblem {

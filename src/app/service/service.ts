@@ -56,6 +56,8 @@ export interface Service {
     payload: Readonly<Record<string, unknown>>,
     options?: { readonly idempotencyKey?: string; readonly request?: Request },
   ): Promise<RunReceipt>;
+  /** Reads the source files again, as `App.reload` does, and puts the schedules that they declare by now. */
+  reload(): Promise<void>;
   /** Accepts nothing more, lets work end, and closes the engine; the app is the opener's to close. */
   drain(options?: { readonly timeoutMs?: number }): Promise<void>;
 }

@@ -1,0 +1,57 @@
+import type { Approvals } from "../../agents/approvals/approvals.ts";
+import type { AgentContext } from "../../agents/create-agent.ts";
+import type { KitError } from "../../base/kit-error.ts";
+import type { RunContext, RunRequest } from "../../engine/contract.ts";
+import type { DispatchReceipt } from "../../protocol/dispatch.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
+import type { App, RunOptions, WorkflowResult } from "./app.ts";
+import type { LoadedWorkflow } from "./workflow-source.ts";
+
+/** An application as the service sees it whose work it does. */
+export interface HostedApp extends App {
+  /** Where tool calls wait for somebody's word; without it they are denied. */
+  readonly approvals?: Approvals;
+  /** From now on the application's events, dispatches and runs go through this service. */
+  host(service: HostService): void;
+  /** Throws `agent_not_found` for a name that no agent has, `agent_not_found` with a hint for a broken file. */
+  checkAgent(name: string): void;
+  /** Throws `workflow_not_found`, in the same way. */
+  workflow(name: string): LoadedWorkflow;
+  /** Throws `invalid_request` with `meta.issues` for a payload that the workflow's schema refuses. */
+  checkPayload(workflow: LoadedWorkflow, payload: unknown): Promise<unknown>;
+  /** Does the work of a run, or what is left of it. */
+  perform(work: RunWork): Promise<unknown>;
+  /** Lets an instance go after what it does has ended; it comes to life again when it is asked for. */
+  release(name: string, id: string): Promise<void>;
+}
+
+/** What a service does for its application. */
+export interface HostService {
+  /** The index of the newest event of an instance. */
+  lastEvent(agent: string, instanceId: string): Promise<number>;
+  /** Hears the events of instances, in their order. */
+  record(event: KitEvent): void;
+  dispatch(
+    target: SessionKey,
+    input: unknown,
+    options: { readonly idempotencyKey?: string },
+  ): Promise<DispatchReceipt>;
+  run(workflow: string, options: RunOptions): Promise<WorkflowResult>;
+}
+
+export interface RunWork {
+  readonly context: RunContext;
+  readonly request: RunRequest;
+  /** When it began, in ms since 1970: absent for one that begins now. */
+  readonly startedAt?: number | undefined;
+  readonly local?: LocalRun | undefined;
+}
+
+/** What a run has of the process that started it; a run that goes on elsewhere does without. */
+export interface LocalRun {
+  readonly env?: AgentContext["env"];
+  readonly request?: Request;
+  /** Told why the run failed, which says more than its record. */
+  onFailure?(error: KitError): void;
+}

@@ -1,0 +1,17 @@
+import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
+import type { HostedApp } from "../agents/hosted-app.ts";
+import { openService } from "./open-service.ts";
+
+/** Opens a service in memory for an application that belongs to none: its work ends with the process. */
+export async function openOwnService(app: HostedApp): Promise<{ finish(): Promise<void> }> {
+  const { engine, drain } = await openService({ app, engine: createEmbeddedEngine({}) });
+  return {
+    async finish() {
+      for (const status of ["queued", "running"] as const) {
+        const { items } = await engine.listDispatches({ status, limit: 1_000 });
+        await Promise.all(items.map(({ dispatch_id }) => engine.awaitDispatch(dispatch_id)));
+      }
+      await drain({ timeoutMs: 0 });
+    },
+  };
+}

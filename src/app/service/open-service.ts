@@ -1,0 +1,112 @@
+import { createApprovals } from "../../agents/approvals/create-approvals.ts";
+import { createId } from "../../base/id.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { agentStream, type Engine } from "../../engine/contract.ts";
+import { type ErrorCode, errorCodes } from "../../protocol/error-code.ts";
+import type { PromptReply } from "../../protocol/prompt.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
+import type { HostedApp } from "../agents/hosted-app.ts";
+import { createInstanceAdmin } from "./instance-admin.ts";
+import { createOperationListeners } from "./operation-listeners.ts";
+import { promptDurably } from "./prompt-durably.ts";
+import type { Service } from "./service.ts";
+import { toDispatchInput, toPromptInput } from "./session-input.ts";
+import { createSessionWork } from "./session-work.ts";
+import { syncSchedules } from "./sync-schedules.ts";
+import { createWorkflowRuns } from "./workflow-runs.ts";
+
+export interface OpenServiceOptions {
+  readonly app: HostedApp;
+  /** Not started yet. */
+  readonly engine: Engine;
+  /** Told of what fails beside the work: a listener that throws, a schedule that is none. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** Joins an application with an engine, and takes up work: also what a process that died has left. */
+export async function openService({
+  app,
+  engine,
+  onError = () => undefined,
+}: OpenServiceOptions): Promise<Service> {
+  const { events } = engine;
+  const listeners = createOperationListeners(onError);
+  const work = createSessionWork(app);
+  const runs = createWorkflowRuns(app, engine);
+  const admin = createInstanceAdmin({ app, engine, work });
+
+  const dispatch: Service["dispatch"] = async (target, input, { idempotencyKey } = {}) => {
+    app.checkAgent(target.agent);
+    return engine.admit({
+      ...keyOf(target),
+      input: toDispatchInput(input),
+      ...(idempotencyKey === undefined ? {} : { idempotency_key: idempotencyKey }),
+    });
+  };
+  app.host({
+    lastEvent: (agent, instanceId) => events.last(agentStream(agent, instanceId)),
+    record(event) {
+      events.append(agentStream(event.agent, event.instance_id), event);
+      listeners.hear(event);
+    },
+    dispatch,
+    run: runs.toEnd,
+  });
+  await engine.start({
+    dispatch: work.run,
+    run: runs.perform,
+    isRetryable,
+  });
+  const renewSchedules = (): Promise<void> => syncSchedules(engine, app.workflows(), onError);
+  await renewSchedules();
+
+  return {
+    app,
+    engine,
+    approvals: app.approvals ?? createApprovals(),
+    async prompt(target, request, { signal, idempotencyKey, onEvent } = {}) {
+      app.checkAgent(target.agent);
+      const key = keyOf(target);
+      const wait = signal === undefined ? {} : { signal };
+      if (idempotencyKey !== undefined) {
+        const admitted = { ...key, input: toPromptInput(request), idempotency_key: idempotencyKey };
+        return promptDurably(engine, admitted, { ...wait, ...(onEvent === undefined ? {} : { onEvent }) });
+      }
+      const operationId = createId("op");
+      const stop = onEvent === undefined ? undefined : listeners.add(operationId, onEvent);
+      try {
+        const reply = await engine.call({ ...key, input: toPromptInput(request, operationId) }, wait);
+        return reply as PromptReply;
+      } finally {
+        stop?.();
+      }
+    },
+    dispatch,
+    ...admin,
+    startRun: (workflow, payload, { idempotencyKey, request } = {}) =>
+      runs.start(workflow, payload, {
+        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+        ...(request === undefined ? {} : { local: { request } }),
+      }),
+    async reload() {
+      await app.reload();
+      await renewSchedules();
+    },
+    drain: (options) => engine.drain(options),
+  };
+}
+
+/**
+ * An input whose attempt failed in a way that may pass is tried again; one that somebody has stopped is not,
+ * and neither is a run: it repeats its steps itself, as its author has said.
+ */
+function isRetryable(error: unknown): boolean {
+  if (!(error instanceof KitError) || error.code === "aborted" || error.meta?.["run_id"] !== undefined)
+    return false;
+  return Object.hasOwn(errorCodes, error.code) && errorCodes[error.code as ErrorCode].retryable;
+}
+
+/** The key alone, whatever else the caller's object has. */
+function keyOf({ agent, instance_id, session }: SessionKey): SessionKey {
+  return { agent, instance_id, session };
+}

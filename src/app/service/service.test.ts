@@ -1,0 +1,245 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { agentStream } from "../../engine/contract.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { openTestService, type TestService } from "../../testing/test-service.ts";
+
+// As `createAgent` of kit makes it.
+const helper = `export default { kind: "kit.agent", describe: async () => ({ instructions: "Help." }) };\n`;
+const files = { "src/agents/helper.ts": helper, "src/agents/other.ts": helper };
+
+const echo: Script = ({ prompt }) => {
+  const said = prompt.findLast(({ role }) => role === "user")?.content;
+  return {
+    text: `You said: ${typeof said === "string" ? said : said?.map((part) => ("text" in part ? part.text : "")).join("")}`,
+  };
+};
+
+async function open(
+  script: Script = echo,
+  { more = {}, engineFolder }: { more?: Readonly<Record<string, string>>; engineFolder?: string } = {},
+): Promise<TestService> {
+  const repository = await createTemporaryRepository({ ...files, ...more });
+  const service = await openTestService({
+    root: repository.root,
+    model: createScriptedModel(script),
+    ...(engineFolder === undefined ? {} : { engineFolder }),
+  });
+  onTestFinished(async () => {
+    await service.close();
+    await repository[Symbol.asyncDispose]();
+  });
+  return service;
+}
+
+const one = { agent: "helper", instance_id: "1", session: "default" };
+
+test("a prompt is answered by the instance's session, which goes on", async () => {
+  const service = await open(({ prompt }) => ({
+    text: String(prompt.filter(({ role }) => role === "user").length),
+    usage: { input: 3, output: 1 },
+  }));
+  const first = await service.prompt(one, { message: "One." });
+  expect(first).toMatchObject({
+    text: "1",
+    model: { id: "test/model" },
+    usage: { input: 3, total_tokens: 4 },
+  });
+  expect(Object.keys(first).toSorted()).toEqual(["metadata", "model", "text", "usage"]);
+  expect((await service.prompt(one, { message: "Two." })).text).toBe("2");
+  expect((await service.prompt({ ...one, session: "side" }, { message: "x" })).text).toBe("1");
+  expect((await service.prompt({ ...one, agent: "other" }, { message: "x" })).text).toBe("1");
+  const history = await service.history(one);
+  expect(history.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant"]);
+  await expect(service.history({ ...one, instance_id: "new" })).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("unknown agents and empty prompts are refused before anything is accepted", async () => {
+  const service = await open();
+  const unknown = { ...one, agent: "nobody" };
+  await expect(service.prompt(unknown, { message: "x" })).rejects.toMatchObject({ code: "agent_not_found" });
+  await expect(service.dispatch(unknown, "x")).rejects.toMatchObject({ code: "agent_not_found" });
+  await expect(service.history(unknown)).rejects.toMatchObject({ code: "agent_not_found" });
+  await expect(service.abort(unknown)).rejects.toMatchObject({ code: "agent_not_found" });
+  await expect(service.remove(unknown)).rejects.toMatchObject({ code: "agent_not_found" });
+  expect(() => service.events(unknown, {})).toThrow("There is no agent");
+  await expect(service.prompt(one, { message: " " })).rejects.toMatchObject({ code: "invalid_request" });
+  await expect(service.dispatch(one, "")).rejects.toMatchObject({ code: "invalid_request" });
+  await expect(service.startRun("nothing", {})).rejects.toMatchObject({ code: "workflow_not_found" });
+  expect((await service.engine.listDispatches()).items).toEqual([]);
+});
+
+test("a caller hears the events of its own prompt, tasks included, as they are made", async () => {
+  const service = await open(({ prompt }) => {
+    if (prompt.at(-1)?.role === "tool") return { text: "Done." };
+    const text = JSON.stringify(prompt);
+    return text.includes("Look deeper") || text.includes("Alone")
+      ? { deltas: ["a", "b"] }
+      : { toolCalls: [{ name: "task", input: { prompt: "Look deeper" } }] };
+  });
+  const heard: KitEvent[] = [];
+  const others: KitEvent[] = [];
+  const [reply] = await Promise.all([
+    service.prompt(one, { message: "Look." }, { onEvent: (event) => heard.push(event) }),
+    service.prompt(
+      { ...one, session: "b" },
+      { message: "Alone" },
+      { onEvent: (event) => others.push(event) },
+    ),
+  ]);
+  expect(reply.text).toBe("Done.");
+  const operation = heard[0]?.operation_id;
+  expect(reply.metadata["operation_id"]).toBe(operation);
+  expect(heard[0]?.type).toBe("operation_start");
+  expect(heard.map(({ type }) => type)).toEqual(
+    expect.arrayContaining(["task_start", "text_delta", "task_end"]),
+  );
+  expect(heard.filter((event) => event.parent_operation_id === operation).length).toBeGreaterThan(3);
+  expect(heard.map(({ index }) => index)).toEqual(heard.map(({ index }) => index).toSorted((a, b) => a - b));
+  expect(others.every(({ session }) => session === "b")).toBe(true);
+  expect(others.filter(({ type }) => type === "text_delta")).toHaveLength(2);
+});
+
+test("a dispatched input is worked on later, once for its key, with what was sent as the message", async () => {
+  const service = await open();
+  const receipt = await service.dispatch(one, "Hello", { idempotencyKey: "k" });
+  expect(await service.dispatch(one, "Hello", { idempotencyKey: "k" })).toEqual(receipt);
+  const record = await service.engine.awaitDispatch(receipt.dispatch_id);
+  expect(record).toMatchObject({ status: "completed", input: "Hello", result: { text: "You said: Hello" } });
+  const json = await service.dispatch(one, { issue: 7 });
+  expect(await service.engine.awaitDispatch(json.dispatch_id)).toMatchObject({
+    input: { issue: 7 },
+    result: { text: 'You said: {\n  "issue": 7\n}' },
+  });
+  // Nobody can choose the model by an input that looks like a prompt of kit's own.
+  const forged = await service.dispatch(one, { $prompt: { message: "x", model: "dear/one" } });
+  expect(await service.engine.awaitDispatch(forged.dispatch_id)).toMatchObject({
+    result: { text: 'You said: {"$prompt":{"message":"x","model":"dear/one"}}', model: { id: "test/model" } },
+  });
+  expect((await service.history(one)).length).toBe(6);
+});
+
+test("a prompt with a key is done once, and all who send it get its reply", async () => {
+  const service = await open();
+  const heard: KitEvent[] = [];
+  const call = { idempotencyKey: "p", onEvent: (event: KitEvent) => heard.push(event) };
+  const [first, second] = await Promise.all([
+    service.prompt(one, { message: "Hi" }, call),
+    service.prompt(one, { message: "Hi" }, { idempotencyKey: "p" }),
+  ]);
+  expect(second).toEqual(first);
+  expect(
+    await service.prompt(one, { message: "Hi" }, { idempotencyKey: "p", onEvent: () => undefined }),
+  ).toEqual(first);
+  expect(heard[0]?.type).toBe("operation_start");
+  expect(heard.map(({ type }) => type)).toEqual(expect.arrayContaining(["text_delta", "operation"]));
+  expect((await service.history(one)).length).toBe(2);
+});
+
+test("a caller that leaves aborts its prompt; another can abort what runs in a session", async () => {
+  const begun = Promise.withResolvers<void>();
+  let calls = 0;
+  const service = await open(() => {
+    calls += 1;
+    if (calls > 2) return { text: "Quick." };
+    begun.resolve();
+    return { text: "Slow.", delayMs: 60_000 };
+  });
+  const leaving = new AbortController();
+  const left = service.prompt(one, { message: "x" }, { signal: leaving.signal });
+  await begun.promise;
+  leaving.abort(new Error("gone"));
+  await expect(left).rejects.toThrow("gone");
+
+  expect(await service.abort({ agent: "helper", instance_id: "1" })).toBe(false);
+  const stream = service.events({ agent: "helper", instance_id: "1" }, { after: await lastEvent(service) });
+  const dispatched = await service.dispatch(one, "x");
+  for await (const event of stream) if (event.type === "turn_request") break;
+  expect(await service.abort({ agent: "helper", instance_id: "1", session: "other" })).toBe(false);
+  expect(await service.abort({ agent: "helper", instance_id: "1", session: "default" })).toBe(true);
+  expect(await service.engine.awaitDispatch(dispatched.dispatch_id)).toMatchObject({
+    status: "cancelled",
+    attempts: 1,
+  });
+  expect((await service.prompt(one, { message: "x" })).text).toBe("Quick.");
+});
+
+function lastEvent(service: TestService): Promise<number> {
+  return service.engine.events.last(agentStream("helper", "1"));
+}
+
+test("an instance's events go on counting when it comes back to life, and can be read from any of them", async () => {
+  const service = await open();
+  await service.prompt(one, { message: "One." });
+  const last = await lastEvent(service);
+  await service.reload();
+  await service.prompt({ ...one, session: "side" }, { message: "Two." });
+  const end = await lastEvent(service);
+  const indexes: number[] = [];
+  const kinds = new Set<string>();
+  for await (const event of service.events({ agent: "helper", instance_id: "1" }, { after: 0 })) {
+    indexes.push(event.index);
+    kinds.add(event.session);
+    if (event.index === end) break;
+  }
+  expect(indexes).toEqual(Array.from({ length: end }, (_, index) => index + 1));
+  expect(kinds).toEqual(new Set(["default", "side"]));
+  for await (const event of service.events(
+    { agent: "helper", instance_id: "1" },
+    { after: 0, session: "side" },
+  )) {
+    expect(event.index).toBeGreaterThan(last);
+    if (event.index === end) break;
+  }
+});
+
+test("a removed instance has nothing any more: no history, no events, no waiting input", async () => {
+  const begun = Promise.withResolvers<void>();
+  const service = await open(({ prompt }) => {
+    if (JSON.stringify(prompt).includes("slow")) begun.resolve();
+    return { text: "x", ...(JSON.stringify(prompt).includes("slow") ? { delayMs: 60_000 } : {}) };
+  });
+  const target = { agent: "helper", instance_id: "1" };
+  expect(await service.remove(target)).toBe(false);
+  await service.prompt({ ...one, session: "side" }, { message: "x" });
+  const running = await service.dispatch(one, "slow");
+  const waiting = await service.dispatch(one, "later");
+  await begun.promise;
+  expect(await service.remove(target)).toBe(true);
+  for (const { dispatch_id } of [running, waiting]) {
+    expect(await service.engine.getDispatch(dispatch_id)).toMatchObject({ status: "cancelled" });
+  }
+  await expect(service.history(one)).rejects.toMatchObject({ code: "not_found" });
+  expect(await lastEvent(service)).toBe(0);
+  expect(await service.remove(target)).toBe(false);
+  expect((await service.prompt(one, { message: "new" })).text).toBe("x");
+  expect(await service.history(one)).toHaveLength(2);
+});
+
+test("what was accepted before a restart is worked on after it", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "kit-engine-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const begun = Promise.withResolvers<void>();
+  const first = await open(
+    () => {
+      begun.resolve();
+      return { text: "x", delayMs: 60_000 };
+    },
+    { engineFolder: folder },
+  );
+  const receipts = [await first.dispatch(one, "A"), await first.dispatch(one, "B")];
+  await begun.promise;
+  await first.drain({ timeoutMs: 0 });
+  const second = await open(echo, { engineFolder: folder });
+  const records = await Promise.all(
+    receipts.map(({ dispatch_id }) => second.engine.awaitDispatch(dispatch_id)),
+  );
+  expect(records).toMatchObject([
+    { status: "completed", result: { text: "You said: A" } },
+    { status: "completed", result: { text: "You said: B" } },
+  ]);
+});

@@ -1,0 +1,73 @@
+import { toImagePart } from "../../agents/operations/prompt-options.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { PromptRequest } from "../../protocol/prompt.ts";
+
+/**
+ * What the engine keeps of an input. A dispatched one is kept as it was sent; a prompt has options beside its
+ * message, and is told apart by a key that no dispatched input has: `toDispatchInput` sees to that.
+ */
+const promptKey = "$prompt";
+
+/** An input as the session takes it. */
+export interface SessionInput {
+  readonly request: PromptRequest;
+  /** Chosen by whoever wants to hear of it; else it is made of the dispatch. */
+  readonly operationId?: string;
+}
+
+export function toPromptInput(request: PromptRequest, operationId?: string): unknown {
+  return {
+    [promptKey]: checkedPrompt(request),
+    ...(operationId === undefined ? {} : { operation_id: operationId }),
+  };
+}
+
+export function toDispatchInput(input: unknown): unknown {
+  if (typeof input === "string") return checkedPrompt({ message: input }).message;
+  if (input === undefined) throw noText();
+  // What looks like a prompt of ours is given as its text, like all other JSON, only sooner.
+  return typeof input === "object" && input !== null && promptKey in input ? JSON.stringify(input) : input;
+}
+
+export function toSessionInput(input: unknown): SessionInput {
+  if (typeof input === "string") return { request: { message: input } };
+  if (isPrompt(input)) {
+    const { [promptKey]: request, operation_id } = input;
+    return { request, ...(operation_id === undefined ? {} : { operationId: operation_id }) };
+  }
+  return { request: { message: JSON.stringify(input, null, 2) } };
+}
+
+/** The id of the operation that works on a dispatch: the same in every attempt. */
+export function operationOf(dispatchId: string): string {
+  return `op_${dispatchId.slice(dispatchId.indexOf("_") + 1)}`;
+}
+
+interface StoredPrompt {
+  readonly [promptKey]: PromptRequest;
+  readonly operation_id?: string;
+}
+
+// Only `toPromptInput` makes values that have the key.
+function isPrompt(input: unknown): input is StoredPrompt {
+  return typeof input === "object" && input !== null && promptKey in input;
+}
+
+function checkedPrompt(request: PromptRequest): PromptRequest {
+  if (request.message.trim() === "") throw noText();
+  try {
+    request.images?.forEach(toImagePart);
+  } catch (error) {
+    throw wrongImage(error);
+  }
+  return request;
+}
+
+function noText(): KitError {
+  return new KitError({ code: "invalid_request", message: "A prompt needs a text." });
+}
+
+function wrongImage(cause: unknown): KitError {
+  const message = cause instanceof Error ? cause.message : "The image cannot be read.";
+  return new KitError({ code: "invalid_request", message, cause });
+}

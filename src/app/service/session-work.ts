@@ -1,0 +1,81 @@
+import type { Agent } from "../../agents/harness.ts";
+import type { AdmitRequest, WorkContext } from "../../engine/contract.ts";
+import type { PromptReply } from "../../protocol/prompt.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
+import type { HostedApp } from "../agents/hosted-app.ts";
+import type { InstanceTarget } from "./service.ts";
+import { operationOf, toSessionInput } from "./session-input.ts";
+
+/** The inputs that this process works on. */
+export interface SessionWork {
+  /** Does the work of an input: prompts its session, or has it go on where a crash interrupted it. */
+  run(work: WorkContext, request: AdmitRequest): Promise<PromptReply>;
+  /** What runs for an instance, or for one of its sessions. */
+  running(target: InstanceTarget & { readonly session?: string }): readonly RunningInput[];
+}
+
+export interface RunningInput {
+  /** Of the dispatch, or the call. */
+  readonly id: string;
+  readonly key: SessionKey;
+  /** Stops the operation and waits for its end. */
+  abort(): Promise<boolean>;
+  /** Resolves when it has ended, however. */
+  readonly ended: Promise<void>;
+}
+
+export function createSessionWork(app: HostedApp): SessionWork {
+  const inputs = new Map<string, Set<RunningInput>>();
+  return {
+    async run(work, request) {
+      const { agent, instance_id, session } = request;
+      const live = await app.instance(agent, instance_id);
+      const reply = prompt(live, work, request);
+      const input: RunningInput = {
+        id: work.id,
+        key: { agent, instance_id, session },
+        abort: () => live.session(session).abort(),
+        ended: reply.then(
+          () => undefined,
+          () => undefined,
+        ),
+      };
+      const key = keyOf(request);
+      const others = inputs.get(key) ?? new Set();
+      inputs.set(key, others.add(input));
+      try {
+        return await reply;
+      } finally {
+        others.delete(input);
+        if (others.size === 0) inputs.delete(key);
+      }
+    },
+    running: (target) =>
+      [...(inputs.get(keyOf(target)) ?? [])].filter(
+        ({ key }) => target.session === undefined || key.session === target.session,
+      ),
+  };
+}
+
+async function prompt(
+  agent: Agent,
+  work: WorkContext,
+  { session, input }: AdmitRequest,
+): Promise<PromptReply> {
+  const { request, operationId = operationOf(work.id) } = toSessionInput(input);
+  const { message, model, role, thinking_level, images } = request;
+  const result = await agent.session(session).prompt(message, {
+    operationId,
+    signal: work.signal,
+    ...(model === undefined ? {} : { model }),
+    ...(role === undefined ? {} : { role }),
+    ...(thinking_level === undefined ? {} : { thinkingLevel: thinking_level }),
+    ...(images === undefined ? {} : { images }),
+  });
+  const { text, usage, metadata } = result;
+  return { text, usage, model: { id: result.model.id }, metadata };
+}
+
+function keyOf({ agent, instance_id }: InstanceTarget): string {
+  return JSON.stringify([agent, instance_id]);
+}

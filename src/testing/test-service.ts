@@ -1,0 +1,41 @@
+import type { Service } from "../app/service/service.ts";
+import { createTestApp, type TestAppOptions } from "./test-app.ts";
+
+export interface TestServiceOptions extends TestAppOptions {
+  /** Where the engine keeps accepted work; default: in memory. */
+  readonly engineFolder?: string;
+}
+
+export interface TestService extends Service {
+  /** Lets work end for at most `timeoutMs` (default 0), then closes the engine and the project. */
+  close(options?: { readonly timeoutMs?: number }): Promise<void>;
+}
+
+/**
+ * Opens a project as `kit start` serves it, without the HTTP: prompts, dispatches and workflows go through a
+ * durable engine, answered by a model of the test's own. Close it at the end of the test.
+ */
+export async function openTestService(options: TestServiceOptions): Promise<TestService> {
+  const [{ openService }, { createEmbeddedEngine }, { createApprovals }] = await Promise.all([
+    import("../app/service/open-service.ts"),
+    import("../engine/embedded/create-embedded-engine.ts"),
+    import("../agents/approvals/create-approvals.ts"),
+  ]);
+  const { engineFolder, ...project } = options;
+  const app = await createTestApp(project, { approvals: createApprovals() });
+  const engine = createEmbeddedEngine(engineFolder === undefined ? {} : { folder: engineFolder });
+  try {
+    const service = await openService({ app, engine });
+    return {
+      ...service,
+      async close({ timeoutMs = 0 } = {}) {
+        await service.drain({ timeoutMs });
+        await app.close();
+      },
+    };
+  } catch (error) {
+    await engine.drain({ timeoutMs: 0 });
+    await app.close();
+    throw error;
+  }
+}

@@ -1,0 +1,109 @@
+import type { PromptOptions, PromptResult } from "../agents/operations/prompt-options.ts";
+import { checkOutput, type OutputSchema } from "../agents/output/typed-output.ts";
+import type { Session } from "../agents/session/session.ts";
+import { KitError } from "../base/kit-error.ts";
+import { isStandardSchema, type StandardSchemaV1 } from "../base/standard-schema.ts";
+import type { KitEvent } from "../protocol/event.ts";
+import type { AgentJournal } from "./agent-journal.ts";
+
+/** What a journaled operation is given beside what the caller asks for. */
+interface OperationSettings {
+  /** The same in each attempt, so that an operation which a crash interrupted goes on. */
+  readonly operationId: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A session whose operations are steps of a run. Each takes its position in the journal when it is asked
+ * for, so that operations which are asked for together keep their order in every replay.
+ */
+export function journalSession(session: Session, agent: string, journal: AgentJournal): Session {
+  const step = <Value>(
+    kind: string,
+    { signal }: { readonly signal?: AbortSignal },
+    work: (given: OperationSettings) => Promise<Value>,
+  ): Promise<Value> =>
+    journal.step(`${kind} ${agent}/${session.name}`, (given) =>
+      work({
+        operationId: toOperationId(given.idempotency_key),
+        signal: signal === undefined ? given.signal : AbortSignal.any([given.signal, signal]),
+      }),
+    );
+
+  const operate = async <Result>(
+    kind: string,
+    options: PromptOptions<Result>,
+    run: (given: PromptOptions<Result>) => Promise<PromptResult<Result>>,
+  ): Promise<PromptResult<Result>> => {
+    const { result: schema } = options;
+    let live: PromptResult<Result> | undefined;
+    const recorded = await step(kind, options, async (given) => {
+      live = await run({ ...options, ...given });
+      // What such a schema makes may be no JSON: the answer's text is recorded, and read again.
+      return isStandardSchema(schema) ? { ...live, result: undefined } : live;
+    });
+    if (live !== undefined) return live;
+    const result = isStandardSchema(schema)
+      ? await readAgain(recorded.text, schema, journal.validateJson)
+      : recorded.result;
+    return { ...recorded, result: result as Result };
+  };
+
+  return {
+    name: session.name,
+    prompt: (text, options = {}) => operate("prompt", options, (given) => session.prompt(text, given)),
+    stream(text, options = {}) {
+      const begun = Promise.withResolvers<AsyncIterable<KitEvent> | undefined>();
+      const result = operate("stream", options, (given) => {
+        const live = session.stream(text, given);
+        begun.resolve(live);
+        return live.result;
+      });
+      // A replay has the result alone: its events were told before.
+      const over = (): void => begun.resolve(undefined);
+      result.then(over, over);
+      return {
+        result,
+        async *[Symbol.asyncIterator]() {
+          const events = await begun.promise;
+          if (events !== undefined) yield* events;
+        },
+      };
+    },
+    skill: (skill, options = {}) =>
+      operate("skill", options, (given) => session.skill(skill, { ...options, ...given })),
+    task: (text, options = {}) =>
+      operate("task", options, (given) => session.task(text, { ...options, ...given })),
+    shell: (command, options = {}) =>
+      step("shell", options, ({ signal }) => session.shell(command, { ...options, signal })),
+    compact: (options = {}) =>
+      step("compact", options, ({ signal }) => session.compact({ ...options, signal })),
+    runPython: (code, options) => session.runPython(code, options),
+    registerPythonDataclass: (dataclass: never) => session.registerPythonDataclass(dataclass),
+    dumpPython: () => session.dumpPython(),
+    loadPython: (dump) => session.loadPython(dump),
+    abort: () => session.abort(),
+    history: () => session.history(),
+    fs: () => session.fs(),
+  };
+}
+
+/** A schema may give what JSON cannot hold, such as a date: it makes that again of the recorded answer. */
+async function readAgain<Result>(
+  text: string,
+  schema: StandardSchemaV1<unknown, Result>,
+  validateJson: AgentJournal["validateJson"],
+): Promise<Result> {
+  const check = await checkOutput<Result>(text, schema satisfies OutputSchema<Result>, validateJson);
+  if (check.ok) return check.value;
+  throw new KitError({
+    code: "replay_mismatch",
+    message: "The answer that the run has recorded does not fit the schema any more.",
+    hint: `A run that has begun needs the schema it began with: ${check.issues.join("; ")}.`,
+  });
+}
+
+/** An operation's id of a step's key, in the letters that ids have. */
+function toOperationId(key: string): string {
+  return `op_${key.replaceAll(/[^A-Za-z0-9]+/g, "_")}`;
+}
