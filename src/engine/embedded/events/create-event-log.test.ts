@@ -154,6 +154,17 @@ test("what waited while the lease was away for a moment is written once it is ba
   again.close();
 });
 
+test("events are counted whether or not they are on disk", async () => {
+  const log = createEventLog({ folder: newFolder(), clock: createManualClock(), lease: held(1).lease });
+  expect(log.count(stream)).toBe(0);
+  log.append(stream, delta(1));
+  expect(log.count(stream)).toBe(1);
+  await log.flush();
+  log.append(stream, delta(7));
+  expect(log.count(stream)).toBe(2);
+  log.close();
+});
+
 test("a stream keeps its newest events, up to a number", async () => {
   const clock = createManualClock();
   const log = createEventLog({

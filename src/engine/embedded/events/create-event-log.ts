@@ -37,6 +37,8 @@ export interface EventRetention {
 }
 
 export interface EmbeddedEventLog extends EventLog {
+  /** How many events a stream has; the index of the last one may be higher. */
+  count(stream: string): number;
   /** Writes what is due and lets readers get to their end. Close it before the lease is given up. */
   close(): void;
 }
@@ -133,6 +135,8 @@ export function createEventLog({ folder, clock, lease, retention }: EventLogOpti
     async last(stream) {
       return stored(() => writer.last(stream));
     },
+    count: (stream) =>
+      stored(() => (table.findStream(stream)?.events ?? 0) + (writer.live(stream)?.unwritten.length ?? 0)),
     append(stream, event) {
       stored(() => writer.append(stream, event));
       watchers.wake(stream);

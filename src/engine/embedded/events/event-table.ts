@@ -7,6 +7,8 @@ export interface StreamRow {
   readonly generation: number;
   readonly last: number;
   readonly ended: boolean;
+  /** How many are on disk. */
+  readonly events: number;
 }
 
 /** Neighbouring events of one stream, as one row. */
@@ -69,7 +71,7 @@ export function createEventTable(database: DatabaseSync): EventTable {
     renewGeneration: prepare("UPDATE generations SET fence = ? WHERE id = ?"),
     closeGeneration: prepare("UPDATE generations SET clean = 1 WHERE id = ?"),
     wasClosed: prepare("SELECT clean FROM generations WHERE id = ?"),
-    findStream: prepare("SELECT id, generation, last, ended FROM streams WHERE name = ?"),
+    findStream: prepare("SELECT id, generation, last, ended, events FROM streams WHERE name = ?"),
     addStream: prepare("INSERT INTO streams (name, generation, last) VALUES (?, ?, 0)"),
     takeStream: prepare("UPDATE streams SET generation = ?, last = ? WHERE id = ?"),
     addBatch: prepare(
@@ -112,8 +114,14 @@ export function createEventTable(database: DatabaseSync): EventTable {
     findStream(name) {
       const row = sql.findStream.get(name);
       if (row === undefined) return undefined;
-      const { id, generation, last, ended } = row;
-      return { id: Number(id), generation: Number(generation), last: Number(last), ended: ended === 1 };
+      const { id, generation, last, ended, events } = row;
+      return {
+        id: Number(id),
+        generation: Number(generation),
+        last: Number(last),
+        ended: ended === 1,
+        events: Number(events),
+      };
     },
     addStream: (name, generation) => Number(sql.addStream.run(name, generation).lastInsertRowid),
     takeStream: (id, generation, last) => void sql.takeStream.run(generation, last, id),
