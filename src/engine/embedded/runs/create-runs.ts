@@ -1,10 +1,11 @@
 import { KitError } from "../../../base/kit-error.ts";
 import type { RunRecord } from "../../../protocol/run.ts";
-import { type Engine, type EngineHandlers, type EventLog, runStream } from "../../contract.ts";
+import { type Engine, type EngineHandlers, runStream } from "../../contract.ts";
 import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { EngineLimits } from "../engine-limits.ts";
 import type { EnginePart } from "../engine-part.ts";
+import type { EmbeddedEventLog } from "../events/create-event-log.ts";
 import { createWaiters } from "../work/waiters.ts";
 import { createRunAdmission } from "./admit-run.ts";
 import type { Dispatcher } from "./execution-core.ts";
@@ -21,7 +22,7 @@ export type Runs = EnginePart &
 
 export interface RunsOptions {
   readonly limits: EngineLimits;
-  readonly events: EventLog;
+  readonly events: EmbeddedEventLog;
   /** What a run dispatches through. */
   readonly admit: Dispatcher;
 }
@@ -80,8 +81,8 @@ export function createRuns(base: EngineBase, options: RunsOptions): Runs {
     }
   }
 
-  async function toRecord(row: RunRow): Promise<RunRecord> {
-    return toRunRecord(row, blobs, await events.last(runStream(row.run_id)));
+  function toRecord(row: RunRow): RunRecord {
+    return toRunRecord(row, blobs, events.count(runStream(row.run_id)));
   }
 
   function leaveAll(signal: AbortSignal): void {
@@ -99,12 +100,12 @@ export function createRuns(base: EngineBase, options: RunsOptions): Runs {
 
     async getRun(runId) {
       const row = sql.byId.get(runId);
-      return row === undefined ? undefined : await toRecord(row);
+      return row === undefined ? undefined : toRecord(row);
     },
 
     async listRuns(filter = {}) {
       const { items, ...rest } = list(filter);
-      return { items: await Promise.all(items.map(toRecord)), ...rest };
+      return { items: items.map(toRecord), ...rest };
     },
 
     async awaitRun(runId, { signal } = {}) {
@@ -112,7 +113,7 @@ export function createRuns(base: EngineBase, options: RunsOptions): Runs {
         signal?.throwIfAborted();
         const row = sql.byId.get(runId);
         if (row === undefined) return undefined;
-        if (hasEnded(row.status)) return await toRecord(row);
+        if (hasEnded(row.status)) return toRecord(row);
         await waiters.wait(runId, signal);
       }
     },
