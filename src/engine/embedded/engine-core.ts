@@ -6,7 +6,7 @@ import { createCommitQueue } from "./database/commit-queue.ts";
 import { openDatabase } from "./database/open-database.ts";
 import type { EngineBase } from "./engine-base.ts";
 import type { EngineLimits } from "./engine-limits.ts";
-import { createLease, type LeaseHolder } from "./lease/lease-holder.ts";
+import { createLease, isLost, type LeaseHolder } from "./lease/lease-holder.ts";
 import { createWorkLines } from "./work/create-work-lines.ts";
 
 /** What the parts share, and what only the engine itself may use. */
@@ -66,10 +66,6 @@ export function createEngineCore({ folder, clock, limits }: CoreOptions): Engine
       database.close();
     },
   };
-}
-
-function isLost(error: unknown): boolean {
-  return error instanceof KitError && error.code === "lease_lost";
 }
 
 function stopped(): KitError {

@@ -3,6 +3,7 @@ import type { AdmitRequest, EngineHandlers } from "../../contract.ts";
 import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { EngineLimits } from "../engine-limits.ts";
+import { isLost } from "../lease/lease-holder.ts";
 import { mayPass, toEventError } from "../work/to-event-error.ts";
 import type { Work, WorkEnd } from "../work/work-lines.ts";
 import { type DispatchPlace, type DispatchRow, lineOf } from "./dispatch-rows.ts";
@@ -99,8 +100,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
       try {
         return await write(attempt, outcome, handlers);
       } catch (error) {
-        const passes = error instanceof KitError && error.code === "unavailable";
-        if (!passes || stopping.aborted) return ended;
+        if (isLost(error) || stopping.aborted) return ended;
         await clock.sleep(limits.backoffMs, AbortSignal.any([lease.signal, stopping])).catch(() => undefined);
       }
     }
@@ -159,7 +159,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
     const asked = error instanceof KitError ? error.meta?.["retry_after_s"] : undefined;
     const least =
       typeof asked === "number" && asked > 0 ? Math.min(asked * 1_000, limits.longestBackoffMs) : 0;
-    return Math.max(least, whole * (0.5 + Math.random() / 2));
+    return Math.ceil(Math.max(least, whole * (0.5 + Math.random() / 2)));
   }
 
   return {

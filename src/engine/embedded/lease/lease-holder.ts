@@ -99,7 +99,11 @@ export function createLease(database: DatabaseSync, options: LeaseOptions): Leas
   };
 }
 
-export function lost(): KitError {
+export function isLost(error: unknown): boolean {
+  return error instanceof KitError && error.code === "lease_lost";
+}
+
+function lost(): KitError {
   return new KitError({
     code: "lease_lost",
     message: "Another process does the work of this engine now.",

@@ -1,0 +1,204 @@
+import assert from "node:assert/strict";
+import type { ContractCase } from "../../base/contract-case.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
+import {
+  type EngineCheck,
+  type EngineSubject,
+  gate,
+  handlers,
+  toCases,
+  untilAborted,
+} from "./engine-check.ts";
+
+const key: SessionKey = { agent: "reviewer", instance_id: "pr-7", session: "default" };
+const busy = (): KitError => new KitError({ code: "model_error", message: "The model is overloaded." });
+
+/** The promises about attempts at an input: what is repeated, what fails, what is cancelled. */
+export function attemptCases(subject: EngineSubject): readonly ContractCase[] {
+  return toCases(subject, { fresh });
+}
+
+const fresh: Readonly<Record<string, EngineCheck>> = {
+  "what may pass is tried again, and its session waits for it": async (tools) => {
+    const engine = await tools.create({ backoffMs: 1 });
+    const order: unknown[] = [];
+    await engine.start(
+      handlers({
+        dispatch: async ({ attempt }, { input }) => {
+          order.push([input, attempt]);
+          if (input === "first" && attempt < 3) throw busy();
+        },
+      }),
+    );
+    const first = await engine.admit({ ...key, input: "first" });
+    const second = await engine.admit({ ...key, input: "second" });
+    await engine.awaitDispatch(second.dispatch_id);
+    assert.deepEqual(order, [
+      ["first", 1],
+      ["first", 2],
+      ["first", 3],
+      ["second", 1],
+    ]);
+    assert.equal((await engine.getDispatch(first.dispatch_id))?.attempts, 3);
+  },
+
+  "between attempts a record says when the next one comes, and why": async (tools) => {
+    const engine = await tools.create({ backoffMs: 60_000, running: 1 });
+    await engine.start(
+      handlers({
+        dispatch: async (_, { session }) => {
+          if (session === key.session) throw busy();
+        },
+      }),
+    );
+    const { dispatch_id } = await engine.admit({ ...key, input: 1 });
+    // The only slot is free again meanwhile: another session can work.
+    const { dispatch_id: next } = await engine.admit({ ...key, session: "next", input: 1 });
+    await engine.awaitDispatch(next);
+    const record = await engine.getDispatch(dispatch_id);
+    assert.equal(record?.status, "queued");
+    assert.equal(record?.attempts, 1);
+    assert.deepEqual(record?.error, { type: "model_error", message: "The model is overloaded." });
+    assert.ok(Date.parse(record?.next_attempt_at ?? "") > Date.parse(record?.accepted_at ?? ""));
+    assert.equal(await engine.cancelDispatch(dispatch_id), true);
+    assert.equal((await engine.getDispatch(dispatch_id))?.status, "cancelled");
+    // Its line goes on.
+    const last = await engine.admit({ ...key, input: 2 });
+    assert.equal(await engine.cancelDispatch(last.dispatch_id), true);
+  },
+
+  "what cannot pass fails at once, and says nothing that is not safe": async (tools) => {
+    const engine = await tools.create();
+    await engine.start(
+      handlers({
+        dispatch: async (_, { input }) => {
+          if (input === "ours") throw new KitError({ code: "budget_exceeded", message: "No more money." });
+          throw new Error("password=hunter2");
+        },
+      }),
+    );
+    const ours = await engine.admit({ ...key, input: "ours" });
+    const theirs = await engine.admit({ ...key, input: "theirs" });
+    const failed = await engine.awaitDispatch(ours.dispatch_id);
+    assert.equal(failed?.status, "failed");
+    assert.deepEqual(failed?.error, { type: "budget_exceeded", message: "No more money." });
+    const unsafe = await engine.awaitDispatch(theirs.dispatch_id);
+    assert.equal(unsafe?.status, "failed");
+    assert.equal(unsafe?.attempts, 1);
+    assert.equal(unsafe?.error?.type, "internal_error");
+    assert.ok(!JSON.stringify(unsafe).includes("hunter2"));
+  },
+
+  "handlers may say themselves what is worth another attempt": async (tools) => {
+    const engine = await tools.create({ backoffMs: 1, attempts: 3 });
+    const isRetryable = (error: unknown): boolean => error instanceof TypeError;
+    await engine.start(
+      handlers({
+        isRetryable,
+        dispatch: async (_, { input }) => {
+          throw input === "retry" ? new TypeError("later") : busy();
+        },
+      }),
+    );
+    const attempts = async (input: string): Promise<number | undefined> => {
+      const { dispatch_id } = await engine.admit({ ...key, input });
+      return (await engine.awaitDispatch(dispatch_id))?.attempts;
+    };
+    assert.equal(await attempts("retry"), 3);
+    assert.equal(await attempts("not"), 1);
+  },
+
+  "an input that uses up its attempts is a dead letter, and can be redriven to the end of its line": async (
+    tools,
+  ) => {
+    const engine = await tools.create({ backoffMs: 1, attempts: 2 });
+    const order: unknown[] = [];
+    const hold = gate();
+    let isBroken = true;
+    await engine.start(
+      handlers({
+        dispatch: async ({ attempt }, { input }) => {
+          order.push([input, attempt]);
+          if (input === "hold") await hold.opened;
+          if (input === "poison" && isBroken) throw busy();
+        },
+      }),
+    );
+    const { dispatch_id } = await engine.admit({ ...key, input: "poison" });
+    const dead = await engine.awaitDispatch(dispatch_id);
+    assert.equal(dead?.status, "failed");
+    assert.deepEqual((await engine.listDeadLetters()).items, [dead]);
+    assert.deepEqual((await engine.listDeadLetters({ agent: "writer" })).items, []);
+    isBroken = false;
+    await engine.admit({ ...key, input: "hold" });
+    await engine.admit({ ...key, input: "before" });
+    const again = await engine.redrive(dispatch_id);
+    assert.equal(again.status, "queued");
+    assert.equal(again.attempts, 0);
+    assert.deepEqual((await engine.listDeadLetters()).items, []);
+    hold.open();
+    assert.equal((await engine.awaitDispatch(dispatch_id))?.status, "completed");
+    assert.deepEqual(order, [
+      ["poison", 1],
+      ["poison", 2],
+      ["hold", 1],
+      ["before", 1],
+      ["poison", 1],
+    ]);
+    await assert.rejects(engine.redrive(dispatch_id), { code: "conflict" });
+    await assert.rejects(engine.redrive("dispatch_none"), { code: "not_found" });
+  },
+
+  "what waits can be taken back, and what runs aborted": async (tools) => {
+    const engine = await tools.create();
+    const begun = gate();
+    const seen: unknown[] = [];
+    await engine.start(
+      handlers({
+        dispatch: async (context, { input }) => {
+          seen.push(input);
+          begun.open();
+          if (input === "first") await untilAborted(context);
+        },
+      }),
+    );
+    const first = await engine.admit({ ...key, input: "first" });
+    const second = await engine.admit({ ...key, input: "second" });
+    const third = await engine.admit({ ...key, input: "third" });
+    await begun.opened;
+    assert.equal(await engine.cancelDispatch(second.dispatch_id), true);
+    assert.equal(await engine.cancelDispatch(first.dispatch_id), true);
+    assert.equal((await engine.awaitDispatch(first.dispatch_id))?.status, "cancelled");
+    assert.equal((await engine.awaitDispatch(second.dispatch_id))?.status, "cancelled");
+    assert.equal((await engine.awaitDispatch(third.dispatch_id))?.status, "completed");
+    assert.deepEqual(seen, ["first", "third"]);
+    assert.equal(await engine.cancelDispatch(third.dispatch_id), false);
+    assert.equal(await engine.cancelDispatch(first.dispatch_id), false);
+    assert.equal(await engine.cancelDispatch("dispatch_none"), false);
+  },
+
+  "a cancelled input is cancelled, also when its handler ends well": async (tools) => {
+    const engine = await tools.create();
+    const begun = gate();
+    let reason: unknown;
+    await engine.start(
+      handlers({
+        dispatch: async (context) => {
+          begun.open();
+          await untilAborted(context).catch((error: unknown) => {
+            reason = error;
+          });
+          return "done all the same";
+        },
+      }),
+    );
+    const { dispatch_id } = await engine.admit({ ...key, input: 1 });
+    await begun.opened;
+    await engine.cancelDispatch(dispatch_id);
+    const record = await engine.awaitDispatch(dispatch_id);
+    assert.equal(record?.status, "cancelled");
+    assert.equal(record?.result, undefined);
+    assert.ok(reason instanceof KitError && reason.code === "aborted");
+  },
+};

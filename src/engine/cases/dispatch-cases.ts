@@ -1,0 +1,331 @@
+import assert from "node:assert/strict";
+import type { ContractCase } from "../../base/contract-case.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
+import {
+  type EngineCheck,
+  type EngineSubject,
+  gate,
+  handlers,
+  toCases,
+  untilAborted,
+} from "./engine-check.ts";
+
+const key: SessionKey = { agent: "reviewer", instance_id: "pr-7", session: "default" };
+const other: SessionKey = { ...key, instance_id: "pr-8" };
+const echo = handlers({ dispatch: async (_, { input }) => ({ echo: input }) });
+
+/** The promises about inputs: admission, order, attempts, ends. */
+export function dispatchCases(subject: EngineSubject): readonly ContractCase[] {
+  return toCases(subject, { fresh, lasting });
+}
+
+const fresh: Readonly<Record<string, EngineCheck>> = {
+  "an input waits until the engine is started, and ends with what its handler gave": async (tools) => {
+    const engine = await tools.create();
+    const { dispatch_id, accepted_at } = await engine.admit({ ...key, input: { text: "hello" } });
+    const waiting = await engine.getDispatch(dispatch_id);
+    assert.deepEqual(waiting, {
+      ...key,
+      dispatch_id,
+      accepted_at,
+      status: "queued",
+      input: { text: "hello" },
+      attempts: 0,
+    });
+    await engine.start(echo);
+    const record = await engine.awaitDispatch(dispatch_id);
+    assert.equal(record?.status, "completed");
+    assert.deepEqual(record?.result, { echo: { text: "hello" } });
+    assert.equal(record?.attempts, 1);
+    assert.ok(record?.started_at !== undefined && record.ended_at !== undefined);
+    assert.equal(await engine.getDispatch("dispatch_none"), undefined);
+    assert.equal(await engine.awaitDispatch("dispatch_none"), undefined);
+  },
+
+  "payloads of any size come back as they went in": async (tools) => {
+    const engine = await tools.create();
+    await engine.start(echo);
+    const large = "é🦊\u2028\n".repeat(100_000);
+    for (const input of [null, "", 0, false, [], {}, "blob:00", { a: [1, { b: null }] }, large, { large }]) {
+      const { dispatch_id } = await engine.admit({ ...key, input });
+      const record = await engine.awaitDispatch(dispatch_id);
+      assert.deepEqual(record?.input, input);
+      assert.deepEqual(record?.result, { echo: input });
+    }
+  },
+
+  "a handler is told which input it has, and which attempt it is": async (tools) => {
+    const engine = await tools.create({ backoffMs: 1 });
+    const told: unknown[] = [];
+    let fence = 0;
+    await engine.start(
+      handlers({
+        dispatch: async (context, request) => {
+          told.push([context.id, context.attempt, request]);
+          fence = context.fence;
+          if (context.attempt === 1) throw new KitError({ code: "model_error", message: "Overloaded." });
+        },
+      }),
+    );
+    const request = { ...key, input: 1, idempotency_key: "k" };
+    const { dispatch_id } = await engine.admit(request);
+    const record = await engine.awaitDispatch(dispatch_id);
+    assert.deepEqual(told, [
+      [dispatch_id, 1, request],
+      [dispatch_id, 2, request],
+    ]);
+    assert.ok(fence > 0);
+    assert.equal(record?.result, undefined);
+    assert.equal(record?.idempotency_key, "k");
+  },
+
+  "the same idempotency key gives the same receipt, and the work is done once": async (tools) => {
+    const engine = await tools.create();
+    let times = 0;
+    await engine.start(handlers({ dispatch: async () => (times += 1) }));
+    const request = { ...key, input: { a: 1, b: 2 }, idempotency_key: "delivery-1" };
+    const [first, second] = await Promise.all([engine.admit(request), engine.admit(request)]);
+    assert.deepEqual(second, first);
+    await engine.awaitDispatch(first.dispatch_id);
+    assert.deepEqual(await engine.admit({ ...request, input: { b: 2, a: 1 } }), first);
+    assert.equal(times, 1);
+  },
+
+  "the same idempotency key with another input is a conflict, within agent and instance": async (tools) => {
+    const engine = await tools.create();
+    const request = { ...key, input: 1, idempotency_key: "delivery-1" };
+    const { dispatch_id } = await engine.admit(request);
+    const conflict = { code: "conflict" };
+    await assert.rejects(engine.admit({ ...request, input: 2 }), conflict);
+    await assert.rejects(engine.admit({ ...request, session: "other" }), conflict);
+    for (const elsewhere of [{ instance_id: "pr-8" }, { agent: "writer" }]) {
+      const receipt = await engine.admit({ ...request, ...elsewhere, input: 2 });
+      assert.notEqual(receipt.dispatch_id, dispatch_id);
+    }
+  },
+
+  "a session has one writer at a time, in the order of admission": async (tools) => {
+    const engine = await tools.create({ running: 8 });
+    const order = new Map<string, unknown[]>();
+    const active = new Set<string>();
+    await engine.start(
+      handlers({
+        dispatch: async (_, { instance_id, input }) => {
+          assert.ok(!active.has(instance_id), "two inputs of one session at a time");
+          active.add(instance_id);
+          await new Promise(setImmediate);
+          order.set(instance_id, [...(order.get(instance_id) ?? []), input]);
+          active.delete(instance_id);
+        },
+      }),
+    );
+    const inputs = Array.from({ length: 20 }, (_, index) => index);
+    const receipts = inputs.flatMap((input) =>
+      ["a", "b", "c"].map((instance_id) => engine.admit({ ...key, instance_id, input })),
+    );
+    for (const receipt of await Promise.all(receipts)) {
+      assert.equal((await engine.awaitDispatch(receipt.dispatch_id))?.status, "completed");
+    }
+    for (const instance_id of ["a", "b", "c"]) assert.deepEqual(order.get(instance_id), inputs);
+  },
+
+  "sessions work beside each other, up to the limit of all": async (tools) => {
+    const engine = await tools.create({ running: 3 });
+    const full = gate();
+    const end = gate();
+    let active = 0;
+    let most = 0;
+    await engine.start(
+      handlers({
+        dispatch: async () => {
+          active += 1;
+          most = Math.max(most, active);
+          if (active === 3) full.open();
+          await end.opened;
+          active -= 1;
+        },
+      }),
+    );
+    const receipts = await Promise.all(
+      Array.from({ length: 7 }, (_, index) => engine.admit({ ...key, session: `s${index}`, input: index })),
+    );
+    await full.opened;
+    end.open();
+    await Promise.all(receipts.map(({ dispatch_id }) => engine.awaitDispatch(dispatch_id)));
+    assert.equal(most, 3);
+  },
+
+  "a session with much to do does not keep another waiting": async (tools) => {
+    const engine = await tools.create({ running: 1 });
+    const order: string[] = [];
+    for (let index = 0; index < 10; index += 1) await engine.admit({ ...key, input: index });
+    const { dispatch_id } = await engine.admit({ ...other, input: "other" });
+    await engine.start(handlers({ dispatch: async (_, { instance_id }) => order.push(instance_id) }));
+    await engine.awaitDispatch(dispatch_id);
+    assert.ok(order.indexOf(other.instance_id) <= 1, order.join(" "));
+  },
+
+  "a full session is said to be full, and others are not": async (tools) => {
+    const engine = await tools.create({ waitingPerSession: 3 });
+    for (let index = 0; index < 3; index += 1) await engine.admit({ ...key, input: index });
+    const refusal = await engine.admit({ ...key, input: 3 }).catch((error: unknown) => error);
+    assertRefusal(refusal, "too_many_requests");
+    await engine.admit({ ...other, input: 0 });
+    const { items } = await engine.listDispatches();
+    assert.equal(items.length, 4);
+  },
+
+  "a full engine says so, and has room again once something has ended": async (tools) => {
+    const engine = await tools.create({ waiting: 3 });
+    const receipts = await Promise.all(
+      [0, 1, 2].map((index) => engine.admit({ ...key, session: `s${index}`, input: index })),
+    );
+    assertRefusal(await engine.admit({ ...key, input: 3 }).catch((error: unknown) => error), "unavailable");
+    await engine.start(echo);
+    await Promise.all(receipts.map(({ dispatch_id }) => engine.awaitDispatch(dispatch_id)));
+    await engine.admit({ ...key, input: 3 });
+  },
+
+  "waiting for an end can be given up": async (tools) => {
+    const engine = await tools.create();
+    const { dispatch_id } = await engine.admit({ ...key, input: 1 });
+    const leave = new AbortController();
+    const wait = engine.awaitDispatch(dispatch_id, { signal: leave.signal });
+    leave.abort("enough");
+    assert.equal(await wait.catch((reason: unknown) => reason), "enough");
+    assert.equal((await engine.getDispatch(dispatch_id))?.status, "queued");
+  },
+
+  "lists come newest first, in pages, and filtered": async (tools) => {
+    const engine = await tools.create();
+    const ids: string[] = [];
+    for (let index = 0; index < 7; index += 1) {
+      const target = index % 2 === 0 ? key : other;
+      ids.unshift((await engine.admit({ ...target, input: index })).dispatch_id);
+    }
+    const [newest = ""] = ids;
+    await engine.cancelDispatch(newest);
+    const found: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await engine.listDispatches({ limit: 3, ...(cursor === undefined ? {} : { cursor }) });
+      assert.ok(page.items.length <= 3);
+      found.push(...page.items.map((item) => item.dispatch_id));
+      cursor = page.next_cursor;
+    } while (cursor !== undefined);
+    assert.deepEqual(found, ids);
+    const count = async (filter: Parameters<typeof engine.listDispatches>[0]): Promise<number> =>
+      (await engine.listDispatches(filter)).items.length;
+    assert.equal(await count({ instance_id: "pr-8" }), 3);
+    assert.equal(await count({ agent: "reviewer", instance_id: "pr-7" }), 4);
+    assert.equal(await count({ agent: "writer" }), 0);
+    assert.equal(await count({ status: "queued" }), 6);
+    assert.equal(await count({ status: "cancelled", agent: "reviewer", instance_id: "pr-7" }), 1);
+    assert.equal(await count({ status: "completed" }), 0);
+    for (const limit of [0, 1_001, 1.5]) {
+      await assert.rejects(engine.listDispatches({ limit }), { code: "invalid_request" });
+    }
+  },
+
+  "draining gives what runs its time, accepts nothing more, and tells who waits": async (tools) => {
+    const engine = await tools.create();
+    const begun = gate();
+    const end = gate();
+    await engine.start(
+      handlers({
+        dispatch: async () => {
+          begun.open();
+          await end.opened;
+          return "in time";
+        },
+      }),
+    );
+    const call = engine.call({ ...key, input: 1 });
+    const { dispatch_id } = await engine.admit({ ...key, input: 2 });
+    await begun.opened;
+    const left = engine.awaitDispatch(dispatch_id).catch((error: unknown) => error);
+    const drained = engine.drain();
+    await assert.rejects(engine.admit({ ...key, input: 3 }), { code: "unavailable" });
+    end.open();
+    assert.equal(await call, "in time");
+    await drained;
+    assertRefusal(await left, "unavailable");
+    await assert.rejects(engine.getDispatch(dispatch_id), { code: "unavailable" });
+  },
+};
+
+const lasting: Readonly<Record<string, EngineCheck>> = {
+  "what was accepted is there after the engine is opened again, and is done in order": async (tools) => {
+    const before = await tools.create();
+    const large = "x".repeat(300_000);
+    for (const input of ["a", "b", large]) await before.admit({ ...key, input });
+    const { items } = await before.listDispatches();
+    await before.drain();
+    const engine = await tools.reopen();
+    assert.deepEqual((await engine.listDispatches()).items, items);
+    const seen: unknown[] = [];
+    await engine.start(handlers({ dispatch: async (_, { input }) => seen.push(input) }));
+    const { dispatch_id } = await engine.admit({ ...key, input: "c" });
+    await engine.awaitDispatch(dispatch_id);
+    assert.deepEqual(seen, ["a", "b", large, "c"]);
+  },
+
+  "what a drain aborts is taken up by the next start, with a higher fence and the attempt uncounted": async (
+    tools,
+  ) => {
+    const before = await tools.create();
+    const begun = gate();
+    const fences: number[] = [];
+    let reason: unknown;
+    await before.start(
+      handlers({
+        dispatch: async (context) => {
+          fences.push(context.fence);
+          begun.open();
+          await untilAborted(context).catch((error: unknown) => {
+            reason = error;
+            throw error;
+          });
+        },
+      }),
+    );
+    const { dispatch_id } = await before.admit({ ...key, input: 1 });
+    await begun.opened;
+    await before.drain({ timeoutMs: 0 });
+    assert.ok(reason instanceof KitError && reason.code === "aborted");
+    const engine = await tools.reopen();
+    assert.equal((await engine.getDispatch(dispatch_id))?.status, "queued");
+    await engine.start(handlers({ dispatch: async ({ fence }) => fences.push(fence) }));
+    const record = await engine.awaitDispatch(dispatch_id);
+    assert.equal(record?.status, "completed");
+    assert.equal(record?.attempts, 1);
+    assert.ok((fences[1] ?? 0) > (fences[0] ?? 0));
+  },
+
+  "an idempotency key and a dead letter are known after the engine is opened again": async (tools) => {
+    const before = await tools.create();
+    await before.start(
+      handlers({
+        dispatch: async () => {
+          throw new Error("broken");
+        },
+      }),
+    );
+    const request = { ...key, input: 1, idempotency_key: "k" };
+    const receipt = await before.admit(request);
+    await before.awaitDispatch(receipt.dispatch_id);
+    await before.drain();
+    const engine = await tools.reopen();
+    assert.deepEqual(await engine.admit(request), receipt);
+    await engine.redrive(receipt.dispatch_id);
+    await engine.start(echo);
+    assert.equal((await engine.awaitDispatch(receipt.dispatch_id))?.status, "completed");
+  },
+};
+
+function assertRefusal(error: unknown, code: string): void {
+  assert.ok(error instanceof KitError, String(error));
+  assert.equal(error.code, code);
+  assert.ok(Number(error.meta?.["retry_after_s"]) > 0);
+}

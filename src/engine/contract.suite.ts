@@ -1,0 +1,14 @@
+import { describe, test } from "vitest";
+import { attemptCases } from "./cases/attempt-cases.ts";
+import { callCases } from "./cases/call-cases.ts";
+import { dispatchCases } from "./cases/dispatch-cases.ts";
+import type { EngineSubject } from "./cases/engine-check.ts";
+
+/** The promises of `Engine`, for the tests of this repository. */
+export function engineContract(subject: EngineSubject & { readonly name: string }): void {
+  describe(`${subject.name} as an engine`, () => {
+    for (const { name, run } of dispatchCases(subject)) test(name, run);
+    for (const { name, run } of attemptCases(subject)) test(name, run);
+    for (const { name, run } of callCases(subject)) test(name, run);
+  });
+}

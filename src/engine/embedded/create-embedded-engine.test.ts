@@ -1,0 +1,26 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll } from "vitest";
+import { engineContract } from "../contract.suite.ts";
+import { createEmbeddedEngine } from "./create-embedded-engine.ts";
+
+const root = mkdtempSync(join(tmpdir(), "kit-engine-"));
+afterAll(() => rmSync(root, { recursive: true }));
+let count = 0;
+let folder = "";
+
+engineContract({
+  name: "The embedded engine, on disk",
+  create: (limits = {}) => {
+    count += 1;
+    folder = join(root, `${count}`);
+    return createEmbeddedEngine({ folder, limits });
+  },
+  reopen: (limits = {}) => createEmbeddedEngine({ folder, limits }),
+});
+
+engineContract({
+  name: "The embedded engine, in memory",
+  create: (limits = {}) => createEmbeddedEngine({ limits }),
+});
