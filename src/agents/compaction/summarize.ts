@@ -2,6 +2,7 @@ import { createId } from "../../base/id.ts";
 import type { Message } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/message.ts";
 import { callModel, InterruptedReply, type ModelReply } from "../turn/call-model.ts";
+import { CallWatch } from "../turn/call-watch.ts";
 import { planRetry, waitToRetry } from "../turn/retry.ts";
 import { createUsageReader } from "../turn/usage-reader.ts";
 import type { CompactionRequest } from "./compaction-request.ts";
@@ -56,10 +57,10 @@ async function write(
   operation.spending.check();
   operation.emit({ type: "turn_request", model: writer.name, purpose: "compaction", attempt }, turnId);
   const focus = request.focus === undefined ? "" : `\nKeep in view: ${request.focus}`;
+  using watch = new CallWatch({ signal: operation.signal, idleTimeoutMs: runtime.modelIdleTimeoutMs });
   const reply = await callModel({
     model: writer.model,
-    idleTimeoutMs: runtime.modelIdleTimeoutMs,
-    signal: operation.signal,
+    watch,
     onDelta: () => undefined,
     options: {
       prompt: [

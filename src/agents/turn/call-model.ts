@@ -12,6 +12,7 @@ import type {
   TextPart,
   ToolCallPart,
 } from "../../protocol/message.ts";
+import type { CallWatch } from "./call-watch.ts";
 
 /** What one call of a model gave. */
 export interface ModelReply {
@@ -23,9 +24,7 @@ export interface ModelReply {
 export interface ModelCall {
   readonly model: LanguageModelV4;
   readonly options: LanguageModelV4CallOptions;
-  readonly signal: AbortSignal;
-  /** Milliseconds without any part of the answer before the call is given up. */
-  readonly idleTimeoutMs: number;
+  readonly watch: CallWatch;
   readonly onDelta: (type: "text_delta" | "reasoning_delta", text: string) => void;
 }
 
@@ -64,12 +63,10 @@ interface Draft {
  */
 export async function callModel(call: ModelCall): Promise<ModelReply> {
   const draft: Draft = { parts: [], open: [], usage: undefined, finishReason: undefined };
-  const watch = new Watch(call);
+  const { watch } = call;
   try {
-    const answer = call.model.doStream({ ...call.options, abortSignal: watch.signal });
-    const { stream } = await watch.first(answer);
-    const reader = stream.getReader();
-    watch.reader = reader;
+    const abortSignal = watch.begin();
+    const reader = await watch.first(call.model.doStream({ ...call.options, abortSignal }));
     for (;;) {
       const { done, value } = await reader.read();
       if (watch.stopped !== undefined) throw watch.stopped.reason;
@@ -84,7 +81,7 @@ export async function callModel(call: ModelCall): Promise<ModelReply> {
     // Of an answer that is given up, nothing more is to arrive.
     watch.stop(cause);
     // biome-ignore lint/style/useErrorCause: the cause is its second argument.
-    throw new InterruptedReply(toReply(draft, call.signal.aborted ? "aborted" : "error"), cause);
+    throw new InterruptedReply(toReply(draft, watch.aborted ? "aborted" : "error"), cause);
   } finally {
     watch.end();
   }
@@ -156,18 +153,19 @@ function toToolCall(part: Extract<LanguageModelV4StreamPart, { type: "tool-call"
 }
 
 function toReply(draft: Draft, finishReason: FinishReason): ModelReply {
-  const content: (TextPart | ReasoningPart | ToolCallPart)[] = [];
-  for (const part of draft.parts) {
-    if (part.type === "tool_call") content.push(part);
-    else if (part.text !== "" || part.provider !== undefined) {
-      content.push({
-        type: part.type,
-        text: part.text,
-        ...(part.provider === undefined ? {} : { provider: part.provider }),
-      });
-    }
-  }
+  // What stays in the history is made by `map`: it has no room for elements that never come.
+  const content = draft.parts.filter(hasContent).map(toContent);
   return { content, finishReason, usage: draft.usage };
+}
+
+function hasContent(part: OpenPart | ToolCallPart): boolean {
+  return part.type === "tool_call" || part.text !== "" || part.provider !== undefined;
+}
+
+function toContent(part: OpenPart | ToolCallPart): TextPart | ReasoningPart | ToolCallPart {
+  if (part.type === "tool_call") return part;
+  const { type, text, provider } = part;
+  return provider === undefined ? { type, text } : { type, text, provider };
 }
 
 function toFinishReason(reason: string): FinishReason {
@@ -185,68 +183,4 @@ function toFinishReason(reason: string): FinishReason {
 
 function cutOff(): KitError {
   return new KitError({ code: "model_error", message: "The model's answer broke off before its end." });
-}
-
-type Reader = ReadableStreamDefaultReader<LanguageModelV4StreamPart>;
-type Answer = Awaited<ReturnType<LanguageModelV4["doStream"]>>;
-
-/** Watches over one call: the caller's abort and silence stop it, whether the provider listens or not. */
-class Watch {
-  readonly #call: ModelCall;
-  readonly #controller = new AbortController();
-  readonly #onAbort: () => void;
-  readonly #timer: NodeJS.Timeout;
-  #refuse: ((reason: unknown) => void) | undefined;
-  reader: Reader | undefined;
-  /** Why the call was stopped. */
-  stopped: { readonly reason: unknown } | undefined;
-
-  constructor(call: ModelCall) {
-    this.#call = call;
-    this.#onAbort = () => this.stop(call.signal.reason);
-    this.#timer = setTimeout(() => this.stop(silent(call.idleTimeoutMs)), call.idleTimeoutMs);
-    if (call.signal.aborted) this.#onAbort();
-    else call.signal.addEventListener("abort", this.#onAbort, { once: true });
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  /** Waits for the answer to begin. One that begins after the call was stopped is cancelled. */
-  first(answer: PromiseLike<Answer>): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      this.#refuse = reject;
-      if (this.stopped !== undefined) reject(this.stopped.reason);
-      answer.then((begun) => {
-        if (this.stopped === undefined) resolve(begun);
-        else begun.stream.cancel(this.stopped.reason).catch(() => undefined);
-      }, reject);
-    });
-  }
-
-  touch(): void {
-    this.#timer.refresh();
-  }
-
-  stop(reason: unknown): void {
-    if (this.stopped !== undefined) return;
-    this.stopped = { reason };
-    this.#controller.abort(reason);
-    this.#refuse?.(reason);
-    // Ends a read that waits, also of a stream that does not know the signal.
-    this.reader?.cancel(reason).catch(() => undefined);
-  }
-
-  end(): void {
-    clearTimeout(this.#timer);
-    this.#call.signal.removeEventListener("abort", this.#onAbort);
-  }
-}
-
-function silent(idleTimeoutMs: number): KitError {
-  return new KitError({
-    code: "model_timeout",
-    message: `The model sent nothing for ${Math.round(idleTimeoutMs / 1000)} seconds.`,
-  });
 }

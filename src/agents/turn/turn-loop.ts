@@ -12,6 +12,7 @@ import type { MaybePromise } from "../../stores/contract.ts";
 import type { SessionState } from "../session/session-state.ts";
 import type { Spending } from "./budget.ts";
 import { callModel, InterruptedReply, type ModelReply } from "./call-model.ts";
+import { CallWatch } from "./call-watch.ts";
 import { planRetry, type RetryPolicy, waitToRetry } from "./retry.ts";
 import { spentEntries } from "./spent-entries.ts";
 import { notRun, runToolCalls, type ToolRunOptions } from "./tool-calls.ts";
@@ -55,11 +56,12 @@ export interface TurnLoop {
  * call in the history has a result, so that the next operation can go on from it.
  */
 export async function runTurns(loop: TurnLoop): Promise<AssistantMessage> {
+  using watch = new CallWatch(loop);
   for (;;) {
     loop.spending.check();
     if (loop.makesRoom("threshold")) await loop.makeRoom("threshold");
     const turnId = createId("turn");
-    const message = await runModelTurn(loop, turnId);
+    const message = await runModelTurn(loop, turnId, watch);
     const calls = message.content.filter((part) => part.type === "tool_call");
     if (calls.length > 0) await runTools(loop, calls, { turnId });
     loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
@@ -95,7 +97,7 @@ export async function runTools(
 }
 
 /** One answer of the model, stored; retried while nothing of it was stored. */
-async function runModelTurn(loop: TurnLoop, turnId: string): Promise<AssistantMessage> {
+async function runModelTurn(loop: TurnLoop, turnId: string, watch: CallWatch): Promise<AssistantMessage> {
   let overflowed = false;
   for (let attempt = 1; ; attempt += 1) {
     const started = loop.clock.now();
@@ -104,8 +106,7 @@ async function runModelTurn(loop: TurnLoop, turnId: string): Promise<AssistantMe
       const reply = await callModel({
         model: loop.model,
         options: callOptions(loop),
-        signal: loop.signal,
-        idleTimeoutMs: loop.idleTimeoutMs,
+        watch,
         onDelta: (type, text) => loop.emit({ type, text }, turnId),
       });
       return await storeReply(loop, reply, { turnId, started });

@@ -1,0 +1,106 @@
+import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import { KitError } from "../../base/kit-error.ts";
+
+type Answer = Awaited<ReturnType<LanguageModelV4["doStream"]>>;
+type Reader = ReadableStreamDefaultReader<LanguageModelV4StreamPart>;
+
+export interface WatchOptions {
+  /** Stops the call that runs, and every later one. */
+  readonly signal: AbortSignal;
+  /** Milliseconds without any part of an answer before the call is given up. */
+  readonly idleTimeoutMs: number;
+}
+
+/**
+ * Watches over the calls of a model, one after the other: the caller's abort and silence stop a call,
+ * whether the provider listens or not. One watch serves all turns of an operation, because its timer
+ * and its signal cost more than the rest of a short turn. Dispose of it after the last call.
+ */
+export class CallWatch implements Disposable {
+  readonly #options: WatchOptions;
+  readonly #onAbort: () => void;
+  #controller = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+  #runs = false;
+  #refuse: ((reason: unknown) => void) | undefined;
+  #reader: Reader | undefined;
+  /** Why the call was stopped. */
+  stopped: { readonly reason: unknown } | undefined;
+
+  constructor(options: WatchOptions) {
+    this.#options = options;
+    this.#onAbort = () => this.stop(options.signal.reason);
+    options.signal.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  /** Whether the caller has given up, and not only the provider fallen silent. */
+  get aborted(): boolean {
+    return this.#options.signal.aborted;
+  }
+
+  /** Begins a call; the signal is what the provider is to listen to. */
+  begin(): AbortSignal {
+    if (this.#controller.signal.aborted) this.#controller = new AbortController();
+    this.stopped = undefined;
+    this.#runs = true;
+    if (this.#timer === undefined)
+      this.#timer = setTimeout(() => this.#fallSilent(), this.#options.idleTimeoutMs);
+    else this.#timer.refresh();
+    if (this.aborted) this.#onAbort();
+    return this.#controller.signal;
+  }
+
+  /** Waits for the answer to begin. One that begins after the call was stopped is cancelled. */
+  first(answer: PromiseLike<Answer>): Promise<Reader> {
+    return new Promise((resolve, reject) => {
+      this.#refuse = reject;
+      const { stopped } = this;
+      if (stopped !== undefined) reject(stopped.reason);
+      const signal = this.#controller.signal;
+      answer.then(({ stream }) => {
+        if (signal.aborted) stream.cancel(signal.reason).catch(() => undefined);
+        else {
+          this.#reader = stream.getReader();
+          resolve(this.#reader);
+        }
+      }, reject);
+    });
+  }
+
+  /** Something has arrived. */
+  touch(): void {
+    this.#timer?.refresh();
+  }
+
+  stop(reason: unknown): void {
+    if (!this.#runs || this.stopped !== undefined) return;
+    this.stopped = { reason };
+    this.#controller.abort(reason);
+    this.#refuse?.(reason);
+    // Ends a read that waits, also of a stream that does not know the signal.
+    this.#reader?.cancel(reason).catch(() => undefined);
+  }
+
+  end(): void {
+    this.#runs = false;
+    this.#refuse = undefined;
+    this.#reader = undefined;
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+    this.#options.signal.removeEventListener("abort", this.#onAbort);
+  }
+
+  // Between calls the timer goes on: setting it anew for each costs more than letting it fire in vain.
+  #fallSilent(): void {
+    this.stop(silent(this.#options.idleTimeoutMs));
+  }
+}
+
+function silent(idleTimeoutMs: number): KitError {
+  return new KitError({
+    code: "model_timeout",
+    message: `The model sent nothing for ${Math.round(idleTimeoutMs / 1000)} seconds.`,
+  });
+}
