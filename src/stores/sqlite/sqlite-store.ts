@@ -17,10 +17,11 @@ export interface SqliteSessionStoreOptions {
 }
 
 interface Statements {
+  readonly begin: StatementSync;
+  readonly commit: StatementSync;
   readonly find: StatementSync;
   readonly create: StatementSync;
   readonly insert: StatementSync;
-  readonly position: StatementSync;
   readonly read: StatementSync;
   readonly list: StatementSync;
   readonly delete: StatementSync;
@@ -37,15 +38,16 @@ export class SqliteSessionStore implements SessionStore {
     this.#database = openDatabase(options.file, options.durability ?? "normal");
     const prepare = (sql: string): StatementSync => this.#database.prepare(sql);
     this.#statements = {
+      begin: prepare("BEGIN IMMEDIATE"),
+      commit: prepare("COMMIT"),
       find: prepare(
-        `SELECT id, created_at, parent_id, (SELECT coalesce(max(position), 0) FROM entries WHERE session_id = id) AS position
+        `SELECT id, (SELECT coalesce(max(position), 0) FROM entries WHERE session_id = id) AS position
          FROM sessions WHERE agent = ? AND instance_id = ? AND session = ?`,
       ),
       create: prepare(
         "INSERT INTO sessions (agent, instance_id, session, created_at, parent_id) VALUES (?, ?, ?, ?, ?)",
       ),
       insert: prepare("INSERT INTO entries (session_id, position, data) VALUES (?, ?, ?)"),
-      position: prepare("SELECT coalesce(max(position), 0) AS position FROM entries WHERE session_id = ?"),
       read: prepare("SELECT data FROM entries WHERE session_id = ? AND position > ? ORDER BY position"),
       list: prepare(
         `SELECT s.agent, s.instance_id, s.session, s.created_at, p.agent AS parent_agent,
@@ -70,16 +72,17 @@ export class SqliteSessionStore implements SessionStore {
       this.#insert(known, expected + 1, only);
       return;
     }
-    this.#database.exec("BEGIN IMMEDIATE");
+    this.#statements.begin.run();
     try {
-      const id = this.#sessionId(request);
-      if (Number(this.#statements.position.get(id)?.["position"]) !== expected) throw conflict();
+      const found = this.#find(request.key);
+      if ((found?.position ?? 0) !== expected) throw conflict();
+      const id = found?.id ?? this.#create(request);
       let position = expected;
       for (const entry of entries) {
         position += 1;
         this.#insert(id, position, entry);
       }
-      this.#database.exec("COMMIT");
+      this.#statements.commit.run();
       this.#ids.set(nameOf(request.key), id);
     } catch (error) {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
@@ -125,24 +128,19 @@ export class SqliteSessionStore implements SessionStore {
     }
   }
 
-  #find(key: SessionKey): { id: number } | undefined {
+  #find(key: SessionKey): { readonly id: number; readonly position: number } | undefined {
     const row = this.#statements.find.get(key.agent, key.instance_id, key.session);
     if (row === undefined) return undefined;
     const id = Number(row["id"]);
     this.#ids.set(nameOf(key), id);
-    return { id };
+    return { id, position: Number(row["position"]) };
   }
 
-  #sessionId(request: AppendRequest): number {
-    const found = this.#find(request.key);
-    if (found !== undefined) return found.id;
-    if (request.expected !== 0) throw conflict();
-    const parent = request.parent === undefined ? null : (this.#find(request.parent)?.id ?? null);
-    const { agent, instance_id, session } = request.key;
-    return Number(
-      this.#statements.create.run(agent, instance_id, session, new Date().toISOString(), parent)
-        .lastInsertRowid,
-    );
+  #create({ key, parent }: AppendRequest): number {
+    const above = parent === undefined ? null : (this.#find(parent)?.id ?? null);
+    const { agent, instance_id, session } = key;
+    const now = new Date().toISOString();
+    return Number(this.#statements.create.run(agent, instance_id, session, now, above).lastInsertRowid);
   }
 }
 
