@@ -41,8 +41,8 @@ export interface AgentRuntime {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Takes the application's own keys out of what tools and commands return, whoever put them there. */
   readonly mask?: (text: string) => string;
-  /** Hears the events of every agent. */
-  readonly observers: readonly EventListener[];
+  /** Who hears the events of every agent, as they come and go. */
+  readonly observers: ReadonlySet<EventListener>;
   readonly onListenerError?: (error: unknown) => void;
   readonly maxWaitingOperations: number;
   /** Idle sessions whose history stays in memory; the others are read again when they are needed. */

@@ -53,7 +53,6 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
     ...(identity.last_event !== undefined && { last: identity.last_event }),
     ...(runtime.onListenerError && { onListenerError: runtime.onListenerError }),
   });
-  for (const observer of runtime.observers) events.subscribe(observer);
   if (profile.onEvent !== undefined) events.subscribe(profile.onEvent);
   const store = profile.store ?? runtime.store;
   const lives = new LiveSessions(runtime.maxIdleSessions);

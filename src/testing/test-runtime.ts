@@ -22,7 +22,7 @@ export function createTestRuntime(model: LanguageModelV4, over: Partial<AgentRun
     modelIdleTimeoutMs: 5_000,
     validateJson: () => [],
     env: {},
-    observers: [],
+    observers: new Set(),
     maxWaitingOperations: 100,
     maxIdleSessions: 1_000,
     ...over,

@@ -26,11 +26,22 @@ export function createEventHub(options: {
   readonly clock: Clock;
   /** The index of the newest event of the stream so far; default 0. */
   readonly last?: number;
+  /** Others who hear every event, as they come and go. */
+  readonly observers?: ReadonlySet<EventListener>;
   readonly onListenerError?: (error: unknown) => void;
 }): EventHub {
+  const { observers = nobody } = options;
   const listeners = new Set<EventListener>();
   let index = options.last ?? 0;
   const report = (error: unknown): void => options.onListenerError?.(error);
+  const tell = (listener: EventListener, event: KitEvent): void => {
+    try {
+      const result = listener(event);
+      if (result instanceof Promise) result.catch(report);
+    } catch (error) {
+      report(error);
+    }
+  };
   return {
     subscribe(listener) {
       // A function of its own, so that subscribing the same listener twice means two listeners.
@@ -40,7 +51,7 @@ export function createEventHub(options: {
     },
     publish(body, scope, turnId) {
       index += 1;
-      if (listeners.size === 0) return;
+      if (listeners.size === 0 && observers.size === 0) return;
       const event: KitEvent = {
         ...body,
         index,
@@ -48,14 +59,10 @@ export function createEventHub(options: {
         ...scope,
         ...(turnId === undefined ? undefined : { turn_id: turnId }),
       };
-      for (const listener of listeners) {
-        try {
-          const result = listener(event);
-          if (result instanceof Promise) result.catch(report);
-        } catch (error) {
-          report(error);
-        }
-      }
+      for (const observer of observers) tell(observer, event);
+      for (const listener of listeners) tell(listener, event);
     },
   };
 }
+
+const nobody: ReadonlySet<EventListener> = new Set();

@@ -191,7 +191,7 @@ function toRuntime(options: AppOptions, observers: Observers): AgentRuntime {
     modelIdleTimeoutMs: 120_000,
     validateJson: createJsonValidator(),
     env: options.env,
-    observers: [observers.publish],
+    observers: observers.all,
     maxWaitingOperations: options.maxWaiting ?? 100,
     maxIdleSessions: 1_000,
     ...(options.project === undefined ? {} : { project: options.project }),

@@ -6,6 +6,7 @@ export interface Observers {
   /** Adds an observer; the function returned removes it. */
   add(observer: EventListener): () => void;
   publish(event: KitEvent): void;
+  readonly all: ReadonlySet<EventListener>;
 }
 
 /** One that throws, or whose promise rejects, is reported; the others hear the event all the same. */
@@ -13,6 +14,7 @@ export function createObservers(onError?: (error: unknown) => void): Observers {
   const observers = new Set<EventListener>();
   const report = (error: unknown): void => onError?.(error);
   return {
+    all: observers,
     add(observer) {
       // A function of its own, so that adding the same observer twice means two observers.
       const entry: EventListener = (event) => observer(event);
