@@ -83,10 +83,13 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
     await within(timeoutMs);
     core.stop();
     await within(abortPatienceMs);
-    events.close();
-    await tenure.end();
-    for (const part of parts) part.close(closing());
-    await core.close();
+    try {
+      events.close();
+    } finally {
+      await tenure.end();
+      for (const part of parts) part.close(closing());
+      await core.close();
+    }
   }
 
   async function within(ms: number): Promise<void> {
@@ -103,7 +106,12 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
       checkOpen();
       if (state === "started") throw alreadyStarted();
       state = "started";
-      await tenure.start(handlers);
+      try {
+        await tenure.start(handlers);
+      } catch (error) {
+        state = "new";
+        throw error;
+      }
       started.resolve();
     },
     drain: ({ timeoutMs = 30_000 } = {}) => {

@@ -53,7 +53,8 @@ export function createLease(database: DatabaseSync, options: LeaseOptions): Leas
 
   function isFree(): boolean {
     const row = read.get();
-    if (row === undefined || row["owner"] === null) return true;
+    // What is still ours was lost by mistake, or for being late: nobody else has wanted it.
+    if (row === undefined || row["owner"] === null || row["owner"] === owner) return true;
     if (Number(row["expires_at"]) <= clock.now()) return true;
     return isGone(Number(row["pid"]), String(row["birth"]));
   }

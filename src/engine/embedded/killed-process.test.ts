@@ -1,0 +1,111 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout } from "node:timers/promises";
+import { afterAll, expect, test } from "vitest";
+import { createEmbeddedEngine } from "./create-embedded-engine.ts";
+import { startEngineProcess } from "./testing/engine-process.ts";
+
+const root = mkdtempSync(join(tmpdir(), "kit-engine-killed-"));
+afterAll(() => rmSync(root, { recursive: true }));
+
+/** More rounds find more: `KIT_FAULT_ROUNDS=100 vitest run src/engine/embedded/killed-process.test.ts`. */
+const rounds = Number(process.env["KIT_FAULT_ROUNDS"] ?? 4);
+const seed = Number(process.env["KIT_FAULT_SEED"] ?? 7);
+const instances = 12;
+
+/** mulberry32: the same moments for the same seed. */
+function createRandom(start: number): () => number {
+  let state = start;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** Counts how often each dispatch was settled, from now on, where the engine itself cannot reach. */
+function countSettlements(folder: string): void {
+  const database = new DatabaseSync(join(folder, "engine.db"));
+  database.exec(`
+    CREATE TABLE IF NOT EXISTS settlements (dispatch_id TEXT NOT NULL);
+    CREATE TRIGGER IF NOT EXISTS count_settlements AFTER UPDATE OF status ON dispatches
+    WHEN new.status NOT IN ('queued', 'running')
+    BEGIN INSERT INTO settlements VALUES (new.dispatch_id); END;`);
+  database.close();
+}
+
+test(`of ${rounds} engines killed under load, nothing accepted is lost, done out of order, or settled twice`, async () => {
+  const folder = join(root, "load");
+  const log = join(root, "load.log");
+  mkdirSync(folder);
+  await createEmbeddedEngine({ folder }).drain();
+  countSettlements(folder);
+  const random = createRandom(seed);
+  const limits = { attempts: 1_000, backoffMs: 1 };
+  const accepted: string[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const child = await startEngineProcess({ folder, limits, log, work: "quick" });
+    child.tell({ order: "start" });
+    child.tell({ order: "load", instances, from: round * 1_000_000 });
+    await child.hear("admitted");
+    await setTimeout(random() * 300);
+    child.signal("SIGKILL");
+    await child.ended();
+    for (const one of child.news) if (one.news === "admitted") accepted.push(one.dispatch_id);
+  }
+  expect(accepted.length).toBeGreaterThan(rounds * instances);
+
+  const engine = createEmbeddedEngine({ folder, limits });
+  await engine.start({ dispatch: async () => undefined, run: async () => undefined });
+  const records = await Promise.all(accepted.map((id) => engine.awaitDispatch(id)));
+  expect(records.map((record) => record?.status)).toEqual(accepted.map(() => "completed"));
+  // Also those whose receipt died with the process are done.
+  const { items: rest } = await engine.listDispatches({ limit: 1_000 });
+  for (const { dispatch_id } of rest) await engine.awaitDispatch(dispatch_id);
+  await engine.drain();
+
+  const database = new DatabaseSync(join(folder, "engine.db"));
+  const count = (sql: string): number => Number(database.prepare(sql).get()?.["count"]);
+  const settled = count("SELECT count(*) AS count FROM settlements");
+  expect(settled).toBe(count("SELECT count(DISTINCT dispatch_id) AS count FROM settlements"));
+  expect(settled).toBe(count("SELECT count(*) AS count FROM dispatches"));
+  expect(count("SELECT waiting AS count FROM dispatch_load")).toBe(0);
+  database.close();
+
+  const last = new Map<string, number>();
+  for (const line of readFileSync(log, "utf8").trim().split("\n")) {
+    const [instance = "", number] = line.split(" ");
+    // An attempt that was killed comes again; nothing comes after what was admitted later.
+    expect(Number(number)).toBeGreaterThanOrEqual(last.get(instance) ?? 0);
+    last.set(instance, Number(number));
+  }
+}, 600_000);
+
+test("an input that kills its process is a dead letter after its attempts, and frees its session", async () => {
+  const folder = join(root, "poison");
+  const limits = { attempts: 2 };
+  const key = { agent: "worker", instance_id: "i", session: "default" };
+  for (const attempt of [1, 2]) {
+    const child = await startEngineProcess({ folder, limits, work: "hold" });
+    if (attempt === 1) {
+      child.tell({ order: "admit", request: { ...key, input: "poison" } });
+      child.tell({ order: "admit", request: { ...key, input: "next" } });
+    }
+    child.tell({ order: "start" });
+    await child.hear("begun");
+    child.signal("SIGKILL");
+    await child.ended();
+  }
+  const engine = createEmbeddedEngine({ folder, limits });
+  const seen: unknown[] = [];
+  await engine.start({ run: async () => undefined, dispatch: async (_, { input }) => seen.push(input) });
+  const [dead] = (await engine.listDeadLetters()).items;
+  expect(dead).toMatchObject({ input: "poison", attempts: 2, error: { type: "internal_error" } });
+  const { dispatch_id } = await engine.admit({ ...key, input: "last" });
+  await engine.awaitDispatch(dispatch_id);
+  expect(seen).toEqual(["next", "last"]);
+  await engine.drain();
+});

@@ -1,0 +1,97 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { createEmbeddedEngine } from "./create-embedded-engine.ts";
+import { startEngineProcess } from "./testing/engine-process.ts";
+
+const root = mkdtempSync(join(tmpdir(), "kit-engine-several-"));
+afterAll(() => rmSync(root, { recursive: true }));
+const key = { agent: "worker", instance_id: "i", session: "default" };
+const handlers = { run: async () => undefined, dispatch: async () => process.pid };
+
+test("one process works, another accepts and waits; when the first is killed, it takes over at once", async () => {
+  const folder = join(root, "killed");
+  const child = await startEngineProcess({ folder, work: "quick" });
+  child.tell({ order: "start" });
+  await child.hear("started");
+  // So long that what follows is not for the lease running out.
+  const engine = createEmbeddedEngine({ folder, limits: { leaseMs: 3_600_000 } });
+  await engine.start(handlers);
+  const done = async (input: number): Promise<unknown> => {
+    const { dispatch_id } = await engine.admit({ ...key, input });
+    return (await engine.awaitDispatch(dispatch_id))?.result;
+  };
+  expect(await done(1)).toBe(child.pid);
+  expect(await done(2)).toBe(child.pid);
+  await expect(engine.call({ ...key, input: 3 })).rejects.toMatchObject({ code: "unavailable" });
+  expect(await engine.call({ ...key, input: 3, idempotency_key: "k" })).toBe(child.pid);
+  child.signal("SIGKILL");
+  await child.ended();
+  expect(await done(4)).toBe(process.pid);
+  expect(await engine.call({ ...key, input: 5 })).toBe(process.pid);
+  await engine.drain();
+});
+
+test("a process that drains hands over at once", async () => {
+  const folder = join(root, "drained");
+  const child = await startEngineProcess({ folder, work: "hold" });
+  child.tell({ order: "admit", request: { ...key, input: 1 } });
+  const { dispatch_id } = await child.hear("admitted");
+  child.tell({ order: "start" });
+  await child.hear("begun");
+  const engine = createEmbeddedEngine({ folder, limits: { leaseMs: 3_600_000 } });
+  await engine.start(handlers);
+  child.tell({ order: "drain" });
+  // Its handler ended well when it was told to stop, which is an end.
+  expect(await engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed", result: "too late" });
+  const next = await engine.admit({ ...key, input: 2 });
+  expect(await engine.awaitDispatch(next.dispatch_id)).toMatchObject({ result: process.pid });
+  await child.ended();
+  await engine.drain();
+});
+
+test("a frozen process loses its work after the lease's time, learns it when it wakes, and writes nothing", async () => {
+  const folder = join(root, "frozen");
+  const limits = { leaseMs: 500 };
+  const child = await startEngineProcess({ folder, limits, work: "hold" });
+  child.tell({ order: "admit", request: { ...key, input: 1 } });
+  const { dispatch_id } = await child.hear("admitted");
+  child.tell({ order: "start" });
+  await child.hear("begun");
+  const engine = createEmbeddedEngine({ folder, limits });
+  await engine.start(handlers);
+  child.signal("SIGSTOP");
+  const record = await engine.awaitDispatch(dispatch_id);
+  expect(record).toMatchObject({ status: "completed", result: process.pid, attempts: 2 });
+  child.signal("SIGCONT");
+  expect(await child.hear("aborted")).toEqual({ news: "aborted", code: "lease_lost" });
+  // It can still accept; what it accepts is done here.
+  const heard = child.news.length;
+  child.tell({ order: "admit", request: { ...key, input: 2 } });
+  const next = await child.hear("admitted", heard);
+  expect(await engine.awaitDispatch(next.dispatch_id)).toMatchObject({ result: process.pid });
+  child.tell({ order: "drain" });
+  await child.ended();
+  expect(await engine.getDispatch(dispatch_id)).toEqual(record);
+  await engine.drain();
+});
+
+test("a standby cancels what another process runs, or has waiting", async () => {
+  const folder = join(root, "cancelled");
+  const child = await startEngineProcess({ folder, work: "hold" });
+  child.tell({ order: "start" });
+  await child.hear("started");
+  const engine = createEmbeddedEngine({ folder });
+  const runs = await engine.admit({ ...key, input: 1 });
+  const waits = await engine.admit({ ...key, input: 2 });
+  await child.hear("begun");
+  expect(await engine.cancelDispatch(waits.dispatch_id)).toBe(true);
+  expect(await engine.cancelDispatch(runs.dispatch_id)).toBe(true);
+  expect(await child.hear("aborted")).toEqual({ news: "aborted", code: "aborted" });
+  expect((await engine.awaitDispatch(runs.dispatch_id))?.status).toBe("cancelled");
+  expect((await engine.awaitDispatch(waits.dispatch_id))?.status).toBe("cancelled");
+  child.tell({ order: "drain" });
+  await child.ended();
+  await engine.drain();
+});

@@ -1,0 +1,51 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import type { EngineNews, EngineOrder, EngineProcessSettings } from "./serve-process.ts";
+
+/** An engine in another process, as a test holds it. */
+export interface EngineProcess {
+  readonly pid: number;
+  readonly news: readonly EngineNews[];
+  tell(order: EngineOrder): void;
+  /** The first news of a kind, from among those that have come or are to come. */
+  hear<News extends EngineNews["news"]>(
+    news: News,
+    after?: number,
+  ): Promise<Extract<EngineNews, { news: News }>>;
+  signal(signal: NodeJS.Signals): void;
+  /** Resolves once it has ended, and all its news has been heard. */
+  ended(): Promise<void>;
+}
+
+const script = new URL("serve-process.ts", import.meta.url);
+
+export async function startEngineProcess(settings: EngineProcessSettings): Promise<EngineProcess> {
+  const child: ChildProcess = fork(script, [JSON.stringify(settings)], { execArgv: [] });
+  const { pid } = child;
+  if (pid === undefined) throw new Error("The process was not started.");
+  const news: EngineNews[] = [];
+  child.on("message", (one: EngineNews) => news.push(one));
+  const closed = once(child, "close");
+
+  const engine: EngineProcess = {
+    pid,
+    news,
+    tell: (order) => void child.send(order),
+    async hear(kind, after = 0) {
+      for (;;) {
+        const found = news.slice(after).find((one) => one.news === kind);
+        if (found !== undefined) return found as Extract<EngineNews, { news: typeof kind }>;
+        await Promise.race([
+          once(child, "message"),
+          closed.then(() => Promise.reject(new Error("It has ended."))),
+        ]);
+      }
+    },
+    signal: (name) => void child.kill(name),
+    async ended() {
+      await closed;
+    },
+  };
+  await engine.hear("ready");
+  return engine;
+}

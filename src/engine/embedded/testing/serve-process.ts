@@ -1,0 +1,100 @@
+/**
+ * An engine in a process of its own, told over IPC what to do, so that a test can kill it, freeze it or
+ * take its disk away. `fork(serve-process.ts, [JSON of EngineProcessSettings])`
+ */
+import { appendFileSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
+import { KitError } from "../../../base/kit-error.ts";
+import type { AdmitRequest } from "../../contract.ts";
+import { createEmbeddedEngine } from "../create-embedded-engine.ts";
+import type { EngineLimits } from "../engine-limits.ts";
+
+export interface EngineProcessSettings {
+  readonly folder: string;
+  readonly limits?: Partial<EngineLimits>;
+  /** Gets a line `instance number` for each attempt that begins. */
+  readonly log?: string;
+  /** `quick`: at once or a few milliseconds later. `hold`: until it is aborted, and then ends well. */
+  readonly work: "quick" | "hold";
+}
+
+export type EngineOrder =
+  | { readonly order: "start" | "drain" }
+  | { readonly order: "admit"; readonly request: AdmitRequest }
+  /** Admits numbered inputs to so many instances, one after the other in each, until it is killed. */
+  | { readonly order: "load"; readonly instances: number; readonly from: number };
+
+export type EngineNews =
+  | { readonly news: "ready" | "started" | "drained" }
+  | { readonly news: "admitted"; readonly dispatch_id: string }
+  | { readonly news: "refused"; readonly code: string }
+  | { readonly news: "begun"; readonly dispatch_id: string }
+  | { readonly news: "aborted"; readonly code: string };
+
+const settings: EngineProcessSettings = JSON.parse(process.argv[2] ?? "{}");
+const { log, work } = settings;
+const engine = createEmbeddedEngine(settings);
+const say = (news: EngineNews): void => {
+  process.send?.(news);
+};
+
+async function start(): Promise<void> {
+  await engine.start({
+    run: async () => undefined,
+    async dispatch({ id, signal }, { instance_id, input }) {
+      if (log !== undefined) appendFileSync(log, `${instance_id} ${String(input)}\n`);
+      say({ news: "begun", dispatch_id: id });
+      if (work === "quick") {
+        if (Number(input) % 3 === 0) await setTimeout(Number(input) % 5);
+        return process.pid;
+      }
+      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+      say({ news: "aborted", code: signal.reason instanceof KitError ? signal.reason.code : "" });
+      return "too late";
+    },
+  });
+  say({ news: "started" });
+}
+
+async function admit(request: AdmitRequest): Promise<void> {
+  try {
+    say({ news: "admitted", dispatch_id: (await engine.admit(request)).dispatch_id });
+  } catch (error) {
+    say({ news: "refused", code: error instanceof KitError ? error.code : String(error) });
+  }
+}
+
+async function load(instances: number, from: number): Promise<never> {
+  for (let input = from; ; input += 1) {
+    const requests = Array.from({ length: instances }, (_, index) => ({
+      agent: "worker",
+      instance_id: `i${index}`,
+      session: "default",
+      input,
+    }));
+    await Promise.all(requests.map(admit));
+    if (input % 10 === 0) await setTimeout(2);
+  }
+}
+
+async function obey(order: EngineOrder): Promise<void> {
+  switch (order.order) {
+    case "start":
+      return await start();
+    case "admit":
+      return await admit(order.request);
+    case "load":
+      return await load(order.instances, order.from);
+    case "drain":
+      await engine.drain({ timeoutMs: 0 });
+      say({ news: "drained" });
+      process.disconnect();
+  }
+}
+
+process.on("message", (order: EngineOrder) => {
+  void obey(order).catch((error: unknown) => {
+    throw error;
+  });
+});
+say({ news: "ready" });
