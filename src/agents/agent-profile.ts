@@ -1,6 +1,7 @@
 import type { ThinkingLevel } from "../protocol/thinking-level.ts";
 import type { SandboxFactory } from "../sandboxes/contract.ts";
 import type { SessionStore } from "../stores/contract.ts";
+import { type ApprovalRules, mergeApprovals } from "./approvals/approval-rules.ts";
 import type { KitCommand } from "./command.ts";
 import type { CompactionSettings } from "./compaction/compaction-settings.ts";
 import type { EventListener } from "./events/emitter.ts";
@@ -20,6 +21,8 @@ export interface AgentPolicy {
   readonly allowCompoundCommands?: boolean;
   /** Paths that are protected by default (`.kit`, agents, config, Git hooks) and may be written all the same. */
   readonly allowProtectedPaths?: readonly string[];
+  /** Calls that wait until somebody approves them. Rules of a parent, the project and a profile add up. */
+  readonly approvals?: ApprovalRules;
 }
 
 /** An agent as plain data. Make one with `defineAgentProfile`. */
@@ -89,5 +92,7 @@ export function mergeProfiles(base: AgentProfile, over: AgentProfile): AgentProf
     if (base[field] !== undefined && over[field] !== undefined)
       merged[field] = { ...base[field], ...over[field] };
   }
+  if (base.approvals !== undefined && over.approvals !== undefined)
+    merged["approvals"] = mergeApprovals(base.approvals, over.approvals);
   return merged as AgentProfile;
 }

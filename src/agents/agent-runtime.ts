@@ -106,6 +106,8 @@ export interface Operation {
   /** Secrets granted to this operation, by name; none until its options are read. */
   secrets: Readonly<Record<string, string>>;
   readonly kind: OperationKind;
+  /** The task that it is, below another operation. */
+  readonly task_id: string | undefined;
   readonly signal: AbortSignal;
   readonly state: SessionState;
   readonly live: LiveSession;

@@ -22,6 +22,7 @@ function toTool(command: KitCommand, environment: ToolEnvironment): AnyTool {
   const base = {
     name: command.name,
     ...(command.timeoutMs === undefined ? {} : { timeoutMs: command.timeoutMs }),
+    ...(command.needsApproval === undefined ? {} : { needsApproval: command.needsApproval }),
   };
   if (typeof action === "function") {
     const tool: ToolDefinition = {

@@ -14,6 +14,8 @@ export interface KitCommand {
   /** Arguments of a function command; a shell command takes none. */
   readonly input?: StandardSchemaV1 | JsonSchema;
   readonly timeoutMs?: number;
+  /** Calls wait until somebody approves them: all, or those for which the function says so. */
+  readonly needsApproval?: boolean | ((args: unknown, context: ToolContext) => boolean | Promise<boolean>);
 }
 
 /** Defines a command: `defineCommand("test", "npm test")`. A shell command needs no `allowShell`. */

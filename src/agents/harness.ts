@@ -1,7 +1,9 @@
 import { KitError } from "../base/kit-error.ts";
+import type { ApprovalDecision, ApprovalRequest } from "../protocol/approval.ts";
 import type { SessionInfo, SessionKey } from "../protocol/session-entry.ts";
 import type { AgentProfile } from "./agent-profile.ts";
 import type { AgentRuntime, Harness, ToolCatalogue } from "./agent-runtime.ts";
+import { notWaiting } from "./approvals/create-approvals.ts";
 import { createEventHub, type EventListener } from "./events/emitter.ts";
 import { PythonSessions } from "./operations/python.ts";
 import { startTask } from "./operations/task.ts";
@@ -25,6 +27,13 @@ export interface Agent {
     list(): Promise<readonly SessionInfo[]>;
     /** Deletes the history of the session and of all tasks below it, and the workspace that was its own. */
     delete(name: string): Promise<void>;
+  };
+  /** Calls of this instance that wait for somebody's word, those of tasks too. */
+  readonly approvals: {
+    /** Oldest first; of one session where it is named. */
+    list(filter?: { readonly session?: string }): Promise<readonly ApprovalRequest[]>;
+    /** Throws `not_found` for what is not waiting here: decided, expired, aborted or unknown. */
+    decide(approvalId: string, decision: ApprovalDecision): Promise<void>;
   };
   /** Hears what happens in all sessions of this instance; the function returned ends it. */
   subscribe(listener: EventListener): () => void;
@@ -86,6 +95,7 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
       return catalogue;
     },
   };
+  const own = { agent: identity.name, instance_id: identity.id };
   const open = (name: string): Session => createSession(harness, checkedName(name));
   const keyOf = (name: string): SessionKey => ({
     agent: identity.name,
@@ -120,6 +130,13 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
         pythons.delete(name);
         await store.delete(key);
         await (profile.sandbox ?? runtime.sandbox).remove?.(key);
+      },
+    },
+    approvals: {
+      list: async (filter) => (await runtime.approvals?.list({ ...filter, ...own })) ?? [],
+      async decide(approvalId, decision) {
+        if (runtime.approvals === undefined) throw notWaiting();
+        await runtime.approvals.decide(approvalId, decision, own);
       },
     },
     subscribe: (listener) => events.subscribe(listener),

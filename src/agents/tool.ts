@@ -44,6 +44,13 @@ export interface ToolDefinition<Input = unknown> {
   touches?(input: Input): readonly string[];
   /** May be run again when a crash left its outcome unknown. */
   readonly idempotent?: boolean;
+  /**
+   * Calls wait until somebody approves them: all, or those for which the function says so. It is told the
+   * validated arguments; where it throws, the call fails and is not run.
+   */
+  readonly needsApproval?: boolean | ((input: Input, context: ToolContext) => boolean | Promise<boolean>);
+  /** The tool that a call is for, where this one calls others: rules that ask for approval know both names. */
+  standsFor?(input: Input): string | undefined;
 }
 
 /** A tool of any input type, as lists of tools hold them. */

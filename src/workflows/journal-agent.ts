@@ -16,6 +16,7 @@ export function journalAgent(agent: Agent, journal: AgentJournal): Agent {
     name: agent.name,
     id: agent.id,
     profile: agent.profile,
+    approvals: agent.approvals,
     get busy() {
       return agent.busy;
     },

@@ -77,7 +77,7 @@ function fits(request: ApprovalRequest, filter: ApprovalFilter): boolean {
   );
 }
 
-function notWaiting(): KitError {
+export function notWaiting(): KitError {
   return new KitError({
     code: "not_found",
     message: "There is no such call waiting for approval.",

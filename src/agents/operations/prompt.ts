@@ -2,6 +2,7 @@ import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { AssistantMessage, UserMessage } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/message.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
+import { CallGate } from "../approvals/call-gate.ts";
 import { needsCompaction } from "../compaction/compact.ts";
 import { defaultCompaction } from "../compaction/compaction-settings.ts";
 import { guidelineEntries } from "../guidelines-in-loop.ts";
@@ -155,6 +156,7 @@ function toLoop(harness: Harness, operation: Operation, prepared: Prepared): Tur
       signal: operation.signal,
       emit: operation.emit,
       validateJson: runtime.validateJson,
+      gate: new CallGate(harness, operation),
       ...(mask === undefined ? undefined : { mask }),
     },
     settings: reasoningOf(prepared),

@@ -116,6 +116,7 @@ function toOperation(
   return {
     ...own,
     kind: request.kind,
+    task_id: request.scope?.task_id,
     signal: running.controller.signal,
     secrets: {},
     spending,

@@ -4,6 +4,8 @@ import type { EventBody } from "../../protocol/event.ts";
 import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import type { ToolContext, ToolDefinition, ToolLookup, ToolOutput } from "../tool.ts";
 import { builtInToolNames } from "../tools/built-in-tools.ts";
+import { failed, type Outcome, unknownOutcome } from "./outcome.ts";
+import { PutOff, passGate, type ToolGate } from "./tool-gate.ts";
 
 /** What the tool calls of one operation share. */
 export interface ToolRunOptions {
@@ -16,6 +18,8 @@ export interface ToolRunOptions {
     schema: Readonly<Record<string, unknown>>,
     value: unknown,
   ) => readonly string[] | Promise<readonly string[]>;
+  /** What stands before every call. */
+  readonly gate: ToolGate;
   /** Takes secrets out of every text of a result, before it is cut to its length. */
   readonly mask?: (text: string) => string;
 }
@@ -35,17 +39,18 @@ const defaultMaxResultChars = 50_000;
 /**
  * Runs the calls of one turn and gives a result for each, in their order, whatever happens.
  *
- * Calls run side by side, unless one of them is `exclusive`. Nothing a tool does throws from here:
+ * Calls run side by side, unless one of them is `exclusive`. A call that waits for somebody's word when
+ * the operation is put off has no result yet. Nothing a tool does throws from here:
  * bad arguments, failures, time-outs and aborts are results that the model reads.
  */
 export async function runToolCalls(
   calls: readonly ToolCallPart[],
   turn: ToolTurn,
   options: ToolRunOptions,
-): Promise<readonly ToolResultPart[]> {
+): Promise<readonly (ToolResultPart | undefined)[]> {
   if (calls.length > 1 && !calls.some((call) => options.tools.get(call.tool)?.exclusive === true))
     return Promise.all(calls.map((call) => runToolCall(call, turn, options)));
-  const results: ToolResultPart[] = [];
+  const results: (ToolResultPart | undefined)[] = [];
   for (const call of calls) results.push(await runToolCall(call, turn, options));
   return results;
 }
@@ -54,14 +59,17 @@ async function runToolCall(
   call: ToolCallPart,
   turn: ToolTurn,
   options: ToolRunOptions,
-): Promise<ToolResultPart> {
+): Promise<ToolResultPart | undefined> {
   const { tool_call_id, tool, args } = call;
+  const kept = turn.interrupted === true ? options.gate.record(keyOf(turn, call)).result : undefined;
+  if (kept !== undefined) return kept;
   options.emit({ type: "tool_start", tool_call_id, tool, args }, turn.id);
   const started = performance.now();
   let outcome: Outcome;
   try {
     outcome = await outcomeOf(call, turn, options);
   } catch (error) {
+    if (error instanceof PutOff) return undefined;
     outcome = failed(errorText(error));
   }
   const result = toResult(call, outcome, options);
@@ -79,8 +87,6 @@ async function runToolCall(
   return result;
 }
 
-type Outcome = Exclude<ToolOutput, string>;
-
 /** Runs a call, or says why not. Throws what the tool or its schema throws before it has begun to wait. */
 function outcomeOf(call: ToolCallPart, turn: ToolTurn, options: ToolRunOptions): Outcome | Promise<Outcome> {
   const tool = options.tools.get(call.tool);
@@ -96,13 +102,22 @@ function outcomeOf(call: ToolCallPart, turn: ToolTurn, options: ToolRunOptions):
   const run = (input: CheckedInput): Outcome | Promise<Outcome> => {
     if ("issues" in input)
       return failed(`The arguments are not what ${tool.name} takes: ${input.issues.join("; ")}.`);
-    if (options.signal.aborted) return failed("The call was aborted before it started.");
-    if (turn.interrupted === true && tool.idempotent !== true) return unknownOutcome;
-    const context = new RunningCall(call.tool_call_id, turn.callKey, options.operationId);
-    return execute(tool, { input: input.value, context, signal: options.signal });
+    const { signal, gate } = options;
+    const context = new RunningCall(call.tool_call_id, keyOf(turn, call), options.operationId);
+    const start = (): Outcome | Promise<Outcome> =>
+      signal.aborted
+        ? failed("The call was aborted before it started.")
+        : execute(tool, { input: input.value, context, signal });
+    const gated = { call, turnId: turn.id, input: input.value, context };
+    return passGate(gate, { tool, gated, interrupted: turn.interrupted === true }, start);
   };
   const input = validateInput(tool, call.args, options);
   return input instanceof Promise ? input.then(run) : run(input);
+}
+
+/** The idempotency key of a call. */
+export function keyOf(turn: Pick<ToolTurn, "callKey">, call: ToolCallPart): string {
+  return `${turn.callKey}:${call.tool_call_id}`;
 }
 
 /** What a tool is told. Its signal is made when it is asked for: most tools end before they need one. */
@@ -113,10 +128,10 @@ class RunningCall implements ToolContext {
   #controller: AbortController | undefined;
   #stopped: { readonly reason: unknown } | undefined;
 
-  constructor(toolCallId: string, callKey: string, operationId: string) {
+  constructor(toolCallId: string, key: string, operationId: string) {
     this.tool_call_id = toolCallId;
     this.operation_id = operationId;
-    this.idempotency_key = `${callKey}:${toolCallId}`;
+    this.idempotency_key = key;
   }
 
   get signal(): AbortSignal {
@@ -190,10 +205,6 @@ function toOutcome(output: ToolOutput): Outcome {
   return { content: JSON.stringify(output) ?? "" };
 }
 
-function failed(text: string): Outcome {
-  return { content: text, isError: true };
-}
-
 type CheckedInput = { readonly value: unknown } | { readonly issues: readonly string[] };
 
 function validateInput(
@@ -231,16 +242,9 @@ function toResult(call: ToolCallPart, outcome: Outcome, options: ToolRunOptions)
   };
 }
 
-const unknownOutcome: Outcome = {
-  content:
-    "The process ended while this call was running: its outcome is unknown. Check what it did before you repeat it.",
-  isError: true,
-  outcome: "unknown",
-};
-
 /** A result for a call that a process was about to run, or was running, when it ended. */
 export function outcomeUnknown(call: ToolCallPart): ToolResultPart {
-  return { ...notRun(call, String(unknownOutcome.content)), outcome: "unknown" };
+  return { ...notRun(call, unknownOutcome.content), outcome: "unknown" };
 }
 
 /** A result for a call that was not run. */

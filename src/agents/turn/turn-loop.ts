@@ -15,7 +15,7 @@ import { callModel, InterruptedReply, type ModelReply } from "./call-model.ts";
 import { CallWatch } from "./call-watch.ts";
 import { planRetry, type RetryPolicy, waitToRetry } from "./retry.ts";
 import { spentEntries } from "./spent-entries.ts";
-import { notRun, runToolCalls, type ToolRunOptions } from "./tool-calls.ts";
+import { keyOf, notRun, runToolCalls, type ToolRunOptions } from "./tool-calls.ts";
 import type { UsageReader } from "./usage-reader.ts";
 
 /** All that the turns of one operation share. */
@@ -82,7 +82,17 @@ export async function runTools(
   // The place in the log is the same whenever these calls are made again; ids of calls are not unique.
   const callKey = `${loop.operationId}:${loop.state.positions.at(-1) ?? 0}`;
   const turn = { id: how.turnId, callKey, interrupted: how.interrupted === true };
-  const results = await runToolCalls(calls, turn, loop.toolRun);
+  const outcomes = await runToolCalls(calls, turn, loop.toolRun);
+  const results = outcomes.filter((result) => result !== undefined);
+  if (results.length < calls.length) {
+    // The turn is not over: it goes on when the operation does, with the results that it has.
+    const done = calls.flatMap((call, at) => {
+      const result = outcomes[at];
+      return result === undefined ? [] : [[keyOf(turn, call), result] as const];
+    });
+    await loop.toolRun.gate.keep(new Map(done));
+    throw loop.signal.reason;
+  }
   const message: ToolMessage = { role: "tool", content: results, timestamp: isoTime(loop.clock.now()) };
   const entries = [toEntry(loop, message)];
   try {

@@ -49,6 +49,10 @@ const checks: { readonly [Field in keyof AgentProfile]-?: Check } = {
   allowedCommands: texts,
   allowCompoundCommands: flag,
   allowProtectedPaths: texts,
+  approvals: [
+    'an object such as { tools: ["bash"] }',
+    (value) => typeof value === "object" && value !== null && "tools" in value && texts[1](value.tools),
+  ],
 };
 
 /**

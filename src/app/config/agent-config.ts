@@ -1,4 +1,5 @@
 import type { AgentProfile } from "../../agents/agent-profile.ts";
+import type { ApprovalRules } from "../../agents/approvals/approval-rules.ts";
 import type { CompactionSettings } from "../../agents/compaction/compaction-settings.ts";
 import type { ThinkingLevel } from "../../protocol/thinking-level.ts";
 
@@ -16,6 +17,8 @@ export interface AgentConfig {
   readonly allowed_commands?: readonly string[];
   readonly allow_compound_commands?: boolean;
   readonly allow_protected_paths?: readonly string[];
+  /** Calls that wait until somebody approves them, of every agent. */
+  readonly approvals?: ApprovalsConfig;
   /** Default 8. */
   readonly max_task_depth?: number;
   /** Default 3. */
@@ -26,9 +29,25 @@ export interface AgentConfig {
   readonly max_tokens?: number;
   /** US dollars of one operation. */
   readonly max_cost?: number;
+  /** Inputs that may wait for one session; default 100. */
+  readonly max_waiting?: number;
+  /** Instances that stay alive while nobody uses them; default 1,000. */
+  readonly max_idle_instances?: number;
+  /** Seconds that they stay alive; default 300. */
+  readonly idle_timeout_s?: number;
+  /** Seconds that a tool call waits for approval before it is denied; default: as long as it takes. */
+  readonly approval_timeout_s?: number;
   readonly specs?: boolean;
   readonly guidelines?: boolean;
   readonly project_instructions?: boolean;
+}
+
+/** The `agent.approvals` table. */
+export interface ApprovalsConfig {
+  /** Names of tools and commands; `*` stands for any characters: `["bash", "mcp__github__*"]`. */
+  readonly tools: readonly string[];
+  /** Before a call that nobody decided on is denied; default: it waits as long as it takes. */
+  readonly timeout_seconds?: number;
 }
 
 /** The `compaction` table. */
@@ -60,6 +79,7 @@ export function toProfile(agent: AgentConfig = {}, compaction: CompactionConfig 
     allowedCommands: agent.allowed_commands,
     allowCompoundCommands: agent.allow_compound_commands,
     allowProtectedPaths: agent.allow_protected_paths,
+    approvals: agent.approvals === undefined ? undefined : toApprovals(agent.approvals),
     maxTaskDepth: agent.max_task_depth,
     typedRetries: agent.typed_retries,
     specs: agent.specs,
@@ -68,6 +88,10 @@ export function toProfile(agent: AgentConfig = {}, compaction: CompactionConfig 
     ...(Object.keys(budget).length > 0 ? { budget } : {}),
     ...(Object.keys(settings).length > 0 ? { compaction: settings } : {}),
   });
+}
+
+function toApprovals({ tools, timeout_seconds }: ApprovalsConfig): ApprovalRules {
+  return { tools, ...(timeout_seconds === undefined ? {} : { timeoutMs: timeout_seconds * 1_000 }) };
 }
 
 type Defined<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> };

@@ -70,6 +70,7 @@ function createExecuteTool({ links, validateJson }: FindAndCallOptions): AnyTool
       additionalProperties: false,
     },
     timeoutMs: times.patience + Math.max(...links.map(timeoutOf)),
+    standsFor: ({ tool }) => tool,
     async execute({ tool: wanted, arguments: args = {} }, context) {
       // The server's name is in the tool's: the others need not be asked.
       const owner = links.filter((link) => wanted.startsWith(`mcp__${link.name}__`));

@@ -1,0 +1,100 @@
+import { isoTime } from "../../base/clock.ts";
+import { createId } from "../../base/id.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
+import type { ToolResultPart } from "../../protocol/message.ts";
+import type { SessionEntry } from "../../protocol/session-entry.ts";
+import type { Harness, Operation } from "../agent-runtime.ts";
+import type { ToolDefinition } from "../tool.ts";
+import { type GatedCall, PutOff, type ToolGate } from "../turn/tool-gate.ts";
+import { needsApproval } from "./approval-rules.ts";
+import { type CallRecord, callNotes, recordOf } from "./call-record.ts";
+
+/**
+ * Stands before the tools of one operation. What it is told goes into the session's log before anything
+ * follows from it, so that a call which waited is told, after a crash, from one which may have run.
+ */
+export class CallGate implements ToolGate {
+  readonly #harness: Harness;
+  readonly #operation: Operation;
+  // Calls of one turn run side by side, and two appends at one position would be a conflict.
+  #written: Promise<void> = Promise.resolve();
+
+  constructor(harness: Harness, operation: Operation) {
+    this.#harness = harness;
+    this.#operation = operation;
+  }
+
+  asks(tool: ToolDefinition, call: GatedCall): boolean | Promise<boolean> {
+    return needsApproval(tool, call, this.#operation.live.profile.approvals);
+  }
+
+  record(key: string): CallRecord {
+    return recordOf(this.#operation.past, key);
+  }
+
+  async word(gated: GatedCall, record: CallRecord = {}): Promise<ApprovalDecision> {
+    const { signal, emit } = this.#operation;
+    const { approvals } = this.#harness.runtime;
+    const request = this.#toRequest(gated, record);
+    const { approval_id, tool_call_id, tool, args, expires_at } = request;
+    const said = (decision: ApprovalDecision): ApprovalDecision => {
+      const { approved, reason, by } = decision;
+      const why = { ...(reason === undefined ? {} : { reason }), ...(by === undefined ? {} : { by }) };
+      emit({ type: "approval", approval_id, tool_call_id, tool, approved, ...why }, gated.turnId);
+      return decision;
+    };
+    if (approvals === undefined) return said({ approved: false, reason: "Nobody can approve it here." });
+    const key = gated.context.idempotency_key;
+    const times = expires_at === undefined ? {} : { expires_at };
+    if (record.request === undefined) await this.#note(callNotes.request, { key, approval_id, ...times });
+    const decided = approvals.request(request, signal);
+    emit({ type: "approval_request", approval_id, tool_call_id, tool, args, ...times }, gated.turnId);
+    const decision = await decided.catch((error: unknown) => {
+      throw signal.aborted && isPutOff(signal.reason) ? new PutOff("", { cause: error }) : error;
+    });
+    await this.#note(callNotes.decision, { key, ...decision });
+    return said(decision);
+  }
+
+  async keep(results: ReadonlyMap<string, ToolResultPart>): Promise<void> {
+    for (const [key, result] of results) await this.#note(callNotes.result, { key, result });
+  }
+
+  #toRequest({ call, context }: GatedCall, record: CallRecord): ApprovalRequest {
+    const { runtime, run_id } = this.#harness;
+    const { live, id, task_id } = this.#operation;
+    const now = runtime.clock.now();
+    const timeoutMs = live.profile.approvals?.timeoutMs ?? runtime.approvals?.timeoutMs;
+    const expires =
+      record.request === undefined && timeoutMs !== undefined ? isoTime(now + timeoutMs) : undefined;
+    const expires_at = record.request?.expires_at ?? expires;
+    return {
+      ...live.key,
+      approval_id: record.request?.approval_id ?? createId("approval"),
+      operation_id: id,
+      tool_call_id: context.tool_call_id,
+      tool: call.tool,
+      args: call.args,
+      requested_at: isoTime(now),
+      ...(expires_at === undefined ? {} : { expires_at }),
+      ...(run_id === undefined ? {} : { run_id }),
+      ...(task_id === undefined ? {} : { task_id }),
+    };
+  }
+
+  #note(name: string, value: unknown): Promise<void> {
+    const { id, commit } = this.#operation;
+    const timestamp = isoTime(this.#harness.runtime.clock.now());
+    const entry: SessionEntry = { version: 1, type: "note", name, value, timestamp, operation_id: id };
+    const written = this.#written.then(() => commit([entry]));
+    this.#written = written.catch(() => undefined);
+    return written;
+  }
+}
+
+/** Whether an abort means that the same operation is asked for again: by another process, or the next start. */
+function isPutOff(reason: unknown): boolean {
+  if (!(reason instanceof KitError)) return false;
+  return reason.code === "lease_lost" || reason.meta?.["will_resume"] === true;
+}
