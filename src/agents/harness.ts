@@ -59,6 +59,7 @@ const sessionName = /^[^\p{Cc}/\\]{1,128}$/u;
 export function createHarness(identity: AgentIdentity, profile: AgentProfile, runtime: AgentRuntime): Agent {
   const events = createEventHub({
     clock: runtime.clock,
+    observers: runtime.observers,
     ...(identity.last_event !== undefined && { last: identity.last_event }),
     ...(runtime.onListenerError && { onListenerError: runtime.onListenerError }),
   });
