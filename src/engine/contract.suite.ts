@@ -3,6 +3,10 @@ import { attemptCases } from "./cases/attempt-cases.ts";
 import { callCases } from "./cases/call-cases.ts";
 import { dispatchCases } from "./cases/dispatch-cases.ts";
 import type { EngineSubject } from "./cases/engine-check.ts";
+import { replayCases } from "./cases/replay-cases.ts";
+import { runCases } from "./cases/run-cases.ts";
+import { scheduleCases } from "./cases/schedule-cases.ts";
+import { stepCases } from "./cases/step-cases.ts";
 
 /** The promises of `Engine`, for the tests of this repository. */
 export function engineContract(subject: EngineSubject & { readonly name: string }): void {
@@ -10,5 +14,9 @@ export function engineContract(subject: EngineSubject & { readonly name: string 
     for (const { name, run } of dispatchCases(subject)) test(name, run);
     for (const { name, run } of attemptCases(subject)) test(name, run);
     for (const { name, run } of callCases(subject)) test(name, run);
+    for (const { name, run } of runCases(subject)) test(name, run);
+    for (const { name, run } of stepCases(subject)) test(name, run);
+    for (const { name, run } of replayCases(subject)) test(name, run);
+    for (const { name, run } of scheduleCases(subject)) test(name, run);
   });
 }

@@ -1,0 +1,260 @@
+import assert from "node:assert/strict";
+import type { ContractCase } from "../../base/contract-case.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { RunRecord } from "../../protocol/run.ts";
+import type { Engine, EngineHandlers, RunContext } from "../contract.ts";
+import {
+  type EngineCheck,
+  type EngineSubject,
+  type EngineTools,
+  gate,
+  handlers,
+  toCases,
+  untilAborted,
+} from "./engine-check.ts";
+
+/** The promises about runs that are taken up again by another process. */
+export function replayCases(subject: EngineSubject): readonly ContractCase[] {
+  return toCases(subject, { fresh: {}, lasting });
+}
+
+type Run = EngineHandlers["run"];
+
+/** Starts a run with a handler, until it says that it is to be interrupted; then opens the engine again. */
+async function interrupt(
+  tools: EngineTools,
+  run: (context: RunContext, stop: () => Promise<never>) => Promise<unknown>,
+): Promise<{ readonly engine: Engine; readonly runId: string }> {
+  const first = await tools.create();
+  const reached = gate();
+  await first.start(
+    handlers({
+      run: (context) =>
+        run(context, () => {
+          reached.open();
+          return untilAborted(context);
+        }),
+    }),
+  );
+  const { run_id } = await first.startRun({ workflow: "flow", payload: {} });
+  await reached.opened;
+  await first.drain({ timeoutMs: 0 });
+  return { engine: await tools.reopen(), runId: run_id };
+}
+
+async function finish(engine: Engine, runId: string, run: Run): Promise<RunRecord> {
+  await engine.start(handlers({ run }));
+  const record = await engine.awaitRun(runId);
+  assert.ok(record !== undefined);
+  return record;
+}
+
+const lasting: Readonly<Record<string, EngineCheck>> = {
+  "a run goes on after its last finished step, and is told what the steps before gave": async (tools) => {
+    const done: string[] = [];
+    const flow = async (context: RunContext, third: () => Promise<unknown>): Promise<unknown> => {
+      const first = await context.step("first", () => {
+        done.push("first");
+        return { n: 1, gone: undefined };
+      });
+      const second = await context
+        .step("second", () => {
+          done.push("second");
+          throw new KitError({ code: "forbidden", message: "No.", hint: "Ask.", meta: { by: "Ada" } });
+        })
+        .catch(({ code, message, hint, meta }: KitError) => ({ code, message, hint, meta }));
+      const nothing = await context.step("nothing", () => void done.push("nothing"));
+      const time = await context.now();
+      const id = await context.uuid();
+      await context.step("third", third);
+      return { first, second, isNothing: nothing === undefined, time, id };
+    };
+    let before: { time: number; id: string } | undefined;
+    const { engine, runId } = await interrupt(tools, async (context, stop) => {
+      const { now, uuid } = context;
+      const seen = { time: 0, id: "" };
+      const spied: RunContext = {
+        ...context,
+        now: async () => {
+          seen.time = await now();
+          return seen.time;
+        },
+        uuid: async () => {
+          seen.id = await uuid();
+          before = seen;
+          return seen.id;
+        },
+      };
+      return await flow(spied, stop);
+    });
+    assert.equal((await engine.getRun(runId))?.status, "queued");
+    const record = await finish(engine, runId, (context) => {
+      assert.equal(context.attempt, 1);
+      return flow(context, async () => done.push("third"));
+    });
+    assert.deepEqual(done, ["first", "second", "nothing", "third"]);
+    assert.deepEqual(record.result, {
+      first: { n: 1 },
+      second: { code: "forbidden", message: "No.", hint: "Ask.", meta: { by: "Ada" } },
+      isNothing: true,
+      ...before,
+    });
+  },
+
+  "a workflow that asks for something else than was recorded ends with replay_mismatch": async (tools) => {
+    const changed: readonly [Run, RegExp][] = [
+      [(context) => context.step("pay", () => 1), /Position 1 .*step "charge".*step "pay"/],
+      [(context) => context.sleep(1), /Position 1 .*step "charge".* sleep/],
+      [async () => "short", /Position 1 .*step "charge".* the end of the run/],
+      [
+        (context) => context.step("pay", () => 1).catch(() => context.step("charge", () => 2)),
+        /Position 1 .*step "charge".*step "pay"/,
+      ],
+    ];
+    for (const [run, message] of changed) {
+      const { engine, runId } = await interrupt(tools, async (context, stop) => {
+        await context.step("charge", () => 1);
+        return await stop();
+      });
+      const { status, error } = await finish(engine, runId, run);
+      assert.equal(status, "failed");
+      assert.equal(error?.type, "replay_mismatch");
+      assert.match(error?.message ?? "", message);
+    }
+  },
+
+  "branches side by side keep their positions, in whatever order they end": async (tools) => {
+    const finished: string[] = [];
+    // The branches take turns at ending, each after as many ticks as its own code needs.
+    const branch = async (context: RunContext, name: string, ticks: number): Promise<string[]> => {
+      const said: string[] = [];
+      for (let round = 0; round < 3; round += 1) {
+        for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve();
+        const work = async ({ idempotency_key }: { readonly idempotency_key: string }) => {
+          await new Promise((resolve) => setTimeout(resolve, (ticks * 7) % 5));
+          finished.push(`${name}${round}`);
+          return `${name}${round}@${idempotency_key.split(":")[1]}`;
+        };
+        said.push(await context.step(`${name}${round}`, work));
+      }
+      return said;
+    };
+    const flow = async (context: RunContext): Promise<string[][]> =>
+      await Promise.all([branch(context, "a", 9), branch(context, "b", 0), branch(context, "c", 4)]);
+    let before: string[][] = [];
+    const { engine, runId } = await interrupt(tools, async (context, stop) => {
+      before = await flow(context);
+      return await stop();
+    });
+    const record = await finish(engine, runId, flow);
+    assert.equal(record.error, undefined);
+    assert.deepEqual(record.result, before);
+    assert.equal(finished.length, 9);
+  },
+
+  "which of two came first stays so": async (tools) => {
+    const race = async (context: RunContext): Promise<unknown> =>
+      await Promise.race([
+        context.sleep(20).then(() => "time"),
+        context.step("quick", () => 1).then(() => "step"),
+        context.waitFor("signal").then(() => "signal"),
+      ]);
+    const { engine, runId } = await interrupt(tools, async (context, stop) => {
+      assert.equal(await race(context), "step");
+      await context.sleep(30);
+      return await stop();
+    });
+    await engine.signal(runId, { name: "signal" });
+    const record = await finish(engine, runId, async (context) => {
+      const first = await race(context);
+      await context.sleep(30);
+      return first;
+    });
+    assert.equal(record.result, "step");
+  },
+
+  "waits go on: a sleep to its end, a signal that came while nobody worked is there": async (tools) => {
+    const flow = async (context: RunContext): Promise<unknown> => {
+      const [, signal, late] = await Promise.all([
+        context.sleep(30),
+        context.waitFor("approval"),
+        context.waitFor("never", { timeoutMs: 30 }),
+      ]);
+      return { signal, isLate: late === undefined };
+    };
+    const { engine, runId } = await interrupt(tools, async (context, stop) => {
+      void flow(context);
+      // Once a further position is recorded, those before it are too.
+      await context.step("begun", () => 1);
+      return await stop();
+    });
+    await engine.signal(runId, { name: "approval", payload: "yes" });
+    const record = await finish(engine, runId, async (context) => {
+      const waiting = flow(context);
+      await context.step("begun", () => 2);
+      return await waiting;
+    });
+    assert.deepEqual(record.result, { signal: "yes", isLate: true });
+  },
+
+  "what a run said before is not said again": async (tools) => {
+    const say = (context: RunContext, message: string): number | undefined =>
+      context.emit({
+        type: "log",
+        level: "info",
+        message,
+        timestamp: "2026-11-21T10:00:00.000Z",
+        agent: "",
+        instance_id: context.id,
+        session: "",
+        operation_id: context.id,
+        run_id: context.id,
+      });
+    const { engine, runId } = await interrupt(tools, async (context, stop) => {
+      say(context, "begin");
+      await context.step("one", () => 1);
+      say(context, "between");
+      await context.step("two", () => 2);
+      return await stop();
+    });
+    const told: unknown[] = [];
+    const record = await finish(engine, runId, async (context) => {
+      told.push(say(context, "begin"));
+      await context.step("one", () => 1);
+      told.push(say(context, "between"));
+      await context.step("two", () => 2);
+      told.push(say(context, "end"));
+    });
+    assert.deepEqual(told.slice(0, 2), [undefined, undefined]);
+    assert.equal(record.event_count, 3);
+    const events = await engine.events.read(`run/${runId}`);
+    assert.deepEqual(
+      events.map((event) => (event.type === "log" ? event.message : "")),
+      ["begin", "between", "end"],
+    );
+  },
+
+  "a dispatch of a run is admitted once": async (tools) => {
+    const target = { agent: "reviewer", instance_id: "pr-7", session: "default", input: "look" };
+    let before: unknown;
+    const { engine, runId } = await interrupt(tools, async (context, stop) => {
+      before = await context.dispatch(target);
+      return await stop();
+    });
+    const record = await finish(engine, runId, (context) => context.dispatch(target));
+    assert.deepEqual(record.result, before);
+    assert.equal((await engine.listDispatches()).items.length, 1);
+  },
+
+  "a run whose end was asked for does not come back": async (tools) => {
+    const { engine, runId } = await interrupt(tools, async (context, stop) => {
+      await context.step("one", () => 1);
+      return await stop();
+    });
+    assert.equal(await engine.cancelRun(runId), true);
+    let again = 0;
+    const record = await finish(engine, runId, async () => again++);
+    assert.equal(record.status, "cancelled");
+    assert.equal(again, 0);
+  },
+};

@@ -1,0 +1,190 @@
+import assert from "node:assert/strict";
+import type { ContractCase } from "../../base/contract-case.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { Engine, EngineHandlers } from "../contract.ts";
+import {
+  type EngineCheck,
+  type EngineSubject,
+  gate,
+  handlers,
+  toCases,
+  untilAborted,
+} from "./engine-check.ts";
+
+/** The promises about the admission of runs, and about their ends. */
+export function runCases(subject: EngineSubject): readonly ContractCase[] {
+  return toCases(subject, { fresh: { ...admission, ...ends } });
+}
+
+type RunHandler = EngineHandlers["run"];
+
+const admission: Readonly<Record<string, EngineCheck>> = {
+  "a run waits until the engine is started, and ends with what its handler gave": async (tools) => {
+    const engine = await tools.create();
+    const { run_id, accepted_at } = await engine.startRun({ workflow: "greet", payload: { name: "Ada" } });
+    assert.match(run_id, /^run_[0-9A-HJKMNP-TV-Z]{26}$/);
+    assert.deepEqual(await engine.getRun(run_id), {
+      run_id,
+      workflow: "greet",
+      status: "queued",
+      payload: { name: "Ada" },
+      accepted_at,
+      event_count: 0,
+    });
+    const told: unknown[] = [];
+    await engine.start(
+      handlers({
+        run: async ({ id, attempt }, request) => {
+          told.push(id, attempt, request);
+          return { greeting: "Hello" };
+        },
+      }),
+    );
+    const record = await engine.awaitRun(run_id);
+    assert.deepEqual(told, [run_id, 1, { workflow: "greet", payload: { name: "Ada" } }]);
+    assert.equal(record?.status, "completed");
+    assert.deepEqual(record?.result, { greeting: "Hello" });
+    assert.ok(record?.started_at !== undefined && record.ended_at !== undefined);
+    assert.equal(record.duration_ms, Date.parse(record.ended_at) - Date.parse(record.started_at));
+    assert.equal(await engine.getRun("run_none"), undefined);
+    assert.equal(await engine.awaitRun("run_none"), undefined);
+  },
+
+  "the same idempotency key is the same run of a workflow; with another payload it is a conflict": async (
+    tools,
+  ) => {
+    const engine = await tools.create();
+    const request = { workflow: "pay", payload: { a: 1, b: 2 }, idempotency_key: "order-7" };
+    const first = await engine.startRun(request);
+    assert.deepEqual(await engine.startRun({ ...request, payload: { b: 2, a: 1 } }), first);
+    await assert.rejects(engine.startRun({ ...request, payload: { a: 1 } }), { code: "conflict" });
+    const other = await engine.startRun({ ...request, workflow: "refund" });
+    assert.notEqual(other.run_id, first.run_id);
+    let runs = 0;
+    await engine.start(handlers({ run: async () => runs++ }));
+    await engine.awaitRun(first.run_id);
+    await engine.awaitRun(other.run_id);
+    assert.deepEqual(await engine.startRun(request), first);
+    assert.equal(runs, 2);
+  },
+
+  "runs are listed newest first, by workflow and status, in pages": async (tools) => {
+    const engine = await tools.create();
+    const ids: string[] = [];
+    for (let index = 0; index < 5; index += 1) {
+      const workflow = index % 2 === 0 ? "even" : "odd";
+      ids.unshift((await engine.startRun({ workflow, payload: index })).run_id);
+    }
+    const idsOf = async (filter: Parameters<Engine["listRuns"]>[0]): Promise<readonly string[]> =>
+      (await engine.listRuns(filter)).items.map(({ run_id }) => run_id);
+    assert.deepEqual(await idsOf({}), ids);
+    assert.deepEqual(await idsOf({ workflow: "odd" }), [ids[1], ids[3]]);
+    assert.deepEqual(await idsOf({ workflow: "even", status: "queued" }), [ids[0], ids[2], ids[4]]);
+    assert.deepEqual(await idsOf({ status: "completed" }), []);
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await engine.listRuns({ limit: 2, ...(cursor === undefined ? {} : { cursor }) });
+      seen.push(...page.items.map(({ run_id }) => run_id));
+      cursor = page.next_cursor;
+    } while (cursor !== undefined);
+    assert.deepEqual(seen, ids);
+    await assert.rejects(engine.listRuns({ cursor: "' OR 1" }), { code: "invalid_request" });
+    await assert.rejects(engine.listRuns({ limit: 1_001 }), { code: "invalid_request" });
+  },
+
+  "too many runs that wait are refused for now": async (tools) => {
+    const engine = await tools.create({ waiting: 3 });
+    for (let index = 0; index < 3; index += 1) await engine.startRun({ workflow: "w", payload: index });
+    const full = (error: unknown): boolean =>
+      error instanceof KitError && error.code === "unavailable" && Number(error.meta?.["retry_after_s"]) > 0;
+    await assert.rejects(engine.startRun({ workflow: "w", payload: 4 }), full);
+    const [newest] = (await engine.listRuns()).items;
+    assert.equal(await engine.cancelRun(newest?.run_id ?? ""), true);
+    await engine.startRun({ workflow: "w", payload: 5 });
+  },
+};
+
+const ends: Readonly<Record<string, EngineCheck>> = {
+  "what a handler throws ends the run, and a foreign error keeps its text to itself": async (tools) => {
+    const engine = await tools.create();
+    await engine.start(
+      handlers({
+        run: async (_, { payload }) => {
+          if (payload === "known") throw new KitError({ code: "forbidden", message: "Not today." });
+          if (payload === "odd") return new Set();
+          throw new Error("/home/ada/secret");
+        },
+      }),
+    );
+    const errors: unknown[] = [];
+    for (const payload of ["known", "foreign", "odd"]) {
+      const { run_id } = await engine.startRun({ workflow: "flow", payload });
+      const record = await engine.awaitRun(run_id);
+      assert.equal(record?.status, "failed");
+      errors.push(record?.error);
+    }
+    assert.deepEqual(errors, [
+      { type: "forbidden", message: "Not today." },
+      { type: "internal_error", message: 'The workflow "flow" failed.' },
+      { type: "invalid_request", message: "The result of the workflow is not JSON: it is a Set." },
+    ]);
+  },
+
+  "a run that waits in line is cancelled before it begins": async (tools) => {
+    const engine = await tools.create();
+    const { run_id } = await engine.startRun({ workflow: "w", payload: {} });
+    assert.equal(await engine.cancelRun(run_id), true);
+    assert.equal(await engine.cancelRun(run_id), false);
+    assert.equal(await engine.cancelRun("run_none"), false);
+    let begun = 0;
+    await engine.start(handlers({ run: async () => begun++ }));
+    const next = await engine.startRun({ workflow: "w", payload: {} });
+    await engine.awaitRun(next.run_id);
+    assert.equal(begun, 1);
+    const record = await engine.awaitRun(run_id);
+    assert.equal(record?.status, "cancelled");
+    assert.equal(record?.started_at, undefined);
+  },
+
+  "a run at work is told that it is cancelled, wherever it is, and may clean up": async (tools) => {
+    const engine = await tools.create();
+    for (const place of ["step", "sleep", "wait"] as const) {
+      const begun = gate();
+      const reasons: unknown[] = [];
+      const run: RunHandler = async (context) => {
+        const work = {
+          step: () => context.step("long", untilAborted),
+          sleep: () => context.sleep(3_600_000),
+          wait: () => context.waitFor("never"),
+        };
+        await context.step("ready", () => 1);
+        begun.open();
+        try {
+          await work[place]();
+        } catch (error) {
+          reasons.push(error instanceof KitError ? error.code : error, context.signal.aborted);
+        }
+        return "ignored";
+      };
+      const own = place === "step" ? engine : await tools.create();
+      await own.start(handlers({ run }));
+      const { run_id } = await own.startRun({ workflow: "w", payload: {} });
+      await begun.opened;
+      assert.equal(await own.cancelRun(run_id), true);
+      const record = await own.awaitRun(run_id);
+      assert.equal(record?.status, "cancelled");
+      assert.equal(record?.result, undefined);
+      assert.deepEqual(reasons, ["aborted", true]);
+    }
+  },
+
+  "those who wait for an end may leave": async (tools) => {
+    const engine = await tools.create();
+    const { run_id } = await engine.startRun({ workflow: "w", payload: {} });
+    const leaving = new AbortController();
+    const waiting = engine.awaitRun(run_id, { signal: leaving.signal });
+    leaving.abort(new Error("left"));
+    await assert.rejects(waiting, { message: "left" });
+  },
+};

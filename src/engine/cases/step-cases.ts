@@ -1,0 +1,239 @@
+import assert from "node:assert/strict";
+import type { ContractCase } from "../../base/contract-case.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { RunRecord } from "../../protocol/run.ts";
+import type { Engine, EngineHandlers, RunContext } from "../contract.ts";
+import {
+  type EngineCheck,
+  type EngineSubject,
+  gate,
+  handlers,
+  toCases,
+  untilAborted,
+} from "./engine-check.ts";
+
+/** The promises about what a run asks its context for: steps, dispatches, events, waits. */
+export function stepCases(subject: EngineSubject): readonly ContractCase[] {
+  return toCases(subject, { fresh: { ...steps, ...waits } });
+}
+
+/** Starts a run with a handler, and gives what has become of it. */
+async function runWith(
+  engine: Engine,
+  run: EngineHandlers["run"],
+  payload: unknown = {},
+): Promise<RunRecord> {
+  await engine.start(handlers({ run }));
+  const { run_id } = await engine.startRun({ workflow: "flow", payload });
+  const record = await engine.awaitRun(run_id);
+  assert.ok(record !== undefined);
+  return record;
+}
+
+const steps: Readonly<Record<string, EngineCheck>> = {
+  "a step gives what its work gave, and tells it a key of its own": async (tools) => {
+    const engine = await tools.create();
+    const { run_id, result } = await runWith(engine, async (context) => {
+      const told = await context.step("first", ({ idempotency_key, attempt }) => ({
+        idempotency_key,
+        attempt,
+      }));
+      const nothing = await context.step("second", () => undefined);
+      const both = await Promise.all([
+        context.step("left", async ({ idempotency_key }) => idempotency_key),
+        context.step("right", async ({ idempotency_key }) => idempotency_key),
+      ]);
+      return { told, isNothing: nothing === undefined, both };
+    });
+    assert.deepEqual(result, {
+      told: { idempotency_key: `${run_id}:1`, attempt: 1 },
+      isNothing: true,
+      both: [`${run_id}:3`, `${run_id}:4`],
+    });
+  },
+
+  "a step is tried as often as it says; its last error is the run's to catch": async (tools) => {
+    const engine = await tools.create();
+    const attempts: number[] = [];
+    const { result } = await runWith(engine, async (context) => {
+      const third = await context.step(
+        "shaky",
+        ({ attempt }) => {
+          attempts.push(attempt);
+          if (attempt < 3) throw new Error("not yet");
+          return "there";
+        },
+        { attempts: 3, backoffMs: 1 },
+      );
+      const refused = await context
+        .step("refused", () => {
+          throw new KitError({ code: "forbidden", message: "Not today.", meta: { until: "tomorrow" } });
+        })
+        .catch((error: KitError) => [error.code, error.message, error.meta]);
+      const foreign = await context
+        .step("foreign", () => Promise.reject(new TypeError("/home/ada/secret")))
+        .catch((error: KitError) => [error.code, error.message]);
+      return { third, refused, foreign };
+    });
+    assert.deepEqual(attempts, [1, 2, 3]);
+    assert.deepEqual(result, {
+      third: "there",
+      refused: ["forbidden", "Not today.", { until: "tomorrow" }],
+      foreign: ["internal_error", 'The step "foreign" failed.'],
+    });
+  },
+
+  "a step that takes too long fails, and is told to stop": async (tools) => {
+    const engine = await tools.create();
+    const reasons: unknown[] = [];
+    const { status, error } = await runWith(engine, async (context) => {
+      await context.step(
+        "slow",
+        async ({ signal }) => {
+          await untilAborted({ signal }).catch((reason: KitError) => reasons.push(reason.code));
+          return "too late";
+        },
+        { timeoutMs: 5 },
+      );
+    });
+    assert.equal(status, "failed");
+    assert.equal(error?.type, "unavailable");
+    assert.match(error?.message ?? "", /"slow" did not end within 5 ms/);
+    assert.deepEqual(reasons, ["unavailable"]);
+  },
+
+  "what is no JSON is refused, and the step and the place are named": async (tools) => {
+    const engine = await tools.create();
+    const { result } = await runWith(engine, async (context) => {
+      const refused = (value: unknown): Promise<unknown> =>
+        context.step("odd", () => value).catch((error: KitError) => [error.code, error.message]);
+      return [
+        await refused({ list: [1, { when: new Date() }] }),
+        await refused(new Map()),
+        await refused(1n),
+      ];
+    });
+    assert.deepEqual(result, [
+      ["invalid_request", 'The result of step "odd" is not JSON: list[1].when is a Date.'],
+      ["invalid_request", 'The result of step "odd" is not JSON: it is a Map.'],
+      ["invalid_request", 'The result of step "odd" is not JSON: it is a bigint.'],
+    ]);
+  },
+
+  "a name or a time that is none is refused": async (tools) => {
+    const engine = await tools.create();
+    const { result } = await runWith(engine, async (context) => {
+      const calls = [
+        context.step("", () => 1),
+        context.step("a", () => 1, { attempts: 0 }),
+        context.step("a", () => 1, { timeoutMs: -1 }),
+        context.sleep(Number.NaN),
+        context.waitFor("", {}),
+        context.waitFor("a", { timeoutMs: Number.POSITIVE_INFINITY }),
+      ];
+      return await Promise.all(calls.map((call) => call.catch((error: KitError) => error.code)));
+    });
+    assert.deepEqual(
+      result,
+      Array.from({ length: 6 }, () => "invalid_request"),
+    );
+  },
+
+  "a run dispatches an input once": async (tools) => {
+    const engine = await tools.create();
+    const key = { agent: "reviewer", instance_id: "pr-7", session: "default" };
+    const { result } = await runWith(
+      engine,
+      async (context) => await context.dispatch({ ...key, input: "look" }),
+    );
+    const { dispatch_id } = result as { readonly dispatch_id: string };
+    const record = await engine.awaitDispatch(dispatch_id);
+    assert.equal(record?.input, "look");
+    assert.equal((await engine.listDispatches()).items.length, 1);
+  },
+
+  "events of a run are numbered from 1, counted, and come to an end with it": async (tools) => {
+    const engine = await tools.create();
+    const event = (context: RunContext, message: string) =>
+      ({
+        type: "log",
+        level: "info",
+        message,
+        timestamp: "2026-11-21T10:00:00.000Z",
+        agent: "",
+        instance_id: context.id,
+        session: "",
+        operation_id: context.id,
+        run_id: context.id,
+      }) as const;
+    const { run_id, event_count } = await runWith(engine, async (context) => {
+      assert.equal(context.emit(event(context, "one")), 1);
+      await context.step("s", () => void context.emit(event(context, "two")));
+      assert.equal(context.emit(event(context, "three")), 3);
+    });
+    assert.equal(event_count, 3);
+    const messages: unknown[] = [];
+    for await (const heard of engine.events.subscribe(`run/${run_id}`)) {
+      messages.push([heard.index, heard.type === "log" ? heard.message : ""]);
+    }
+    assert.deepEqual(messages, [
+      [1, "one"],
+      [2, "two"],
+      [3, "three"],
+    ]);
+  },
+};
+
+const waits: Readonly<Record<string, EngineCheck>> = {
+  "signals that came before are kept, in order, and the same key is taken once": async (tools) => {
+    const engine = await tools.create();
+    const { run_id } = await engine.startRun({ workflow: "w", payload: {} });
+    await engine.signal(run_id, { name: "note", payload: 1, idempotency_key: "a" });
+    await engine.signal(run_id, { name: "note", payload: 2 });
+    await engine.signal(run_id, { name: "note", payload: 1, idempotency_key: "a" });
+    await engine.signal(run_id, { name: "other" });
+    await engine.start(
+      handlers({
+        run: async (context) => [
+          await context.waitFor("note"),
+          await Promise.all([context.waitFor("other"), context.waitFor("note"), context.waitFor("note")]),
+        ],
+      }),
+    );
+    await engine.signal(run_id, { name: "note", payload: { last: true } });
+    const record = await engine.awaitRun(run_id);
+    assert.deepEqual(record?.result, [1, [null, 2, { last: true }]]);
+    await assert.rejects(engine.signal(run_id, { name: "note" }), { code: "conflict" });
+    await assert.rejects(engine.signal("run_none", { name: "note" }), { code: "run_not_found" });
+  },
+
+  "a wait is over after its time, and time goes by in a sleep": async (tools) => {
+    const engine = await tools.create();
+    const { result } = await runWith(engine, async (context) => {
+      const before = await context.now();
+      await context.sleep(15);
+      const after = await context.now();
+      const never = await context.waitFor("never", { timeoutMs: 5 });
+      const first = await Promise.race([context.sleep(60_000), context.sleep(1).then(() => "short")]);
+      return { slept: after - before >= 14, isNothing: never === undefined, first };
+    });
+    assert.deepEqual(result, { slept: true, isNothing: true, first: "short" });
+  },
+
+  "a signal is heard while a run waits": async (tools) => {
+    const engine = await tools.create();
+    const waiting = gate();
+    await engine.start(
+      handlers({
+        run: async (context) => {
+          await context.step("ready", () => waiting.open());
+          return await context.waitFor("approval");
+        },
+      }),
+    );
+    const { run_id } = await engine.startRun({ workflow: "w", payload: {} });
+    await waiting.opened;
+    await engine.signal(run_id, { name: "approval", payload: "yes" });
+    assert.equal((await engine.awaitRun(run_id))?.result, "yes");
+  },
+};
