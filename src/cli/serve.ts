@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { KitError } from "../base/kit-error.ts";
 import type { ScanSummary } from "../project/project.ts";
-import { createServer, type KitServer, type RequestEntry } from "../server/create-server.ts";
+import { createServer, type KitServer } from "../server/create-server.ts";
+import type { RequestEntry } from "../server/request-entry.ts";
 import {
   type CommandContext,
   type CommandOption,

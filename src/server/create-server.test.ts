@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createServer, type KitServer, type RequestEntry } from "./create-server.ts";
+import { createServer, type KitServer } from "./create-server.ts";
+import type { RequestEntry } from "./request-entry.ts";
 import { shopFiles } from "./testing/shop-files.ts";
 import { type TemporaryProject, temporaryProject } from "./testing/temporary-project.ts";
 

@@ -1,32 +1,39 @@
-import type { HttpBindings } from "@hono/node-server";
 import { Hono, type MiddlewareHandler } from "hono";
+import type { AuthorizeHook, RateLimit } from "../app/config/access-config.ts";
+import type { Service } from "../app/service/service.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { Project } from "../project/project.ts";
 import { errorCodes } from "../protocol/error-code.ts";
-import { type Access, type AccessOptions, createAccess } from "./access/access.ts";
-import { toErrorReply } from "./error-reply.ts";
+import { type AccessOptions, createAccess } from "./access/access.ts";
+import { createAuthorize } from "./access/authorize.ts";
+import { createGate, type Gate } from "./access/gate.ts";
+import { toErrorEnvelope, toErrorReply } from "./error-reply.ts";
 import { defaultLimits, type ServerLimits } from "./limits.ts";
 import { createListener, type ListenAddress, type ListenOptions } from "./listen.ts";
 import { mountRoutes } from "./mount-routes.ts";
 import { emptyReply, type ReplyParts } from "./reply.ts";
+import type { RequestEntry } from "./request-entry.ts";
+import type { ServerEnv } from "./route.ts";
 import { guidelineRoutes } from "./routes/guidelines.ts";
 import { healthRoutes } from "./routes/health.ts";
 import { homeRoutes } from "./routes/home.ts";
 import { openApiRoutes } from "./routes/openapi.ts";
+import { serviceRoutes } from "./routes/service-routes.ts";
 import { specRoutes } from "./routes/specs.ts";
-
-/** One answered request, for a log. Holds no query and no body, since both may be private. */
-export interface RequestEntry {
-  readonly method: string;
-  readonly path: string;
-  readonly status: number;
-  readonly duration_ms: number;
-}
+import type { ServiceContext } from "./service-context.ts";
+import { createSocketServer } from "./socket/socket-server.ts";
+import { createEventStreams } from "./stream/event-streams.ts";
 
 export interface ServerOptions {
   /** Whoever opened it closes it, after the server. */
   readonly project: Project;
+  /** Agents and workflows; without it, there are no routes for them. Whoever opened it drains it, after the server. */
+  readonly service?: Service;
   readonly access?: AccessOptions;
+  /** Asked before anything is done with an agent, a workflow, a run or a dispatch. */
+  readonly authorize?: AuthorizeHook;
+  /** Counted per principal, or per address where nobody is asked for a key. */
+  readonly rateLimit?: RateLimit;
   readonly limits?: Partial<ServerLimits>;
   /** Adds `dev` with stack and hint to every error. Never for a server that others reach. */
   readonly dev?: boolean;
@@ -38,19 +45,24 @@ export interface ServerOptions {
 /** The HTTP face of a project. */
 export interface KitServer {
   /** Answers `Request`s without a socket, too. */
-  readonly app: Hono<{ Bindings: HttpBindings }>;
+  readonly app: Hono<ServerEnv>;
   /**
    * Starts listening; gives the address, with the real port where 0 was asked for. Throws `forbidden`
    * for a public address that nobody guards, and `conflict` when the port is taken.
    */
   listen(options?: ListenOptions): Promise<ListenAddress>;
-  /** Stops accepting, lets replies under way finish, and closes every connection. */
+  /**
+   * Stops accepting, ends the streams that can be taken up again, lets replies and prompts under way
+   * finish, and closes every connection.
+   */
   close(): Promise<void>;
 }
 
 export function createServer(options: ServerOptions): KitServer {
+  const { project, service, onRequest } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const access = createAccess(options.access ?? {});
+  const gate = createGate(access, options.rateLimit);
   const dev = options.dev ?? false;
   const toReply = (error: unknown): ReplyParts => {
     const reply = toErrorReply(error, { dev });
@@ -61,30 +73,49 @@ export function createServer(options: ServerOptions): KitServer {
     const { body, ...rest } = toReply(error);
     return new Response(body, rest);
   };
-  const app = new Hono<{ Bindings: HttpBindings }>({ getPath: pathAsSent });
-  if (options.onRequest !== undefined) app.use(reportTo(options.onRequest));
-  app.use(gate(access));
+  const streams = createEventStreams({ heartbeatMs: limits.heartbeatMs, maxStreams: limits.eventStreams });
+  const context: ServiceContext | undefined = service && {
+    service,
+    authorize: createAuthorize(options.authorize),
+    streams,
+    limits,
+    toEnvelope(error) {
+      const envelope = toErrorEnvelope(error, { dev });
+      if (envelope.error.type === "internal_error") options.onError?.(error);
+      return envelope;
+    },
+  };
+  const app = new Hono<ServerEnv>({ getPath: pathAsSent });
+  if (onRequest !== undefined) app.use(reportTo(onRequest));
+  app.use(pass(gate));
   const routes = [
-    ...homeRoutes(options.project),
+    ...homeRoutes(project),
     ...healthRoutes(),
-    ...guidelineRoutes(options.project),
-    ...specRoutes(options.project),
+    ...guidelineRoutes(project),
+    ...specRoutes(project),
+    ...(context === undefined ? [] : serviceRoutes(context)),
   ];
   mountRoutes(app, [...routes, ...openApiRoutes(routes)], limits);
   app.notFound(() => toResponse(new KitError({ code: "not_found", message: "There is no such route." })));
   app.onError(toResponse);
-  const listener = createListener({ app, limits, toReply });
+  const sockets =
+    context && createSocketServer(context, { gate, ...(onRequest === undefined ? {} : { onRequest }) });
+  const listener = createListener({ app, limits, toReply, ...(sockets === undefined ? {} : { sockets }) });
   return {
     app,
     async listen({ host = "127.0.0.1", port = 2024 } = {}) {
       access.checkBinding(host);
       return await listener.listen({ host, port });
     },
-    close: () => listener.close(),
+    async close() {
+      const closed = listener.close();
+      streams.close();
+      await closed;
+    },
   };
 }
 
-type Middleware = MiddlewareHandler<{ Bindings: HttpBindings }>;
+type Middleware = MiddlewareHandler<ServerEnv>;
 
 function reportTo(onRequest: (entry: RequestEntry) => void): Middleware {
   return async (context, next) => {
@@ -96,25 +127,39 @@ function reportTo(onRequest: (entry: RequestEntry) => void): Middleware {
 }
 
 /** Lets a request through to the routes, or not; allowed foreign pages may read what comes back. */
-function gate(access: Access): Middleware {
+function pass(gate: Gate): Middleware {
   return async (context, next) => {
-    await access.check(context);
-    const shared = access.crossOriginHeaders(context);
+    const { req, env } = context;
+    const socket = env?.incoming?.socket;
+    const principal = await gate.check({
+      method: req.method,
+      path: req.path,
+      headers: req.raw.headers,
+      host: req.header("host") ?? new URL(req.url).host,
+      localAddress: socket?.localAddress ?? "127.0.0.1",
+      remoteAddress: socket?.remoteAddress ?? "",
+    });
+    if (principal !== undefined) context.set("principal", principal);
+    const shared = gate.crossOriginHeaders(req.header("origin"));
     if (shared === undefined) return await next();
-    if (context.req.header("access-control-request-method") !== undefined) {
+    if (req.header("access-control-request-method") !== undefined) {
       return emptyReply({ ...shared, ...preflight });
     }
     await next();
-    for (const [name, value] of Object.entries(shared)) context.res.headers.set(name, value);
+    for (const [name, value] of Object.entries({ ...shared, ...readable }))
+      context.res.headers.set(name, value);
     return undefined;
   };
 }
 
 const preflight = {
-  "access-control-allow-methods": "GET, POST",
-  "access-control-allow-headers": "authorization, content-type",
+  "access-control-allow-methods": "GET, POST, DELETE",
+  "access-control-allow-headers": "authorization, content-type, idempotency-key, last-event-id",
   "access-control-max-age": "600",
 };
+
+// A page may read only what it is told of.
+const readable = { "access-control-expose-headers": "retry-after" };
 
 // The default decodes before it matches; ids are to be decoded once, after the path was split.
 function pathAsSent(request: Request): string {

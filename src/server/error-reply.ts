@@ -5,22 +5,22 @@ import { jsonParts, type ReplyParts } from "./reply.ts";
 /** The error reply for anything thrown: a `KitError` by its code, all else as `internal_error`. */
 export function toErrorReply(error: unknown, options: { readonly dev: boolean }): ReplyParts {
   const known = toKitError(error);
-  const envelope = toEnvelope(known);
-  const dev = options.dev ? { dev: { hint: known.hint, ...describe(error) } } : {};
-  return jsonParts(
-    { error: { ...envelope.error, ...dev } },
-    { status: errorCodes[known.code].status, headers: headersOf(known) },
-  );
+  return jsonParts(toErrorEnvelope(error, options), {
+    status: errorCodes[known.code].status,
+    headers: headersOf(known),
+  });
 }
 
-/** The envelope of an error, as every route sends it. */
-function toEnvelope(error: KitError<ErrorCode>): ErrorEnvelope {
+/** The envelope of an error, as every route, stream and connection sends it. */
+export function toErrorEnvelope(error: unknown, options: { readonly dev: boolean }): ErrorEnvelope {
+  const known = toKitError(error);
   return {
     error: {
-      type: error.code,
-      message: error.message,
-      details: detailsOf(error),
-      ...(error.meta === undefined ? {} : { meta: error.meta }),
+      type: known.code,
+      message: known.message,
+      details: detailsOf(known),
+      ...(known.meta === undefined ? {} : { meta: known.meta }),
+      ...(options.dev ? { dev: { hint: known.hint, ...describe(error) } } : {}),
     },
   };
 }

@@ -1,8 +1,18 @@
 /**
  * `kit/server`: the HTTP face of a project, for a process of your own.
  */
+export type {
+  AuthorizeHook,
+  AuthorizeRequest,
+  AuthResult,
+  Principal,
+  RateLimit,
+  ServiceAction,
+} from "../app/config/access-config.ts";
 export type { AuthRequest } from "../app/config/kit-config.ts";
 export type { AccessOptions } from "./access/access.ts";
-export { createServer, type KitServer, type RequestEntry, type ServerOptions } from "./create-server.ts";
+export { createServer, type KitServer, type ServerOptions } from "./create-server.ts";
 export type { ServerLimits } from "./limits.ts";
 export type { ListenAddress, ListenOptions } from "./listen.ts";
+export type { RequestEntry } from "./request-entry.ts";
+export type { ServerEnv } from "./route.ts";

@@ -14,6 +14,17 @@ export interface ServerLimits {
   readonly keepAliveTimeoutMs: number;
   /** How long a connection may neither send nor read. */
   readonly idleTimeoutMs: number;
+  /** A stream of events or a WebSocket that says nothing for this long says that it lives. */
+  readonly heartbeatMs: number;
+  /** Streams of events that may be open at once. */
+  readonly eventStreams: number;
+  /** What may wait for one client that reads slowly; past it, the client is given up. */
+  readonly unreadBytes: number;
+  readonly webSockets: number;
+  /** Of one WebSocket. */
+  readonly webSocketPrompts: number;
+  /** Of one message on a WebSocket. */
+  readonly webSocketMessageBytes: number;
   /** How long `close()` waits for replies under way. */
   readonly closeGraceMs: number;
 }
@@ -27,5 +38,11 @@ export const defaultLimits: ServerLimits = {
   requestTimeoutMs: 30_000,
   keepAliveTimeoutMs: 5_000,
   idleTimeoutMs: 60_000,
+  heartbeatMs: 15_000,
+  eventStreams: 10_000,
+  unreadBytes: 4_194_304,
+  webSockets: 10_000,
+  webSocketPrompts: 100,
+  webSocketMessageBytes: 1_048_576,
   closeGraceMs: 5_000,
 };

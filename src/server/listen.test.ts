@@ -100,7 +100,7 @@ test("a configured page may call, and reads the reply; others may not", async ()
     });
     expect([preflight.status, preflight.headers["access-control-allow-headers"]]).toEqual([
       204,
-      "authorization, content-type",
+      "authorization, content-type, idempotency-key, last-event-id",
     ]);
     const foreign = await sendRequest(port, {
       path: "/api/specs",

@@ -1,10 +1,18 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from "node:http";
 import type { Duplex } from "node:stream";
-import { getRequestListener, type HttpBindings, RequestError } from "@hono/node-server";
+import { getRequestListener, RequestError } from "@hono/node-server";
 import type { Hono } from "hono";
 import { KitError } from "../base/kit-error.ts";
 import type { ServerLimits } from "./limits.ts";
 import type { ReplyParts } from "./reply.ts";
+import type { ServerEnv } from "./route.ts";
+import type { SocketServer } from "./socket/socket-server.ts";
 
 export interface ListenOptions {
   /** Default 127.0.0.1. */
@@ -26,14 +34,16 @@ export interface Listener {
 }
 
 interface ListenerOptions {
-  readonly app: Hono<{ Bindings: HttpBindings }>;
+  readonly app: Hono<ServerEnv>;
   readonly limits: ServerLimits;
   /** The error reply for anything thrown. */
   readonly toReply: (error: unknown) => ReplyParts;
+  /** Takes over the connections of WebSockets; without it, they are answered like any request. */
+  readonly sockets?: SocketServer;
 }
 
 /** An app on a Node HTTP server that bounds what a connection may cost. */
-export function createListener({ app, limits, toReply }: ListenerOptions): Listener {
+export function createListener({ app, limits, toReply, sockets }: ListenerOptions): Listener {
   const handle = getRequestListener(app.fetch, {
     errorHandler: (error) => {
       const { body, ...rest } = toReply(
@@ -53,6 +63,13 @@ export function createListener({ app, limits, toReply }: ListenerOptions): Liste
       maxHeaderSize: limits.headerBytes,
       // Node would answer a missing Host itself, without the envelope.
       requireHostHeader: false,
+      // Deltas go out as they are made, and a client that vanished without a word is noticed.
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: 30_000,
+      // Clients offer HTTP/2 by the same header; they are answered in HTTP/1.1.
+      shouldUpgradeCallback: ({ headers }) =>
+        sockets !== undefined && headers.upgrade?.toLowerCase() === "websocket",
     },
     (incoming, outgoing) => {
       replies.set(incoming.socket, outgoing);
@@ -71,9 +88,24 @@ export function createListener({ app, limits, toReply }: ListenerOptions): Liste
     if (error.code === "ECONNRESET" || !socket.writable || replies.get(socket)?.headersSent) socket.destroy();
     else sendRaw(toReply(invalid(reasonOf(error.code))), socket);
   });
+  if (sockets !== undefined) {
+    server.on("upgrade", async (incoming, socket, head) => {
+      socket.on("error", () => socket.destroy());
+      try {
+        const fault = faultOf(incoming, limits);
+        if (fault !== undefined) throw invalid(fault);
+        await sockets.upgrade(incoming, socket, head);
+      } catch (error) {
+        sendRaw(toReply(error), socket);
+      }
+    });
+  }
   return {
     listen: (options) => listen(server, options),
-    close: () => close(server, limits.closeGraceMs),
+    async close() {
+      sockets?.close();
+      await close(server, limits.closeGraceMs, () => sockets?.terminate());
+    },
   };
 }
 
@@ -102,7 +134,9 @@ function send({ status, headers, body }: ReplyParts, outgoing: ServerResponse): 
 function sendRaw({ status, headers, body }: ReplyParts, socket: Duplex): void {
   const all = { ...headers, connection: "close", "content-length": Buffer.byteLength(body) };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${status} Bad Request\r\n${lines.join("")}\r\n${body}`, () => socket.destroy());
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${lines.join("")}\r\n${body}`, () =>
+    socket.destroy(),
+  );
 }
 
 function reasonOf(code: string | undefined): string {
@@ -155,13 +189,16 @@ function bindingError(cause: unknown, place: string): KitError {
   });
 }
 
-async function close(server: Server, graceMs: number): Promise<void> {
+async function close(server: Server, graceMs: number, cutOthers: () => void): Promise<void> {
   if (!server.listening) return;
   const { promise, resolve } = Promise.withResolvers<void>();
   server.close(() => resolve());
   // A kept-alive connection becomes idle only once its reply is out, so it is looked for again.
   const sweep = setInterval(() => server.closeIdleConnections(), 20);
-  const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+  const cut = setTimeout(() => {
+    server.closeAllConnections();
+    cutOthers();
+  }, graceMs);
   try {
     await promise;
   } finally {

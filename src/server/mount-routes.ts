@@ -1,21 +1,16 @@
-import type { HttpBindings } from "@hono/node-server";
 import type { Hono } from "hono";
 import { KitError } from "../base/kit-error.ts";
 import type { ServerLimits } from "./limits.ts";
 import { emptyReply } from "./reply.ts";
-import type { Route } from "./route.ts";
+import type { Route, ServerEnv } from "./route.ts";
 
 /**
  * Mounts routes, and on every path of theirs a refusal of the other methods.
  *
  * Fixed paths come first, so that `/api/specs/graph` is never taken for the spec with the id "graph".
  */
-export function mountRoutes(
-  app: Hono<{ Bindings: HttpBindings }>,
-  routes: readonly Route[],
-  limits: ServerLimits,
-): void {
-  const byPath = Map.groupBy(routes, (route) => route.path.replace(/\{(\w+)\}/, ":$1"));
+export function mountRoutes(app: Hono<ServerEnv>, routes: readonly Route[], limits: ServerLimits): void {
+  const byPath = Map.groupBy(routes, (route) => route.path.replace(/\{(\w+)\}/g, ":$1"));
   const paths = [...byPath].sort(([a], [b]) => Number(a.includes(":")) - Number(b.includes(":")));
   for (const [path, ofPath] of paths) {
     for (const route of ofPath) app.on(route.method, path, (context) => route.answer(context, limits));

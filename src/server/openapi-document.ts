@@ -24,7 +24,7 @@ export function toOpenApiDocument(routes: readonly Route[]): Json {
     info: {
       title: "kit",
       version,
-      description: "Specs and guidelines of a repository: what applies to a file, what a change affects.",
+      description: "Specs and guidelines of a repository, and the agents and workflows that work under them.",
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: "/" }],
@@ -47,29 +47,54 @@ function toOperation(route: Route, schemas: Json): Json {
     summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
     tags: [route.tag],
-    parameters: [...pathParameters(route), ...queryParameters(schemas[`${key}.query`])],
+    parameters: [
+      ...pathParameters(route),
+      ...queryParameters(schemas[`${key}.query`]),
+      ...headerParameters(route),
+    ],
     ...(body === undefined
       ? {}
       : { requestBody: { required: true, content: { "application/json": { schema: body } } } }),
     responses: {
-      200: {
-        description: "The answer.",
-        content: {
-          "application/json": { schema: schemas[`${key}.reply`] },
-          ...(route.hasPage ? { "text/html": { schema: { type: "string" } } } : {}),
-        },
-      },
+      [route.status ?? 200]: { description: "The answer.", content: contentOf(route, schemas) },
       ...errorReplies(route, schemas.error),
     },
   };
 }
 
 function pathParameters(route: Route): Json[] {
-  const name = /\{(\w+)\}/.exec(route.path)?.[1];
-  if (name === undefined) return [];
-  return [
-    { name, in: "path", required: true, description: route.parameter ?? "", schema: { type: "string" } },
-  ];
+  return [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => ({
+    name,
+    in: "path",
+    required: true,
+    description: route.parameters?.[name] ?? "",
+    schema: { type: "string" },
+  }));
+}
+
+const headerTexts = {
+  "Idempotency-Key": "1 to 128 printable ASCII characters. The same work under the same key is done once.",
+  "Last-Event-ID": "The `id` of the last event that was read; the stream goes on after it.",
+};
+
+function headerParameters(route: Route): Json[] {
+  return (route.headers ?? []).map((name) => ({
+    name,
+    in: "header",
+    description: headerTexts[name],
+    schema: { type: "string" },
+  }));
+}
+
+function contentOf(route: Route, schemas: Json): Json {
+  const schema = schemas[`${route.operation}.reply`];
+  const events = { "text/event-stream": { schema: { type: "string" } } };
+  if (route.stream === "always") return events;
+  return {
+    "application/json": { schema },
+    ...(route.stream === "asked" ? events : {}),
+    ...(route.hasPage ? { "text/html": { schema: { type: "string" } } } : {}),
+  };
 }
 
 function queryParameters(schema: unknown): Json[] {

@@ -14,6 +14,13 @@ const jsonHeaders = {
   "content-type": "application/json; charset=utf-8",
 };
 
+const eventStreamHeaders = {
+  ...commonHeaders,
+  "cache-control": "no-store, no-transform",
+  "content-type": "text/event-stream; charset=utf-8",
+  "x-accel-buffering": "no",
+};
+
 /** A reply in parts, for where there is no `Response`. */
 export interface ReplyParts {
   readonly status: number;
@@ -22,8 +29,13 @@ export interface ReplyParts {
 }
 
 /** A JSON reply with the headers that every reply of kit has. */
-export function jsonReply(value: unknown): Response {
-  return new Response(JSON.stringify(value), { status: 200, headers: jsonHeaders });
+export function jsonReply(value: unknown, status = 200): Response {
+  return new Response(JSON.stringify(value), { status, headers: jsonHeaders });
+}
+
+/** A reply that is a stream of events. No proxy on its way may hold it back. */
+export function eventStreamReply(body: ReadableStream<Uint8Array> | null): Response {
+  return new Response(body, { status: 200, headers: eventStreamHeaders });
 }
 
 /** A JSON reply of any status, with more headers. */

@@ -3,7 +3,9 @@ import type { ProviderConfigs } from "../../models/provider-config.ts";
 import type { ProjectConfig } from "../../project/project.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import type { PostgresUrl } from "../../stores/postgres/is-postgres-url.ts";
+import type { AuthorizeHook, AuthResult, RateLimit } from "./access-config.ts";
 import type { AgentConfig, CompactionConfig } from "./agent-config.ts";
+import type { EngineConfig } from "./engine-config.ts";
 
 /** What `server.auth` is told about a request. */
 export interface AuthRequest {
@@ -11,6 +13,10 @@ export interface AuthRequest {
   /** As sent, percent-encoded, without the query. */
   readonly path: string;
   readonly headers: Headers;
+  /** Of a request to an agent: its name. */
+  readonly agent?: string;
+  /** Of a request to an agent: the id of its instance. */
+  readonly instance_id?: string;
 }
 
 /**
@@ -27,8 +33,12 @@ export interface ServerConfig {
   readonly port?: number;
   /** Requests must carry one of these as a bearer token. Better given as `KIT_API_KEYS`. */
   readonly api_keys?: readonly string[];
-  /** Says whether a request may pass; asked after the keys. Only in `kit.config.ts`. */
-  readonly auth?: (request: AuthRequest) => boolean | Promise<boolean>;
+  /** Says whether a request may pass, or who it is that passes; asked after the keys. Only in `kit.config.ts`. */
+  readonly auth?: (request: AuthRequest) => AuthResult | Promise<AuthResult>;
+  /** Says whether somebody may do what a request asks for. Only in `kit.config.ts`. */
+  readonly authorize?: AuthorizeHook;
+  /** How many requests each principal may make; without it, as many as the server can answer. */
+  readonly rate_limit?: RateLimit;
   /** `Host` names to answer to besides the machine's own. */
   readonly allowed_hosts?: readonly string[];
   /** Origins of web pages that may call this server, such as `https://app.example`. */
@@ -51,6 +61,7 @@ export interface KitConfig extends ProjectConfig {
   readonly providers?: ProviderConfigs;
   readonly server?: ServerConfig;
   readonly store?: StoreConfig;
+  readonly engine?: EngineConfig;
 }
 
 /** Gives `kit.config.ts` its types: `export default defineConfig({ … })`. Returns what it is given. */

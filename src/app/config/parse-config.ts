@@ -9,7 +9,9 @@ import type { ModelPrice } from "../../protocol/usage.ts";
 import type { SpecAdapter } from "../../specs/adapter.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { isPostgresUrl } from "../../stores/postgres/is-postgres-url.ts";
-import type { AgentConfig, CompactionConfig } from "./agent-config.ts";
+import type { AuthorizeHook, RateLimit } from "./access-config.ts";
+import type { AgentConfig, ApprovalsConfig, CompactionConfig } from "./agent-config.ts";
+import { type EngineConfig, engineKinds } from "./engine-config.ts";
 import type { KitConfig, ServerConfig, StoreConfig } from "./kit-config.ts";
 import { readMcpConfig } from "./read-mcp-config.ts";
 import {
@@ -69,11 +71,19 @@ const readConfig: Reader<KitConfig> = table<KitConfig>(
       allowed_commands: list(text),
       allow_compound_commands: flag,
       allow_protected_paths: list(text),
+      approvals: table<ApprovalsConfig>(
+        { tools: list(text), timeout_seconds: integer(1, 31_536_000) },
+        { required: ["tools"] },
+      ),
       max_task_depth: integer(0, 64),
       typed_retries: integer(0, 20),
       max_turns: integer(1, 100_000),
       max_tokens: integer(1, 1_000_000_000),
       max_cost: amount,
+      max_waiting: integer(1, 100_000),
+      max_idle_instances: integer(0, 1_000_000),
+      idle_timeout_s: integer(1, 86_400),
+      approval_timeout_s: integer(1, 31_536_000),
       specs: flag,
       guidelines: flag,
       project_instructions: flag,
@@ -105,15 +115,32 @@ const readConfig: Reader<KitConfig> = table<KitConfig>(
       host: text,
       port: integer(0, 65_535),
       api_keys: list(text),
-      auth: guarded("a function (only in kit.config.ts)", isAuth),
+      auth: guarded("a function (only in kit.config.ts)", isFunction<NonNullable<ServerConfig["auth"]>>),
+      authorize: guarded("a function (only in kit.config.ts)", isFunction<AuthorizeHook>),
+      rate_limit: table<RateLimit>(
+        {
+          requests: integer(1, 1_000_000_000),
+          per_seconds: integer(1, 86_400),
+          burst: integer(1, 1_000_000_000),
+        },
+        { required: ["requests"] },
+      ),
       allowed_hosts: list(text),
       allowed_origins: list(text),
       read_only: flag,
       max_body_bytes: integer(1, 1_073_741_824),
     }),
     store: guarded("sqlite, memory, a postgres:// address or (only in kit.config.ts) a store", isStoreConfig),
+    engine: table<EngineConfig>({
+      kind: name<"embedded">(engineKinds, among(engineKinds)),
+      folder: text,
+      concurrency: integer(1, 100_000),
+      max_waiting: integer(1, 10_000_000),
+      max_attempts: integer(1, 1_000),
+      retention_days: integer(1, 3_650),
+    }),
   },
-  { later: ["sandbox", "engine"] },
+  { later: ["sandbox"] },
 );
 
 /**
@@ -131,7 +158,7 @@ export function parseConfig(value: unknown): {
     : { config, issues: [] };
 }
 
-function isAuth(value: unknown): value is NonNullable<ServerConfig["auth"]> {
+function isFunction<Hook extends (...args: never[]) => unknown>(value: unknown): value is Hook {
   return typeof value === "function";
 }
 

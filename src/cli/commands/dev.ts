@@ -1,5 +1,5 @@
 import type { ScanSummary } from "../../project/project.ts";
-import type { RequestEntry } from "../../server/create-server.ts";
+import type { RequestEntry } from "../../server/request-entry.ts";
 import { type Command, defineCommand } from "../command.ts";
 import type { Output, Style } from "../output.ts";
 import { count } from "../render/places.ts";

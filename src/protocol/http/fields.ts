@@ -7,6 +7,13 @@ export const maxRequestItems = 10_000;
 // NUL ends a string in SQLite and in every C program behind it, so it has no place in an input.
 const withoutNul = /^[^\0]*$/;
 
+/** A schema for each field of a record, to be spread into several objects. */
+export type FieldSchemas<Record> = {
+  readonly [Field in keyof Record]-?: object extends Pick<Record, Field>
+    ? z.ZodExactOptional<z.ZodType<NonNullable<Record[Field]>>>
+    : z.ZodType<Record[Field]>;
+};
+
 /** The message for a value of the wrong kind, or for one that is missing. */
 export function needed(message: string): z.core.$ZodErrorMap {
   return (issue) => (issue.input === undefined ? "is required" : message);
@@ -40,6 +47,36 @@ export const limitField: z.ZodType<number> = countField(maxPageSize);
 export const cursorField: z.ZodType<string> = textField(1_000).meta({
   description: "`next_cursor` of the page before.",
 });
+
+/** The longest name or id in a path, in bytes of UTF-8. */
+export const maxNameBytes = 128;
+
+/**
+ * What is wrong with a text as a name or id of one path segment: empty, too long, or holding a
+ * separator, a control character, or nothing but a dot segment.
+ */
+export function faultOfName(text: string, maxBytes: number = maxNameBytes): string | undefined {
+  if (text === "") return "must not be empty";
+  if (text.length > maxBytes || new TextEncoder().encode(text).length > maxBytes)
+    return `must have at most ${maxBytes} bytes`;
+  if (text === "." || text === ".." || /[/\\\p{Cc}]/u.test(text))
+    return "must not hold separators, dot segments or control characters";
+  return undefined;
+}
+
+/** A name or id, such as could stand in a path. */
+export const nameField: z.ZodType<string> = z
+  .string({ error: needed("must be a string") })
+  .superRefine((text, context) => {
+    const fault = faultOfName(text);
+    if (fault !== undefined) context.addIssue(fault);
+  });
+
+/** The index of an event: those after it are asked for. */
+export const eventPositionField: z.ZodType<number> = z
+  .int({ error: needed("must be a whole number from 0") })
+  .min(0, "must be a whole number from 0")
+  .meta({ description: "Events after this index; 0 is the beginning." });
 
 /** One of a closed list; the message names the list. */
 export function choiceField<const Value extends string>(values: readonly Value[]): z.ZodType<Value> {

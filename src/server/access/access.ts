@@ -1,5 +1,4 @@
-import type { HttpBindings } from "@hono/node-server";
-import type { Context } from "hono";
+import type { AuthResult, Principal } from "../../app/config/access-config.ts";
 import type { AuthRequest } from "../../app/config/kit-config.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { createKeyCheck } from "./api-keys.ts";
@@ -10,8 +9,8 @@ import { checkOrigin } from "./origin.ts";
 export interface AccessOptions {
   /** Requests must carry one of these as `Authorization: Bearer <key>`. */
   readonly apiKeys?: readonly string[];
-  /** Says whether a request may pass; asked after the keys. */
-  readonly auth?: (request: AuthRequest) => boolean | Promise<boolean>;
+  /** Says whether a request may pass, or who it is that passes; asked after the keys. */
+  readonly auth?: (request: AuthRequest) => AuthResult | Promise<AuthResult>;
   /** `Host` names to answer to besides the machine's own. */
   readonly allowedHosts?: readonly string[];
   /** Origins of web pages that may call this server, such as `https://app.example`. */
@@ -20,36 +19,53 @@ export interface AccessOptions {
   readonly insecure?: boolean;
 }
 
+/** A request before anything of it but its head was read. */
+export interface RequestHead {
+  readonly method: string;
+  /** As sent, percent-encoded, without the query. */
+  readonly path: string;
+  readonly headers: Headers;
+  /** What the request names as `Host`, or where its URL leads. */
+  readonly host: string;
+  /** The address of this machine that the connection came in on. */
+  readonly localAddress: string;
+}
+
 /** The gate in front of every route. */
 export interface Access {
-  /** Throws `invalid_request`, `unauthorized` or `forbidden`. */
-  check(context: AccessContext): Promise<void>;
+  /**
+   * Gives who asks; undefined where nobody is asked for a key. Throws `invalid_request`,
+   * `unauthorized` or `forbidden`.
+   */
+  check(head: RequestHead): Promise<Principal | undefined>;
   /** Refuses to bind an address that others can reach while nobody is asked for a key. */
   checkBinding(host: string): void;
   /** Headers that let an allowed foreign page read the reply; undefined for all others. */
-  crossOriginHeaders(context: AccessContext): Readonly<Record<string, string>> | undefined;
+  crossOriginHeaders(origin: string | undefined): Readonly<Record<string, string>> | undefined;
 }
 
-type AccessContext = Context<{ Bindings: HttpBindings }>;
-
 export function createAccess(options: AccessOptions): Access {
-  const hasKey = createKeyCheck(options.apiKeys ?? []);
+  const { auth } = options;
+  const keyOf = createKeyCheck(options.apiKeys ?? []);
   const needsKey = (options.apiKeys?.length ?? 0) > 0;
-  const guarded = needsKey || options.auth !== undefined;
+  const guarded = needsKey || auth !== undefined;
   const allowedHosts = new Set(options.allowedHosts?.map((host) => host.toLowerCase()));
   const allowedOrigins = new Set(options.allowedOrigins?.map((origin) => origin.toLowerCase()));
   return {
-    async check({ req, env }) {
-      const host = req.header("host") ?? new URL(req.url).host;
-      const localAddress = env?.incoming?.socket.localAddress ?? "127.0.0.1";
+    async check({ method, path, headers, host, localAddress }) {
       checkHost(host, { localAddress, allowedHosts, guarded });
-      const origin = req.header("origin");
-      const [fetchSite, fetchMode] = [req.header("sec-fetch-site"), req.header("sec-fetch-mode")];
+      const origin = headers.get("origin") ?? undefined;
+      const fetchSite = headers.get("sec-fetch-site") ?? undefined;
+      const fetchMode = headers.get("sec-fetch-mode") ?? undefined;
       checkOrigin({ host, origin, fetchSite, fetchMode }, allowedOrigins);
-      if (!guarded || req.path === "/health" || req.method === "OPTIONS") return;
-      if (needsKey && !hasKey(req.header("authorization"))) throw unauthorized();
-      const request = { method: req.method, path: req.path, headers: req.raw.headers };
-      if (options.auth === undefined || (await options.auth(request)) === true) return;
+      if (!guarded || path === "/health" || method === "OPTIONS") return undefined;
+      const key = needsKey ? keyOf(headers.get("authorization") ?? undefined) : undefined;
+      if (needsKey && key === undefined) throw unauthorized();
+      const byKey = key === undefined ? undefined : { id: key };
+      if (auth === undefined) return byKey;
+      const result = await auth({ method, path, headers, ...targetOf(path) });
+      if (result === true) return byKey;
+      if (isPrincipal(result)) return result;
       throw needsKey ? new KitError({ code: "forbidden", message: "This is not allowed." }) : unauthorized();
     },
     checkBinding(host) {
@@ -60,12 +76,29 @@ export function createAccess(options: AccessOptions): Access {
         hint: "Set KIT_API_KEYS or server.auth, or pass --insecure if the network keeps others out.",
       });
     },
-    crossOriginHeaders({ req }) {
-      const origin = req.header("origin");
+    crossOriginHeaders(origin) {
       if (origin === undefined || !allowedOrigins.has(origin.toLowerCase())) return undefined;
       return { "access-control-allow-origin": origin, vary: "origin" };
     },
   };
+}
+
+/** The agent and the instance that a path is about; what cannot be decoded is refused later. */
+function targetOf(path: string): Pick<AuthRequest, "agent" | "instance_id"> {
+  const [, agent, instance] = /^\/agents\/([^/]+)(?:\/([^/]+))?/.exec(path) ?? [];
+  try {
+    return {
+      ...(agent === undefined ? {} : { agent: decodeURIComponent(agent) }),
+      ...(instance === undefined ? {} : { instance_id: decodeURIComponent(instance) }),
+    };
+  } catch {
+    return {};
+  }
+}
+
+// The configuration may be plain JavaScript: what `auth` returns is looked at.
+function isPrincipal(result: unknown): result is Principal {
+  return typeof result === "object" && result !== null && "id" in result && typeof result.id === "string";
 }
 
 function unauthorized(): KitError {

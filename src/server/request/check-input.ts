@@ -9,7 +9,11 @@ const maxIssueText = 200;
  * Checks an input against its schema and gives the typed value. Throws `invalid_request` whose
  * `meta.issues` name each fault as `<part>.<path>`, such as `body.format`.
  */
-export function checkInput<Value>(part: "query" | "body", value: unknown, schema: z.ZodType<Value>): Value {
+export function checkInput<Value>(
+  part: "query" | "body" | "frame",
+  value: unknown,
+  schema: z.ZodType<Value>,
+): Value {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const issues = result.error.issues.flatMap((issue) => toIssues(part, issue)).slice(0, maxIssues);

@@ -1,29 +1,22 @@
 import { KitError } from "../../base/kit-error.ts";
-
-/** The longest name or id in a path, in bytes of UTF-8. */
-export const maxSegmentBytes = 128;
+import { faultOfName } from "../../protocol/http/fields.ts";
 
 /**
  * A name or id out of a URL path: one segment, percent-decoded once.
  *
- * Throws `invalid_request` for text that is not UTF-8, is empty or longer than `maxBytes`, or holds a
- * separator, a control character, or nothing but a dot segment.
+ * Throws `invalid_request` for text that is not UTF-8, is empty or longer than `maxBytes` (128), or
+ * holds a separator, a control character, or nothing but a dot segment.
  */
 export function readSegment(raw: string, options: { name: string; maxBytes?: number }): string {
-  const maxBytes = options.maxBytes ?? maxSegmentBytes;
   const text = decode(raw);
-  if (text === undefined) throw invalidSegment(options.name, "must be percent-encoded UTF-8");
-  if (text === "") throw invalidSegment(options.name, "must not be empty");
-  if (Buffer.byteLength(text) > maxBytes) {
-    throw invalidSegment(options.name, `must have at most ${maxBytes} bytes`);
-  }
-  if (text === "." || text === ".." || /[/\\\p{Cc}]/u.test(text)) {
-    throw invalidSegment(options.name, "must not hold separators, dot segments or control characters");
-  }
-  return text;
+  const fault = text === undefined ? "must be percent-encoded UTF-8" : faultOfName(text, options.maxBytes);
+  if (text !== undefined && fault === undefined) return text;
+  throw invalidSegment(options.name, fault ?? "");
 }
 
 function decode(raw: string): string | undefined {
+  // Most names have nothing to decode.
+  if (!raw.includes("%")) return raw;
   try {
     return decodeURIComponent(raw);
   } catch {

@@ -10,7 +10,6 @@ import {
   guidelineQuerySchema,
   guidelineSchema,
 } from "../../protocol/http/guideline-schemas.ts";
-import { readSegment } from "../request/read-segment.ts";
 import { defineRoute, type Route } from "../route.ts";
 
 const tag = "guidelines";
@@ -37,11 +36,11 @@ export function guidelineRoutes({ guidelines }: Project): readonly Route[] {
       path: "/api/guidelines/{id}",
       summary: "One guideline",
       tag,
-      parameter: "The guideline's id: 16 hex digits.",
+      parameters: { id: "The guideline's id: 16 hex digits." },
       reply: guidelineSchema,
       errors: ["guideline_not_found"],
       handle: ({ segment }) => {
-        const guideline = guidelines.get(readSegment(segment, { name: "id" }));
+        const guideline = guidelines.get(segment("id"));
         if (guideline !== undefined) return guideline;
         throw new KitError({ code: "guideline_not_found", message: "There is no guideline with this id." });
       },

@@ -1,5 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { Project, ProjectSpecs } from "../../project/project.ts";
+import { maxNameBytes } from "../../protocol/http/fields.ts";
 import {
   diagnosticsSchema,
   impactRequestSchema,
@@ -14,7 +15,7 @@ import {
 import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { frameworkOf } from "../../specs/frameworks.ts";
 import { validateBlocks } from "../../specs/validate.ts";
-import { invalidSegment, maxSegmentBytes, readSegment } from "../request/read-segment.ts";
+import { invalidSegment } from "../request/read-segment.ts";
 import { defineRoute, type Route } from "../route.ts";
 
 const tag = "specs";
@@ -84,10 +85,10 @@ export function specRoutes({ specs }: Project): readonly Route[] {
       path: "/api/specs/{id}",
       summary: "One spec block",
       tag,
-      parameter: "The block's id, percent-encoded.",
+      parameters: { id: "The block's id, percent-encoded." },
       reply: specBlockSchema,
       errors: ["spec_not_found"],
-      handle: ({ segment }) => findSpec(specs, segment),
+      handle: ({ segment }) => findSpec(specs, segment("id", { maxBytes: maxIdBytes })),
     }),
   ];
 }
@@ -96,12 +97,11 @@ export function specRoutes({ specs }: Project): readonly Route[] {
 // an id is good when the project has it.
 const maxIdBytes = 1_024;
 
-function findSpec(specs: ProjectSpecs, segment: string): SpecBlock {
-  const id = readSegment(segment, { name: "id", maxBytes: maxIdBytes });
+function findSpec(specs: ProjectSpecs, id: string): SpecBlock {
   const block = specs.get(id);
   if (block !== undefined) return block;
-  if (Buffer.byteLength(id) > maxSegmentBytes) {
-    throw invalidSegment("id", `must have at most ${maxSegmentBytes} bytes`);
+  if (Buffer.byteLength(id) > maxNameBytes) {
+    throw invalidSegment("id", `must have at most ${maxNameBytes} bytes`);
   }
   throw new KitError({ code: "spec_not_found", message: "There is no spec block with this id." });
 }

@@ -1,0 +1,57 @@
+/** Who asks: what `server.auth` returned, or the API key that the request carried. */
+export interface Principal {
+  /** Of a key: `key_` and the start of its SHA-256, never the key. */
+  readonly id: string;
+  /** Whatever else `server.auth` says about it, for `server.authorize`. */
+  readonly [property: string]: unknown;
+}
+
+/** What `server.auth` answers: whether the request may pass, or who it is that passes. */
+export type AuthResult = boolean | Principal;
+
+/** What is about to be done, as `server.authorize` is told. */
+export const serviceActions = [
+  "agent.prompt",
+  "agent.dispatch",
+  "agent.read",
+  "agent.abort",
+  "agent.delete",
+  "agent.approve",
+  "workflow.run",
+  "run.list",
+  "run.read",
+  "run.cancel",
+  "run.signal",
+  "dispatch.list",
+  "dispatch.read",
+  "dispatch.retry",
+  "dispatch.cancel",
+] as const;
+export type ServiceAction = (typeof serviceActions)[number];
+
+/** A question to `server.authorize`. */
+export interface AuthorizeRequest {
+  /** Undefined where nobody was asked for a key. */
+  readonly principal: Principal | undefined;
+  readonly action: ServiceAction;
+  /** Of agents, their dispatches and approvals; of a list, the filter that was given. */
+  readonly agent?: string;
+  /** The id of the agent's instance. */
+  readonly instance?: string;
+  /** Of workflows and runs. */
+  readonly workflow?: string;
+  readonly run_id?: string;
+}
+
+/** Says whether something may be done; anything but `true` is a refusal. */
+export type AuthorizeHook = (request: AuthorizeRequest) => boolean | Promise<boolean>;
+
+/** How many requests a principal may make; over the limit they are answered with 429. */
+export interface RateLimit {
+  /** Requests, and prompts of a WebSocket, in `per_seconds`. */
+  readonly requests: number;
+  /** Default 60. */
+  readonly per_seconds?: number;
+  /** How many may come at once after a quiet time; default: `requests`. */
+  readonly burst?: number;
+}

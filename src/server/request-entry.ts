@@ -1,0 +1,7 @@
+/** One answered request, for a log. Holds no query and no body, since both may be private. */
+export interface RequestEntry {
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly duration_ms: number;
+}

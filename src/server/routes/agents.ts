@@ -1,0 +1,171 @@
+import type { ServiceAction } from "../../app/config/access-config.ts";
+import { KitError } from "../../base/kit-error.ts";
+import {
+  abortBodySchema,
+  abortedSchema,
+  agentListSchema,
+  deletedSchema,
+  dispatchAcceptedSchema,
+  dispatchBodySchema,
+  historySchema,
+  instanceEventsQuerySchema,
+  promptBodySchema,
+  promptReplySchema,
+  sessionQuerySchema,
+} from "../../protocol/http/agent-schemas.ts";
+import { eventSchema } from "../../protocol/http/event-schemas.ts";
+import { guardAgent, instanceOf, instanceParameters } from "../instance-request.ts";
+import { readEventPosition, readIdempotencyKey } from "../request/read-headers.ts";
+import { defineRoute, type Route } from "../route.ts";
+import type { ServiceContext } from "../service-context.ts";
+import { streamInstance } from "../stream/instance-stream.ts";
+import { answerPrompt } from "./answer-prompt.ts";
+import { toHistoryMessage } from "./to-history-message.ts";
+
+const tag = "agents";
+const parameters = instanceParameters;
+const defaultSession = "default";
+
+/** `/agents`: prompts, dispatches, events and histories of agents' instances. */
+export function agentRoutes(context: ServiceContext): readonly Route[] {
+  const { service } = context;
+  const guardFor = (action: ServiceAction): ReturnType<typeof guardAgent> => guardAgent(context, action);
+  return [
+    defineRoute({
+      operation: "listAgents",
+      method: "GET",
+      path: "/agents",
+      summary: "The agents of the project",
+      tag,
+      reply: agentListSchema,
+      handle: () => ({
+        agents: service.app.agents().map(({ name, path, triggers }) => ({ name, path, triggers })),
+      }),
+    }),
+    defineRoute({
+      operation: "promptAgent",
+      method: "POST",
+      path: "/agents/{name}/{id}",
+      summary: "Prompt an agent and wait for its answer",
+      description:
+        "With `Accept: text/event-stream` the reply is the events as they are made, then one `result` or `error`. A client that goes away aborts the prompt, unless it gave an Idempotency-Key.",
+      tag,
+      parameters,
+      headers: ["Idempotency-Key"],
+      body: promptBodySchema,
+      unwraps: true,
+      reply: promptReplySchema,
+      stream: "asked",
+      errors: promptErrors,
+      guard: guardFor("agent.prompt"),
+      handle: (input) => {
+        const { session = defaultSession, ...request } = input.body;
+        return answerPrompt(context, input, { key: { ...instanceOf(input), session }, request });
+      },
+    }),
+    defineRoute({
+      operation: "dispatchInput",
+      method: "POST",
+      path: "/agents/{name}/{id}/dispatch",
+      summary: "Hand an agent an input, to be worked on later",
+      description:
+        "Answers once the input is on disk. `GET /dispatches/{dispatch_id}` tells what became of it.",
+      tag,
+      parameters,
+      headers: ["Idempotency-Key"],
+      body: dispatchBodySchema,
+      unwraps: true,
+      reply: dispatchAcceptedSchema,
+      status: 202,
+      errors: ["agent_not_found", "agent_not_webhook", "conflict", "too_many_requests", "unavailable"],
+      guard: guardFor("agent.dispatch"),
+      async handle(input) {
+        const { input: message, session = defaultSession } = input.body;
+        const idempotencyKey = readIdempotencyKey(input);
+        const options = idempotencyKey === undefined ? {} : { idempotencyKey };
+        const receipt = await service.dispatch({ ...instanceOf(input), session }, message, options);
+        return { status: "accepted", dispatch_id: receipt.dispatch_id, accepted_at: receipt.accepted_at };
+      },
+    }),
+    defineRoute({
+      operation: "streamInstanceEvents",
+      method: "GET",
+      path: "/agents/{name}/{id}/events",
+      summary: "The events of an instance, as they are made",
+      description: "From the first event, or after the one that `Last-Event-ID` or `after` names.",
+      tag,
+      parameters,
+      headers: ["Last-Event-ID"],
+      query: instanceEventsQuerySchema,
+      reply: eventSchema,
+      stream: "always",
+      errors: ["agent_not_found", "agent_not_webhook", "unavailable"],
+      guard: guardFor("agent.read"),
+      handle: (input) => {
+        const { session } = input.query;
+        const after = readEventPosition(input, input.query);
+        return streamInstance(context, instanceOf(input), {
+          ...(session === undefined ? {} : { session }),
+          ...(after === undefined ? {} : { after }),
+        });
+      },
+    }),
+    defineRoute({
+      operation: "getHistory",
+      method: "GET",
+      path: "/agents/{name}/{id}/history",
+      summary: "The messages of a session, oldest first",
+      tag,
+      parameters,
+      query: sessionQuerySchema,
+      reply: historySchema,
+      errors: ["agent_not_found", "agent_not_webhook", "not_found"],
+      guard: guardFor("agent.read"),
+      async handle(input) {
+        const { session = defaultSession } = input.query;
+        const messages = await service.history({ ...instanceOf(input), session });
+        return { messages: messages.map(toHistoryMessage) };
+      },
+    }),
+    defineRoute({
+      operation: "abortInstance",
+      method: "POST",
+      path: "/agents/{name}/{id}/abort",
+      summary: "Abort what an instance is doing",
+      tag,
+      parameters,
+      body: abortBodySchema,
+      reply: abortedSchema,
+      errors: ["agent_not_found", "agent_not_webhook"],
+      guard: guardFor("agent.abort"),
+      handle: async (input) => ({ aborted: await service.abort({ ...instanceOf(input), ...input.body }) }),
+    }),
+    defineRoute({
+      operation: "deleteInstance",
+      method: "DELETE",
+      path: "/agents/{name}/{id}",
+      summary: "Delete an instance: its sessions, workspaces and events",
+      description: "What it is doing is aborted.",
+      tag,
+      parameters,
+      reply: deletedSchema,
+      errors: ["agent_not_found", "agent_not_webhook", "not_found"],
+      guard: guardFor("agent.delete"),
+      async handle(input) {
+        if (await service.remove(instanceOf(input))) return { deleted: true };
+        throw new KitError({ code: "not_found", message: "There is no such instance." });
+      },
+    }),
+  ];
+}
+
+/** Errors of a route that prompts an agent. */
+export const promptErrors = [
+  "agent_not_found",
+  "agent_not_webhook",
+  "conflict",
+  "too_many_requests",
+  "model_error",
+  "model_timeout",
+  "unavailable",
+] as const;

@@ -1,0 +1,54 @@
+import type { ServiceAction } from "../../app/config/access-config.ts";
+import { sessionQuerySchema } from "../../protocol/http/agent-schemas.ts";
+import {
+  approvalBodySchema,
+  approvalListSchema,
+  decidedSchema,
+} from "../../protocol/http/approval-schemas.ts";
+import { guardAgent, instanceOf, instanceParameters } from "../instance-request.ts";
+import { defineRoute, type Route } from "../route.ts";
+import type { ServiceContext } from "../service-context.ts";
+
+const tag = "agents";
+
+/** The tool calls of an instance that wait for somebody's word. */
+export function approvalRoutes(context: ServiceContext): readonly Route[] {
+  const { service } = context;
+  const guardFor = (action: ServiceAction): ReturnType<typeof guardAgent> => guardAgent(context, action);
+  return [
+    defineRoute({
+      operation: "listApprovals",
+      method: "GET",
+      path: "/agents/{name}/{id}/approvals",
+      summary: "Tool calls that wait for approval, oldest first",
+      tag,
+      parameters: instanceParameters,
+      query: sessionQuerySchema,
+      reply: approvalListSchema,
+      errors: ["agent_not_found", "agent_not_webhook"],
+      guard: guardFor("agent.read"),
+      handle: async (input) => ({
+        approvals: await service.approvals.list({ ...instanceOf(input), ...input.query }),
+      }),
+    }),
+    defineRoute({
+      operation: "decideApproval",
+      method: "POST",
+      path: "/agents/{name}/{id}/approvals/{approval_id}",
+      summary: "Approve or deny a tool call",
+      tag,
+      parameters: { ...instanceParameters, approval_id: "As the `approval_request` event names it." },
+      body: approvalBodySchema,
+      unwraps: true,
+      reply: decidedSchema,
+      errors: ["agent_not_found", "agent_not_webhook", "not_found"],
+      guard: guardFor("agent.approve"),
+      async handle(input) {
+        const by = input.principal === undefined ? {} : { by: input.principal.id };
+        const decision = { ...input.body, ...by };
+        await service.approvals.decide(input.segment("approval_id"), decision, instanceOf(input));
+        return { approved: decision.approved };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,52 @@
+import { promptReplySchema, promptRequestSchema } from "../../protocol/http/agent-schemas.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
+import { checkAgent, defaultAgentName } from "../reachable-agent.ts";
+import { defineRoute, type Route, type RouteRequest } from "../route.ts";
+import type { ServiceContext } from "../service-context.ts";
+import { promptErrors } from "./agents.ts";
+import { answerPrompt } from "./answer-prompt.ts";
+
+/** `/prompt`: the project's default agent, for those who need no more than one. */
+export function promptRoutes(context: ServiceContext): readonly Route[] {
+  const keyOf = ({ segment }: RouteRequest): SessionKey => ({
+    agent: defaultAgentName,
+    instance_id: "default",
+    session: segment("session"),
+  });
+  const shared = {
+    method: "POST",
+    tag: "agents",
+    parameters: { session: "The session's name." },
+    headers: ["Idempotency-Key"],
+    body: promptRequestSchema,
+    unwraps: true,
+    reply: promptReplySchema,
+    errors: promptErrors,
+    async guard(request: RouteRequest): Promise<void> {
+      const { agent, instance_id } = keyOf(request);
+      const { principal } = request;
+      await context.authorize({ principal, action: "agent.prompt", agent, instance: instance_id });
+      checkAgent(context.service.app, agent);
+    },
+  } as const;
+  return [
+    defineRoute({
+      ...shared,
+      operation: "prompt",
+      path: "/prompt/{session}",
+      summary: "Prompt the project's default agent",
+      description: "The instance `default` of the agent `default`, which a project has without a file, too.",
+      stream: "asked",
+      handle: (input) => answerPrompt(context, input, { key: keyOf(input), request: input.body }),
+    }),
+    defineRoute({
+      ...shared,
+      operation: "streamPrompt",
+      path: "/prompt/{session}/events",
+      summary: "Prompt the project's default agent, and see its events",
+      stream: "always",
+      handle: (input) =>
+        answerPrompt(context, input, { key: keyOf(input), request: input.body, streams: true }),
+    }),
+  ];
+}

@@ -1,0 +1,68 @@
+import { z } from "zod";
+import {
+  payloadSchema,
+  runAcceptedSchema,
+  runCompletedSchema,
+  startRunQuerySchema,
+  workflowListSchema,
+} from "../../protocol/http/run-schemas.ts";
+import { checkWorkflow } from "../reachable-agent.ts";
+import { jsonReply } from "../reply.ts";
+import { readIdempotencyKey } from "../request/read-headers.ts";
+import { defineRoute, type Route } from "../route.ts";
+import type { ServiceContext } from "../service-context.ts";
+import { streamRun, toCompleted } from "../stream/run-stream.ts";
+import { wantsEvents } from "../stream/server-sent-events.ts";
+
+const tag = "workflows";
+
+/** `/workflows`: what there is, and a run of it. */
+export function workflowRoutes(context: ServiceContext): readonly Route[] {
+  const { service, authorize } = context;
+  return [
+    defineRoute({
+      operation: "listWorkflows",
+      method: "GET",
+      path: "/workflows",
+      summary: "The workflows of the project",
+      tag,
+      reply: workflowListSchema,
+      handle: () => ({ workflows: service.app.workflows().map(({ name, path }) => ({ name, path })) }),
+    }),
+    defineRoute({
+      operation: "startRun",
+      method: "POST",
+      path: "/workflows/{name}",
+      summary: "Run a workflow",
+      description:
+        "Answers 202 once the run is on disk; with `wait=result` 200 with its result, or its error. With `Accept: text/event-stream` the reply is the run's events, then one `result` or `error`. A run goes on when its client goes away.",
+      tag,
+      parameters: { name: "The workflow's name." },
+      headers: ["Idempotency-Key"],
+      query: startRunQuerySchema,
+      body: payloadSchema,
+      unwraps: true,
+      reply: z.union([runAcceptedSchema, runCompletedSchema]),
+      status: 202,
+      stream: "asked",
+      errors: ["workflow_not_found", "conflict", "too_many_requests", "unavailable"],
+      async guard({ segment, principal }) {
+        const workflow = segment("name");
+        await authorize({ principal, action: "workflow.run", workflow });
+        checkWorkflow(service.app, workflow);
+      },
+      async handle(input) {
+        const idempotencyKey = readIdempotencyKey(input);
+        const waits = input.query.wait === "result";
+        const gone = waits ? input.untilGone({ silent: true }) : undefined;
+        const { run_id } = await service.startRun(input.segment("name"), input.body, {
+          request: input.raw,
+          ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+        });
+        if (wantsEvents(input.accept)) return streamRun(context, run_id, undefined);
+        if (gone === undefined) return { status: "accepted", run_id };
+        return jsonReply(toCompleted(run_id, await service.engine.awaitRun(run_id, { signal: gone })));
+      },
+    }),
+  ];
+}

@@ -1,0 +1,142 @@
+import type { Principal } from "../../app/config/access-config.ts";
+import type { InstanceTarget } from "../../app/service/service.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { ClientFrame, ServerFrame } from "../../protocol/socket-frame.ts";
+import type { ServiceContext } from "../service-context.ts";
+import { createEventQueue } from "../stream/event-queue.ts";
+import { type Connection, closeCodes, type FrameHandler, misplacedFrame } from "./connection.ts";
+
+export interface ConnectionPeer {
+  readonly principal: Principal | undefined;
+  /** Takes one of the client's allowance. Throws `too_many_requests`. */
+  readonly count: () => void;
+}
+
+type PromptFrame = Extract<ClientFrame, { type: "prompt" }>;
+type ApproveFrame = Extract<ClientFrame, { type: "approve" }>;
+
+/**
+ * A connection to an instance: many prompts, those of one session in their order, others side by side.
+ * What is under way is aborted when the connection is gone.
+ */
+export function serveAgent(
+  connection: Connection,
+  target: InstanceTarget,
+  { context, peer }: { readonly context: ServiceContext; readonly peer: ConnectionPeer },
+): FrameHandler {
+  const { service, authorize, limits } = context;
+  const { principal } = peer;
+  const about = { principal, agent: target.agent, instance: target.instance_id };
+  const underWay = new Map<string, AbortController>();
+  /** The last prompt of each session that has any under way. */
+  const lines = new Map<string, Promise<void>>();
+  let closing = false;
+
+  const accept = (frame: PromptFrame): void => {
+    const { request_id, session = "default" } = frame;
+    if (closing) throw new KitError({ code: "unavailable", message: "The server is closing." });
+    if (underWay.has(request_id)) {
+      throw new KitError({ code: "conflict", message: "A request with this request_id is under way." });
+    }
+    if (underWay.size >= limits.webSocketPrompts) {
+      throw new KitError({
+        code: "too_many_requests",
+        message: `${limits.webSocketPrompts} prompts are under way on this connection.`,
+        meta: { retry_after_s: 1 },
+      });
+    }
+    peer.count();
+    const controller = new AbortController();
+    underWay.set(request_id, controller);
+    const before = lines.get(session) ?? Promise.resolve();
+    const done = before.then(async () => {
+      try {
+        controller.signal.throwIfAborted();
+        await authorize({ ...about, action: "agent.prompt" });
+        connection.send({ type: "started", request_id });
+        const result = await perform(frame, session, controller);
+        connection.send({ type: "result", request_id, result });
+      } catch (error) {
+        connection.sendError(controller.signal.aborted ? controller.signal.reason : error, request_id);
+      } finally {
+        underWay.delete(request_id);
+        if (lines.get(session) === done) lines.delete(session);
+        if (closing && underWay.size === 0) leave();
+      }
+    });
+    lines.set(session, done);
+  };
+
+  const perform = async (
+    { type: _, request_id, session: __, ...request }: PromptFrame,
+    session: string,
+    controller: AbortController,
+  ): Promise<unknown> => {
+    const queue = createEventQueue({
+      encode: (event) => JSON.stringify({ type: "event", request_id, event } satisfies ServerFrame),
+      maxLength: limits.unreadBytes,
+      onOverflow() {
+        controller.abort(new KitError({ code: "aborted", message: "The client did not read fast enough." }));
+        connection.close(closeCodes.tooSlow, "The client does not read.");
+      },
+    });
+    const sent = (async () => {
+      for (let frames = await queue.next(); frames !== undefined; frames = await queue.next()) {
+        for (const frame of frames) await connection.deliver(frame);
+      }
+    })();
+    try {
+      const { signal } = controller;
+      return await service.prompt({ ...target, session }, request, { signal, onEvent: queue.push });
+    } finally {
+      queue.end();
+      await sent;
+    }
+  };
+
+  const approve = async ({ approval_id, approved, reason, request_id }: ApproveFrame): Promise<void> => {
+    try {
+      await authorize({ ...about, action: "agent.approve" });
+      const decision = {
+        approved,
+        ...(reason === undefined ? {} : { reason }),
+        ...(principal === undefined ? {} : { by: principal.id }),
+      };
+      await service.approvals.decide(approval_id, decision, target);
+      if (request_id !== undefined) connection.send({ type: "result", request_id, result: { approved } });
+    } catch (error) {
+      connection.sendError(error, request_id);
+    }
+  };
+
+  const leave = (): void => connection.close(closeCodes.goingAway, "The server is closing.");
+  const abortAll = (message: string): void => {
+    for (const controller of underWay.values()) controller.abort(new KitError({ code: "aborted", message }));
+  };
+
+  return {
+    onFrame(frame) {
+      switch (frame.type) {
+        case "prompt":
+          return accept(frame);
+        case "abort":
+          // What has ended in the meantime has had its answer.
+          return underWay
+            .get(frame.request_id)
+            ?.abort(new KitError({ code: "aborted", message: "The client aborted the prompt." }));
+        case "approve":
+          void approve(frame);
+          return undefined;
+        case "ping":
+          return connection.send({ type: "pong" });
+        case "invoke":
+          throw misplacedFrame(frame.type);
+      }
+    },
+    onClose: () => abortAll("The client has gone."),
+    finish() {
+      closing = true;
+      if (underWay.size === 0) leave();
+    },
+  };
+}

@@ -1,0 +1,103 @@
+import { type RawData, WebSocket } from "ws";
+import { KitError } from "../../base/kit-error.ts";
+import { parseJson } from "../../base/parse-json.ts";
+import type { ErrorEnvelope } from "../../protocol/error-code.ts";
+import { clientFrameSchema } from "../../protocol/http/socket-schemas.ts";
+import type { ClientFrame, ServerFrame } from "../../protocol/socket-frame.ts";
+import type { ServerLimits } from "../limits.ts";
+import { checkInput } from "../request/check-input.ts";
+
+/** Close codes of RFC 6455, section 7.4.1, and 1013 of the IANA registry. */
+export const closeCodes = { done: 1000, goingAway: 1001, notText: 1003, tooSlow: 1013 } as const;
+
+/** More than this on its way to a client makes its next event wait. */
+const highWaterBytes = 65_536;
+
+export interface ConnectionOptions {
+  readonly limits: ServerLimits;
+  readonly toEnvelope: (error: unknown) => ErrorEnvelope;
+}
+
+/** One WebSocket, as those see it who answer its frames. */
+export interface Connection {
+  send(frame: ServerFrame): void;
+  /** Sends a frame that is already text; resolves when the client can take more, or is gone. */
+  deliver(text: string): Promise<void>;
+  sendError(error: unknown, requestId?: string): void;
+  close(code: number, reason: string): void;
+  readonly isOpen: boolean;
+}
+
+/** Who answers the frames of a connection. */
+export interface FrameHandler {
+  onFrame(frame: ClientFrame): void;
+  /** The connection is gone. */
+  onClose(): void;
+  /** The server closes: lets what cannot be taken up again end, then closes the connection. */
+  finish(): void;
+}
+
+export function createConnection(socket: WebSocket, { limits, toEnvelope }: ConnectionOptions): Connection {
+  const write = (text: string, onWritten?: () => void): void => {
+    if (socket.readyState === WebSocket.OPEN && socket.bufferedAmount <= limits.unreadBytes) {
+      socket.send(text, () => onWritten?.());
+      return;
+    }
+    // A client that asks and never reads would have its answers kept for ever.
+    socket.terminate();
+    onWritten?.();
+  };
+  const send = (frame: ServerFrame): void => write(JSON.stringify(frame));
+  return {
+    send,
+    async deliver(text) {
+      if (socket.bufferedAmount < highWaterBytes) return write(text);
+      await new Promise<void>((resolve) => write(text, resolve));
+    },
+    sendError(error, requestId) {
+      const request = requestId === undefined ? {} : { request_id: requestId };
+      send({ type: "error", ...request, ...toEnvelope(error) });
+    },
+    close: (code, reason) => socket.close(code, reason),
+    get isOpen() {
+      return socket.readyState === WebSocket.OPEN;
+    },
+  };
+}
+
+/** Reads the frames of a socket; what is no frame is answered with an error. */
+export function readFrames(
+  socket: WebSocket,
+  connection: Connection,
+  { handler, limits }: { readonly handler: FrameHandler; readonly limits: ServerLimits },
+): void {
+  socket.on("message", (data: RawData, isBinary: boolean) => {
+    if (isBinary) return socket.close(closeCodes.notText, "Frames are JSON text.");
+    let requestId: string | undefined;
+    try {
+      const value = parseJson(data.toString(), { maxDepth: limits.jsonDepth });
+      requestId = requestIdOf(value);
+      handler.onFrame(checkInput("frame", value, clientFrameSchema));
+    } catch (error) {
+      connection.sendError(error, requestId);
+    }
+  });
+  // Faults of the protocol close the socket by themselves.
+  socket.on("error", () => undefined);
+  socket.on("close", () => handler.onClose());
+}
+
+/** The id of a frame that may be wrong in other ways. */
+function requestIdOf(value: unknown): string | undefined {
+  if (typeof value !== "object" || value === null || !("request_id" in value)) return undefined;
+  const { request_id: id } = value;
+  return typeof id === "string" && id.length <= 128 ? id : undefined;
+}
+
+/** The error for a frame that has no place on this connection. */
+export function misplacedFrame(type: ClientFrame["type"]): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: `A frame of type "${type}" has no place on this connection.`,
+  });
+}

@@ -1,0 +1,34 @@
+import type { IncomingMessage } from "node:http";
+import { bearerProtocolPrefix } from "../../protocol/socket-frame.ts";
+import type { RequestHead } from "../access/access.ts";
+
+/**
+ * The head of a WebSocket handshake, as the gate looks at it. A browser can send no headers, so that a
+ * key may also come as a subprotocol: `kit.bearer.` and the key as base64url, beside `kit`.
+ */
+export function readHandshake(incoming: IncomingMessage): RequestHead & { readonly remoteAddress: string } {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(incoming.headers)) {
+    // Of headers that may come twice only cookies are lists, which nobody asks for here.
+    if (typeof value === "string") headers.set(name, value);
+  }
+  const key = keyAmong(headers.get("sec-websocket-protocol") ?? "");
+  if (key !== undefined && !headers.has("authorization")) headers.set("authorization", `Bearer ${key}`);
+  return {
+    method: "GET",
+    path: (incoming.url ?? "/").split("?", 1)[0] ?? "/",
+    headers,
+    host: incoming.headers.host ?? "",
+    localAddress: incoming.socket.localAddress ?? "127.0.0.1",
+    remoteAddress: incoming.socket.remoteAddress ?? "",
+  };
+}
+
+function keyAmong(protocols: string): string | undefined {
+  const offered = protocols.split(",").map((name) => name.trim());
+  const bearer = offered.find((name) => name.startsWith(bearerProtocolPrefix));
+  if (bearer === undefined) return undefined;
+  const key = Buffer.from(bearer.slice(bearerProtocolPrefix.length), "base64url").toString("utf8");
+  // Nothing else can stand in a header, and so nothing else is a key.
+  return /^[\x21-\x7e]{1,4096}$/.test(key) ? key : undefined;
+}

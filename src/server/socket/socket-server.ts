@@ -1,0 +1,129 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { type WebSocket, WebSocketServer } from "ws";
+import { KitError } from "../../base/kit-error.ts";
+import { socketProtocol } from "../../protocol/socket-frame.ts";
+import type { Gate } from "../access/gate.ts";
+import type { RequestEntry } from "../request-entry.ts";
+import type { ServiceContext } from "../service-context.ts";
+import { type ConnectionPeer, serveAgent } from "./agent-connection.ts";
+import { type Connection, createConnection, type FrameHandler, readFrames } from "./connection.ts";
+import { checkTarget, findTarget, type SocketTarget } from "./find-target.ts";
+import { readHandshake } from "./read-handshake.ts";
+import { serveWorkflow } from "./workflow-connection.ts";
+
+/** The WebSockets of a server. */
+export interface SocketServer {
+  /**
+   * Takes over the connection of a handshake. Throws what is to be answered in its place:
+   * `unauthorized`, `forbidden`, `not_found`, `agent_not_found`, `unavailable`, ….
+   */
+  upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>;
+  /** Closes connections with 1001, each when what it asked for has ended. */
+  close(): void;
+  /** Cuts what is left. */
+  terminate(): void;
+}
+
+interface OpenSocket {
+  readonly socket: WebSocket;
+  readonly handler: FrameHandler;
+  /** Whether anything came since the last ping. */
+  alive: boolean;
+}
+
+export function createSocketServer(
+  context: ServiceContext,
+  { gate, onRequest }: { readonly gate: Gate; readonly onRequest?: (entry: RequestEntry) => void },
+): SocketServer {
+  const { limits, authorize, service } = context;
+  const open = new Set<OpenSocket>();
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: limits.webSocketMessageBytes,
+    handleProtocols: (offered) => (offered.has(socketProtocol) ? socketProtocol : false),
+  });
+  let timer: NodeJS.Timeout | undefined;
+  let closing = false;
+
+  // One timer for all. A client that has answered nothing between two pings is gone.
+  const beat = (): void => {
+    for (const entry of open) {
+      if (entry.alive) {
+        entry.alive = false;
+        entry.socket.ping();
+      } else {
+        entry.socket.terminate();
+      }
+    }
+  };
+  const begin = (socket: WebSocket, target: SocketTarget, peer: ConnectionPeer): void => {
+    const connection = createConnection(socket, context);
+    const entry: OpenSocket = { socket, handler: serve(connection, target, { context, peer }), alive: true };
+    const revive = (): void => {
+      entry.alive = true;
+    };
+    open.add(entry);
+    timer ??= setInterval(beat, limits.heartbeatMs).unref();
+    socket.on("pong", revive);
+    socket.on("message", revive);
+    socket.on("close", () => {
+      open.delete(entry);
+      if (open.size > 0) return;
+      clearInterval(timer);
+      timer = undefined;
+    });
+    readFrames(socket, connection, { handler: entry.handler, limits });
+    connection.send({ type: "ready", ...target });
+  };
+
+  return {
+    async upgrade(incoming, socket, head) {
+      const started = performance.now();
+      const handshake = readHandshake(incoming);
+      const principal = await gate.check(handshake);
+      const target = findTarget(handshake.path);
+      await authorize(
+        target.target === "agent"
+          ? { principal, action: "agent.prompt", agent: target.name, instance: target.instance_id }
+          : { principal, action: "workflow.run", workflow: target.name },
+      );
+      checkTarget(service.app, target);
+      if (closing || open.size >= limits.webSockets) {
+        throw new KitError({
+          code: "unavailable",
+          message: closing ? "The server is closing." : "Too many connections are open.",
+          meta: { retry_after_s: 5 },
+        });
+      }
+      const count = (): void => gate.count(principal, handshake.remoteAddress);
+      server.handleUpgrade(incoming, socket, head, (opened) => {
+        onRequest?.({
+          method: "GET",
+          path: handshake.path,
+          status: 101,
+          duration_ms: performance.now() - started,
+        });
+        begin(opened, target, { principal, count });
+      });
+    },
+    close() {
+      closing = true;
+      for (const { handler } of [...open]) handler.finish();
+    },
+    terminate() {
+      for (const { socket } of [...open]) socket.terminate();
+    },
+  };
+}
+
+function serve(
+  connection: Connection,
+  target: SocketTarget,
+  { context, peer }: { readonly context: ServiceContext; readonly peer: ConnectionPeer },
+): FrameHandler {
+  if (target.target === "workflow") return serveWorkflow(connection, target.name, context);
+  const { name: agent, instance_id } = target;
+  return serveAgent(connection, { agent, instance_id }, { context, peer });
+}

@@ -1,0 +1,76 @@
+import { KitError } from "../../base/kit-error.ts";
+import type { ClientFrame } from "../../protocol/socket-frame.ts";
+import type { ServiceContext } from "../service-context.ts";
+import { followRun, toCompleted } from "../stream/run-stream.ts";
+import { type Connection, closeCodes, type FrameHandler, misplacedFrame } from "./connection.ts";
+
+type InvokeFrame = Extract<ClientFrame, { type: "invoke" }>;
+
+/**
+ * A connection to a workflow: one run, and then it is closed. The run goes on when the connection is
+ * gone: it is durable, and its stream can be taken up at `GET /runs/{run_id}/stream`.
+ */
+export function serveWorkflow(
+  connection: Connection,
+  workflow: string,
+  { service }: Pick<ServiceContext, "service">,
+): FrameHandler {
+  const { engine } = service;
+  const gone = new AbortController();
+  let requestId: string | undefined;
+  let runId: string | undefined;
+  let cancelled = false;
+
+  const perform = async ({ request_id, payload = {} }: InvokeFrame): Promise<void> => {
+    const { signal } = gone;
+    try {
+      const { run_id } = await service.startRun(workflow, payload);
+      runId = run_id;
+      if (cancelled) await engine.cancelRun(run_id);
+      connection.send({ type: "started", request_id, run_id });
+      for await (const event of followRun(engine, run_id, { signal })) {
+        await connection.deliver(JSON.stringify({ type: "event", request_id, event }));
+      }
+      const { result } = toCompleted(run_id, await engine.awaitRun(run_id, { signal }));
+      connection.send({ type: "result", request_id, result });
+    } catch (error) {
+      if (signal.aborted) return;
+      connection.sendError(error, request_id);
+    }
+    connection.close(closeCodes.done, "The run has ended.");
+  };
+  const cancel = async (): Promise<void> => {
+    cancelled = true;
+    if (runId === undefined) return;
+    try {
+      await engine.cancelRun(runId);
+    } catch (error) {
+      connection.sendError(error, requestId);
+    }
+  };
+
+  return {
+    onFrame(frame) {
+      switch (frame.type) {
+        case "invoke":
+          if (requestId !== undefined) {
+            throw new KitError({ code: "conflict", message: "This connection has had its run." });
+          }
+          requestId = frame.request_id;
+          void perform(frame);
+          return;
+        case "abort":
+          if (frame.request_id === requestId) void cancel();
+          return;
+        case "ping":
+          connection.send({ type: "pong" });
+          return;
+        case "prompt":
+        case "approve":
+          throw misplacedFrame(frame.type);
+      }
+    },
+    onClose: () => gone.abort(),
+    finish: () => connection.close(closeCodes.goingAway, "The server is closing."),
+  };
+}

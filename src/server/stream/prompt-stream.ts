@@ -1,0 +1,75 @@
+import { KitError } from "../../base/kit-error.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import type { PromptReply } from "../../protocol/prompt.ts";
+import type { ServiceContext } from "../service-context.ts";
+import { createEventQueue } from "./event-queue.ts";
+import { encodeEvent, encodeOutcome } from "./server-sent-events.ts";
+
+/** How a prompt is begun: with who hears its events, and what aborts it. */
+type Begin = (call: {
+  readonly signal: AbortSignal;
+  readonly onEvent: (event: KitEvent) => void;
+}) => Promise<PromptReply>;
+
+/**
+ * A prompt that waits in line for longer than this has its stream begun: heartbeats then tell the
+ * client that it is still there. Until then what is refused is refused with a status of its own.
+ */
+const patienceMs = 250;
+
+/**
+ * Answers a prompt with its events as they are made, and its result as the last of them. A client that
+ * goes away, or reads so slowly that too much waits for it, fires the prompt's signal.
+ */
+export async function streamPrompt(
+  { streams, limits, toEnvelope }: ServiceContext,
+  gone: AbortSignal,
+  begin: Begin,
+): Promise<Response> {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort(gone.aborted ? gone.reason : clientGone());
+  gone.addEventListener("abort", abort, { once: true });
+  const started = Promise.withResolvers<void>();
+  const queue = createEventQueue({
+    encode: encodeEvent,
+    maxLength: limits.unreadBytes,
+    onOverflow: () => controller.abort(tooSlow()),
+  });
+  const onEvent = (event: KitEvent): void => {
+    queue.push(event);
+    started.resolve();
+  };
+  const reply = begin({ signal: controller.signal, onEvent }).finally(() => queue.end());
+  const timer = setTimeout(started.resolve, patienceMs);
+  try {
+    await Promise.race([started.promise, reply]);
+  } finally {
+    clearTimeout(timer);
+  }
+  const source = async function* (): AsyncGenerator<string> {
+    for (let events = await queue.next(); events !== undefined; events = await queue.next()) {
+      yield events.join("");
+    }
+    yield encodeOutcome("result", { result: await reply });
+  };
+  // A stream that the client leaves is not read to its end, where its failure would be met.
+  reply.catch(() => undefined);
+  const toLastChunk = (error: unknown): string => {
+    const { aborted, reason } = controller.signal;
+    return encodeOutcome("error", toEnvelope(aborted ? reason : error));
+  };
+  try {
+    return streams.open(source(), { resumable: false, onEnd: abort, toLastChunk });
+  } catch (error) {
+    abort();
+    throw error;
+  }
+}
+
+function clientGone(): KitError {
+  return new KitError({ code: "aborted", message: "The client has gone." });
+}
+
+function tooSlow(): KitError {
+  return new KitError({ code: "aborted", message: "The client did not read fast enough." });
+}

@@ -1,0 +1,72 @@
+import { KitError } from "../../base/kit-error.ts";
+import { type Engine, runStream } from "../../engine/contract.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import type { RunCompleted } from "../../protocol/http/run-schemas.ts";
+import type { RunRecord } from "../../protocol/run.ts";
+import type { ServiceContext } from "../service-context.ts";
+import { encodeEvent, encodeOutcome } from "./server-sent-events.ts";
+
+/** Answers with the events of a run after an index, and what it came to as the last of them. */
+export function streamRun(
+  { service, streams, toEnvelope }: ServiceContext,
+  runId: string,
+  after: number | undefined,
+): Response {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const source = async function* (): AsyncGenerator<string> {
+    for await (const event of followRun(service.engine, runId, {
+      signal,
+      ...(after === undefined ? {} : { after }),
+    })) {
+      yield encodeEvent(event);
+    }
+    const record = await service.engine.awaitRun(runId, { signal });
+    yield encodeOutcome("result", toCompleted(runId, record));
+  };
+  return streams.open(source(), {
+    resumable: true,
+    onEnd: () => controller.abort(),
+    toLastChunk: (error) => encodeOutcome("error", toEnvelope(error)),
+  });
+}
+
+const pageSize = 500;
+
+/** The events of a run after an index, to its end. Those of a run that has ended are read from the log. */
+export async function* followRun(
+  { events, getRun }: Pick<Engine, "events" | "getRun">,
+  runId: string,
+  { after = 0, signal }: { readonly after?: number; readonly signal: AbortSignal },
+): AsyncGenerator<KitEvent> {
+  const stream = runStream(runId);
+  const record = await getRun(runId);
+  if (record !== undefined && !hasEnded(record)) {
+    yield* events.subscribe(stream, { after, signal });
+    return;
+  }
+  for (let position = after; ; ) {
+    const page = await events.read(stream, { after: position, limit: pageSize });
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < pageSize) return;
+    position = last.index;
+  }
+}
+
+function hasEnded({ status }: RunRecord): boolean {
+  return status === "completed" || status === "failed" || status === "cancelled";
+}
+
+/** What a run that has ended came to. Throws its failure, whose `meta.run_id` names it. */
+export function toCompleted(runId: string, record: RunRecord | undefined): RunCompleted {
+  const meta = { run_id: runId };
+  if (record === undefined)
+    throw new KitError({ code: "run_not_found", message: "There is no such run.", meta });
+  if (record.status === "completed") return { status: "completed", run_id: runId, result: record.result };
+  if (record.status === "cancelled") {
+    throw new KitError({ code: "aborted", message: "The run was cancelled.", meta });
+  }
+  const { type, message } = record.error ?? { type: "internal_error", message: "The workflow failed." };
+  throw new KitError({ code: type, message, meta });
+}

@@ -1,0 +1,59 @@
+import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import { createScriptedModel, type ScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
+
+export interface EchoModel {
+  readonly model: ScriptedModel;
+  /** Prompts of the text `hold` wait until this is called; it lets all of them go on. */
+  release(): void;
+  /** Resolves when that many prompts of the text `hold` have been held since the start. */
+  held(count: number): Promise<void>;
+}
+
+/**
+ * A model that says what it was told, word by word. `slow` makes it speak once a second for 30 s,
+ * `hold` waits to be let go, `fail` fails, and `pay 5` asks for the tool of that name.
+ */
+export function createEchoModel(): EchoModel {
+  let gate = Promise.withResolvers<void>();
+  let count = 0;
+  const waiting: { readonly count: number; readonly resolve: () => void }[] = [];
+  const hold = async (signal: AbortSignal | undefined): Promise<void> => {
+    count += 1;
+    for (const one of waiting) if (one.count <= count) one.resolve();
+    const aborted = Promise.withResolvers<never>();
+    signal?.addEventListener("abort", () => aborted.reject(signal.reason), { once: true });
+    await Promise.race([gate.promise, aborted.promise]);
+  };
+  const answer = async (call: LanguageModelV4CallOptions): Promise<ScriptedTurn> => {
+    const last = call.prompt.at(-1);
+    const text = lastText(call);
+    if (last?.role === "tool") return { text: "It is done." };
+    if (text === "fail") throw new Error("the provider is down");
+    if (text === "slow") {
+      return { deltas: Array.from({ length: 30 }, (_, second) => `${second} `), delayMs: 1_000 };
+    }
+    if (text === "long")
+      return { deltas: Array.from({ length: 2_000 }, (_, n) => `word ${n} ${"x".repeat(1_000)}\n`) };
+    const amount = /^pay (\d+)$/.exec(text)?.[1];
+    if (amount !== undefined) return { toolCalls: [{ name: "pay", input: { cents: Number(amount) } }] };
+    if (text === "hold") await hold(call.abortSignal);
+    return { deltas: text.split(/(?<= )/), usage: { input: 3, output: 2 } };
+  };
+  return {
+    model: createScriptedModel(answer, { recordCalls: false }),
+    release() {
+      gate.resolve();
+      gate = Promise.withResolvers<void>();
+    },
+    async held(wanted) {
+      if (count >= wanted) return;
+      await new Promise<void>((resolve) => waiting.push({ count: wanted, resolve }));
+    },
+  };
+}
+
+function lastText({ prompt }: LanguageModelV4CallOptions): string {
+  const user = prompt.findLast((message) => message.role === "user");
+  const part = user?.content.at(-1);
+  return typeof part === "object" && part.type === "text" ? part.text : "";
+}

@@ -1,0 +1,81 @@
+import type { Service } from "../../app/service/service.ts";
+import { openTestService } from "../../testing/test-service.ts";
+import { createServer, type KitServer, type ServerOptions } from "../create-server.ts";
+import { createEchoModel, type EchoModel } from "./echo-model.ts";
+import { serviceFiles } from "./service-files.ts";
+import { temporaryProject } from "./temporary-project.ts";
+
+export interface ServedService {
+  readonly root: string;
+  readonly port: number;
+  /** `http://127.0.0.1:<port>` */
+  readonly url: string;
+  readonly server: KitServer;
+  readonly service: Service;
+  readonly echo: EchoModel;
+  /** What became an internal error. */
+  readonly errors: readonly unknown[];
+  /** Sends JSON and reads JSON; the method is POST where there is a body. */
+  send(path: string, request?: SentJson): Promise<JsonReply>;
+  /** The same with `Accept: text/event-stream`; gives the reply as it begins. */
+  stream(path: string, request?: SentJson): Promise<Response>;
+  close(): Promise<void>;
+}
+
+export interface SentJson {
+  readonly method?: string;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+export interface JsonReply {
+  readonly status: number;
+  readonly headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever was sent.
+  readonly body: any;
+}
+
+/** A server on a free port, with the agents and workflows of `serviceFiles`, and everything in memory. */
+export async function serveService(
+  options: Omit<ServerOptions, "project" | "service" | "onError"> = {},
+): Promise<ServedService> {
+  const temporary = await temporaryProject(serviceFiles);
+  const echo = createEchoModel();
+  const service = await openTestService({ root: temporary.root, model: echo.model });
+  const errors: unknown[] = [];
+  const server = createServer({
+    ...options,
+    project: temporary.project,
+    service,
+    onError: (error) => errors.push(error),
+  });
+  const { port, url } = await server.listen({ port: 0 });
+  const request = (path: string, { body, headers, method, signal }: SentJson = {}): Promise<Response> =>
+    fetch(`${url}${path}`, {
+      method: method ?? (body === undefined ? "GET" : "POST"),
+      headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+  return {
+    async send(path, sent) {
+      const reply = await request(path, sent);
+      return { status: reply.status, headers: reply.headers, body: JSON.parse(await reply.text()) };
+    },
+    stream: (path, sent = {}) =>
+      request(path, { ...sent, headers: { accept: "text/event-stream", ...sent.headers } }),
+    root: temporary.root,
+    port,
+    url,
+    server,
+    service,
+    echo,
+    errors,
+    async close() {
+      await server.close();
+      await service.close();
+      await temporary.remove();
+    },
+  };
+}

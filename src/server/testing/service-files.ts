@@ -1,0 +1,42 @@
+// As `createAgent` of kit makes them: vitest finds no package of that name beside a temporary file.
+const agent = (profile: string): string =>
+  `export default { kind: "kit.agent", describe: async () => (${profile}) };\n`;
+
+/** A project with agents and workflows, by path. */
+export const serviceFiles: Readonly<Record<string, string>> = {
+  "CLAUDE.md": "# Rules\n\n## Money\n\nAmounts are whole cents.\n",
+  "src/agents/echo.ts": agent(`{ instructions: "Say it again." }`),
+  "src/agents/hidden.ts": `export const triggers = { webhook: false };\n${agent("{}")}`,
+  "src/agents/broken.ts": "export default createAgent({\n",
+  "src/agents/careful.ts": `const pay = {
+  name: "pay",
+  description: "Pays an amount.",
+  input: { type: "object", properties: { cents: { type: "integer" } }, required: ["cents"] },
+  needsApproval: true,
+  execute: ({ cents }) => \`Paid \${cents} cents.\`,
+};
+${agent("{ tools: [pay] }")}`,
+  "src/workflows/strict.ts": `export const payload = {
+  type: "object",
+  properties: { n: { type: "integer" } },
+  required: ["n"],
+};
+export async function run(ctx) {
+  ctx.log.info("Doubling");
+  return { doubled: await ctx.step("double", () => ctx.payload.n * 2) };
+}
+`,
+  "src/workflows/failing.ts": `export async function run() {
+  throw new Error("secret of the workflow");
+}
+`,
+  "src/workflows/waiting.ts": `export async function run(ctx) {
+  return { said: await ctx.waitFor("word") };
+}
+`,
+  "src/workflows/talking.ts": `export async function run(ctx) {
+  for (let line = 1; line <= Number(ctx.payload.lines ?? 1); line += 1) ctx.log.info(\`line \${line}\`);
+  return "done";
+}
+`,
+};
