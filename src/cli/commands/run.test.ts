@@ -44,7 +44,7 @@ describe("a prompt", () => {
     expect(stdout).toContain("Amounts are whole cents.");
     expect(stdout).toContain("CLAUDE.md:3");
     expect(stdout).toContain("I do not reason");
-    expect(stderr).toMatch(/^offline\/guide · \d turns · [\d,]+ tokens · [\d.]+ s · session default$/m);
+    expect(stderr).toMatch(/^offline\/guide · \d turns · [\d,]+ tokens · [\d.]+ m?s · session default$/m);
   });
 
   test("--json is the body of POST /agents/{name}/{id}", async () => {

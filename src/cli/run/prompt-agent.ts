@@ -73,7 +73,11 @@ function summaryOf({ usage, model, metadata }: PromptResult<unknown>, session: s
     metadata.turns === 1 ? "1 turn" : `${metadata.turns} turns`,
     `${usage.total_tokens.toLocaleString("en")} tokens`,
     ...(total === null || total === 0 ? [] : [`$${total.toFixed(4)}`]),
-    `${(metadata.duration_ms / 1000).toFixed(1)} s`,
+    duration(metadata.duration_ms),
     `session ${session}`,
   ].join(" · ");
+}
+
+function duration(ms: number): string {
+  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }
