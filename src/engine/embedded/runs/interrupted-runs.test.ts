@@ -1,0 +1,139 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import fc from "fast-check";
+import { afterAll, expect, test } from "vitest";
+import type { RunContext } from "../../contract.ts";
+import { createEmbeddedEngine } from "../create-embedded-engine.ts";
+
+const root = mkdtempSync(join(tmpdir(), "kit-interrupted-"));
+afterAll(() => rmSync(root, { recursive: true }));
+
+/** A workflow as data: things in a row, or side by side. `ticks` is what its own code takes in between. */
+type Plan =
+  | { readonly kind: "step"; readonly ticks: number; readonly ms: number }
+  | { readonly kind: "fail" | "now" | "uuid"; readonly ticks: number }
+  | { readonly kind: "sleep" | "signal"; readonly ticks: number }
+  | { readonly kind: "row" | "all"; readonly parts: readonly Plan[] };
+
+const ticks = fc.nat(12);
+const { plan } = fc.letrec<{ plan: Plan }>((tie) => ({
+  plan: fc.oneof(
+    { depthSize: "small", withCrossShrink: true },
+    fc.record({ kind: fc.constant("step"), ticks, ms: fc.nat(2) }),
+    fc.record({ kind: fc.constantFrom("fail", "now", "uuid"), ticks }),
+    fc.record({ kind: fc.constantFrom("sleep", "signal"), ticks }),
+    fc.record({
+      kind: fc.constantFrom("row", "all"),
+      parts: fc.array(tie("plan"), { minLength: 1, maxLength: 4 }),
+    }),
+  ),
+}));
+
+interface Witness {
+  /** How often the work of a step has ended. */
+  readonly done: Map<string, number>;
+  /** Called before a step's work ends. */
+  readonly onStep: () => Promise<void>;
+}
+
+async function follow(plan: Plan, context: RunContext, witness: Witness): Promise<unknown> {
+  if (plan.kind === "row" || plan.kind === "all") {
+    const given: unknown[] = [];
+    if (plan.kind === "all")
+      return await Promise.all(plan.parts.map((part) => follow(part, context, witness)));
+    for (const part of plan.parts) given.push(await follow(part, context, witness));
+    return given;
+  }
+  for (let tick = 0; tick < plan.ticks; tick += 1) await Promise.resolve();
+  switch (plan.kind) {
+    case "now":
+      return await context.now();
+    case "uuid":
+      return await context.uuid();
+    case "sleep":
+      await context.sleep(1);
+      return "slept";
+    case "signal":
+      return await context.waitFor("signal");
+    case "fail":
+      return await context.step("fail", () => Promise.reject(new Error("no"))).catch(({ code }) => code);
+    case "step":
+      return await context.step("step", async ({ idempotency_key }) => {
+        await setTimeout(plan.ms);
+        await witness.onStep();
+        witness.done.set(idempotency_key, (witness.done.get(idempotency_key) ?? 0) + 1);
+        return idempotency_key;
+      });
+  }
+}
+
+function signalsOf(plan: Plan): number {
+  if (plan.kind === "signal") return 1;
+  return "parts" in plan ? plan.parts.reduce((sum, part) => sum + signalsOf(part), 0) : 0;
+}
+
+test("however often a run is interrupted, it sees the same, and does no finished step again", async () => {
+  await fc.assert(
+    fc.asyncProperty(plan, fc.array(fc.nat(6), { maxLength: 3 }), async (workflow, cuts) => {
+      const folder = mkdtempSync(join(root, "run-"));
+      const done = new Map<string, number>();
+      const seen: string[][] = [];
+      let runId: string | undefined;
+      let result: unknown;
+      for (const cut of [...cuts, Number.POSITIVE_INFINITY]) {
+        const engine = createEmbeddedEngine({ folder });
+        const reached = Promise.withResolvers<void>();
+        const journal: string[] = [];
+        seen.push(journal);
+        let left = cut;
+        const onStep = async (): Promise<void> => {
+          left -= 1;
+          if (left >= 0) return;
+          reached.resolve();
+          // As a process that has died: nothing of this step is ever heard.
+          await new Promise(() => undefined);
+        };
+        await engine.start({
+          dispatch: async () => undefined,
+          run: async (context) => await follow(workflow, told(context, journal), { done, onStep }),
+        });
+        if (runId === undefined) {
+          runId = (await engine.startRun({ workflow: "plan", payload: {} })).run_id;
+          for (let signal = 0; signal < signalsOf(workflow); signal += 1) {
+            await engine.signal(runId, { name: "signal", payload: signal });
+          }
+        }
+        const record = await Promise.race([engine.awaitRun(runId), reached.promise]);
+        await engine.drain({ timeoutMs: 0 });
+        if (record === undefined) continue;
+        expect(record.error).toBeUndefined();
+        result = record.result;
+        break;
+      }
+      expect(result).toBeDefined();
+      for (const [key, times] of done) expect([key, times]).toEqual([key, 1]);
+      // What the run was told, in the order in which it was told: each time the same as before, and more.
+      const last = seen.at(-1) ?? [];
+      for (const journal of seen) expect(last.slice(0, journal.length)).toEqual(journal);
+    }),
+    { numRuns: Number(process.env["KIT_FAULT_ROUNDS"] ?? 40) },
+  );
+}, 600_000);
+
+/** The context, which writes down what the run is told, in order. */
+function told(context: RunContext, journal: string[]): RunContext {
+  const note = async <Value>(call: Promise<Value>): Promise<Value> => {
+    const value = await call;
+    journal.push(JSON.stringify(value) ?? "nothing");
+    return value;
+  };
+  return {
+    ...context,
+    step: (name, work, options) => note(context.step(name, work, options)),
+    now: () => note(context.now()),
+    uuid: () => note(context.uuid()),
+    waitFor: (name, options) => note(context.waitFor(name, options)),
+  };
+}
