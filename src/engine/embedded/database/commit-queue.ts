@@ -2,8 +2,8 @@ import type { DatabaseSync } from "node:sqlite";
 import { KitError } from "../../../base/kit-error.ts";
 import { isBusy, isStoreError, toStoreError } from "./store-error.ts";
 
-/** How long a lock of another process is waited for. */
-const lockPatienceMs = 5_000;
+/** How long a lock of another process is waited for, unless it is said otherwise. */
+const defaultPatienceMs = 5_000;
 const lockRetryMs = 10;
 /** Of one transaction, so that a flood does not stop the process for long. */
 const largestBatch = 1_000;
@@ -28,7 +28,11 @@ type Outcome = { readonly value: unknown } | { readonly reason: unknown };
 /**
  * Group commit: all writes asked for in one turn of the event loop share one transaction and one fsync.
  */
-export function createCommitQueue(database: DatabaseSync): CommitQueue {
+export function createCommitQueue(
+  database: DatabaseSync,
+  options: { readonly lockPatienceMs?: number } = {},
+): CommitQueue {
+  const { lockPatienceMs = defaultPatienceMs } = options;
   let pending: Pending[] = [];
   let scheduled = false;
   let lockedSince: number | undefined;

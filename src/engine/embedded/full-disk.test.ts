@@ -1,0 +1,48 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { createEmbeddedEngine } from "./create-embedded-engine.ts";
+import { startEngineProcess } from "./testing/engine-process.ts";
+
+const root = mkdtempSync(join(tmpdir(), "kit-engine-full-"));
+afterAll(() => rmSync(root, { recursive: true }));
+const key = { agent: "worker", instance_id: "i", session: "default" };
+
+/** How large a file of the process may grow: the writes beyond it fail, as on a full disk. */
+function limitFiles(pid: number, bytes: number | "unlimited"): void {
+  const { status } = spawnSync("prlimit", [`--pid=${pid}`, `--fsize=${bytes}:`]);
+  expect(status).toBe(0);
+}
+
+const hasLimits = spawnSync("prlimit", ["--version"]).status === 0;
+
+test.skipIf(!hasLimits)(
+  "an engine without room refuses what is new, and goes on when there is room",
+  async () => {
+    const folder = join(root, "full");
+    const child = await startEngineProcess({
+      folder,
+      work: "quick",
+      limits: { backoffMs: 20, leaseMs: 2_000 },
+    });
+    child.tell({ order: "start" });
+    child.tell({ order: "admit", request: { ...key, input: 1 } });
+    const accepted = [(await child.hear("admitted")).dispatch_id];
+    limitFiles(child.pid, 4_096);
+    const from = child.news.length;
+    child.tell({ order: "admit", request: { ...key, input: 2 } });
+    expect(await child.hear("refused", from)).toEqual({ news: "refused", code: "unavailable" });
+    limitFiles(child.pid, "unlimited");
+    child.tell({ order: "admit", request: { ...key, input: 3 } });
+    accepted.push((await child.hear("admitted", from)).dispatch_id);
+
+    const reader = createEmbeddedEngine({ folder });
+    for (const id of accepted) expect((await reader.awaitDispatch(id))?.status).toBe("completed");
+    expect((await reader.listDispatches()).items.length).toBe(2);
+    await reader.drain();
+    child.tell({ order: "drain" });
+    await child.ended();
+  },
+);
