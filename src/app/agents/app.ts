@@ -8,6 +8,8 @@ import type { LoadedWorkflow } from "./workflow-source.ts";
 /** The agents and workflows of a project, alive on demand. */
 export interface App {
   readonly root: string;
+  /** What agents, workflows and webhooks are told of the environment. */
+  readonly env: AgentContext["env"];
   agents(): readonly LoadedAgent[];
   workflows(): readonly LoadedWorkflow[];
   webhooks(): readonly LoadedWebhook[];

@@ -136,6 +136,7 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
 
   const app: HostedApp = {
     root,
+    env: options.env,
     ...(options.approvals === undefined ? {} : { approvals: options.approvals }),
     agents: () => sources.agents,
     workflows: () => sources.workflows,
