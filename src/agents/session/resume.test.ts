@@ -1,247 +1,135 @@
-import { mkdtempSync } from "node:fs";
-import { rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import type { KitEvent } from "../../protocol/event.ts";
+import { expect, test } from "vitest";
+import { KitError } from "../../base/kit-error.ts";
 import type { Message } from "../../protocol/message.ts";
-import type { SessionEntry } from "../../protocol/session-entry.ts";
-import type { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
 import { createScriptedModel, type ScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
-import type { Agent } from "../harness.ts";
 import type { PromptResult } from "../operations/prompt-options.ts";
 import { defineTool } from "../tool.ts";
-import { type Doom, openDoomed } from "./crash.suite.ts";
-
-let folder = "";
-let files = 0;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "kit-resume-"));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
-const freshFile = (): string => {
-  files += 1;
-  return join(folder, `${files}.db`);
-};
-
-/** What a conversation consists of: the calls of each turn, and then the answers. */
-interface Conversation {
-  readonly turns: readonly { readonly calls: readonly string[]; readonly full?: boolean }[];
-  /** Answers that do not fit before the one that does; undefined for an answer in words. */
-  readonly misfits?: number;
-}
-
-/** What the world outside saw: tools that ran, across all processes. */
-interface World {
-  readonly ran: string[];
-}
-
-const answerSchema = {
-  type: "object",
-  properties: { answer: { type: "number" } },
-  required: ["answer"],
-} as const;
-
-/**
- * A model whose next turn follows from what it is shown alone, as that of a real one does: each of its
- * texts says which it is. Told to summarize, it says which was the last.
- */
-function modelOf(conversation: Conversation): ScriptedModel {
-  return createScriptedModel(({ prompt }): ScriptedTurn => {
-    const shown = JSON.stringify(prompt.slice(1));
-    const isSummary = JSON.stringify(prompt[0]).includes("colleague");
-    const isChild = !isSummary && JSON.stringify(prompt[1]).includes("child of");
-    const label = isChild ? /\[step (\d+)\]/g : /\[turn (\d+)\]/g;
-    const latest = Math.max(-1, ...[...shown.matchAll(label)].map((match) => Number(match[1])));
-    const usage = { input: 10, output: 1 };
-    if (isSummary) return { text: `[turn ${latest}] it was.`, usage };
-    if (isChild) {
-      return latest === -1
-        ? { text: "[step 0]", toolCalls: [{ name: "once", input: { in: "child" } }], usage }
-        : { text: "[step 1] the child is done", usage };
-    }
-    const index = latest + 1;
-    const turn = conversation.turns[index];
-    if (turn !== undefined) {
-      const toolCalls = turn.calls.map((name, at) => ({
-        name,
-        id: `call_${index}_${at}`,
-        input: name === "task" ? { prompt: `child of ${index}_${at}` } : { in: `${index}_${at}` },
-      }));
-      return { text: `[turn ${index}]`, toolCalls, usage: turn.full ? { input: 900, output: 1 } : usage };
-    }
-    const misfits = conversation.misfits;
-    if (misfits === undefined) return { text: `[turn ${index}] done`, usage };
-    return index < conversation.turns.length + misfits
-      ? { text: `[turn ${index}] no JSON`, usage }
-      : { text: `[turn ${index}] {"answer": 42}`, usage };
-  });
-}
-
-interface Life {
-  readonly agent: Agent;
-  readonly events: KitEvent[];
-  ask(): Promise<PromptResult<unknown>>;
-}
-
-function live(
-  conversation: Conversation,
-  world: World,
-  place: {
-    readonly store: SqliteSessionStore | ReturnType<typeof openDoomed>["store"];
-    dead?: () => boolean;
-  },
-): Life {
-  const run = (name: string, idempotent: boolean) =>
-    defineTool({
-      name,
-      description: name,
-      input: { type: "object" },
-      idempotent,
-      execute: (_input, { idempotency_key }) => {
-        if (place.dead?.() === true) return new Promise<string>(() => undefined);
-        world.ran.push(`${name} ${idempotency_key}`);
-        return `${name} ran`;
-      },
-    });
-  const events: KitEvent[] = [];
-  const agent = createTestAgent(
-    modelOf(conversation),
-    {
-      tools: [run("once", false), run("again", true)],
-      compaction: { contextWindowTokens: 1_000, reserveTokens: 200, keepRecentTokens: 1 },
-      onEvent: (event) => events.push(event),
-    },
-    {
-      store: place.store,
-      validateJson: (schema, value) =>
-        schema !== answerSchema || JSON.stringify(value) === '{"answer":42}' ? [] : ["answer is missing"],
-    },
-  );
-  return {
-    agent,
-    events,
-    ask: () =>
-      agent.session().prompt<unknown>("begin", {
-        operationId: "op_1",
-        ...(conversation.misfits === undefined ? {} : { result: answerSchema }),
-      }),
-  };
-}
-
-interface Outcome {
-  readonly result: PromptResult<unknown>;
-  readonly log: readonly SessionEntry[];
-  readonly world: World;
-  readonly appends: number;
-  readonly resumed: boolean;
-}
 
 const key = { agent: "tester", instance_id: "1", session: "default" };
 
-/** Runs a conversation through a row of processes that die, and one that does not. */
-async function survive(conversation: Conversation, dooms: readonly Doom[]): Promise<Outcome> {
-  const file = freshFile();
-  const world: World = { ran: [] };
-  for (const doom of dooms) {
-    const doomed = openDoomed(file, doom);
-    const life = live(conversation, world, { store: doomed.store, dead: () => doomed.dead });
-    await Promise.race([doomed.end, life.ask()]);
-    await doomed.store.close();
-  }
-  const last = openDoomed(file, { at: 0, when: "after" });
-  const life = live(conversation, world, { store: last.store });
-  const result = await life.ask();
-  const log = await last.store.read(key);
-  await last.store.close();
-  const start = life.events.find((event) => event.type === "operation_start");
-  return { result, log, world, appends: last.appends, resumed: start?.resumed === true };
+function messagesOf(store: SqliteSessionStore): readonly Message[] {
+  return store.read(key).flatMap((entry) => (entry.type === "message" ? [entry.message] : []));
 }
 
-function messagesOf(log: readonly SessionEntry[]): readonly Message[] {
-  return log.flatMap((entry) => (entry.type === "message" ? [entry.message] : []));
-}
-
-function expectWhole(survived: Outcome, smooth: Outcome): void {
-  const messages = messagesOf(survived.log);
-  const asked = messages.filter((message) => message.role === "user" && message.source === undefined);
-  expect(asked).toHaveLength(1);
-  messages.forEach((message, at) => {
-    const calls = message.content.flatMap((part) => (part.type === "tool_call" ? [part.tool_call_id] : []));
-    if (calls.length === 0) return;
-    const next = messages[at + 1];
-    expect(next?.content.map((part) => part.type === "tool_result" && part.tool_call_id)).toEqual(calls);
-  });
-  const once = survived.world.ran.filter((line) => line.startsWith("once"));
-  expect(new Set(once).size).toBe(once.length);
-  const { text, result, usage, model, metadata } = survived.result;
-  expect({ text, result, usage, model }).toEqual({
-    text: smooth.result.text,
-    result: smooth.result.result,
-    usage: smooth.result.usage,
-    model: smooth.result.model,
-  });
-  expect(metadata.turns).toBe(smooth.result.metadata.turns);
-  expect(metadata.finish_reason).toBe(smooth.result.metadata.finish_reason);
-  expect(messages.map((message) => message.role)).toEqual(
-    messagesOf(smooth.log).map((message) => message.role),
-  );
-  expect(survived.result.messages.map((message) => message.role)).toEqual(
-    smooth.result.messages.map((message) => message.role),
-  );
-}
-
-const eventful: Conversation = {
-  turns: [
-    { calls: ["once", "again"] },
-    { calls: ["task"], full: true },
-    { calls: ["once"] },
-    { calls: ["task", "task", "once"] },
-  ],
-  misfits: 2,
-};
-
-test("killed at any of its appends, an operation asked for again ends as if nothing had happened", async () => {
-  const smooth = await survive(eventful, []);
-  expect(smooth.result.result).toEqual({ answer: 42 });
-  expect(smooth.log.some((entry) => entry.type === "compaction")).toBe(true);
-  expect(smooth.appends).toBeGreaterThan(20);
-  for (let at = 1; at <= smooth.appends; at += 1) {
-    for (const when of ["before", "after"] as const)
-      expectWhole(await survive(eventful, [{ at, when }]), smooth);
-  }
+test("who has lost the work to another process adds nothing to the history", async () => {
+  const store = new SqliteSessionStore({ file: ":memory:" });
+  const stop = new AbortController();
+  const lost = new KitError({ code: "lease_lost", message: "Another process does the work." });
+  const model = createScriptedModel([{ deltas: ["a", "b", "c"] }]);
+  const agent = createTestAgent(model, {}, { store });
+  const stream = agent.session().stream("begin", { operationId: "op_1", signal: stop.signal });
+  for await (const event of stream) if (event.type === "text_delta" && event.text === "b") stop.abort(lost);
+  await expect(stream.result).rejects.toBe(lost);
+  expect(messagesOf(store).map((message) => message.role)).toEqual(["user"]);
+  store.close();
 });
 
-test("whatever a conversation consists of, and however often its process dies, it ends the same", async () => {
-  const conversations = fc.record(
-    {
-      turns: fc.array(
-        fc.record(
-          {
-            calls: fc.array(fc.constantFrom("once", "again", "task", "unknown"), {
-              minLength: 1,
-              maxLength: 3,
-            }),
-            full: fc.boolean(),
-          },
-          { requiredKeys: ["calls"] },
-        ),
-        { maxLength: 3 },
-      ),
-      misfits: fc.integer({ min: 0, max: 3 }),
-    },
-    { requiredKeys: ["turns"] },
+test("an answer that broke off is gone on with", async () => {
+  const store = new SqliteSessionStore({ file: ":memory:" });
+  const model = createScriptedModel((_call, index) =>
+    index === 0 ? { deltas: ["a", "b", "c"], delayMs: 1 } : { text: "c d" },
   );
-  const dooms = fc.array(
-    fc.record({ at: fc.integer({ min: 1, max: 8 }), when: fc.constantFrom("before", "after") }),
-    { minLength: 1, maxLength: 4 },
+  const agent = createTestAgent(model, {}, { store });
+  const stream = agent.session().stream("begin", { operationId: "op_1" });
+  for await (const event of stream)
+    if (event.type === "text_delta" && event.text === "b") void agent.session().abort();
+  await expect(stream.result).rejects.toMatchObject({ code: "aborted" });
+  const result = await agent.session().prompt("begin", { operationId: "op_1" });
+  expect(result.text).toBe("c d");
+  expect(result.metadata.turns).toBe(2);
+  expect(messagesOf(store).map((message) => message.role)).toEqual([
+    "user",
+    "assistant",
+    "user",
+    "assistant",
+  ]);
+  store.close();
+});
+
+test("an answer is given again without asking the model, by the same process and by another", async () => {
+  const store = new SqliteSessionStore({ file: ":memory:" });
+  const first = createTestAgent(
+    createScriptedModel([{ text: "yes", usage: { input: 3, output: 1 } }]),
+    {},
+    { store },
   );
-  await fc.assert(
-    fc.asyncProperty(conversations, dooms, async (conversation, deaths) => {
-      expectWhole(await survive(conversation, deaths), await survive(conversation, []));
-    }),
-    { numRuns: 40 },
-  );
+  const answered = await first.session().prompt("begin", { operationId: "op_1" });
+  expect(await first.session().prompt("begin", { operationId: "op_1" })).toEqual({
+    ...answered,
+    metadata: { ...answered.metadata, duration_ms: expect.any(Number) },
+  });
+  const second = createTestAgent(createScriptedModel([]), {}, { store });
+  const again = await second.session().prompt("begin", { operationId: "op_1" });
+  expect(again).toMatchObject({ text: "yes", usage: { total_tokens: 4 }, model: { id: "scripted/test" } });
+  expect(again.messages).toEqual(answered.messages);
+  store.close();
+});
+
+test("an operation that others came after is a conflict, also when another process did them", async () => {
+  const store = new SqliteSessionStore({ file: ":memory:" });
+  const words = (): ScriptedModel => createScriptedModel(() => ({ text: "ok" }));
+  const mine = createTestAgent(words(), {}, { store });
+  await mine.session().prompt("one", { operationId: "op_1" });
+  await createTestAgent(words(), {}, { store }).session().prompt("two", { operationId: "op_2" });
+  const conflict = { code: "conflict", message: expect.stringContaining("gone on with other work") };
+  await expect(mine.session().prompt("one", { operationId: "op_1" })).rejects.toMatchObject(conflict);
+  expect((await mine.session().prompt("two", { operationId: "op_2" })).messages).toHaveLength(2);
+  expect(messagesOf(store)).toHaveLength(4);
+  store.close();
+});
+
+test.each(["", "a b", "x".repeat(129), "op/1"])("%j is no operation's id", async (operationId) => {
+  const session = createTestAgent(createScriptedModel([])).session();
+  await expect(session.prompt("x", { operationId })).rejects.toMatchObject({ code: "invalid_request" });
+});
+
+test("what was spent before the process died counts against the budget", async () => {
+  const store = new SqliteSessionStore({ file: ":memory:" });
+  const clock = defineTool({
+    name: "clock",
+    description: "",
+    input: { type: "object" },
+    execute: () => "12:00",
+  });
+  const turn = (): ScriptedTurn => ({ toolCalls: [{ name: "clock" }], usage: { input: 30, output: 10 } });
+  const ask = (script: readonly ScriptedTurn[]): Promise<PromptResult<undefined>> =>
+    createTestAgent(createScriptedModel(script), { tools: [clock] }, { store })
+      .session()
+      .prompt("begin", { operationId: "op_1", budget: { maxTokens: 100 } });
+  // The script ends after two turns: to the operation, that is a failing model.
+  await expect(ask([turn(), turn()])).rejects.toMatchObject({ code: "model_error" });
+  await expect(ask([turn(), turn()])).rejects.toMatchObject({ code: "budget_exceeded" });
+  store.close();
+});
+
+test("a compaction asked for again is not done twice", async () => {
+  const store = new SqliteSessionStore({ file: ":memory:" });
+  const model = createScriptedModel(() => ({ text: "words" }));
+  const session = createTestAgent(model, { compaction: { keepRecentTokens: 1 } }, { store }).session();
+  await session.prompt("one");
+  await session.prompt("two");
+  expect(await session.compact({ operationId: "op_c" })).toBe(true);
+  const calls = model.calls.length;
+  expect(await session.compact({ operationId: "op_c" })).toBe(true);
+  expect(model.calls).toHaveLength(calls);
+  store.close();
+});
+
+test("skills and tasks are gone on with by the same id", async () => {
+  const store = new SqliteSessionStore({ file: ":memory:" });
+  const model = createScriptedModel(() => ({ text: "done", usage: { input: 2, output: 1 } }));
+  const session = createTestAgent(model, {}, { store }).session();
+  const skill = { name: "sum", description: "Sums.", instructions: "Sum." };
+  await session.skill(skill, { operationId: "op_s" });
+  expect((await session.skill(skill, { operationId: "op_s" })).text).toBe("done");
+  expect(model.calls).toHaveLength(1);
+  const task = await session.task("part", { operationId: "op_t" });
+  expect(await session.task("part", { operationId: "op_t" })).toMatchObject({
+    text: "done",
+    usage: task.usage,
+  });
+  expect(model.calls).toHaveLength(2);
+  store.close();
 });

@@ -1,0 +1,99 @@
+import { mkdtempSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { KitError } from "../../base/kit-error.ts";
+import type { Script } from "../../testing/scripted-model.ts";
+import type { PromptResult } from "../operations/prompt-options.ts";
+import { type Doom, type DoomedProcess, openDoomed } from "../session/crash.suite.ts";
+import type { Approvals } from "./approvals.ts";
+import { createApprovals } from "./create-approvals.ts";
+import { type Opened, open, resultOf } from "./paying-agent.suite.ts";
+
+let folder = "";
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "kit-approvals-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+interface OpenedOn extends Opened {
+  readonly doomed: DoomedProcess;
+  ask(): Promise<PromptResult>;
+}
+
+/** Opens the agent on a file, in a process that ends where it is told to. */
+function openOn(file: string, doom: Doom, ran: string[]): OpenedOn {
+  const doomed = openDoomed(join(folder, file), doom);
+  const opened = open({ over: { store: doomed.store }, ran });
+  return { ...opened, doomed, ask: () => opened.agent.session().prompt("pay", { operationId: "op_pay" }) };
+}
+
+// Appends: 1 the prompt, 2 the call, 3 the request, 4 the word, 5 the result, 6 the answer.
+test("a call that still waited when the process died is asked about again, under the same id", async () => {
+  const ran: string[] = [];
+  const first = openOn("waiting.db", { at: 4, when: "before" }, ran);
+  const asked = first.asked();
+  void first.ask();
+  const { approval_id } = await asked;
+  await first.doomed.store.close();
+  const second = openOn("waiting.db", { at: 0, when: "after" }, ran);
+  const again = second.asked();
+  const answer = second.ask();
+  expect((await again).approval_id).toBe(approval_id);
+  await second.agent.approvals.decide(approval_id, { approved: true });
+  expect((await answer).text).toBe("Done.");
+  expect(ran).toEqual(["pay 5"]);
+});
+
+test.each([
+  ["approved", true, "outcome is unknown"],
+  ["denied", false, "The call was denied"],
+])("a call that was %s when the process died is not asked about again", async (name, approved, text) => {
+  const ran: string[] = [];
+  const first = openOn(`${name}.db`, { at: 4, when: "after" }, ran);
+  const asked = first.asked();
+  void first.ask();
+  await first.agent.approvals.decide((await asked).approval_id, { approved });
+  await first.doomed.end;
+  const second = openOn(`${name}.db`, { at: 0, when: "after" }, ran);
+  const { messages } = await second.ask();
+  expect(second.events.map((event) => event.type)).not.toContain("approval_request");
+  expect(JSON.stringify(resultOf(messages).content)).toContain(text);
+  expect(ran).toEqual([]);
+});
+
+test("a call that waits when its work is put off is asked about again; what ran beside it is not run again", async () => {
+  const ran: string[] = [];
+  const approvals: Approvals = createApprovals();
+  const script: Script = ({ prompt }) =>
+    prompt.at(-1)?.role === "tool"
+      ? { text: "Done." }
+      : {
+          toolCalls: [
+            { name: "pay", id: "c1", input: { amount: 500 } },
+            { name: "pay", id: "c2", input: { amount: 1 } },
+          ],
+        };
+  const place = openDoomed(join(folder, "off.db"), { at: 0, when: "after" });
+  const tool = { needsApproval: (input: { readonly amount?: number }) => (input.amount ?? 0) > 100 };
+  const over = { approvals, store: place.store };
+  const first = open({ over, ran, script, tool });
+  const asked = first.asked();
+  const stop = new AbortController();
+  const options = { operationId: "op_pay" };
+  const answer = first.agent.session().prompt("pay", { ...options, signal: stop.signal });
+  const { approval_id } = await asked;
+  const reason = new KitError({ code: "aborted", message: "Stopping.", meta: { will_resume: true } });
+  stop.abort(reason);
+  await expect(answer).rejects.toBe(reason);
+  expect(ran).toEqual(["pay 1"]);
+  const second = open({ over, ran, script, tool });
+  const again = second.asked();
+  const resumed = second.agent.session().prompt("pay", options);
+  expect((await again).approval_id).toBe(approval_id);
+  await second.agent.approvals.decide(approval_id, { approved: true });
+  expect((await resumed).messages[2]?.content).toMatchObject([{ is_error: false }, { is_error: false }]);
+  expect(ran).toEqual(["pay 1", "pay 500"]);
+  await place.store.close();
+});
