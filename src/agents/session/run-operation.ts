@@ -111,21 +111,32 @@ function toOperation(
   own: Pick<Operation, "id" | "state" | "emit" | "past">,
 ): Operation {
   const { store, runtime } = harness;
+  const { signal } = running.controller;
   const spending = new Spending(request.parent?.spending);
   if (own.past !== undefined) spending.resume(own.past);
   return {
     ...own,
     kind: request.kind,
     task_id: request.scope?.task_id,
-    signal: running.controller.signal,
+    signal,
     secrets: {},
     spending,
     tasks: [],
     live,
-    commit: (entries) => commit(store, own.state, entries),
-    append: (entries) =>
-      appendLatest(entries, { store, state: own.state, id: own.id, now: runtime.clock.now }),
+    commit(entries) {
+      refuseWhenLost(signal);
+      return commit(store, own.state, entries);
+    },
+    append(entries) {
+      refuseWhenLost(signal);
+      return appendLatest(entries, { store, state: own.state, id: own.id, now: runtime.clock.now });
+    },
   };
+}
+
+/** Another process does this work by now: what this one added would come between. */
+function refuseWhenLost({ aborted, reason }: AbortSignal): void {
+  if (aborted && reason instanceof KitError && reason.code === "lease_lost") throw reason;
 }
 
 /** An operation has ended when its tasks have: an abort stops them too, and that may take a moment. */
