@@ -8,15 +8,18 @@ import type { Project } from "../../project/project.ts";
 import { createPython } from "../../python/create-python.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { StoreConfig } from "../config/kit-config.ts";
-import type { App } from "./app.ts";
 import { type AppOptions, createApp } from "./create-app.ts";
+import type { HostedApp } from "./hosted-app.ts";
 import { knownSecrets } from "./known-secrets.ts";
 import { openStore } from "./open-store.ts";
 import { createProjectContext } from "./project-context.ts";
 import { createJsonValidator } from "./validate-json.ts";
 
 export interface OpenAppOptions
-  extends Pick<AppOptions, "defaults" | "overrides" | "code" | "onListenerError"> {
+  extends Pick<
+    AppOptions,
+    "defaults" | "overrides" | "code" | "onListenerError" | "approvals" | "instances" | "maxWaiting"
+  > {
   readonly project: Project;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly providers?: ProviderConfigs;
@@ -30,7 +33,7 @@ export interface OpenAppOptions
 }
 
 /** Opens the agents of a project with kit's own parts: AI SDK models, SQLite, the project's index. */
-export async function openApp(options: OpenAppOptions): Promise<App> {
+export async function openApp(options: OpenAppOptions): Promise<HostedApp> {
   const { project, env } = options;
   const models = {
     env,
@@ -53,6 +56,9 @@ export async function openApp(options: OpenAppOptions): Promise<App> {
     ...(options.overrides === undefined ? {} : { overrides: options.overrides }),
     ...(options.code === undefined ? {} : { code: options.code }),
     ...(options.onListenerError === undefined ? {} : { onListenerError: options.onListenerError }),
+    ...(options.approvals === undefined ? {} : { approvals: options.approvals }),
+    ...(options.instances === undefined ? {} : { instances: options.instances }),
+    ...(options.maxWaiting === undefined ? {} : { maxWaiting: options.maxWaiting }),
   });
 }
 

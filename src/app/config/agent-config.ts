@@ -33,10 +33,8 @@ export interface AgentConfig {
   readonly max_waiting?: number;
   /** Instances that stay alive while nobody uses them; default 1,000. */
   readonly max_idle_instances?: number;
-  /** Seconds that they stay alive; default 300. */
-  readonly idle_timeout_s?: number;
-  /** Seconds that a tool call waits for approval before it is denied; default: as long as it takes. */
-  readonly approval_timeout_s?: number;
+  /** How long they stay alive; default 300. */
+  readonly idle_seconds?: number;
   readonly specs?: boolean;
   readonly guidelines?: boolean;
   readonly project_instructions?: boolean;

@@ -88,9 +88,11 @@ test.each([
   ],
   ['[guidelines]\nsource = "copilot"', 'one of agents, fw_c, fw_b, steering, not "copilot"'],
   ['[server]\nauth = "x"', "server.auth must be a function (only in kit.config.ts)"],
+  ['[engine]\nkind = "x"', 'engine.kind must be one of embedded, not "x"'],
+  ["[engine]\nconcurrency = 0", "engine.concurrency must be a whole number from 1 to"],
   [
-    '[engine]\nkind = "x"',
-    "engine belongs to agents and workflows, which this version of kit does not have yet",
+    '[sandbox]\nkind = "x"',
+    "sandbox belongs to agents and workflows, which this version of kit does not have yet",
   ],
   ['store = "redis://host"', "store must be sqlite, memory, a postgres:// address or (only in"],
   ['store = "postgres://u:p/w@host/db"', "store must be sqlite, memory, a postgres:// address or (only in"],

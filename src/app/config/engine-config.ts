@@ -1,0 +1,31 @@
+import type { EngineLimits } from "../../engine/embedded/engine-limits.ts";
+
+/** The `engine` table: how accepted work is kept and done. */
+export interface EngineConfig {
+  /** Default `embedded`: SQLite in a folder of this machine. */
+  readonly kind?: "embedded";
+  /** Relative to the root; default `.kit/engine`. */
+  readonly folder?: string;
+  /** Inputs and runs that are worked on at a time; default 256. */
+  readonly concurrency?: number;
+  /** Inputs that may wait in all; default 10,000. */
+  readonly max_waiting?: number;
+  /** Attempts at an input before it is a dead letter; default 5. */
+  readonly max_attempts?: number;
+  /** For how long what has ended can be looked up; default 7. */
+  readonly retention_days?: number;
+}
+
+export const engineKinds: readonly "embedded"[] = ["embedded"];
+
+/** The limits that the configuration sets; `waitingPerSession` is a matter of the agents. */
+export function toEngineLimits(engine: EngineConfig, waitingPerSession?: number): Partial<EngineLimits> {
+  const { concurrency, max_waiting, max_attempts, retention_days } = engine;
+  return {
+    ...(waitingPerSession === undefined ? {} : { waitingPerSession }),
+    ...(concurrency === undefined ? {} : { running: concurrency }),
+    ...(max_waiting === undefined ? {} : { waiting: max_waiting }),
+    ...(max_attempts === undefined ? {} : { attempts: max_attempts }),
+    ...(retention_days === undefined ? {} : { retentionMs: retention_days * 24 * 3_600_000 }),
+  };
+}

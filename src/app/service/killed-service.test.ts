@@ -1,0 +1,154 @@
+import { readFile, watch } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import type { DispatchReceipt, DispatchRecord } from "../../protocol/dispatch.ts";
+import { type Message, textOf } from "../../protocol/message.ts";
+import type { RunRecord } from "../../protocol/run.ts";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { type ServiceProcess, startServiceProcess } from "./testing/service-process.ts";
+
+const files = {
+  "src/agents/helper.ts": `import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+export default {
+  kind: "kit.agent",
+  describe: async ({ env }) => ({
+    tools: [{
+      name: "note",
+      description: "Notes something.",
+      input: { type: "object", properties: {} },
+      execute: async () => {
+        appendFileSync(join(env.ROOT, "tool.log"), "noted\\n");
+        return "Noted.";
+      },
+    }],
+  }),
+};
+`,
+  "src/workflows/order.ts": `import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+import helper from "../agents/helper.ts";
+export async function run(ctx) {
+  const note = (text) => appendFileSync(join(ctx.env.ROOT, "steps.log"), text + "\\n");
+  await ctx.step("first", async () => note("first"));
+  const agent = await ctx.init(helper);
+  const { text } = await agent.session().prompt("Think slow.");
+  await ctx.step("second", async () => note("second"));
+  const answer = await ctx.waitFor("approve");
+  await ctx.sleep(5);
+  await ctx.step("third", async () => note("third"));
+  return { text, answer, roles: (await agent.session().history()).map(({ role }) => role) };
+}
+`,
+};
+
+async function project(): Promise<{
+  readonly root: string;
+  start(mood: "stuck" | "well"): Promise<ServiceProcess>;
+  lines(file: string): Promise<readonly string[]>;
+  /** Resolves once a line of a file holds a text. */
+  untilIn(file: string, text: string): Promise<void>;
+}> {
+  const repository = await createTemporaryRepository(files);
+  const { root } = repository;
+  const started: ServiceProcess[] = [];
+  onTestFinished(async () => {
+    await Promise.all(started.map((child) => child.kill()));
+    await repository[Symbol.asyncDispose]();
+  });
+  const lines = async (file: string): Promise<readonly string[]> => {
+    const text = await readFile(join(root, file), "utf8").catch(() => "");
+    return text.split("\n").filter((line) => line !== "");
+  };
+  return {
+    root,
+    lines,
+    async start(mood) {
+      const child = await startServiceProcess(root, mood);
+      started.push(child);
+      return child;
+    },
+    async untilIn(file, text) {
+      const stop = new AbortController();
+      const changes = watch(root, { signal: stop.signal });
+      try {
+        const isThere = async () => (await lines(file)).some((line) => line.includes(text));
+        if (await isThere()) return;
+        for await (const _ of changes) if (await isThere()) return;
+      } finally {
+        stop.abort();
+      }
+    },
+  };
+}
+
+const key = (id: string): { agent: string; instance_id: string; session: string } => ({
+  agent: "helper",
+  instance_id: id,
+  session: "default",
+});
+
+async function textsOf(service: ServiceProcess, id: string): Promise<readonly string[]> {
+  const history = (await service.ask("history", key(id))) as readonly Message[];
+  return history.filter(({ role }) => role === "user").map(textOf);
+}
+
+test("inputs that a killed process had accepted are worked on by the next, each once and in order", async () => {
+  const { start, untilIn } = await project();
+  const first = await start("stuck");
+  const inputs = Array.from({ length: 40 }, (_, index) => ({
+    id: `i${index % 4}`,
+    text: index === 8 ? "slow 8" : `quick ${index}`,
+  }));
+  const receipts = (await Promise.all(
+    inputs.map(({ id, text }) => first.ask("dispatch", key(id), text)),
+  )) as readonly DispatchReceipt[];
+  await untilIn("model.log", "slow 8");
+  await first.kill();
+  const second = await start("well");
+  const records = (await Promise.all(
+    receipts.map(({ dispatch_id }) => second.ask("awaitDispatch", dispatch_id)),
+  )) as readonly DispatchRecord[];
+  expect(records.map(({ status }) => status)).toEqual(inputs.map(() => "completed"));
+  expect(records[8]?.attempts).toBe(2);
+  for (const id of ["i0", "i1", "i2", "i3"]) {
+    expect(await textsOf(second, id)).toEqual(
+      inputs.filter((input) => input.id === id).map(({ text }) => text),
+    );
+  }
+}, 30_000);
+
+test("an interrupted turn goes on after the tool call that had ended, which is not done again", async () => {
+  const { start, untilIn, lines } = await project();
+  const first = await start("stuck");
+  const receipt = (await first.ask("dispatch", key("1"), "Be slow and use the tool")) as DispatchReceipt;
+  await untilIn("model.log", "Noted.");
+  await first.kill();
+  const second = await start("well");
+  expect(await second.ask("awaitDispatch", receipt.dispatch_id)).toMatchObject({
+    status: "completed",
+    result: { text: "Done." },
+  });
+  expect(await lines("tool.log")).toEqual(["noted"]);
+  const history = (await second.ask("history", key("1"))) as readonly Message[];
+  expect(history.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant"]);
+}, 30_000);
+
+test("a run goes on after its last finished step, and takes a signal that comes after a restart", async () => {
+  const { start, untilIn, lines } = await project();
+  const first = await start("stuck");
+  const { run_id } = (await first.ask("startRun", "order", {})) as { run_id: string };
+  await untilIn("model.log", "Think slow.");
+  await first.kill();
+  const second = await start("well");
+  await untilIn("steps.log", "second");
+  await second.kill();
+  const third = await start("well");
+  await third.ask("signal", run_id, { name: "approve", payload: "yes" });
+  expect((await third.ask("awaitRun", run_id)) as RunRecord).toMatchObject({
+    status: "completed",
+    result: { text: "Done.", answer: "yes", roles: ["user", "assistant"] },
+  });
+  expect(new Set(await lines("steps.log"))).toEqual(new Set(["first", "second", "third"]));
+  expect((await lines("steps.log")).filter((line) => line === "first")).toHaveLength(1);
+}, 30_000);

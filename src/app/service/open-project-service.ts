@@ -1,0 +1,90 @@
+import { join, resolve } from "node:path";
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { createApprovals } from "../../agents/approvals/create-approvals.ts";
+import type { Engine } from "../../engine/contract.ts";
+import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
+import type { Project } from "../../project/project.ts";
+import type { SandboxFactory } from "../../sandboxes/contract.ts";
+import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
+import type { HostedApp } from "../agents/hosted-app.ts";
+import { openApp } from "../agents/open-app.ts";
+import { stateFolder } from "../agents/state-folder.ts";
+import { toProfile } from "../config/agent-config.ts";
+import { toEngineLimits } from "../config/engine-config.ts";
+import type { LoadedConfig } from "../config/load-config.ts";
+import { openService } from "./open-service.ts";
+import type { Service } from "./service.ts";
+
+export interface ProjectServiceOptions {
+  readonly project: Project;
+  readonly loaded: Pick<LoadedConfig, "config" | "environment">;
+  /** For agents that name none; default: a virtual workspace below `.kit/sandboxes`. */
+  readonly sandbox?: SandboxFactory;
+  /** Models by their whole name, beside those of the providers. */
+  readonly models?: Readonly<Record<string, LanguageModelV4>>;
+  /** Told of what fails beside the work. */
+  readonly onError?: (error: unknown) => void;
+}
+
+export interface ProjectService extends Service {
+  /** Drains, then closes the agents; the project is its opener's to close. */
+  close(options?: { readonly timeoutMs?: number }): Promise<void>;
+}
+
+/** Opens the agents and workflows of a project behind the engine that its configuration names, as `kit start` does. */
+export async function openProjectService(options: ProjectServiceOptions): Promise<ProjectService> {
+  const app = await openProjectApp(options);
+  let engine: Engine | undefined;
+  try {
+    engine = openEngine(options);
+    const { onError } = options;
+    const service = await openService({ app, engine, ...(onError === undefined ? {} : { onError }) });
+    return {
+      ...service,
+      async close(how) {
+        await service.drain(how);
+        await app.close();
+      },
+    };
+  } catch (error) {
+    await engine?.drain({ timeoutMs: 0 });
+    await app.close();
+    throw error;
+  }
+}
+
+async function openProjectApp({
+  project,
+  loaded,
+  sandbox,
+  models,
+  onError,
+}: ProjectServiceOptions): Promise<HostedApp> {
+  const { agent = {}, compaction, mcp, providers, store } = loaded.config;
+  return await openApp({
+    project,
+    env: loaded.environment,
+    defaults: toProfile(agent, compaction),
+    sandbox: sandbox ?? virtual({ root: project.root }),
+    approvals: createApprovals(),
+    instances: {
+      ...(agent.max_idle_instances === undefined ? {} : { maxIdle: agent.max_idle_instances }),
+      ...(agent.idle_seconds === undefined ? {} : { idleMs: agent.idle_seconds * 1_000 }),
+    },
+    ...(agent.max_waiting === undefined ? {} : { maxWaiting: agent.max_waiting }),
+    ...(mcp === undefined ? {} : { mcp }),
+    ...(providers === undefined ? {} : { providers }),
+    ...(store === undefined ? {} : { store }),
+    ...(models === undefined ? {} : { models }),
+    ...(onError === undefined ? {} : { onListenerError: onError }),
+  });
+}
+
+function openEngine({ project, loaded }: ProjectServiceOptions): Engine {
+  const { agent, engine = {} } = loaded.config;
+  const folder =
+    engine.folder === undefined
+      ? join(stateFolder(project.root), "engine")
+      : resolve(project.root, engine.folder);
+  return createEmbeddedEngine({ folder, limits: toEngineLimits(engine, agent?.max_waiting) });
+}

@@ -1,0 +1,54 @@
+/**
+ * A process of its own that works for a project as `kit start` would, until it is killed or told to drain.
+ * Arguments: the root, and "stuck" for a model that never answers what holds the word "slow". What it is asked
+ * comes as messages, and is answered as messages.
+ */
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+import { SqliteSessionStore } from "../../../stores/sqlite/sqlite-store.ts";
+import { createScriptedModel } from "../../../testing/scripted-model.ts";
+import { openTestService, type TestService } from "../../../testing/test-service.ts";
+import type { ProcessCall } from "./service-process.ts";
+
+const [root = "", mood] = process.argv.slice(2);
+
+const model = createScriptedModel(
+  ({ prompt }) => {
+    const last = JSON.stringify(prompt.at(-1));
+    appendFileSync(join(root, "model.log"), `${last}\n`);
+    if (last.includes("use the tool") && prompt.at(-1)?.role === "user") {
+      return { toolCalls: [{ name: "note", input: {} }] };
+    }
+    const isStuck = mood === "stuck" && JSON.stringify(prompt).includes("slow");
+    return { text: "Done.", ...(isStuck ? { delayMs: 3_600_000 } : {}) };
+  },
+  { recordCalls: false },
+);
+const service = await openTestService({
+  root,
+  model,
+  store: new SqliteSessionStore({ file: join(root, "sessions.db") }),
+  engineFolder: join(root, "engine"),
+  env: { ROOT: root },
+});
+
+const answers: Record<string, (service: TestService, args: readonly never[]) => unknown> = {
+  dispatch: ({ dispatch }, args) => dispatch(...(args as unknown as Parameters<typeof dispatch>)),
+  startRun: ({ startRun }, args) => startRun(...(args as unknown as Parameters<typeof startRun>)),
+  history: ({ history }, args) => history(...(args as unknown as Parameters<typeof history>)),
+  signal: ({ engine }, [runId, signal]) => engine.signal(runId ?? "", signal ?? { name: "" }),
+  awaitRun: ({ engine }, [runId]) => engine.awaitRun(runId ?? ""),
+  awaitDispatch: ({ engine }, [dispatchId]) => engine.awaitDispatch(dispatchId ?? ""),
+  drain: async ({ close }) => {
+    await close({ timeoutMs: 0 });
+    process.disconnect?.();
+  },
+};
+
+process.on("message", ({ id, method, args }: ProcessCall) => {
+  Promise.try(answers[method] ?? (() => undefined), service, args as readonly never[]).then(
+    (value) => process.send?.({ id, value }),
+    (error: unknown) => process.send?.({ id, error: String(error) }),
+  );
+});
+process.send?.({ ready: true });

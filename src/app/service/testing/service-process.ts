@@ -1,0 +1,53 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+
+/** What a process is asked, and by which number it answers. */
+export interface ProcessCall {
+  readonly id: number;
+  readonly method: string;
+  readonly args: readonly unknown[];
+}
+
+export interface ServiceProcess {
+  /** Asks the service of the process: `dispatch`, `startRun`, `history`, `awaitRun`, … */
+  ask(method: string, ...args: readonly unknown[]): Promise<unknown>;
+  /** Ends it as a power cut would. */
+  kill(): Promise<void>;
+}
+
+/** Starts `serve-process.ts` on a project. */
+export async function startServiceProcess(root: string, mood: "stuck" | "well"): Promise<ServiceProcess> {
+  const child = fork(join(import.meta.dirname, "serve-process.ts"), [root, mood], { stdio: "inherit" });
+  const pending = new Map<number, PromiseWithResolvers<unknown>>();
+  const exit = once(child, "exit");
+  const ready = Promise.withResolvers<void>();
+  exit.then(() => {
+    const gone = new Error("The process has ended.");
+    ready.reject(gone);
+    for (const call of pending.values()) call.reject(gone);
+  });
+  child.on("message", (message: { ready?: true; id?: number; value?: unknown; error?: string }) => {
+    if (message.ready) return ready.resolve();
+    const call = pending.get(message.id ?? 0);
+    pending.delete(message.id ?? 0);
+    if (message.error === undefined) call?.resolve(message.value);
+    else call?.reject(new Error(message.error));
+  });
+  await ready.promise;
+  let calls = 0;
+  return {
+    ask(method, ...args) {
+      calls += 1;
+      const answer = Promise.withResolvers<unknown>();
+      answer.promise.catch(() => undefined);
+      pending.set(calls, answer);
+      child.send({ id: calls, method, args } satisfies ProcessCall);
+      return answer.promise;
+    },
+    async kill() {
+      child.kill("SIGKILL");
+      await exit;
+    },
+  };
+}

@@ -1,0 +1,298 @@
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { runStream } from "../../engine/contract.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
+import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { openTestService, type TestService } from "../../testing/test-service.ts";
+
+// As `createAgent` of kit makes it.
+const writer = `export default { kind: "kit.agent", describe: async () => ({ instructions: "Write." }) };\n`;
+
+interface Opened {
+  readonly service: TestService;
+  readonly root: string;
+  /** Ends the process, so to speak: the same project is opened again on what its engine has kept. */
+  restart(script?: Script): Promise<TestService>;
+}
+
+async function open(
+  files: Readonly<Record<string, string>>,
+  script: Script = () => ({ text: "Done." }),
+): Promise<Opened> {
+  const repository = await createTemporaryRepository({ "src/agents/writer.ts": writer, ...files });
+  const { root } = repository;
+  const opened: TestService[] = [];
+  const start = async (model: Script): Promise<TestService> => {
+    const service = await openTestService({
+      root,
+      model: createScriptedModel(model),
+      store: new SqliteSessionStore({ file: join(root, "sessions.db") }),
+      engineFolder: join(root, "engine"),
+    });
+    opened.push(service);
+    return service;
+  };
+  onTestFinished(async () => {
+    await opened.at(-1)?.close();
+    await repository[Symbol.asyncDispose]();
+  });
+  return {
+    service: await start(script),
+    root,
+    async restart(next = script) {
+      await opened.at(-1)?.close();
+      return await start(next);
+    },
+  };
+}
+
+async function eventsOf(service: TestService, runId: string): Promise<readonly KitEvent[]> {
+  return await service.engine.events.read(runStream(runId), { limit: 1_000 });
+}
+
+/** Resolves once the run has come to its `waitFor`. */
+async function waiting(service: TestService, runId: string): Promise<void> {
+  const stop = new AbortController();
+  for await (const event of service.engine.events.subscribe(runStream(runId), { signal: stop.signal })) {
+    if (event.type === "log" && event.message === "waiting") return stop.abort();
+  }
+}
+
+test("a run goes on after a restart where it was: nothing that had ended is done again", async () => {
+  const { service, root, restart } = await open(
+    {
+      "src/workflows/order.ts": `import { appendFile } from "node:fs/promises";
+import writer from "../agents/writer.ts";
+const when = {
+  "~standard": {
+    version: 1,
+    vendor: "test",
+    validate: (value) => typeof value?.day === "string" ? { value: new Date(value.day) } : { issues: [{ message: "no day" }] },
+  },
+};
+export async function run(ctx) {
+  const at = await ctx.now();
+  const id = await ctx.uuid();
+  const paid = await ctx.step("charge", async ({ idempotency_key }) => {
+    await appendFile(ctx.payload.log, idempotency_key + "\\n");
+    return { amount: 5 };
+  });
+  const agent = await ctx.init(writer);
+  const session = agent.session();
+  const { result, text } = await session.prompt("When?", { result: when });
+  ctx.log.info("waiting");
+  const answer = await ctx.waitFor("approve");
+  const { text: last } = await session.prompt("And now?");
+  return { at, id, paid, day: result.toISOString(), isDate: result instanceof Date, text, answer, last };
+}`,
+    },
+    ({ prompt }) => ({ text: JSON.stringify(prompt).includes("And now?") ? "Now." : '{"day":"2026-01-02"}' }),
+  );
+  const log = join(root, "charges.log");
+  const { run_id } = await service.startRun("order", { log });
+  await waiting(service, run_id);
+  const asked: string[] = [];
+  const second = await restart(({ prompt }) => {
+    asked.push(JSON.stringify(prompt.at(-1)));
+    return { text: "Now." };
+  });
+  await second.engine.signal(run_id, { name: "approve", payload: { by: "Ada" } });
+  const record = await second.engine.awaitRun(run_id);
+  expect(record).toMatchObject({
+    status: "completed",
+    result: {
+      paid: { amount: 5 },
+      day: "2026-01-02T00:00:00.000Z",
+      isDate: true,
+      answer: { by: "Ada" },
+      last: "Now.",
+    },
+  });
+  expect((await readFile(log, "utf8")).split("\n")).toEqual([`${run_id}:3`, ""]);
+  expect(asked).toHaveLength(1);
+  expect(asked[0]).toContain("And now?");
+  const types = (await eventsOf(second, run_id)).map(({ type }) => type);
+  for (const once of ["run_start", "step_start", "step_end", "run_end"]) {
+    expect(types.filter((type) => type === once)).toHaveLength(1);
+  }
+  expect(types.filter((type) => type === "operation")).toHaveLength(2);
+  expect(types[0]).toBe("run_start");
+  expect(types.at(-1)).toBe("run_end");
+});
+
+test("an agent's interrupted prompt goes on, and its input stands once in the history", async () => {
+  const begun = Promise.withResolvers<void>();
+  const { service, restart } = await open(
+    {
+      "src/workflows/ask.ts": `import writer from "../agents/writer.ts";
+export async function run(ctx) {
+  const session = (await ctx.init(writer, { id: "fixed" })).session("main");
+  const events = [];
+  const stream = session.stream("Think long.");
+  for await (const event of stream) events.push(event.type);
+  const { text } = await stream.result;
+  return { text, heard: events.includes("operation"), history: (await session.history()).map((message) => message.role) };
+}`,
+    },
+    () => {
+      begun.resolve();
+      return { text: "never", delayMs: 60_000 };
+    },
+  );
+  const { run_id } = await service.startRun("ask", {});
+  await begun.promise;
+  const second = await restart(() => ({ text: "At last." }));
+  expect(await second.engine.awaitRun(run_id)).toMatchObject({
+    status: "completed",
+    result: { text: "At last.", heard: true, history: ["user", "assistant"] },
+  });
+});
+
+test("skills, tasks, sessions and compaction of a run's agents are recorded as well", async () => {
+  const { service, restart } = await open({
+    ".agents/skills/tidy/SKILL.md": "---\nname: tidy\ndescription: Tidies.\n---\nTidy up.\n",
+    "src/workflows/all.ts": `import writer from "../agents/writer.ts";
+export async function run(ctx) {
+  const agent = await ctx.init(writer);
+  const missing = await agent.sessions.get("side");
+  const side = await agent.sessions.create("side");
+  const skill = await side.skill("tidy");
+  const task = await side.task("Dig.");
+  const compacted = await side.compact();
+  const names = (await agent.sessions.list()).map(({ session }) => session);
+  await agent.sessions.delete("side");
+  ctx.log.info("waiting");
+  await ctx.waitFor("go");
+  return { missing: missing === undefined, skill: skill.text, task: task.text, compacted, listed: names.includes("side") };
+}`,
+  });
+  const { run_id } = await service.startRun("all", {});
+  await waiting(service, run_id);
+  let asked = 0;
+  const second = await restart(() => {
+    asked += 1;
+    return { text: "Again." };
+  });
+  await second.engine.signal(run_id, { name: "go" });
+  const record = await second.engine.awaitRun(run_id);
+  expect(record).toMatchObject({
+    status: "completed",
+    result: { missing: true, skill: "Done.", task: "Done.", listed: true },
+  });
+  expect(asked).toBe(0);
+});
+
+test("a payload is checked before a run is accepted, and comes to the workflow as its schema gives it", async () => {
+  const { service } = await open({
+    "src/workflows/strict.ts": `export const payload = { type: "object", properties: { n: { type: "integer" } }, required: ["n"], additionalProperties: false };
+export const run = (ctx) => ctx.payload.n + 1;`,
+    "src/workflows/parsed.ts": `export const payload = {
+  "~standard": { version: 1, vendor: "test", validate: (value) => typeof value.when === "string"
+    ? { value: { when: new Date(value.when) } }
+    : { issues: [{ message: "must be a text", path: ["when"] }] } },
+};
+export const run = (ctx) => ctx.payload.when.getUTCFullYear();`,
+  });
+  const refusal = {
+    code: "invalid_request",
+    meta: { issues: [{ path: "payload.n", message: expect.stringContaining("integer") }] },
+  };
+  await expect(service.startRun("strict", { n: "x" })).rejects.toMatchObject(refusal);
+  await expect(service.startRun("parsed", {})).rejects.toMatchObject({
+    meta: { issues: [{ path: "payload.when", message: "must be a text" }] },
+  });
+  expect((await service.engine.listRuns()).items).toEqual([]);
+  const ends = await Promise.all(
+    [service.startRun("strict", { n: 1 }), service.startRun("parsed", { when: "2026-05-05" })].map(
+      async (receipt) => (await service.engine.awaitRun((await receipt).run_id))?.result,
+    ),
+  );
+  expect(ends).toEqual([2, 2026]);
+});
+
+test("what a workflow throws ends its run at once, however retryable it is", async () => {
+  const { service } = await open(
+    {
+      "src/workflows/fail.ts": `import writer from "../agents/writer.ts";
+export const run = async (ctx) => (await ctx.init(writer)).session().prompt("x");`,
+    },
+    () => {
+      throw new Error("The model is broken.");
+    },
+  );
+  const { run_id } = await service.startRun("fail", {});
+  expect(await service.engine.awaitRun(run_id)).toMatchObject({
+    status: "failed",
+    error: { type: "model_error" },
+  });
+  expect((await eventsOf(service, run_id)).at(-1)).toMatchObject({ type: "run_end", is_error: true });
+});
+
+test("a run leaves work to an agent, and a tool of an agent does, without waiting for it", async () => {
+  const { service } = await open(
+    {
+      "src/agents/lead.ts": `export default {
+  kind: "kit.agent",
+  describe: async (ctx) => ({
+    tools: [{
+      name: "hand_over",
+      description: "Hands work over.",
+      input: { type: "object", properties: {} },
+      execute: async () => (await ctx.dispatch("writer", { id: "b", input: "From the tool." })).dispatch_id,
+    }],
+  }),
+};`,
+      "src/workflows/share.ts": `import lead from "../agents/lead.ts";
+import writer from "../agents/writer.ts";
+export async function run(ctx) {
+  const { dispatch_id } = await ctx.dispatch(writer, { id: "a", input: { n: 1 } });
+  await (await ctx.init(lead)).session().prompt("Lead.");
+  return dispatch_id;
+}`,
+    },
+    ({ prompt, tools }) =>
+      tools?.some(({ name }) => name === "hand_over") && prompt.at(-1)?.role !== "tool"
+        ? { toolCalls: [{ name: "hand_over" }] }
+        : { text: "Done." },
+  );
+  const { run_id } = await service.startRun("share", {});
+  const run = await service.engine.awaitRun(run_id);
+  expect(run?.status).toBe("completed");
+  const { items } = await service.engine.listDispatches({ agent: "writer" });
+  expect(items.map(({ instance_id, input }) => [instance_id, input])).toEqual([
+    ["b", "From the tool."],
+    ["a", { n: 1 }],
+  ]);
+  expect(items.map(({ dispatch_id }) => dispatch_id)).toContain(run?.result);
+});
+
+test("a file's schedules are put at the start, and taken back when it has them no longer", async () => {
+  const schedule = (text: string): string =>
+    `export const schedule = ${text};\nexport const run = () => null;\n`;
+  const { service, root, restart } = await open({
+    "src/workflows/daily.ts": schedule(
+      '[{ cron: "0 9 * * *", timezone: "Europe/Berlin", payload: { a: 1 } }, "@hourly"]',
+    ),
+    "src/workflows/weekly.ts": schedule('"0 0 * * 1"'),
+    "src/workflows/wrong.ts": schedule("{ at: 7 }"),
+  });
+  await service.engine.putSchedule({ name: "mine", workflow: "daily", cron: "0 0 1 1 *" });
+  const named = async (of: TestService) =>
+    new Map((await of.engine.listSchedules()).map((item) => [item.name, item] as const));
+  const first = await named(service);
+  expect([...first.keys()].toSorted()).toEqual(["file:daily", "file:daily#2", "file:weekly", "mine"]);
+  expect(first.get("file:daily")).toMatchObject({ timezone: "Europe/Berlin", payload: { a: 1 } });
+  expect(service.app.problems()).toMatchObject([
+    { path: "src/workflows/wrong.ts", message: expect.stringContaining("cron") },
+  ]);
+  await rm(join(root, "src/workflows/weekly.ts"));
+  await service.reload();
+  const second = await named(service);
+  expect([...second.keys()].toSorted()).toEqual(["file:daily", "file:daily#2", "mine"]);
+  // One that stays is not put again: a time that it missed is still to come.
+  expect(second.get("file:daily")).toEqual(first.get("file:daily"));
+  expect((await named(await restart())).get("file:daily#2")).toEqual(first.get("file:daily#2"));
+});
