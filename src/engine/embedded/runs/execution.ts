@@ -247,6 +247,7 @@ function leftBehind(): KitError {
   return new KitError({
     code: "aborted",
     message: "The run waits. It is taken up again when its time or its signal has come.",
+    meta: { will_resume: true },
   });
 }
 
