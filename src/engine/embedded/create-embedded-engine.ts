@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { AdmitRequest, Engine, EngineHandlers } from "../contract.ts";
+import { toStoreError } from "./database/store-error.ts";
 import { closing } from "./dispatches/attached-calls.ts";
 import { createDispatches } from "./dispatches/create-dispatches.ts";
 import { createEngineCore } from "./engine-core.ts";
@@ -48,7 +49,9 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
   ): (...given: Arguments) => Promise<Result> {
     return async (...given) => {
       if (!base.database.isOpen) throw closing();
-      return await read(...given);
+      return await read(...given).catch((error: unknown) => {
+        throw toStoreError(error);
+      });
     };
   }
 

@@ -7,6 +7,7 @@ import { openDatabase } from "./database/open-database.ts";
 import type { EngineBase } from "./engine-base.ts";
 import type { EngineLimits } from "./engine-limits.ts";
 import { createLease, isLost, type LeaseHolder } from "./lease/lease-holder.ts";
+import { createProcessLock } from "./lease/process-lock.ts";
 import { createWorkLines } from "./work/create-work-lines.ts";
 
 /** What the parts share, and what only the engine itself may use. */
@@ -15,6 +16,8 @@ export interface EngineCore {
   readonly lease: LeaseHolder;
   readonly blobs: BlobStore;
   readonly limits: EngineLimits;
+  /** Whether other processes may have a part in it. */
+  readonly isShared: boolean;
   /** Fires `base.stopping`. */
   stop(): void;
   /** Writes what is due, then closes the database. */
@@ -31,7 +34,8 @@ export interface CoreOptions {
 export function createEngineCore({ folder, clock, limits }: CoreOptions): EngineCore {
   const database = openDatabase(folder);
   const queue = createCommitQueue(database);
-  const lease = createLease(database, { clock, ttlMs: limits.leaseMs });
+  const lock = createProcessLock(folder === undefined ? undefined : join(folder, "engine.lock"));
+  const lease = createLease(database, { clock, ttlMs: limits.leaseMs, lock });
   const blobs = createBlobStore(folder === undefined ? undefined : join(folder, "blobs"), database);
   const stopping = new AbortController();
   const base: EngineBase = {
@@ -60,9 +64,11 @@ export function createEngineCore({ folder, clock, limits }: CoreOptions): Engine
     lease,
     blobs,
     limits,
+    isShared: folder !== undefined,
     stop: () => stopping.abort(stopped()),
     async close() {
       await queue.idle();
+      lock.close();
       database.close();
     },
   };
@@ -72,5 +78,7 @@ function stopped(): KitError {
   return new KitError({
     code: "aborted",
     message: "The engine is stopping. The work is taken up again later.",
+    // A call that waits for somebody's approval is not closed then: it is asked about again.
+    meta: { will_resume: true },
   });
 }

@@ -35,7 +35,7 @@ export function toStoreError(cause: unknown): unknown {
   return new KitError({
     code: "unavailable",
     message: `The engine's store cannot be used: ${reason}.`,
-    hint: "Nothing was accepted. Look at the disk of the engine's folder; the engine goes on by itself.",
+    hint: "Look at the disk of the engine's folder. The engine goes on by itself once it can.",
     meta: { retry_after_s: 5 },
     cause,
   });

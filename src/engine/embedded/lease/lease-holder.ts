@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
+import { query } from "../database/query.ts";
 import type { Lease } from "../engine-base.ts";
-import { isGone, processBirth } from "./process-birth.ts";
+import type { ProcessLock } from "./process-lock.ts";
 
 export interface LeaseHolder extends Lease {
   readonly isHeld: boolean;
@@ -29,20 +30,29 @@ export interface LeaseOptions {
   readonly clock: Clock;
   /** How long a holder may be silent before another takes over. */
   readonly ttlMs: number;
+  readonly lock: ProcessLock;
+}
+
+interface LeaseRow {
+  readonly fence: number;
+  readonly owner: string | null;
+  readonly locked: number;
+  readonly expires_at: number;
 }
 
 /** The lease of an engine's folder: a row that its owner has to renew, with a fence that only rises. */
 export function createLease(database: DatabaseSync, options: LeaseOptions): LeaseHolder {
-  const { clock, ttlMs } = options;
+  const { clock, ttlMs, lock } = options;
   const owner = randomUUID();
-  const birth = processBirth(process.pid) ?? "";
-  const read = database.prepare("SELECT fence, owner, pid, birth, expires_at FROM lease");
-  const take = database.prepare(
-    "UPDATE lease SET fence = fence + 1, owner = ?, pid = ?, birth = ?, expires_at = ? RETURNING fence",
+  const read = query<LeaseRow>(database, "SELECT fence, owner, locked, expires_at FROM lease");
+  const take = query<Pick<LeaseRow, "fence">>(
+    database,
+    "UPDATE lease SET fence = fence + 1, owner = ?, locked = ?, expires_at = ? RETURNING fence",
   );
-  const extend = database.prepare("UPDATE lease SET expires_at = ? WHERE owner = ? AND fence = ?");
-  const free = database.prepare(
-    "UPDATE lease SET owner = NULL, pid = NULL, birth = NULL, expires_at = 0 WHERE owner = ? AND fence = ?",
+  const extend = query(database, "UPDATE lease SET locked = ?, expires_at = ? WHERE owner = ? AND fence = ?");
+  const free = query(
+    database,
+    "UPDATE lease SET owner = NULL, locked = 0, expires_at = 0 WHERE owner = ? AND fence = ?",
   );
 
   let fence = 0;
@@ -53,10 +63,17 @@ export function createLease(database: DatabaseSync, options: LeaseOptions): Leas
 
   function isFree(): boolean {
     const row = read.get();
-    // What is still ours was lost by mistake, or for being late: nobody else has wanted it.
-    if (row === undefined || row["owner"] === null || row["owner"] === owner) return true;
-    if (Number(row["expires_at"]) <= clock.now()) return true;
-    return isGone(Number(row["pid"]), String(row["birth"]));
+    // What is still ours was lost for being late, or by mistake: nobody else has wanted it.
+    if (row === undefined || row.owner === null || row.owner === owner) return true;
+    if (row.expires_at <= clock.now()) return true;
+    return row.locked === 1 && isUnlocked();
+  }
+
+  /** The holder had the lock: when it can be had, the holder is dead. */
+  function isUnlocked(): boolean {
+    if (!lock.tryHold()) return false;
+    lock.release();
+    return true;
   }
 
   return {
@@ -73,7 +90,7 @@ export function createLease(database: DatabaseSync, options: LeaseOptions): Leas
     acquire() {
       if (!isFree()) return false;
       expiresAt = clock.now() + ttlMs;
-      taken = Number(take.get(owner, process.pid, birth, expiresAt)?.["fence"]);
+      taken = Number(take.get(owner, Number(lock.tryHold()), expiresAt)?.fence);
       return true;
     },
     begin() {
@@ -82,15 +99,17 @@ export function createLease(database: DatabaseSync, options: LeaseOptions): Leas
     },
     renew() {
       const until = clock.now() + ttlMs;
-      if (extend.run(until, owner, fence).changes === 0) return false;
+      // A frozen process that this one took over from may have woken, and let the lock go.
+      if (extend.run(Number(lock.tryHold()), until, owner, fence) === 0) return false;
       expiresAt = until;
       return true;
     },
     check(wanted = fence) {
       const row = read.get();
-      if (tenure.signal.aborted || row?.["owner"] !== owner || row["fence"] !== wanted) throw lost();
+      if (tenure.signal.aborted || row?.owner !== owner || row.fence !== wanted) throw lost();
     },
     lose() {
+      lock.release();
       tenure.abort(lost());
     },
     release() {

@@ -3,6 +3,7 @@ import type { EngineCore } from "../engine-core.ts";
 import type { EnginePart } from "../engine-part.ts";
 
 const pruneEveryMs = 60_000;
+const sweepEveryMs = 3_600_000;
 
 export interface Tenure {
   /** Tries for the lease once; whoever does not get it stands by, and tries on. */
@@ -24,11 +25,11 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
 
   async function tryFor(handlers: EngineHandlers): Promise<void> {
     if (!lease.isFree()) return;
-    const gained = await base.commit(() => lease.acquire());
-    if (!gained || over.signal.aborted) return;
-    lease.begin();
-    lease.signal.addEventListener("abort", () => lines.close({ clear: true }), { once: true });
     try {
+      const gained = await base.commit(() => lease.acquire());
+      if (!gained || over.signal.aborted) return;
+      lease.begin();
+      lease.signal.addEventListener("abort", () => lines.close({ clear: true }), { once: true });
       for (const part of parts) await part.takeUp(handlers);
     } catch (error) {
       lease.lose();
@@ -57,10 +58,13 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
     for (const part of parts) {
       while (lease.isHeld && (await part.prune?.(clock.now() - limits.retentionMs)) === true);
     }
-    await core.blobs.sweep(clock.now());
   }
 
-  const background: Promise<void>[] = [every(() => limits.pollMs, look)];
+  async function sweep(): Promise<void> {
+    if (lease.isHeld) await core.blobs.sweep(clock.now());
+  }
+
+  const background = core.isShared ? [every(() => limits.pollMs, look)] : [];
 
   /** Again and again. What fails is tried again at its next time: a full disk is no reason to stop. */
   async function every(ms: () => number, task: () => Promise<void>): Promise<void> {
@@ -78,6 +82,7 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
       background.push(
         every(pause, () => beat(handlers)),
         every(() => pruneEveryMs, prune),
+        every(() => sweepEveryMs, sweep),
       );
     },
     async end() {

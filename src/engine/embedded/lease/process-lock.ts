@@ -1,0 +1,38 @@
+import { DatabaseSync } from "node:sqlite";
+import { isBusy, toStoreError } from "../database/store-error.ts";
+
+/** A lock that the system itself lets go when its process ends, in whatever way. */
+export interface ProcessLock {
+  readonly isHeld: boolean;
+  /** Whether it is held now. False when a process that lives holds it, frozen or not. */
+  tryHold(): boolean;
+  release(): void;
+  close(): void;
+}
+
+/**
+ * SQLite's own lock of a file (fcntl, LockFileEx), through a transaction that is never written: it works
+ * where a process number does not, between containers and after a restart of one.
+ */
+export function createProcessLock(file: string | undefined): ProcessLock {
+  const database = new DatabaseSync(file ?? ":memory:", { timeout: 0 });
+  return {
+    get isHeld() {
+      return database.isTransaction;
+    },
+    tryHold() {
+      if (database.isTransaction) return true;
+      try {
+        database.exec("BEGIN EXCLUSIVE");
+        return true;
+      } catch (error) {
+        if (isBusy(error)) return false;
+        throw toStoreError(error);
+      }
+    },
+    release() {
+      if (database.isTransaction) database.exec("ROLLBACK");
+    },
+    close: () => database.close(),
+  };
+}
