@@ -18,18 +18,28 @@ type Plan =
   | { readonly kind: "row" | "all"; readonly parts: readonly Plan[] };
 
 const ticks = fc.nat(12);
+const leaf: fc.Arbitrary<Plan> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant("step" as const), ticks, ms: fc.nat(3) }) },
+  fc.record({ kind: fc.constantFrom("fail" as const, "now" as const, "uuid" as const), ticks }),
+  fc.record({ kind: fc.constantFrom("sleep" as const, "signal" as const), ticks }),
+);
 const { plan } = fc.letrec<{ plan: Plan }>((tie) => ({
   plan: fc.oneof(
     { depthSize: "small", withCrossShrink: true },
-    fc.record({ kind: fc.constant("step"), ticks, ms: fc.nat(2) }),
-    fc.record({ kind: fc.constantFrom("fail", "now", "uuid"), ticks }),
-    fc.record({ kind: fc.constantFrom("sleep", "signal"), ticks }),
+    leaf,
     fc.record({
       kind: fc.constantFrom("row", "all"),
       parts: fc.array(tie("plan"), { minLength: 1, maxLength: 4 }),
     }),
   ),
 }));
+/** Branches side by side, of several calls each: what is hardest to tell again in the same order. */
+const branches: fc.Arbitrary<Plan> = fc
+  .array(fc.array(fc.oneof({ weight: 5, arbitrary: leaf }, plan), { minLength: 2, maxLength: 4 }), {
+    minLength: 2,
+    maxLength: 4,
+  })
+  .map((rows) => ({ kind: "all", parts: rows.map((parts) => ({ kind: "row", parts })) }));
 
 interface Witness {
   /** How often the work of a step has ended. */
@@ -39,10 +49,11 @@ interface Witness {
 }
 
 async function follow(plan: Plan, context: RunContext, witness: Witness): Promise<unknown> {
-  if (plan.kind === "row" || plan.kind === "all") {
+  if ("parts" in plan) {
     const given: unknown[] = [];
-    if (plan.kind === "all")
+    if (plan.kind === "all") {
       return await Promise.all(plan.parts.map((part) => follow(part, context, witness)));
+    }
     for (const part of plan.parts) given.push(await follow(part, context, witness));
     return given;
   }
@@ -76,48 +87,52 @@ function signalsOf(plan: Plan): number {
 
 test("however often a run is interrupted, it sees the same, and does no finished step again", async () => {
   await fc.assert(
-    fc.asyncProperty(plan, fc.array(fc.nat(6), { maxLength: 3 }), async (workflow, cuts) => {
-      const folder = mkdtempSync(join(root, "run-"));
-      const done = new Map<string, number>();
-      const seen: string[][] = [];
-      let runId: string | undefined;
-      let result: unknown;
-      for (const cut of [...cuts, Number.POSITIVE_INFINITY]) {
-        const engine = createEmbeddedEngine({ folder });
-        const reached = Promise.withResolvers<void>();
-        const journal: string[] = [];
-        seen.push(journal);
-        let left = cut;
-        const onStep = async (): Promise<void> => {
-          left -= 1;
-          if (left >= 0) return;
-          reached.resolve();
-          // As a process that has died: nothing of this step is ever heard.
-          await new Promise(() => undefined);
-        };
-        await engine.start({
-          dispatch: async () => undefined,
-          run: async (context) => await follow(workflow, told(context, journal), { done, onStep }),
-        });
-        if (runId === undefined) {
-          runId = (await engine.startRun({ workflow: "plan", payload: {} })).run_id;
-          for (let signal = 0; signal < signalsOf(workflow); signal += 1) {
-            await engine.signal(runId, { name: "signal", payload: signal });
+    fc.asyncProperty(
+      fc.oneof(branches, plan),
+      fc.array(fc.nat(6), { maxLength: 3 }),
+      async (workflow, cuts) => {
+        const folder = mkdtempSync(join(root, "run-"));
+        const done = new Map<string, number>();
+        const seen: string[][] = [];
+        let runId: string | undefined;
+        let result: unknown;
+        for (const cut of [...cuts, Number.POSITIVE_INFINITY]) {
+          const engine = createEmbeddedEngine({ folder });
+          const reached = Promise.withResolvers<void>();
+          const journal: string[] = [];
+          seen.push(journal);
+          let left = cut;
+          const onStep = async (): Promise<void> => {
+            left -= 1;
+            if (left >= 0) return;
+            reached.resolve();
+            // As a process that has died: nothing of this step is ever heard.
+            await new Promise(() => undefined);
+          };
+          await engine.start({
+            dispatch: async () => undefined,
+            run: async (context) => await follow(workflow, told(context, journal), { done, onStep }),
+          });
+          if (runId === undefined) {
+            runId = (await engine.startRun({ workflow: "plan", payload: {} })).run_id;
+            for (let signal = 0; signal < signalsOf(workflow); signal += 1) {
+              await engine.signal(runId, { name: "signal", payload: signal });
+            }
           }
+          const record = await Promise.race([engine.awaitRun(runId), reached.promise]);
+          await engine.drain({ timeoutMs: 0 });
+          if (record === undefined) continue;
+          expect(record.error).toBeUndefined();
+          result = record.result;
+          break;
         }
-        const record = await Promise.race([engine.awaitRun(runId), reached.promise]);
-        await engine.drain({ timeoutMs: 0 });
-        if (record === undefined) continue;
-        expect(record.error).toBeUndefined();
-        result = record.result;
-        break;
-      }
-      expect(result).toBeDefined();
-      for (const [key, times] of done) expect([key, times]).toEqual([key, 1]);
-      // What the run was told, in the order in which it was told: each time the same as before, and more.
-      const last = seen.at(-1) ?? [];
-      for (const journal of seen) expect(last.slice(0, journal.length)).toEqual(journal);
-    }),
+        expect(result).toBeDefined();
+        for (const [key, times] of done) expect([key, times]).toEqual([key, 1]);
+        // What the run was told, in the order in which it was told: each time the same as before, and more.
+        const last = seen.at(-1) ?? [];
+        for (const journal of seen) expect(last.slice(0, journal.length)).toEqual(journal);
+      },
+    ),
     { numRuns: Number(process.env["KIT_FAULT_ROUNDS"] ?? 40) },
   );
 }, 600_000);
