@@ -1,0 +1,46 @@
+/** How a client reaches its server. */
+export interface KitClientOptions {
+  /** Where the server is, such as `http://127.0.0.1:2024`; a path in it stays in front of every route. */
+  readonly baseUrl: string | URL;
+  /** Sent as `Authorization: Bearer`, and to WebSockets as a subprotocol. */
+  readonly apiKey?: string;
+  /** Sent with every request; a WebSocket of a browser can send none. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Default: the global one. */
+  readonly fetch?: typeof globalThis.fetch;
+  /** Ends all that the client does. */
+  readonly signal?: AbortSignal;
+  /**
+   * Of one call with all its attempts; default 30,000. Calls that wait for an agent or a workflow have
+   * no limit but their own.
+   */
+  readonly timeoutMs?: number;
+  /** A stream or WebSocket that is silent for this long is taken to be broken; default 45,000. */
+  readonly idleTimeoutMs?: number;
+  readonly retry?: Partial<RetryPolicy>;
+}
+
+/**
+ * When a call is tried again: after a network error, 429 or 503, and only where doing it twice is doing
+ * it once: reading, deleting, cancelling, and what carries an idempotency key.
+ */
+export interface RetryPolicy {
+  /** Attempts at a call; for a stream, attempts in a row to connect. Default 4; 1 for no retry. */
+  readonly attempts: number;
+  /** Before the second attempt; doubled for each further one, with jitter. Default 250. */
+  readonly baseDelayMs: number;
+  /** Default 10,000. A server that asks for a longer wait is not asked again. */
+  readonly maxDelayMs: number;
+}
+
+/** Of one call. */
+export interface CallOptions {
+  /** Rejects with its reason, and closes the connection. */
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
+export interface WorkOptions extends CallOptions {
+  /** The same work, asked for again under the same key, is done once. 1 to 128 printable ASCII characters. */
+  readonly idempotencyKey?: string;
+}

@@ -1,0 +1,15 @@
+import type { KitEvent } from "../protocol/event.ts";
+import { follow } from "./follow.ts";
+import { connectionLost, fromEnvelope } from "./to-kit-error.ts";
+import type { Call, Transport } from "./transport.ts";
+
+/** Follows a stream that has events only. */
+export async function* followEvents(
+  transport: Transport,
+  call: Call & { readonly after?: number | undefined },
+): AsyncGenerator<KitEvent, void> {
+  for await (const item of follow(transport, call)) {
+    if (item.kind !== "event") throw fromEnvelope(item.body) ?? connectionLost();
+    yield item.event;
+  }
+}

@@ -1,0 +1,63 @@
+import { systemClock } from "../base/clock.ts";
+import { isKnownEvent } from "./known-events.ts";
+import { readStream, type StreamItem } from "./read-stream.ts";
+import { connectionLost, isTransient } from "./to-kit-error.ts";
+import { anyOf, backoff, type Call, delayBefore, isRepeatable, type Transport } from "./transport.ts";
+
+/**
+ * Follows a stream to its end. Where the connection breaks, it is made again after the last event that
+ * came, so that none is lost or comes twice; a stream that cannot be asked for twice fails instead.
+ * Events of unknown types are skipped. Gives up, with what went wrong last, after as many attempts in a
+ * row as the retry policy has.
+ */
+export async function* follow(
+  transport: Transport,
+  call: Call & { readonly after?: number | undefined },
+): AsyncGenerator<StreamItem, void> {
+  const { retry, idleTimeoutMs } = transport;
+  let { after } = call;
+  let failures = 0;
+  // Connections in a row that have brought nothing: they are made again less and less often.
+  let quiet = 0;
+  const leaving = new AbortController();
+  const signal = anyOf([transport.signal, call.options?.signal, leaving.signal]);
+  try {
+    for (;;) {
+      let delayMs: number | undefined;
+      try {
+        const response = await transport.open(resumeAt(call, after), signal);
+        if (response.status === 204) return;
+        failures = 0;
+        for await (const item of readStream(response, idleTimeoutMs)) {
+          quiet = 0;
+          if (item.kind === "event") {
+            if (item.event.index <= (after ?? 0)) continue;
+            after = item.event.index;
+            if (!isKnownEvent(item.event)) continue;
+          }
+          yield item;
+          if (item.kind !== "event") return;
+        }
+        signal.throwIfAborted();
+        if (!isRepeatable(call)) throw connectionLost();
+        delayMs = backoff(quiet + 1, retry);
+      } catch (error) {
+        signal.throwIfAborted();
+        failures += 1;
+        if (!isTransient(error) || !isRepeatable(call) || failures >= retry.attempts) throw error;
+        delayMs = delayBefore(error, failures, retry);
+        if (delayMs === undefined) throw error;
+      }
+      quiet += 1;
+      await systemClock.sleep(delayMs, signal);
+    }
+  } finally {
+    leaving.abort();
+  }
+}
+
+function resumeAt(call: Call, after: number | undefined): Call {
+  const headers: Record<string, string> = { ...call.headers, accept: "text/event-stream" };
+  if (call.method === "GET" && after !== undefined) headers["last-event-id"] = String(after);
+  return { ...call, headers };
+}

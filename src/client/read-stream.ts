@@ -1,0 +1,75 @@
+import type { KitEvent } from "../protocol/event.ts";
+import { createSseParser, type ServerSentEvent } from "./sse-parser.ts";
+import { connectionLost } from "./to-kit-error.ts";
+
+/** What a stream carries: events, and where it has a result, that or an error envelope as the last. */
+export type StreamItem =
+  | { readonly kind: "event"; readonly event: KitEvent }
+  | { readonly kind: "result" | "failure"; readonly body: unknown };
+
+/**
+ * Reads the items of an answer as they come. Throws `unavailable` when the connection breaks, or is
+ * silent for `idleTimeoutMs`: the server sends a comment every 15 s. Whoever leaves early closes it.
+ */
+export async function* readStream(
+  response: Response,
+  idleTimeoutMs: number,
+): AsyncGenerator<StreamItem, void> {
+  if (response.body === null) return;
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  const parser = createSseParser();
+  try {
+    for (;;) {
+      const { done, value } = await readInTime(reader, idleTimeoutMs);
+      if (done) return;
+      for (const event of parser.push(decoder.decode(value, { stream: true }))) yield toItem(event);
+    }
+  } finally {
+    // A connection that has broken has nothing left to cancel.
+    reader.cancel().catch(() => undefined);
+  }
+}
+
+async function readInTime(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  ms: number,
+): ReturnType<typeof reader.read> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const silence = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(connectionLost()), ms);
+  });
+  try {
+    return await Promise.race([reader.read(), silence]);
+  } catch (error) {
+    throw connectionLost(error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function toItem({ id, event, data }: ServerSentEvent): StreamItem {
+  const body = parse(data);
+  if (id !== undefined && isEvent(body)) return { kind: "event", event: body };
+  // An event that an agent calls `error` has an id; the end of a stream has none.
+  return { kind: event === "result" ? "result" : "failure", body };
+}
+
+function parse(data: string): unknown {
+  try {
+    return JSON.parse(data);
+  } catch (error) {
+    throw connectionLost(error);
+  }
+}
+
+function isEvent(body: unknown): body is KitEvent {
+  return (
+    typeof body === "object" &&
+    body !== null &&
+    "index" in body &&
+    typeof body.index === "number" &&
+    "type" in body &&
+    typeof body.type === "string"
+  );
+}

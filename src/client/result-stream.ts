@@ -1,0 +1,49 @@
+import { KitError } from "../base/kit-error.ts";
+import type { KitEvent } from "../protocol/event.ts";
+import type { StreamItem } from "./read-stream.ts";
+import { connectionLost, fromEnvelope } from "./to-kit-error.ts";
+
+/**
+ * Events as they are made, and what they come to. Nothing is sent before the first event, or the
+ * result, is asked for. Iterating throws the `KitError` that the work failed with; leaving the loop
+ * early closes the connection.
+ */
+export interface ResultStream<Result> extends AsyncIterable<KitEvent> {
+  /** Reads what is left of the stream, and gives its result. */
+  result(): Promise<Result>;
+}
+
+export function createResultStream<Result>(
+  items: AsyncIterable<StreamItem>,
+  toResult: (body: unknown) => Result,
+): ResultStream<Result> {
+  let outcome: { readonly result: Result } | { readonly error: unknown } | undefined;
+
+  async function* read(): AsyncGenerator<KitEvent, void> {
+    outcome = { error: leftEarly() };
+    try {
+      for await (const item of items) {
+        if (item.kind === "event") yield item.event;
+        else if (item.kind === "result") outcome = { result: toResult(item.body) };
+        else throw fromEnvelope(item.body) ?? connectionLost();
+      }
+    } catch (error) {
+      outcome = { error };
+      throw error;
+    }
+  }
+
+  const events = read();
+  return {
+    [Symbol.asyncIterator]: () => events,
+    async result() {
+      for (let next = await events.next(); next.done !== true; next = await events.next());
+      if (outcome !== undefined && "result" in outcome) return outcome.result;
+      throw outcome?.error ?? leftEarly();
+    },
+  };
+}
+
+function leftEarly(): KitError {
+  return new KitError({ code: "aborted", message: "The stream was left before its result." });
+}

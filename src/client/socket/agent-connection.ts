@@ -1,0 +1,77 @@
+import { createId } from "../../base/id.ts";
+import type { ApprovalBody } from "../../protocol/http/approval-schemas.ts";
+import type { PromptBody, PromptReply } from "../../protocol/prompt.ts";
+import type { PromptStream } from "../prompt-stream.ts";
+import type { StreamItem } from "../read-stream.ts";
+import { createResultStream } from "../result-stream.ts";
+import { connectionLost } from "../to-kit-error.ts";
+import type { Transport } from "../transport.ts";
+import { openSocket, type Socket, type SocketTarget } from "./open-socket.ts";
+
+/**
+ * A WebSocket to an instance: many prompts, those of one session in their order, others side by side.
+ *
+ * Prompts live with the connection: when it breaks, those under way fail with `unavailable` and are
+ * aborted by the server. The next prompt opens a new one.
+ */
+export interface AgentConnection extends AsyncDisposable {
+  /** Sends a prompt when it is first read. Leaving it early, or the signal, aborts it. */
+  prompt(prompt: string | PromptBody, options?: { readonly signal?: AbortSignal }): PromptStream;
+  /** Approves or denies a tool call. */
+  approve(decision: ApprovalBody & { readonly approval_id: string }): Promise<void>;
+  /** Resolves when the server answers. */
+  ping(): Promise<void>;
+  /** Aborts what is under way. */
+  close(): void;
+}
+
+export async function connectAgent(
+  transport: Transport,
+  target: SocketTarget & { readonly defaults: { readonly session?: string } },
+): Promise<AgentConnection> {
+  let socket: Socket | undefined = await openSocket(transport, target);
+  let opening: Promise<Socket> | undefined;
+  let closed = false;
+
+  async function current(): Promise<Socket> {
+    if (closed) throw connectionLost();
+    if (socket?.isOpen === true) return socket;
+    const { timeoutMs } = target.options;
+    opening ??= openSocket(transport, { ...target, options: timeoutMs === undefined ? {} : { timeoutMs } });
+    try {
+      socket = await opening;
+    } finally {
+      opening = undefined;
+    }
+    if (closed) socket.close();
+    return socket;
+  }
+
+  async function* ask(body: PromptBody, signal?: AbortSignal): AsyncGenerator<StreamItem, void> {
+    const frame = { type: "prompt", request_id: createId("req"), ...target.defaults, ...body } as const;
+    yield* (await current()).ask({ frame, abortOnLeave: true, signal });
+  }
+
+  function close(): void {
+    closed = true;
+    socket?.close();
+  }
+
+  return {
+    prompt: (prompt, { signal } = {}) =>
+      createResultStream(
+        ask(typeof prompt === "string" ? { message: prompt } : prompt, signal),
+        (result) => result as PromptReply,
+      ),
+    async approve(decision) {
+      const frame = { type: "approve", request_id: createId("req"), ...decision } as const;
+      const items = (await current()).ask({ frame, abortOnLeave: false });
+      await createResultStream(items, () => undefined).result();
+    },
+    ping: async () => await (await current()).ping(),
+    close,
+    async [Symbol.asyncDispose]() {
+      close();
+    },
+  };
+}

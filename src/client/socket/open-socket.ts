@@ -1,0 +1,191 @@
+import type { ClientFrame, ServerFrame } from "../../protocol/socket-frame.ts";
+import { bearerProtocolPrefix, socketProtocol } from "../../protocol/socket-frame.ts";
+import type { CallOptions } from "../call-options.ts";
+import { isKnownEvent } from "../known-events.ts";
+import type { StreamItem } from "../read-stream.ts";
+import { connectionLost, fromEnvelope, unreachable } from "../to-kit-error.ts";
+import { anyOf, type Call, type Transport } from "../transport.ts";
+import { createFrameQueue, type FrameQueue } from "./frame-queue.ts";
+
+type Asking = Extract<ClientFrame, { readonly request_id?: string }>;
+
+/** A request with an id of its own, and what becomes of it. */
+export interface SocketRequest {
+  readonly frame: Asking & { readonly request_id: string };
+  readonly onStarted?: (runId: string | undefined) => void;
+  /** Whether a reader that leaves early wants no more of it. */
+  readonly abortOnLeave: boolean;
+  /** Leaves it, with its reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A WebSocket that the server is ready on. */
+export interface Socket {
+  readonly isOpen: boolean;
+  send(frame: ClientFrame): void;
+  /** Sends a request, and gives what comes for it, to its result or failure. */
+  ask(request: SocketRequest): AsyncGenerator<StreamItem, void>;
+  /** Resolves when the server answers. */
+  ping(): Promise<void>;
+  /** Ends the connection; what is under way fails with `unavailable`. */
+  close(): void;
+}
+
+export interface SocketTarget {
+  readonly path: Call["path"];
+  readonly options: CallOptions;
+}
+
+/** How often a socket is asked whether it lives, in parts of the time after which it counts as broken. */
+const beatsPerIdleTimeout = 3;
+
+/**
+ * Opens a WebSocket; resolves once the server says that it is ready. Throws what the server says of why
+ * it is not, and `unavailable` where it says nothing.
+ */
+export async function openSocket(transport: Transport, { path, options }: SocketTarget): Promise<Socket> {
+  const url = transport.url({ path });
+  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+  const timeout = AbortSignal.timeout(options.timeoutMs ?? transport.timeoutMs);
+  const signal = anyOf([transport.signal, options.signal, timeout]);
+  signal.throwIfAborted();
+  const socket = new WebSocket(url, protocolsOf(transport.apiKey));
+  const requests = new Map<string, SocketRequest & { readonly queue: FrameQueue }>();
+  const ready = Promise.withResolvers<void>();
+  const pings: (() => void)[] = [];
+  let isReady = false;
+  let heardAt = Date.now();
+  let failure: unknown;
+
+  function fail(error: unknown): void {
+    failure ??= error;
+    clearInterval(beat);
+    ready.reject(failure);
+    for (const { queue } of requests.values()) queue.fail(failure);
+    requests.clear();
+    for (const answer of pings.splice(0)) answer();
+    socket.close();
+  }
+
+  const beat = setInterval(() => {
+    if (Date.now() - heardAt > transport.idleTimeoutMs) fail(connectionLost());
+    else if (isReady) send({ type: "ping" });
+  }, transport.idleTimeoutMs / beatsPerIdleTimeout);
+
+  function send(frame: ClientFrame): void {
+    if (failure !== undefined) throw failure;
+    socket.send(JSON.stringify(frame));
+  }
+
+  function take(frame: ServerFrame): void {
+    if (frame.type === "ready") {
+      isReady = true;
+      ready.resolve();
+    } else if (frame.type === "pong") {
+      for (const answer of pings.splice(0)) answer();
+    } else if (frame.type === "error" && frame.request_id === undefined) {
+      if (!isReady) fail(fromEnvelope(frame) ?? connectionLost());
+    } else takeAnswer(frame);
+  }
+
+  function takeAnswer(frame: Extract<ServerFrame, { request_id?: string }>): void {
+    const request = requests.get(frame.request_id ?? "");
+    if (request === undefined) return;
+    switch (frame.type) {
+      case "started":
+        request.onStarted?.(frame.run_id);
+        return;
+      case "event":
+        if (isKnownEvent(frame.event)) request.queue.push({ kind: "event", event: frame.event });
+        return;
+      case "result":
+        request.queue.push({ kind: "result", body: frame.result });
+        return;
+      case "error":
+        request.queue.push({ kind: "failure", body: { error: frame.error } });
+        return;
+    }
+  }
+
+  socket.addEventListener("message", ({ data }) => {
+    heardAt = Date.now();
+    const frame = parse(data);
+    if (frame === undefined) fail(connectionLost());
+    else take(frame);
+  });
+  // A browser does not say why a connection failed; the close that follows neither.
+  socket.addEventListener("error", () => fail(isReady ? connectionLost() : unreachable(undefined)));
+  socket.addEventListener("close", () => fail(connectionLost()));
+  const giveUp = (): void => fail(timeout.aborted ? unreachable(timeout.reason) : signal.reason);
+  signal.addEventListener("abort", giveUp, { once: true });
+  try {
+    await ready.promise;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw await reasonOf(error, transport, path);
+  } finally {
+    signal.removeEventListener("abort", giveUp);
+  }
+  // From here on each request has a signal of its own; that of the client ends them all.
+  transport.signal?.addEventListener("abort", () => fail(transport.signal?.reason), { once: true });
+
+  return {
+    get isOpen() {
+      return failure === undefined;
+    },
+    send,
+    async *ask(request) {
+      const { frame, signal: leaving } = request;
+      leaving?.throwIfAborted();
+      const queue = createFrameQueue();
+      const leave = (): void => queue.fail(leaving?.reason);
+      let ended = false;
+      leaving?.addEventListener("abort", leave, { once: true });
+      requests.set(frame.request_id, { ...request, queue });
+      try {
+        send(frame);
+        for await (const item of queue) {
+          ended = item.kind !== "event";
+          yield item;
+          if (ended) return;
+        }
+      } finally {
+        leaving?.removeEventListener("abort", leave);
+        requests.delete(frame.request_id);
+        const { request_id } = frame;
+        if (!ended && request.abortOnLeave && failure === undefined) send({ type: "abort", request_id });
+      }
+    },
+    ping: () =>
+      new Promise((resolve, reject) => {
+        send({ type: "ping" });
+        pings.push(() => (failure === undefined ? resolve() : reject(failure)));
+      }),
+    close: () => fail(connectionLost()),
+  };
+}
+
+/** A refused handshake says nothing of why; the list of what could be connected to is refused for the same reason. */
+async function reasonOf(error: unknown, { request }: Transport, [kind = ""]: Call["path"]): Promise<unknown> {
+  const reason = request({ method: "GET", path: [kind] }).then(() => error);
+  return await reason.catch((refusal: unknown) => refusal);
+}
+
+/** A browser can send no headers with a WebSocket: the key goes beside the protocol's name. */
+function protocolsOf(apiKey: string | undefined): string[] {
+  if (apiKey === undefined) return [socketProtocol];
+  const bytes = String.fromCharCode(...new TextEncoder().encode(apiKey));
+  const key = btoa(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  return [socketProtocol, bearerProtocolPrefix + key];
+}
+
+function parse(data: unknown): ServerFrame | undefined {
+  try {
+    const frame: unknown = JSON.parse(String(data));
+    return typeof frame === "object" && frame !== null && "type" in frame
+      ? (frame as ServerFrame)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

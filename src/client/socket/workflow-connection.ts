@@ -1,0 +1,66 @@
+import { createId } from "../../base/id.ts";
+import type { RunCompleted } from "../../protocol/http/run-schemas.ts";
+import { follow } from "../follow.ts";
+import type { StreamItem } from "../read-stream.ts";
+import { createResultStream } from "../result-stream.ts";
+import type { RunStream } from "../runs-client.ts";
+import { isTransient } from "../to-kit-error.ts";
+import type { Transport } from "../transport.ts";
+import { openSocket, type SocketTarget } from "./open-socket.ts";
+
+/**
+ * A WebSocket to a workflow: one run, then the server closes it.
+ *
+ * A run goes on without its connection. When that breaks after the run has begun, its stream is taken
+ * up over HTTP after the last event that came.
+ */
+export interface WorkflowConnection extends AsyncDisposable {
+  /** Runs the workflow when it is first read. Leaving it early does nothing to the run. */
+  invoke(payload?: Readonly<Record<string, unknown>>, options?: { readonly signal?: AbortSignal }): RunStream;
+  /** Resolves when the server answers. */
+  ping(): Promise<void>;
+  close(): void;
+}
+
+export async function connectWorkflow(
+  transport: Transport,
+  target: SocketTarget,
+): Promise<WorkflowConnection> {
+  const socket = await openSocket(transport, target);
+
+  async function* run(
+    payload: Readonly<Record<string, unknown>>,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<StreamItem, void> {
+    let runId = "";
+    let after: number | undefined;
+    const frame = { type: "invoke", request_id: createId("req"), payload } as const;
+    const onStarted = (id = ""): void => {
+      runId = id;
+    };
+    try {
+      for await (const item of socket.ask({ frame, onStarted, abortOnLeave: false, signal })) {
+        if (item.kind === "event") after = item.event.index;
+        yield item.kind === "result" ? { ...item, body: toCompleted(runId, item.body) } : item;
+      }
+    } catch (error) {
+      if (runId === "" || signal?.aborted === true || !isTransient(error)) throw error;
+      const options = signal === undefined ? {} : { signal };
+      yield* follow(transport, { method: "GET", path: ["runs", runId, "stream"], after, options });
+    }
+  }
+
+  return {
+    invoke: (payload = {}, { signal } = {}) =>
+      createResultStream(run(payload, signal), (body) => body as RunCompleted),
+    ping: socket.ping,
+    close: socket.close,
+    async [Symbol.asyncDispose]() {
+      socket.close();
+    },
+  };
+}
+
+function toCompleted(run_id: string, result: unknown): RunCompleted {
+  return { status: "completed", run_id, ...(result === undefined ? {} : { result }) };
+}

@@ -1,0 +1,39 @@
+import type { Diagnostic } from "../protocol/diagnostic.ts";
+import type { SpecBlock } from "../protocol/spec-block.ts";
+import type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
+import type { CallOptions } from "./call-options.ts";
+import type { Transport } from "./transport.ts";
+
+export interface SpecsClient {
+  /** A search with `q`, else a list. */
+  list(query?: SpecQuery, options?: CallOptions): Promise<SpecPage>;
+  /** Throws `spec_not_found`. */
+  get(specId: string, options?: CallOptions): Promise<SpecBlock>;
+  diagnostics(options?: CallOptions): Promise<readonly Diagnostic[]>;
+  /** What a change of files or blocks affects. */
+  impact(request: ImpactRequest, options?: CallOptions): Promise<Impact>;
+  graph(options?: CallOptions): Promise<SpecGraph>;
+  /** Judges blocks, as complete or broken as they are; stores nothing. */
+  validate(
+    blocks: readonly unknown[],
+    options?: CallOptions,
+  ): Promise<{ readonly valid: boolean; readonly diagnostics: readonly Diagnostic[] }>;
+}
+
+export function createSpecsClient({ request }: Transport): SpecsClient {
+  return {
+    list: (query = {}, options = {}) => request({ method: "GET", path: ["api", "specs"], query, options }),
+    get: (specId, options = {}) => request({ method: "GET", path: ["api", "specs", specId], options }),
+    async diagnostics(options = {}) {
+      const call = { method: "GET", path: ["api", "specs", "diagnostics"], options } as const;
+      return (await request<{ diagnostics: readonly Diagnostic[] }>(call)).diagnostics;
+    },
+    impact: (body, options = {}) =>
+      request({ method: "POST", path: ["api", "specs", "impact"], body, options, repeatable: true }),
+    graph: (options = {}) => request({ method: "GET", path: ["api", "specs", "graph"], options }),
+    validate: (blocks, options = {}) => {
+      const body = { blocks };
+      return request({ method: "POST", path: ["api", "specs", "validate"], body, options, repeatable: true });
+    },
+  };
+}

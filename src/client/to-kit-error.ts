@@ -1,0 +1,97 @@
+import { KitError } from "../base/kit-error.ts";
+import { type ErrorCode, type ErrorEnvelope, errorCodes } from "../protocol/error-code.ts";
+
+/** The error of a reply: its envelope's type is the code, also where this client does not know it. */
+export async function toKitError(response: Response): Promise<KitError> {
+  const text = await response.text().catch(() => "");
+  const meta = { status: response.status, ...retryAfterOf(response) };
+  return fromEnvelope(parse(text), meta) ?? new KitError({ ...ofStatus(response.status), meta });
+}
+
+/** The error of an envelope, or of one frame of it; undefined for anything else. */
+export function fromEnvelope(
+  body: unknown,
+  meta: Readonly<Record<string, unknown>> = {},
+): KitError | undefined {
+  if (!isEnvelope(body)) return undefined;
+  const { type, message, details, meta: own } = body.error;
+  return new KitError({
+    code: type,
+    message,
+    ...(typeof details === "string" && details !== "" ? { hint: details } : {}),
+    meta: { ...meta, ...own },
+  });
+}
+
+export function unreachable(cause: unknown): KitError {
+  return new KitError({ code: "unavailable", message: "The server cannot be reached.", cause });
+}
+
+export function connectionLost(cause?: unknown): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "The connection to the server was lost.",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+export function notAnAnswer(status: number, cause: unknown): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "The server's answer is none of kit's.",
+    hint: "Look at baseUrl: it leads to another service, or to a proxy.",
+    meta: { status },
+    cause,
+  });
+}
+
+/** Whether the same call may succeed by itself a little later. */
+export function isTransient(error: unknown): error is KitError {
+  if (!(error instanceof KitError)) return false;
+  const status = error.meta?.["status"];
+  if (status === undefined) return error.code === "unavailable";
+  return (status === 429 || status === 503) && retryable(error.code);
+}
+
+function retryable(code: string): boolean {
+  return !Object.hasOwn(errorCodes, code) || errorCodes[code as ErrorCode].retryable;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isEnvelope(body: unknown): body is ErrorEnvelope {
+  if (typeof body !== "object" || body === null || !("error" in body)) return false;
+  const { error } = body;
+  if (typeof error !== "object" || error === null || !("type" in error) || !("message" in error))
+    return false;
+  return typeof error.type === "string" && typeof error.message === "string";
+}
+
+function retryAfterOf({ headers }: Response): { readonly retry_after_s?: number } {
+  const value = headers.get("retry-after");
+  if (value === null) return {};
+  const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - Date.now()) / 1_000;
+  return Number.isNaN(seconds) ? {} : { retry_after_s: Math.max(0, Math.ceil(seconds)) };
+}
+
+/** For replies that are not kit's: a proxy's, most often. */
+function ofStatus(status: number): { readonly code: ErrorCode; readonly message: string } {
+  const codes: Readonly<Record<number, ErrorCode>> = {
+    400: "invalid_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    409: "conflict",
+    413: "payload_too_large",
+    429: "too_many_requests",
+  };
+  const code = codes[status] ?? (status >= 502 && status <= 504 ? "unavailable" : "internal_error");
+  return { code, message: `The server answered ${status}.` };
+}

@@ -1,0 +1,170 @@
+import { systemClock } from "../base/clock.ts";
+import { KitError } from "../base/kit-error.ts";
+import type { CallOptions, KitClientOptions, RetryPolicy, WorkOptions } from "./call-options.ts";
+import { isTransient, notAnAnswer, toKitError, unreachable } from "./to-kit-error.ts";
+
+/** One call of a route. */
+export interface Call {
+  readonly method: "GET" | "POST" | "DELETE";
+  /** Its segments, as they are. */
+  readonly path: readonly string[];
+  /** Those that are undefined are left out, lists joined by commas. */
+  readonly query?: object;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly options?: CallOptions & WorkOptions;
+  /** Whether doing it twice is doing it once. Default: for GET and DELETE, and under an idempotency key. */
+  readonly repeatable?: boolean;
+  /** Whether the answer takes as long as an agent or a workflow does. */
+  readonly patient?: boolean;
+}
+
+/** What all parts of a client share. */
+export interface Transport {
+  readonly retry: RetryPolicy;
+  readonly timeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+  readonly apiKey: string | undefined;
+  /** Throws `invalid_request` for a segment that no path can have. */
+  url(call: Pick<Call, "path" | "query">): URL;
+  /** Gives the JSON of the answer. */
+  request<Reply>(call: Call): Promise<Reply>;
+  /** Gives the answer of one attempt as soon as its head is there; `signal` closes it. */
+  open(call: Call, signal: AbortSignal): Promise<Response>;
+}
+
+const defaults = {
+  timeoutMs: 30_000,
+  idleTimeoutMs: 45_000,
+  retry: { attempts: 4, baseDelayMs: 250, maxDelayMs: 10_000 },
+};
+
+export function createTransport(client: KitClientOptions): Transport {
+  const base = new URL(client.baseUrl).href.replace(/[?#].*$/, "").replace(/\/+$/, "");
+  const retry = { ...defaults.retry, ...client.retry };
+  const limitMs = client.timeoutMs ?? defaults.timeoutMs;
+  const send = client.fetch ?? ((...input: Parameters<typeof fetch>) => globalThis.fetch(...input));
+
+  function url({ path, query = {} }: Pick<Call, "path" | "query">): URL {
+    const target = new URL([base, ...path.map(encodeSegment)].join("/"));
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) target.searchParams.set(name, String(value));
+    }
+    return target;
+  }
+
+  function headersOf(call: Call): Headers {
+    const headers = new Headers(client.headers);
+    if (client.apiKey !== undefined) headers.set("authorization", `Bearer ${client.apiKey}`);
+    headers.set("accept", "application/json");
+    if (call.body !== undefined) headers.set("content-type", "application/json");
+    const key = call.options?.idempotencyKey;
+    if (key !== undefined) headers.set("idempotency-key", key);
+    for (const [name, value] of Object.entries(call.headers ?? {})) headers.set(name, value);
+    return headers;
+  }
+
+  async function open(call: Call, signal: AbortSignal): Promise<Response> {
+    let response: Response;
+    try {
+      response = await send(url(call), {
+        method: call.method,
+        headers: headersOf(call),
+        signal,
+        ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
+      });
+    } catch (error) {
+      signal.throwIfAborted();
+      throw unreachable(error);
+    }
+    if (!response.ok) throw await toKitError(response);
+    return response;
+  }
+
+  async function attempt<Reply>(call: Call, signal: AbortSignal): Promise<Reply> {
+    const response = await open(call, signal);
+    const text = await response.text().catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw unreachable(error);
+    });
+    return parseReply(text, response.status) as Reply;
+  }
+
+  async function request<Reply>(call: Call): Promise<Reply> {
+    const { options } = call;
+    const timeoutMs = options?.timeoutMs ?? (call.patient === true ? undefined : limitMs);
+    const timeout = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
+    const signal = anyOf([client.signal, options?.signal, timeout]);
+    try {
+      for (let attempts = 1; ; attempts += 1) {
+        try {
+          return await attempt<Reply>(call, signal);
+        } catch (error) {
+          const delayMs =
+            attempts < retry.attempts && isRepeatable(call) ? delayBefore(error, attempts, retry) : undefined;
+          if (delayMs === undefined) throw error;
+          await systemClock.sleep(delayMs, signal);
+        }
+      }
+    } catch (error) {
+      if (timeout?.aborted === true && error === timeout.reason) throw timedOut(error);
+      throw error;
+    }
+  }
+
+  return {
+    retry,
+    timeoutMs: limitMs,
+    idleTimeoutMs: client.idleTimeoutMs ?? defaults.idleTimeoutMs,
+    signal: client.signal,
+    apiKey: client.apiKey,
+    url,
+    request,
+    open,
+  };
+}
+
+function encodeSegment(segment: string): string {
+  // A URL would resolve these away, and so lead to another route.
+  if (segment !== "" && segment !== "." && segment !== "..") return encodeURIComponent(segment);
+  throw new KitError({
+    code: "invalid_request",
+    message: `${JSON.stringify(segment)} is not a name or an id.`,
+  });
+}
+
+/** One signal of several; one that never fires where there is none. */
+export function anyOf(signals: readonly (AbortSignal | undefined)[]): AbortSignal {
+  const given = signals.filter((signal) => signal !== undefined);
+  return given.length === 1 && given[0] !== undefined ? given[0] : AbortSignal.any(given);
+}
+
+export function isRepeatable({ method, options, repeatable }: Call): boolean {
+  return repeatable ?? (method !== "POST" || options?.idempotencyKey !== undefined);
+}
+
+/** How long to wait before the next attempt; undefined where there is none. */
+export function delayBefore(error: unknown, attempts: number, retry: RetryPolicy): number | undefined {
+  if (!isTransient(error)) return undefined;
+  const asked = Number(error.meta?.["retry_after_s"] ?? 0) * 1_000;
+  return asked > retry.maxDelayMs ? undefined : Math.max(asked, backoff(attempts, retry));
+}
+
+/** Half of the delay is chance, so that clients that failed together do not come back together. */
+export function backoff(attempts: number, { baseDelayMs, maxDelayMs }: RetryPolicy): number {
+  const full = Math.min(maxDelayMs, baseDelayMs * 2 ** (attempts - 1));
+  return full / 2 + (Math.random() * full) / 2;
+}
+
+function parseReply(text: string, status: number): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw notAnAnswer(status, error);
+  }
+}
+
+function timedOut(cause: unknown): KitError {
+  return new KitError({ code: "unavailable", message: "The server did not answer in time.", cause });
+}
