@@ -52,7 +52,9 @@ test("arguments are checked before the server sees them", async () => {
   const client = openServer(toolServer(log.path));
   const [echo] = (await client.tools()) as readonly ToolDefinition[];
   const input = echo?.input as { "~standard": { validate(value: unknown): Promise<{ issues?: unknown[] }> } };
-  expect((await input["~standard"].validate({ text: 7 })).issues).toHaveLength(1 + 1);
+  expect((await input["~standard"].validate({ text: 7 })).issues).toEqual([
+    { message: "text: must be string, not number" },
+  ]);
   expect((await input["~standard"].validate(["hello"])).issues).toHaveLength(1);
   expect((await input["~standard"].validate({ text: "hello" })).issues).toBeUndefined();
   expect(await log.read()).toEqual([]);
