@@ -8,9 +8,8 @@ import { toPromptMessage } from "../turn/to-prompt.ts";
 /**
  * A session in memory: the fold over its log, and the position up to which it is folded.
  *
- * `prompt` mirrors `messages` behind its first element, which is the system message of the running
- * operation. Both only ever grow at the end, except at a compaction, so that a turn costs the same
- * however long the session is.
+ * `messages` and `prompt` only ever grow at the end, except at a compaction, so that a turn costs the
+ * same however long the session is.
  */
 export interface SessionState {
   readonly key: SessionKey;
@@ -19,6 +18,7 @@ export interface SessionState {
   messages: Message[];
   /** The log position of each message, for compaction. */
   positions: number[];
+  /** What `promptOf` has made of `messages` so far, behind a system message. */
   prompt: LanguageModelV4Message[];
   /** What kit remembers beside the messages, until a compaction takes away what it is about. */
   notes: readonly SessionNote[];
@@ -83,6 +83,17 @@ function fold(state: SessionState, entries: readonly SessionEntry[]): SessionSta
   return state;
 }
 
+/**
+ * The history as a model takes it, behind the system message. Only what came since it was last asked for
+ * is made, always in the same array; who only reads a session never pays for it.
+ */
+export function promptOf(state: SessionState, system: string): LanguageModelV4Message[] {
+  const { messages, prompt } = state;
+  prompt[0] = { role: "system", content: system };
+  for (const message of messages.slice(prompt.length - 1)) prompt.push(toPromptMessage(message));
+  return prompt;
+}
+
 /** Reads the log again into the same state: another writer has gone on. */
 export async function reloadState(store: SessionStore, state: SessionState): Promise<void> {
   Object.assign(state, await loadState(store, state.key, state.parent));
@@ -129,7 +140,6 @@ function applyEntry(state: SessionState, entry: SessionEntry): void {
       const { message } = entry;
       state.messages.push(message);
       state.positions.push(state.position);
-      state.prompt.push(toPromptMessage(message));
       // A provider's count covers the whole prompt and its answer; everything since is estimated.
       if (message.role === "assistant" && message.usage.total_tokens > 0) {
         state.tokens = message.usage.input + message.usage.output;
@@ -164,7 +174,7 @@ function applyCompaction(state: SessionState, entry: Extract<SessionEntry, { typ
   state.messages = [summary, ...state.messages.slice(kept)];
   // The summary stands before every entry, so that the next compaction drops it.
   state.positions = [0, ...state.positions.slice(kept)];
-  state.prompt = [state.prompt[0] ?? noSystem, ...state.messages.map(toPromptMessage)];
+  state.prompt = [noSystem];
   state.tokens = entry.tokens_after;
   // The model no longer sees what was shown before the cut.
   state.notes = state.notes.filter((note) => note.position >= entry.keep_from);

@@ -37,7 +37,6 @@ test("a session continues in another process's agent from the same store", async
     "user",
     "assistant",
     "user",
-    "assistant",
   ]);
 });
 

@@ -9,7 +9,7 @@ import type { EventBody, TurnPurpose } from "../../protocol/event.ts";
 import type { AssistantMessage, Message, ToolCallPart, ToolMessage } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
-import type { SessionState } from "../session/session-state.ts";
+import { promptOf, type SessionState } from "../session/session-state.ts";
 import type { Spending } from "./budget.ts";
 import { callModel, InterruptedReply, type ModelReply } from "./call-model.ts";
 import { CallWatch } from "./call-watch.ts";
@@ -142,12 +142,10 @@ async function runModelTurn(loop: TurnLoop, turnId: string, watch: CallWatch): P
 }
 
 function callOptions(loop: TurnLoop): LanguageModelV4CallOptions {
-  const { state } = loop;
-  // The model is given the session's own array: copying it would cost more with every turn.
-  state.prompt[0] = { role: "system", content: loop.system };
   return {
     ...loop.settings,
-    prompt: state.prompt,
+    // The session's own array: copying it would cost more with every turn.
+    prompt: promptOf(loop.state, loop.system),
     ...(loop.tools.length === 0 ? undefined : { tools: loop.tools as LanguageModelV4FunctionTool[] }),
   };
 }

@@ -10,16 +10,19 @@ export function createUsageReader(price: ModelPrice | undefined): UsageReader {
     const cacheWrite = usage?.inputTokens.cacheWrite ?? 0;
     const input = usage?.inputTokens.total ?? 0;
     const output = usage?.outputTokens.total ?? 0;
-    const counts = { input, output, cache_read: cacheRead, cache_write: cacheWrite };
-    return {
-      ...counts,
+    const counts: Usage = {
+      input,
+      output,
+      cache_read: cacheRead,
+      cache_write: cacheWrite,
       total_tokens: input + output,
-      cost: price === undefined ? unknownCost : toCost(counts, price),
+      cost: unknownCost,
     };
+    return price === undefined ? counts : { ...counts, cost: toCost(counts, price) };
   };
 }
 
-function toCost(counts: Omit<Usage, "total_tokens" | "cost">, price: ModelPrice): Cost {
+function toCost(counts: Usage, price: ModelPrice): Cost {
   // `input` counts cached tokens too, and these have prices of their own.
   const fresh = Math.max(0, counts.input - counts.cache_read - counts.cache_write);
   const input = (fresh * price.input) / 1e6;
