@@ -8,6 +8,9 @@ export {
   defineAgentProfile,
   mergeProfiles,
 } from "./agents/agent-profile.ts";
+export type { ApprovalRules } from "./agents/approvals/approval-rules.ts";
+export type { ApprovalFilter, Approvals } from "./agents/approvals/approvals.ts";
+export { type ApprovalsOptions, createApprovals } from "./agents/approvals/create-approvals.ts";
 export { type CommandAction, defineCommand, type KitCommand } from "./agents/command.ts";
 export type { CompactionSettings } from "./agents/compaction/compaction-settings.ts";
 export {
@@ -46,7 +49,7 @@ export type { SourceFile, SourceProblem } from "./app/agents/discover-sources.ts
 export { loadSkill } from "./app/agents/load-skills.ts";
 export type { LoadedAgent, Triggers } from "./app/agents/load-source.ts";
 export type { LoadedWorkflow, PayloadSchema, WorkflowSchedule } from "./app/agents/workflow-source.ts";
-export type { AgentConfig, CompactionConfig } from "./app/config/agent-config.ts";
+export type { AgentConfig, ApprovalsConfig, CompactionConfig } from "./app/config/agent-config.ts";
 export {
   type AuthRequest,
   defineConfig,
@@ -72,6 +75,7 @@ export type {
   RefreshOptions,
   ScanSummary,
 } from "./project/project.ts";
+export type { ApprovalDecision, ApprovalRequest } from "./protocol/approval.ts";
 export type { Diagnostic, DiagnosticRule } from "./protocol/diagnostic.ts";
 export { type ErrorCode, type ErrorEnvelope, type ErrorIssue, errorCodes } from "./protocol/error-code.ts";
 export type { EventBody, EventType, KitEvent, OperationKind } from "./protocol/event.ts";

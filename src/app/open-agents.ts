@@ -1,4 +1,5 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { Approvals } from "../agents/approvals/approvals.ts";
 import type { AgentContext } from "../agents/create-agent.ts";
 import type { EventListener } from "../agents/events/emitter.ts";
 import type { SandboxFactory } from "../sandboxes/contract.ts";
@@ -16,6 +17,11 @@ export interface OpenAgentsOptions {
   readonly sandbox?: SandboxFactory;
   /** Models by their whole name, beside those of the providers: `{ "scripted/test": model }`. */
   readonly models?: Readonly<Record<string, LanguageModelV4>>;
+  /**
+   * Where calls that need approval wait for it: `createApprovals()`, if somebody listens to the events and
+   * decides. Without it they are denied at once.
+   */
+  readonly approvals?: Approvals;
   /** Hears the events of every agent and workflow. */
   readonly onEvent?: EventListener;
   /** Told of listeners that throw; they never harm a run. */
@@ -44,7 +50,7 @@ async function open(options: OpenAgentsOptions, code: boolean): Promise<App> {
     import("./config/agent-config.ts"),
     import("../sandboxes/virtual/virtual-sandbox.ts"),
   ]);
-  const { onEvent, onListenerError, models } = options;
+  const { onEvent, onListenerError, models, approvals } = options;
   const { config, environment } = await loadConfig({ cwd: options.root ?? process.cwd() });
   const store = options.store ?? config.store;
   const project = await openProject({ root: options.root ?? process.cwd(), config });
@@ -59,6 +65,7 @@ async function open(options: OpenAgentsOptions, code: boolean): Promise<App> {
       ...(config.providers === undefined ? {} : { providers: config.providers }),
       ...(store === undefined ? {} : { store }),
       ...(models === undefined ? {} : { models }),
+      ...(approvals === undefined ? {} : { approvals }),
       ...(onListenerError === undefined ? {} : { onListenerError }),
     });
     if (onEvent !== undefined) app.observe(onEvent);
