@@ -67,5 +67,6 @@ function overtaken(): KitError {
     code: "conflict",
     message: "The session has gone on with other work since this operation was begun.",
     hint: "An operation can be resumed until the next one begins. Start a new one, with another id.",
+    meta: { overtaken: true },
   });
 }
