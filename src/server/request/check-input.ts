@@ -31,7 +31,7 @@ export function checkInput<Value>(
 export function locateIssues(error: unknown, part: "query" | "body"): unknown {
   if (!(error instanceof KitError) || !Array.isArray(error.meta?.issues)) return error;
   const issues = error.meta.issues.map(({ path, message }: ErrorIssue) => ({
-    path: /^(?:query|body)\./.test(path) ? path : `${part}.${path}`,
+    path: /^(?:query|body|path|headers|frame)\./.test(path) ? path : `${part}.${path}`,
     message,
   }));
   const { code, message, hint, cause } = error;

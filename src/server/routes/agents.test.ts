@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { collectEvents } from "../testing/read-event-stream.ts";
+import { collectEvents, readEventStream } from "../testing/read-event-stream.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 
 let served: ServedService;
@@ -67,5 +67,167 @@ describe("agents", () => {
     });
     const ids = events.slice(0, -1).map(({ id, data }) => [Number(id), data.index]);
     expect(ids.every(([id, index]) => id === index)).toBe(true);
+  });
+
+  test("refuse what is no prompt, with a place for each fault, as JSON even where a stream was asked for", async () => {
+    const image = { data: "not base64!", media_type: "image/png" };
+    const wrong = { message: "", session: "../other", thinking_level: "deep", images: [image], colour: 1 };
+    for (const accept of ["application/json", "text/event-stream"]) {
+      const { status, headers, body } = await served.send("/agents/echo/x", {
+        body: wrong,
+        headers: { accept },
+      });
+      expect([status, headers.get("content-type")]).toEqual([400, "application/json; charset=utf-8"]);
+      expect(body.error.meta.issues.map((issue: { path: string }) => issue.path).sort()).toEqual([
+        "body.colour",
+        "body.images.0.data",
+        "body.message",
+        "body.session",
+        "body.thinking_level",
+      ]);
+    }
+    const { body } = await served.send("/agents/echo/x", { body: {} });
+    expect(body.error.meta.issues).toEqual([{ path: "body.message", message: "is required" }]);
+    expect((await served.send("/agents/echo/x/history")).status).toBe(404);
+  });
+
+  test("that do not exist, are broken or are not reachable say so, and never who else is there", async () => {
+    const cases = [
+      ["nobody", "agent_not_found"],
+      ["__proto__", "agent_not_found"],
+      ["broken", "agent_not_found"],
+      ["hidden", "agent_not_webhook"],
+    ] as const;
+    for (const [name, type] of cases) {
+      const requests = [
+        [`/agents/${name}/1`, { body: { message: "hi" } }],
+        [`/agents/${name}/1/dispatch`, { body: { input: "hi" } }],
+        [`/agents/${name}/1/events`, {}],
+        [`/agents/${name}/1/history`, {}],
+        [`/agents/${name}/1/abort`, { body: {} }],
+        [`/agents/${name}/1/approvals`, {}],
+        [`/agents/${name}/1`, { method: "DELETE" }],
+      ] as const;
+      for (const [path, request] of requests) {
+        const { status, body } = await served.send(path, request);
+        expect([path, status, body.error.type]).toEqual([path, 404, type]);
+        expect(JSON.stringify(body)).not.toMatch(/echo|careful|src\//);
+      }
+    }
+  });
+
+  test("tell what their model failed with as an error of their own", async () => {
+    const { status, body } = await served.send("/agents/echo/failing", { body: { message: "fail" } });
+    expect([status, body.error.type]).toEqual([502, "model_error"]);
+    const reply = await served.stream("/agents/echo/failing", { body: { message: "fail" } });
+    const events = await collectEvents(reply);
+    expect(events.at(-1)).toMatchObject({ event: "error", data: { error: { type: "model_error" } } });
+  });
+
+  test("answer the same request under the same key once, also when its client has gone", async () => {
+    const headers = { "idempotency-key": "order 1" };
+    const gone = new AbortController();
+    const asked = served.stream("/agents/echo/keyed", {
+      body: { message: "hold" },
+      headers,
+      signal: gone.signal,
+    });
+    await served.echo.held(1);
+    await (await asked).body?.cancel();
+    gone.abort();
+    const again = served.send("/agents/echo/keyed", { body: { message: "hold" }, headers });
+    served.echo.release();
+    expect((await again).body.result.text).toBe("hold");
+    expect((await served.send("/agents/echo/keyed", { body: { message: "hold" }, headers })).body).toEqual(
+      (await again).body,
+    );
+    const { body } = await served.send("/agents/echo/keyed/history");
+    expect(body.messages).toHaveLength(2);
+    const other = await served.send("/agents/echo/keyed", { body: { message: "other" }, headers });
+    expect([other.status, other.body.error.type]).toEqual([409, "conflict"]);
+    for (const key of ["k".repeat(129), "\u00e4", ""]) {
+      const wrong = await served.send("/agents/echo/keyed", {
+        body: { message: "x" },
+        headers: { "idempotency-key": key },
+      });
+      expect([key, wrong.status, wrong.body.error.meta?.issues?.[0]?.path]).toEqual([
+        key,
+        400,
+        "headers.idempotency-key",
+      ]);
+    }
+  });
+
+  test("stop working for a client that has gone", async () => {
+    for (const how of ["send", "stream"] as const) {
+      const gone = new AbortController();
+      const asked = served[how](`/agents/echo/${how}`, { body: { message: "hold" }, signal: gone.signal });
+      await served.echo.held(how === "send" ? 2 : 3);
+      if (how === "stream") await asked;
+      gone.abort();
+      await asked.catch(() => undefined);
+      const aborted = await firstEvent(`/agents/echo/${how}/events`, "aborted");
+      expect(aborted.data).toMatchObject({ agent: "echo", instance_id: how, session: "default" });
+    }
+  });
+
+  test("are aborted on request, by session or altogether, and say whether anything ran", async () => {
+    const asked = served.send("/agents/echo/busy", { body: { message: "hold", session: "s" } });
+    await served.echo.held(4);
+    const abort = (body: unknown) => served.send("/agents/echo/busy/abort", { body });
+    expect((await abort({ session: "other" })).body).toEqual({ aborted: false });
+    expect((await abort({ session: "s" })).body).toEqual({ aborted: true });
+    expect([(await asked).status, (await asked).body.error.type]).toEqual([409, "aborted"]);
+    expect((await abort({})).body).toEqual({ aborted: false });
+    expect((await abort({ session: 7 })).status).toBe(400);
+  });
+
+  test("are deleted with all that they have, once", async () => {
+    await served.send("/agents/echo/old", { body: { message: "one" } });
+    const remove = () => served.send("/agents/echo/old", { method: "DELETE" });
+    expect(await remove()).toMatchObject({ status: 200, body: { deleted: true } });
+    expect(await remove()).toMatchObject({ status: 404, body: { error: { type: "not_found" } } });
+    expect((await served.send("/agents/echo/old/history")).status).toBe(404);
+  });
+
+  test("wait for somebody's word before a tool that asks for it", async () => {
+    const asked = served.send("/agents/careful/1", { body: { message: "pay 5" } });
+    const request = await firstEvent("/agents/careful/1/events", "approval_request");
+    const { body } = await served.send("/agents/careful/1/approvals");
+    expect(body.approvals).toMatchObject([
+      { approval_id: request.data.approval_id, tool: "pay", args: { cents: 5 }, instance_id: "1" },
+    ]);
+    const path = `/approvals/${request.data.approval_id}`;
+    const decide = (instance: string, decision: unknown) =>
+      served.send(`/agents/careful/${instance}${path}`, { body: decision });
+    expect((await decide("2", { approved: true })).status).toBe(404);
+    expect((await decide("1", { approved: "yes" })).status).toBe(400);
+    expect((await served.send("/agents/careful/2/approvals")).body).toEqual({ approvals: [] });
+    expect((await decide("1", { approved: true })).body).toEqual({ approved: true });
+    expect((await asked).body.result.text).toBe("It is done.");
+    expect((await decide("1", { approved: true })).status).toBe(404);
+    const history = await served.send("/agents/careful/1/history");
+    expect(JSON.stringify(history.body)).toContain("Paid 5 cents.");
+  });
+});
+
+async function firstEvent(path: string, type: string) {
+  for await (const event of readEventStream(await served.stream(path)))
+    if (event.event === type) return event;
+  throw new Error(`There was no ${type}.`);
+}
+
+describe("the default agent", () => {
+  test("answers as JSON or as a stream, and keeps a session by its name", async () => {
+    const { status, body } = await served.send("/prompt/talk", { body: { message: "hello" } });
+    expect([status, body.result.text]).toEqual([200, "hello"]);
+    const events = await collectEvents(
+      await served.stream("/prompt/talk/events", { body: { message: "again" }, headers: { accept: "*/*" } }),
+    );
+    expect(events.at(-1)).toMatchObject({ event: "result", data: { result: { text: "again" } } });
+    const history = await served.send("/agents/default/default/history?session=talk");
+    expect(history.body.messages).toHaveLength(4);
+    expect((await served.send("/prompt/..%2fx", { body: { message: "hello" } })).status).toBe(400);
+    expect((await served.send("/prompt/x", { body: { message: "x", session: "y" } })).status).toBe(400);
   });
 });

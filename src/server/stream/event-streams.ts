@@ -113,8 +113,9 @@ function createStream(
       controller.enqueue(encoder.encode(next.value));
     } catch (error) {
       if (ended) return;
+      const last = toLastChunk(error);
       finish();
-      controller.enqueue(encoder.encode(toLastChunk(error)));
+      controller.enqueue(encoder.encode(last));
       controller.close();
     } finally {
       hungry = false;

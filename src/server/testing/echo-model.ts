@@ -1,4 +1,5 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import { KitError } from "../../base/kit-error.ts";
 import { createScriptedModel, type ScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
 
 export interface EchoModel {
@@ -11,7 +12,7 @@ export interface EchoModel {
 
 /**
  * A model that says what it was told, word by word. `slow` makes it speak once a second for 30 s,
- * `hold` waits to be let go, `fail` fails, and `pay 5` asks for the tool of that name.
+ * `hold` waits to be let go, `fail` fails, `fail for good` in a way that does not pass, and `pay 5` asks for the tool of that name.
  */
 export function createEchoModel(): EchoModel {
   let gate = Promise.withResolvers<void>();
@@ -28,6 +29,8 @@ export function createEchoModel(): EchoModel {
     const last = call.prompt.at(-1);
     const text = lastText(call);
     if (last?.role === "tool") return { text: "It is done." };
+    if (text === "fail for good")
+      throw new KitError({ code: "context_overflow", message: "It is too long." });
     if (text === "fail") throw new Error("the provider is down");
     if (text === "slow") {
       return { deltas: Array.from({ length: 30 }, (_, second) => `${second} `), delayMs: 1_000 };

@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ServedService, serveService } from "../testing/serve-service.ts";
+
+let served: ServedService;
+beforeAll(async () => {
+  served = await serveService();
+});
+afterAll(async () => {
+  expect(served.errors).toEqual([]);
+  await served.close();
+});
+
+const dispatch = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+  served.send(`/agents/${path}/dispatch`, { body, headers });
+
+test("an input is accepted, worked on in its session, and its record tells what became of it", async () => {
+  const { status, body } = await dispatch("echo/a", { input: "hello", session: "s" });
+  expect(status).toBe(202);
+  expect(body).toEqual({
+    status: "accepted",
+    dispatch_id: expect.any(String),
+    accepted_at: expect.stringMatching(/^\d{4}-/),
+  });
+  await served.service.engine.awaitDispatch(body.dispatch_id);
+  const record = await served.send(`/dispatches/${body.dispatch_id}`);
+  expect(record.body).toMatchObject({
+    dispatch_id: body.dispatch_id,
+    agent: "echo",
+    instance_id: "a",
+    session: "s",
+    status: "completed",
+    input: "hello",
+    attempts: 1,
+  });
+  const history = await served.send("/agents/echo/a/history?session=s");
+  expect(history.body.messages).toHaveLength(2);
+});
+
+test("any JSON can be dispatched, but not nothing", async () => {
+  for (const input of [{ kind: "order", lines: [1, 2] }, [1], 7, true]) {
+    expect((await dispatch("echo/json", { input })).status).toBe(202);
+  }
+  for (const body of [
+    {},
+    { input: "" },
+    { input: null },
+    { input: "x", session: "a/b" },
+    { input: "x", y: 1 },
+  ]) {
+    const wrong = await dispatch("echo/json", body);
+    expect([body, wrong.status, wrong.body.error.type]).toEqual([body, 400, "invalid_request"]);
+  }
+});
+
+test("the same key is accepted once", async () => {
+  const key = { "idempotency-key": "delivery-1" };
+  const first = await dispatch("echo/b", { input: "once" }, key);
+  expect((await dispatch("echo/b", { input: "once" }, key)).body).toEqual(first.body);
+  expect((await dispatch("echo/b", { input: "else" }, key)).status).toBe(409);
+  await served.service.engine.awaitDispatch(first.body.dispatch_id);
+  const { body } = await served.send("/dispatches?agent=echo&instance_id=b");
+  expect(body.dispatches).toHaveLength(1);
+});
+
+test("dispatches are listed newest first, filtered and in pages", async () => {
+  for (const input of ["1", "2", "3"]) await dispatch("echo/list", { input });
+  const { body } = await served.send("/dispatches?agent=echo&instance_id=list&limit=2");
+  expect(body.dispatches.map((one: { input: string }) => one.input)).toEqual(["3", "2"]);
+  const next = await served.send(
+    `/dispatches?agent=echo&instance_id=list&cursor=${encodeURIComponent(body.next_cursor)}`,
+  );
+  expect(next.body.dispatches.map((one: { input: string }) => one.input)).toEqual(["1"]);
+  expect(next.body.next_cursor).toBeUndefined();
+  for (const query of ["status=asleep", "limit=0", "agent=a%2Fb", "colour=red"]) {
+    expect([query, (await served.send(`/dispatches?${query}`)).status]).toEqual([query, 400]);
+  }
+});
+
+test("what waits is taken back, what runs is aborted, and what has ended is not", async () => {
+  const running = (await dispatch("echo/c", { input: "hold" })).body.dispatch_id;
+  const waiting = (await dispatch("echo/c", { input: "later" })).body.dispatch_id;
+  await served.echo.held(1);
+  const cancel = (id: string) => served.send(`/dispatches/${id}/cancel`, { method: "POST" });
+  expect((await cancel(waiting)).body).toEqual({ cancelled: true });
+  expect((await cancel(running)).body).toEqual({ cancelled: true });
+  await served.service.engine.awaitDispatch(running);
+  expect((await cancel(running)).body).toEqual({ cancelled: false });
+  expect((await served.send(`/dispatches/${running}`)).body.status).toBe("cancelled");
+});
+
+test("only dead letters are retried, and only what exists is found", async () => {
+  const { body } = await dispatch("echo/d", { input: "fine" });
+  await served.service.engine.awaitDispatch(body.dispatch_id);
+  const retry = (id: string) => served.send(`/dispatches/${id}/retry`, { method: "POST" });
+  expect((await retry(body.dispatch_id)).body.error.type).toBe("conflict");
+  for (const route of ["retry", "cancel"]) {
+    const unknown = await served.send(`/dispatches/dispatch_nope/${route}`, { method: "POST" });
+    expect([unknown.status, unknown.body.error.type]).toEqual([404, "not_found"]);
+  }
+  expect((await served.send("/dispatches/dispatch_nope")).status).toBe(404);
+  expect((await served.send("/dispatches/..%2f..")).status).toBe(400);
+});
+
+test("a dead letter can be seen and retried", async () => {
+  const { body } = await dispatch("echo/dead", { input: "fail for good" });
+  await served.service.engine.awaitDispatch(body.dispatch_id);
+  const { body: page } = await served.send("/dispatches?status=failed&agent=echo");
+  expect(page.dispatches).toMatchObject([
+    { dispatch_id: body.dispatch_id, error: { type: expect.any(String) } },
+  ]);
+  const retried = await served.send(`/dispatches/${body.dispatch_id}/retry`, { method: "POST" });
+  expect([retried.status, retried.body.status]).toEqual([200, "queued"]);
+  await served.service.engine.awaitDispatch(body.dispatch_id);
+});
