@@ -1,0 +1,80 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { createBlobStore } from "./blobs.ts";
+import { openDatabase } from "./open-database.ts";
+
+const root = mkdtempSync(join(tmpdir(), "kit-blobs-"));
+afterAll(() => rmSync(root, { recursive: true }));
+
+const largest = 256 * 1024 - 2;
+const hour = 3_600_000;
+
+function open() {
+  const folder = mkdtempSync(join(root, "engine-"));
+  const database = openDatabase(folder);
+  const place = join(folder, "blobs");
+  const blobs = createBlobStore(place, database);
+  const insert = database.prepare(
+    "INSERT INTO dispatches (dispatch_id, agent, instance_id, session, status, accepted_at, input) VALUES (?, '', '', '', 'queued', 0, ?)",
+  );
+  return { database, place, blobs, insert: (id: string, input: string) => insert.run(id, input) };
+}
+
+test("a value is inline up to 256 KiB of UTF-8, and a file of its own beyond that", async () => {
+  const { blobs, place } = open();
+  for (const text of ["x".repeat(largest), "é".repeat(largest / 2)]) {
+    expect(await blobs.store(text)).toBe(JSON.stringify(text));
+  }
+  expect(readdirSync(place)).toEqual([]);
+  for (const text of ["x".repeat(largest + 1), "é".repeat(largest / 2 + 1)]) {
+    const stored = await blobs.store(text);
+    expect(stored.length).toBeLessThan(100);
+    expect(blobs.load(stored)).toBe(text);
+  }
+  expect(readdirSync(place).length).toBe(2);
+});
+
+test("the same content is stored once, by many at the same time, without drafts left behind", async () => {
+  const { blobs, place } = open();
+  const value = { text: "x".repeat(300_000) };
+  const stored = await Promise.all(Array.from({ length: 8 }, () => blobs.store(value)));
+  expect(new Set(stored).size).toBe(1);
+  expect(readdirSync(place).length).toBe(1);
+});
+
+test("a file goes once the last row that names it is gone, and never while it may be needed", async () => {
+  const { blobs, place, database, insert } = open();
+  const stored = await blobs.store("x".repeat(300_000));
+  const [name = ""] = readdirSync(place);
+  const file = join(place, name);
+  const later = Date.now() + 2 * hour;
+  insert("a", stored);
+  insert("b", stored);
+  await blobs.sweep(later);
+  database.exec("DELETE FROM dispatches WHERE dispatch_id = 'a'");
+  await blobs.sweep(later);
+  expect(existsSync(file)).toBe(true);
+  database.exec("UPDATE dispatches SET input = 'null', result = input WHERE dispatch_id = 'b'");
+  await blobs.sweep(later);
+  expect(existsSync(file)).toBe(true);
+  database.exec("DELETE FROM dispatches WHERE dispatch_id = 'b'");
+  // Its row may be about to be written.
+  await blobs.sweep(Date.now());
+  expect(existsSync(file)).toBe(true);
+  utimesSync(file, new Date(0), new Date(0));
+  await blobs.store("x".repeat(300_000));
+  await blobs.sweep(Date.now());
+  expect(existsSync(file)).toBe(true);
+  await blobs.sweep(later);
+  expect(existsSync(file)).toBe(false);
+  expect(() => blobs.load(stored)).toThrow(expect.objectContaining({ code: "internal_error" }));
+});
+
+test("a draft of a process that was killed goes, too", async () => {
+  const { blobs, place } = open();
+  writeFileSync(join(place, "4f1c.tmp"), "half of it");
+  await blobs.sweep(Date.now() + 2 * hour);
+  expect(readdirSync(place)).toEqual([]);
+});

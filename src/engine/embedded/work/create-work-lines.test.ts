@@ -1,0 +1,163 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { systemClock } from "../../../base/clock.ts";
+import { createWorkLines } from "./create-work-lines.ts";
+import type { WorkEnd } from "./work-lines.ts";
+
+interface Begun {
+  readonly id: string;
+  end(end: WorkEnd): void;
+}
+
+/** Lines whose work ends when the test says so. */
+function createBench(slots: number) {
+  const lines = createWorkLines({ clock: systemClock, slots });
+  const begun: Begun[] = [];
+  const forgotten: string[] = [];
+  return {
+    lines,
+    begun,
+    forgotten,
+    join(id: string, line: string): void {
+      lines.join({
+        id,
+        line,
+        begin: () => new Promise((resolve) => begun.push({ id, end: resolve })),
+        forget: () => forgotten.push(id),
+      });
+    },
+    /** Ends what runs the longest. */
+    async end(how: WorkEnd = { ended: true }): Promise<void> {
+      begun.shift()?.end(how);
+      await new Promise(setImmediate);
+    },
+    running: () => begun.map(({ id }) => id),
+  };
+}
+
+test("nothing begins before the lines are open, and then no more than there are slots", async () => {
+  const bench = createBench(2);
+  for (const id of ["a", "b", "c"]) bench.join(id, id);
+  expect(bench.running()).toEqual([]);
+  expect(bench.lines.waiting()).toBe(3);
+  bench.lines.open();
+  expect(bench.running()).toEqual(["a", "b"]);
+  await bench.end();
+  expect(bench.running()).toEqual(["b", "c"]);
+});
+
+test("lines take turns, whatever the length of each", async () => {
+  const bench = createBench(1);
+  bench.lines.open();
+  for (const id of ["a1", "a2", "a3", "b1", "c1", "b2"]) bench.join(id, id.slice(0, 1));
+  const order: string[] = [];
+  while (bench.begun.length > 0) {
+    order.push(...bench.running());
+    await bench.end();
+  }
+  expect(order).toEqual(["a1", "b1", "c1", "a2", "b2", "a3"]);
+});
+
+test("work that is to be tried again keeps its line, and gives its slot to others", async () => {
+  const bench = createBench(1);
+  bench.lines.open();
+  bench.join("a1", "a");
+  bench.join("a2", "a");
+  await bench.end({ retryAt: Date.now() + 3_600_000 });
+  expect(bench.running()).toEqual([]);
+  expect(bench.lines.waiting("a")).toBe(2);
+  bench.join("b1", "b");
+  expect(bench.running()).toEqual(["b1"]);
+  await bench.end();
+  expect(bench.lines.leave({ id: "a1", line: "a" })).toBe(true);
+  expect(bench.running()).toEqual(["a2"]);
+  expect(bench.lines.leave({ id: "a2", line: "a" })).toBe(false);
+  await bench.end({ retryAt: 0 });
+  while (bench.begun.length === 0) await new Promise(setImmediate);
+  expect(bench.running()).toEqual(["a2"]);
+});
+
+test("closed lines forget what waits, and a line goes on only after what still runs in it", async () => {
+  const bench = createBench(2);
+  bench.lines.open();
+  for (const id of ["a1", "a2", "b1"]) bench.join(id, id.slice(0, 1));
+  bench.lines.close({ clear: true });
+  expect(bench.forgotten).toEqual(["a2"]);
+  expect(bench.lines.waiting()).toBe(0);
+  const idle = bench.lines.idle();
+  bench.join("a3", "a");
+  bench.lines.open();
+  expect(bench.running()).toEqual(["a1", "b1"]);
+  await bench.end({ retryAt: 0 });
+  while (bench.begun.length < 2) await new Promise(setImmediate);
+  expect(bench.running()).toContain("b1");
+  while (bench.begun.length > 0) await bench.end();
+  await idle;
+});
+
+test("whatever joins, leaves and ends: order in a line, one at a time, slots, and nothing is forgotten", async () => {
+  const step = fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.record({ kind: fc.constant("join" as const), line: fc.integer({ max: 3, min: 0 }) }),
+    },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant("end" as const), which: fc.nat() }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant("retry" as const), which: fc.nat() }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant("leave" as const), which: fc.nat() }) },
+  );
+  const property = fc.asyncProperty(
+    fc.integer({ min: 1, max: 3 }),
+    fc.array(step, { maxLength: 60 }),
+    async (slots, steps) => {
+      const lines = createWorkLines({ clock: systemClock, slots });
+      lines.open();
+      const running = new Map<string, (end: WorkEnd) => void>();
+      const left = new Set<string>();
+      const joined: string[] = [];
+      const finished: string[] = [];
+      const check = (line: string, number: number): void => {
+        expect(running.size).toBeLessThan(slots);
+        for (const id of running.keys()) expect(id.startsWith(`${line}:`)).toBe(false);
+        for (const id of joined.filter((one) => one.startsWith(`${line}:`))) {
+          if (Number(id.split(":")[1]) < number) expect(finished.includes(id) || left.has(id)).toBe(true);
+        }
+      };
+      const endOne = async (which: number, end: WorkEnd): Promise<void> => {
+        const ids = [...running.keys()];
+        const id = ids[which % Math.max(1, ids.length)];
+        const resolve = id === undefined ? undefined : running.get(id);
+        if (id === undefined || resolve === undefined) return;
+        running.delete(id);
+        if ("ended" in end) finished.push(id);
+        resolve(end);
+        await new Promise(setImmediate);
+      };
+      for (const one of steps) {
+        if (one.kind === "join") {
+          const line = String(one.line);
+          const number = joined.length;
+          const id = `${line}:${number}`;
+          joined.push(id);
+          lines.join({
+            id,
+            line,
+            begin: () => {
+              check(line, number);
+              return new Promise((resolve) => running.set(id, resolve));
+            },
+          });
+        } else if (one.kind === "leave") {
+          const id = joined[one.which % Math.max(1, joined.length)];
+          if (id !== undefined && lines.leave({ id, line: id.split(":")[0] ?? "" })) left.add(id);
+        } else await endOne(one.which, one.kind === "end" ? { ended: true } : { retryAt: 0 });
+      }
+      while (finished.length + left.size < joined.length) {
+        await endOne(0, { ended: true });
+        await new Promise(setImmediate);
+      }
+      expect(lines.waiting()).toBe(0);
+      await lines.idle();
+    },
+  );
+  await fc.assert(property, { numRuns: 100 });
+});
