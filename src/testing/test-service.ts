@@ -1,4 +1,5 @@
 import type { Service } from "../app/service/service.ts";
+import type { EngineLimits } from "../engine/embedded/engine-limits.ts";
 import { createTestApp, type TestAppOptions } from "./test-app.ts";
 
 export interface TestServiceOptions extends TestAppOptions {
@@ -15,7 +16,10 @@ export interface TestService extends Service {
  * Opens a project as `kit start` serves it, without the HTTP: prompts, dispatches and workflows go through a
  * durable engine, answered by a model of the test's own. Close it at the end of the test.
  */
-export async function openTestService(options: TestServiceOptions): Promise<TestService> {
+export async function openTestService(
+  options: TestServiceOptions,
+  limits: Partial<EngineLimits> = {},
+): Promise<TestService> {
   const [{ openService }, { createEmbeddedEngine }, { createApprovals }] = await Promise.all([
     import("../app/service/open-service.ts"),
     import("../engine/embedded/create-embedded-engine.ts"),
@@ -23,7 +27,10 @@ export async function openTestService(options: TestServiceOptions): Promise<Test
   ]);
   const { engineFolder, ...project } = options;
   const app = await createTestApp(project, { approvals: createApprovals() });
-  const engine = createEmbeddedEngine(engineFolder === undefined ? {} : { folder: engineFolder });
+  const engine = createEmbeddedEngine({
+    limits,
+    ...(engineFolder === undefined ? {} : { folder: engineFolder }),
+  });
   try {
     const service = await openService({ app, engine });
     return {

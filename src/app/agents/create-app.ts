@@ -29,6 +29,7 @@ import type { LoadedAgent } from "./load-source.ts";
 import { createMcpToolSource, serverProblems } from "./mcp-tool-source.ts";
 import { createObservers, type Observers } from "./observers.ts";
 import { runWorkflow, type WorkflowHost } from "./run-workflow.ts";
+import { sourceVersion } from "./source-version.ts";
 import { unknownSource } from "./unknown-source.ts";
 import { createJsonValidator } from "./validate-json.ts";
 
@@ -71,7 +72,12 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
   const runtime = toRuntime(options, observers);
   const root = realpathSync(options.root);
   const hooks = followSources(root);
-  const load = (): Promise<ProjectSources> => loadProjectSources(root, { code: options.code !== false });
+  const load = async (): Promise<ProjectSources> => {
+    const loaded = await loadProjectSources(root, { code: options.code !== false });
+    version = await sourceVersion(root, hooks.files());
+    return loaded;
+  };
+  let version = "";
   let sources = await load().catch((error: unknown) => {
     hooks.deregister();
     throw error;
@@ -142,6 +148,7 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
     workflows: () => sources.workflows,
     webhooks: () => sources.webhooks,
     problems: () => [...sources.problems, ...serverProblems(options.mcp)],
+    hasChanged: async () => (await sourceVersion(root, hooks.files())) !== version,
     async reload() {
       hooks.renew();
       sources = await load();
@@ -168,6 +175,7 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
     },
     checkPayload: (workflow, payload) => checkPayload(workflow, payload, runtime.validateJson),
     perform: (work) => runWorkflow(host, app.workflow(work.request.workflow), work),
+    renewInstances: () => instances.renew(),
     release: (name, id) => instances.release(name, id),
     async close() {
       await service.close();

@@ -22,6 +22,8 @@ export interface HostedApp extends App {
   checkPayload(workflow: LoadedWorkflow, payload: unknown): Promise<unknown>;
   /** Does the work of a run, or what is left of it. */
   perform(work: RunWork): Promise<unknown>;
+  /** Has every instance come to life anew when it is next asked for: another process may have worked for it. */
+  renewInstances(): void;
   /** Lets an instance go after what it does has ended; it comes to life again when it is asked for. */
   release(name: string, id: string): Promise<void>;
 }

@@ -3,6 +3,7 @@ import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { agentStream, type Engine } from "../../engine/contract.ts";
 import { type ErrorCode, errorCodes } from "../../protocol/error-code.ts";
+import type { KitEvent } from "../../protocol/event.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { HostedApp } from "../agents/hosted-app.ts";
@@ -35,6 +36,14 @@ export async function openService({
   const runs = createWorkflowRuns(app, engine);
   const admin = createInstanceAdmin({ app, engine, work });
 
+  const append = (stream: string, event: KitEvent): void => {
+    try {
+      events.append(stream, event);
+    } catch (error) {
+      // Another process works now, and this one is about to learn of it: what it still says is void.
+      if (!(error instanceof KitError && error.code === "lease_lost")) throw error;
+    }
+  };
   const dispatch: Service["dispatch"] = async (target, input, { idempotencyKey } = {}) => {
     app.checkAgent(target.agent);
     return engine.admit({
@@ -46,7 +55,7 @@ export async function openService({
   app.host({
     lastEvent: (agent, instanceId) => events.last(agentStream(agent, instanceId)),
     record(event) {
-      events.append(agentStream(event.agent, event.instance_id), event);
+      append(agentStream(event.agent, event.instance_id), event);
       listeners.hear(event);
     },
     dispatch,

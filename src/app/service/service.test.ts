@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { agentStream } from "../../engine/contract.ts";
 import type { KitEvent } from "../../protocol/event.ts";
+import { textOf } from "../../protocol/message.ts";
 import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { openTestService, type TestService } from "../../testing/test-service.ts";
@@ -24,11 +25,14 @@ async function open(
   { more = {}, engineFolder }: { more?: Readonly<Record<string, string>>; engineFolder?: string } = {},
 ): Promise<TestService> {
   const repository = await createTemporaryRepository({ ...files, ...more });
-  const service = await openTestService({
-    root: repository.root,
-    model: createScriptedModel(script),
-    ...(engineFolder === undefined ? {} : { engineFolder }),
-  });
+  const service = await openTestService(
+    {
+      root: repository.root,
+      model: createScriptedModel(script),
+      ...(engineFolder === undefined ? {} : { engineFolder }),
+    },
+    { attempts: 1 },
+  );
   onTestFinished(async () => {
     await service.close();
     await repository[Symbol.asyncDispose]();
@@ -218,6 +222,24 @@ test("a removed instance has nothing any more: no history, no events, no waiting
   expect(await service.remove(target)).toBe(false);
   expect((await service.prompt(one, { message: "new" })).text).toBe("x");
   expect(await service.history(one)).toHaveLength(2);
+});
+
+test("a dead letter that is redriven is put at the end of a history that went on without it", async () => {
+  let isBroken = true;
+  const service = await open(({ prompt }, index) => {
+    if (isBroken && JSON.stringify(prompt.at(-1)).includes("first"))
+      throw new TypeError("The model is broken.");
+    return { text: `Answer ${index}.` };
+  });
+  const failing = await service.dispatch(one, { first: true });
+  const dead = await service.engine.awaitDispatch(failing.dispatch_id);
+  expect(dead).toMatchObject({ status: "failed", error: { type: "model_error" } });
+  isBroken = false;
+  await service.prompt(one, { message: "second" });
+  await service.engine.redrive(failing.dispatch_id);
+  expect(await service.engine.awaitDispatch(failing.dispatch_id)).toMatchObject({ status: "completed" });
+  const texts = (await service.history(one)).filter(({ role }) => role === "user").map(textOf);
+  expect(texts.map((text) => text.includes("first"))).toEqual([true, false, true]);
 });
 
 test("what was accepted before a restart is worked on after it", async () => {

@@ -1,4 +1,5 @@
 import type { Agent } from "../../agents/harness.ts";
+import { KitError } from "../../base/kit-error.ts";
 import type { AdmitRequest, WorkContext } from "../../engine/contract.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
@@ -26,8 +27,13 @@ export interface RunningInput {
 
 export function createSessionWork(app: HostedApp): SessionWork {
   const inputs = new Map<string, Set<RunningInput>>();
+  let fence = 0;
   return {
     async run(work, request) {
+      if (work.fence !== fence) {
+        fence = work.fence;
+        app.renewInstances();
+      }
       const { agent, instance_id, session } = request;
       const live = await app.instance(agent, instance_id);
       const reply = prompt(live, work, request);
@@ -57,23 +63,37 @@ export function createSessionWork(app: HostedApp): SessionWork {
   };
 }
 
-async function prompt(
-  agent: Agent,
-  work: WorkContext,
-  { session, input }: AdmitRequest,
-): Promise<PromptReply> {
-  const { request, operationId = operationOf(work.id) } = toSessionInput(input);
+async function prompt(agent: Agent, work: WorkContext, admitted: AdmitRequest): Promise<PromptReply> {
+  const { request, operationId = operationOf(work.id) } = toSessionInput(admitted.input);
   const { message, model, role, thinking_level, images } = request;
-  const result = await agent.session(session).prompt(message, {
-    operationId,
+  const options = {
     signal: work.signal,
     ...(model === undefined ? {} : { model }),
     ...(role === undefined ? {} : { role }),
     ...(thinking_level === undefined ? {} : { thinkingLevel: thinking_level }),
     ...(images === undefined ? {} : { images }),
-  });
-  const { text, usage, metadata } = result;
-  return { text, usage, model: { id: result.model.id }, metadata };
+  };
+  for (let round = 1; ; round += 1) {
+    const id = round === 1 ? operationId : `${operationId}-${round}`;
+    try {
+      const result = await agent.session(admitted.session).prompt(message, { ...options, operationId: id });
+      const { text, usage, metadata } = result;
+      return { text, usage, model: { id: result.model.id }, metadata };
+    } catch (error) {
+      if (!isOvertaken(error) || round === maxRounds) throw error;
+    }
+  }
+}
+
+/** How often a dead letter can be redriven while its session goes on. */
+const maxRounds = 20;
+
+/**
+ * A dead letter had its place in the history when it failed, and the session went on: redriven, it is put
+ * at the end, as a new operation.
+ */
+function isOvertaken(error: unknown): boolean {
+  return error instanceof KitError && error.code === "conflict" && error.meta?.["overtaken"] === true;
 }
 
 function keyOf({ agent, instance_id }: InstanceTarget): string {

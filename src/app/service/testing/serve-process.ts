@@ -45,8 +45,12 @@ const answers: Record<string, (service: TestService, args: readonly never[]) => 
   },
 };
 
+async function answer(method: string, args: readonly never[]): Promise<unknown> {
+  return await answers[method]?.(service, args);
+}
+
 process.on("message", ({ id, method, args }: ProcessCall) => {
-  Promise.try(answers[method] ?? (() => undefined), service, args as readonly never[]).then(
+  answer(method, args as readonly never[]).then(
     (value) => process.send?.({ id, value }),
     (error: unknown) => process.send?.({ id, error: String(error) }),
   );
