@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { openProjectService, type ProjectService } from "../app/service/open-project-service.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { ScanSummary } from "../project/project.ts";
 import { createServer, type KitServer } from "../server/create-server.ts";
@@ -12,6 +13,7 @@ import {
   option,
 } from "./command.ts";
 import { printWelcome } from "./render/print-welcome.ts";
+import { announceServer } from "./running-server.ts";
 import { asText, wholeNumber } from "./values.ts";
 import { type OpenedProject, withProject } from "./with-project.ts";
 
@@ -39,9 +41,11 @@ export interface ServeMode {
   /** Hears of every change of the index. */
   readonly onChange?: (scan: ScanSummary) => void;
   readonly onError: (error: unknown) => void;
+  /** Told once the agents are served; what it adds to `closing` ends with the server. */
+  readonly onServe?: (service: ProjectService, closing: AsyncDisposableStack) => void;
 }
 
-/** Serves the project of a command line until Ctrl-C or SIGTERM, then lets replies under way finish. */
+/** Serves the project of a command line until Ctrl-C or SIGTERM, then lets replies and work under way finish. */
 export function serve(
   options: OptionValues<ServeOptions>,
   context: CommandContext,
@@ -51,38 +55,53 @@ export function serve(
   return withProject(
     context,
     async (opened) => {
-      const server = createProjectServer(opened, options, mode);
-      try {
-        const address = await listen(server, opened, options);
-        const watcher = await opened.project.watch((scan) => mode.onChange?.(scan));
-        try {
-          const { host, port, url } = address;
-          if (context.json) context.output.json({ host, port, url, project: opened.project.name });
-          else printWelcome(context.output, url, opened.project);
-          if (address.isSubstitute) context.output.note(`Port ${defaultPort} is taken, so this is ${port}.`);
-          if (!signal.aborted) await once(signal, "abort");
-        } finally {
-          await watcher.close();
-        }
-      } finally {
-        await server.close();
+      await using closing = new AsyncDisposableStack();
+      const service = await openService(opened, options, mode);
+      if (service !== undefined) closing.defer(() => service.close());
+      const server = createProjectServer({ ...opened, service }, options, mode);
+      closing.defer(() => server.close());
+      const address = await listen(server, opened, options);
+      const { host, port, url } = address;
+      const watcher = await opened.project.watch((scan) => mode.onChange?.(scan));
+      closing.defer(() => watcher.close());
+      if (service !== undefined) {
+        closing.use(await announceServer(opened.project.root, url));
+        mode.onServe?.(service, closing);
       }
+      if (context.json) context.output.json({ host, port, url, project: opened.project.name });
+      else printWelcome(context.output, { url, project: opened.project, app: service?.app });
+      if (address.isSubstitute) context.output.note(`Port ${defaultPort} is taken, so this is ${port}.`);
+      if (!signal.aborted) await once(signal, "abort");
       return 0;
     },
     { isReadOnly: ({ server }) => options.readOnly ?? server?.read_only ?? false },
   );
 }
 
-function createProjectServer(
+/** The agents of the project; none for a server that writes nothing, since they keep what they do. */
+async function openService(
   { project, loaded }: OpenedProject,
+  options: OptionValues<ServeOptions>,
+  { onError }: ServeMode,
+): Promise<ProjectService | undefined> {
+  if (options.readOnly ?? loaded.config.server?.read_only ?? false) return undefined;
+  return await openProjectService({ project, loaded, onError });
+}
+
+function createProjectServer(
+  { project, loaded, service }: OpenedProject & { readonly service: ProjectService | undefined },
   options: OptionValues<ServeOptions>,
   { dev, onRequest, onError }: ServeMode,
 ): KitServer {
-  const { api_keys, auth, allowed_hosts, allowed_origins, max_body_bytes } = loaded.config.server ?? {};
+  const { api_keys, auth, authorize, rate_limit, allowed_hosts, allowed_origins, max_body_bytes } =
+    loaded.config.server ?? {};
   return createServer({
     project,
     dev,
     onError,
+    ...(service === undefined ? {} : { service }),
+    ...(authorize === undefined ? {} : { authorize }),
+    ...(rate_limit === undefined ? {} : { rateLimit: rate_limit }),
     ...(onRequest === undefined ? {} : { onRequest }),
     ...(max_body_bytes === undefined ? {} : { limits: { bodyBytes: max_body_bytes } }),
     access: {

@@ -20,6 +20,8 @@ export interface App {
    * waits for it and has the new code. Histories are in the store: no session is lost.
    */
   reload(): Promise<void>;
+  /** Whether a source file, or a file of the project that one imports, is another one since it was read. */
+  hasChanged(): Promise<boolean>;
   /**
    * The instance of an agent file, or of the default agent for the name "default". `payload` is what the
    * agent's function is told where this brings the instance to life.

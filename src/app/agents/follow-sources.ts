@@ -1,6 +1,6 @@
 import { realpathSync } from "node:fs";
 import { registerHooks } from "node:module";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { createUlid } from "../../base/id.ts";
 import { answerForKit } from "../answer-for-kit.ts";
 
@@ -8,6 +8,8 @@ import { answerForKit } from "../answer-for-kit.ts";
 export interface SourceHooks {
   /** From now on each file of the project is imported anew, with all that it imports of the project. */
   renew(): void;
+  /** The files of the project that were imported since the last `renew`: also what source files import. */
+  files(): readonly string[];
   deregister(): void;
 }
 
@@ -19,17 +21,21 @@ export function followSources(root: string): SourceHooks {
   const kit = answerForKit();
   const folder = `${pathToFileURL(realpathSync(root)).href}/`;
   let generation: string | undefined;
+  const files = new Set<string>();
   const own = registerHooks({
     resolve(specifier, context, nextResolve) {
       const found = nextResolve(specifier, context);
       if (!found.url.startsWith(folder) || found.url.includes("/node_modules/")) return found;
+      files.add(fileURLToPath(found.url));
       return generation === undefined ? found : { ...found, url: withGeneration(found.url, generation) };
     },
   });
   return {
     renew() {
       generation = createUlid();
+      files.clear();
     },
+    files: () => [...files],
     deregister() {
       own.deregister();
       kit.deregister();

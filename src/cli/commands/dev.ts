@@ -1,6 +1,9 @@
+import type { ProjectService } from "../../app/service/open-project-service.ts";
 import type { ScanSummary } from "../../project/project.ts";
 import type { RequestEntry } from "../../server/request-entry.ts";
 import { type Command, defineCommand } from "../command.ts";
+import { createActivityLog } from "../dev/activity-log.ts";
+import { followChanges } from "../dev/follow-changes.ts";
 import type { Output, Style } from "../output.ts";
 import { count } from "../render/places.ts";
 import { describeError } from "../report-error.ts";
@@ -11,10 +14,12 @@ export const dev: Command = defineCommand({
   options: serveOptions,
   examples: ["kit dev", "kit dev --cwd examples/shop --port 3000"],
   details:
-    "As 'kit start', with a line on stderr for every request and every change of a file, and with hint and stack in error replies. Not for a server that others reach.",
+    "As 'kit start', with a line on stderr for every request, for what agents and workflows do and for every change of a file, and with hint and stack in error replies. Agents and workflows are read again when their files change; sessions go on. Not for a server that others reach.",
   run: ({ options }, context) => {
     const { output } = context;
     const log = (text: string): void => output.note(`${output.noteStyle("dim", clock())}  ${text}`);
+    const onError = (error: unknown): void =>
+      log(`${output.noteStyle("red", "error")}  ${describeError(error)}`);
     return serve(options, context, {
       dev: true,
       onRequest: (entry) => log(toLogLine(output, entry)),
@@ -22,10 +27,29 @@ export const dev: Command = defineCommand({
         // Other files than sources change all the time, and say nothing about specs and guidelines.
         if (scan.parsed_files + scan.removed_files > 0) log(output.noteStyle("magenta", toChangeLine(scan)));
       },
-      onError: (error) => log(`${output.noteStyle("red", "error")}  ${describeError(error)}`),
+      onError,
+      onServe(service, closing) {
+        closing.defer(service.app.observe(createActivityLog({ output, log })));
+        const reload = (): Promise<void> => reloadSources(service, output, log);
+        closing.use(followChanges({ hasChanged: service.app.hasChanged, reload, onError }));
+      },
     });
   },
 });
+
+async function reloadSources(
+  service: ProjectService,
+  output: Output,
+  log: (text: string) => void,
+): Promise<void> {
+  await service.reload();
+  const { app } = service;
+  const numbers = [count(app.agents().length, "agent"), count(app.workflows().length, "workflow")];
+  log(output.noteStyle("magenta", `sources changed: ${numbers.join(" and ")} read again`));
+  for (const { path, message } of app.problems()) {
+    log(`${output.noteStyle("red", "error")}  ${safeLine(path)}: ${safeLine(message)}`);
+  }
+}
 
 function clock(): string {
   return new Date().toTimeString().slice(0, 8);

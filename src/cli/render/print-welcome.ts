@@ -1,3 +1,4 @@
+import type { App } from "../../app/agents/app.ts";
 import { version } from "../../base/version.ts";
 import type { Project } from "../../project/project.ts";
 import type { Output } from "../output.ts";
@@ -5,36 +6,43 @@ import { safeLine } from "../text/safe-text.ts";
 import { pickExamples } from "./pick-examples.ts";
 import { count } from "./places.ts";
 
-/** Says what is served and where, and three things to try on this very project. */
-export function printWelcome(output: Output, url: string, project: Project): void {
-  const { file, word } = pickExamples(project);
+export interface Welcome {
+  readonly url: string;
+  readonly project: Project;
+  /** The agents that are served; undefined where none are. */
+  readonly app: App | undefined;
+}
+
+/** Says what is served and where, what could not be, and three things to try on this very project. */
+export function printWelcome(output: Output, { url, project, app }: Welcome): void {
   const address = output.style(["bold", "cyan"], url);
   output.line(`kit ${version} serves ${output.style("bold", safeLine(project.name))} at ${address}`);
-  const specs = count(project.specs.query({ limit: 1 }).total_count, "spec");
-  const guidelines = count(project.guidelines.list({ limit: 1 }).total_count, "guideline");
-  output.line(`${specs} and ${guidelines}`);
+  output.line(contentsOf(project, app));
+  for (const { path, message } of app?.problems() ?? []) {
+    output.note(`${output.noteStyle("red", "error:")} ${safeLine(path)}: ${safeLine(message)}`);
+  }
   output.line();
   output.line("Three things to try:");
-  const tries: readonly Try[] = [
-    file === undefined
-      ? { what: "the guidelines of this project", how: `${url}/api/guidelines` }
-      : {
-          what: `which guidelines apply to ${file}`,
-          how: `${url}/api/guidelines?file=${encodeURIComponent(file)}`,
-        },
-    word === undefined
-      ? { what: "the specs of this project", how: `${url}/api/specs` }
-      : { what: `what the specs say about "${word}"`, how: `${url}/api/specs?q=${encodeURIComponent(word)}` },
-    file === undefined
-      ? { what: "all routes", how: `${url}/openapi.json` }
-      : { what: `what a change of ${file} affects`, how: toImpactCall(url, file) },
-  ];
-  for (const [index, { what, how }] of tries.entries()) {
+  for (const [index, { what, how }] of triesOf(url, project, app).entries()) {
     output.line(`  ${index + 1}. ${safeLine(what)}`);
     output.line(`     ${output.style("cyan", safeLine(how))}`);
   }
   output.line();
   output.line(output.style("dim", "Ctrl-C ends it."));
+}
+
+function contentsOf(project: Project, app: App | undefined): string {
+  const parts = [
+    count(project.specs.query({ limit: 1 }).total_count, "spec"),
+    count(project.guidelines.list({ limit: 1 }).total_count, "guideline"),
+  ];
+  const served = [
+    [app?.agents().length ?? 0, "agent"],
+    [app?.workflows().length ?? 0, "workflow"],
+    [app?.webhooks().length ?? 0, "webhook"],
+  ] as const;
+  for (const [number, noun] of served) if (number > 0) parts.push(count(number, noun));
+  return `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`;
 }
 
 interface Try {
@@ -43,7 +51,41 @@ interface Try {
   readonly how: string;
 }
 
-function toImpactCall(url: string, file: string): string {
-  const body = JSON.stringify({ files: [file] }).replaceAll("'", "\\u0027");
-  return `curl ${url}/api/specs/impact -H 'Content-Type: application/json' -d '${body}'`;
+function triesOf(url: string, project: Project, app: App | undefined): readonly Try[] {
+  const { file, word } = pickExamples(project);
+  const agent = app?.agents().find(({ triggers }) => triggers.webhook)?.name;
+  const rules =
+    file === undefined
+      ? { what: "the guidelines of this project", how: `${url}/api/guidelines` }
+      : {
+          what: `which guidelines apply to ${file}`,
+          how: `${url}/api/guidelines?file=${encodeURIComponent(file)}`,
+        };
+  const specs =
+    word === undefined
+      ? { what: "the specs of this project", how: `${url}/api/specs` }
+      : { what: `what the specs say about "${word}"`, how: `${url}/api/specs?q=${encodeURIComponent(word)}` };
+  if (agent !== undefined) {
+    const message = file === undefined ? "Which rules are there?" : `Which rules apply to ${file}?`;
+    return [
+      rules,
+      specs,
+      { what: `ask the agent ${agent}`, how: toCall(`${url}/agents/${agent}/1`, { message }) },
+    ];
+  }
+  return [
+    rules,
+    specs,
+    file === undefined
+      ? { what: "all routes", how: `${url}/openapi.json` }
+      : {
+          what: `what a change of ${file} affects`,
+          how: toCall(`${url}/api/specs/impact`, { files: [file] }),
+        },
+  ];
+}
+
+function toCall(address: string, body: unknown): string {
+  const json = JSON.stringify(body).replaceAll("'", "\\u0027");
+  return `curl ${address} -H 'Content-Type: application/json' -d '${json}'`;
 }

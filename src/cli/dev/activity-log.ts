@@ -1,0 +1,93 @@
+import type { KitEvent } from "../../protocol/event.ts";
+import type { Output, Style } from "../output.ts";
+import { callLine, resultLine } from "../run/tool-lines.ts";
+import { truncate } from "../text/display-width.ts";
+import { safeLine } from "../text/safe-text.ts";
+
+/** Longest line of a log, in columns. */
+const maxWidth = 160;
+
+/**
+ * A line for what agents and workflows do: operations, tool calls, tasks, steps, logs and failures. What
+ * is said token by token is left out.
+ */
+export function createActivityLog({
+  output,
+  log,
+}: {
+  readonly output: Output;
+  readonly log: (text: string) => void;
+}): (event: KitEvent) => void {
+  return (event) => {
+    const line = lineOf(event);
+    if (line === undefined) return;
+    const text = truncate(safeLine(`${placeOf(event)}  ${line.text}`), maxWidth);
+    log(line.style === undefined ? text : output.noteStyle(line.style, text));
+  };
+}
+
+interface Line {
+  readonly text: string;
+  readonly style?: Style;
+}
+
+/** Whose event it is: `reviewer/42`, with its session where it is another than the default one. */
+function placeOf({ agent, instance_id, session, run_id, operation_id }: KitEvent): string {
+  if (run_id !== undefined && (agent === "" || operation_id === run_id)) return run_id;
+  return `${agent}/${instance_id}${session === "default" ? "" : `/${session}`}`;
+}
+
+function lineOf(event: KitEvent): Line | undefined {
+  switch (event.type) {
+    case "operation_start":
+      return { text: event.operation_kind, style: "cyan" };
+    case "operation": {
+      const tokens = event.usage === undefined ? "" : `, ${event.usage.total_tokens} tokens`;
+      const took = `${event.operation_kind} ${event.is_error ? "failed" : "done"} in ${seconds(event.duration_ms)}${tokens}`;
+      return { text: took, style: event.is_error ? "red" : "green" };
+    }
+    case "tool_start":
+      return { text: `→ ${callLine(event.tool, event.args)}` };
+    case "tool_end":
+      return {
+        text: `  ${event.is_error ? "✗ " : ""}${resultLine(event.result, event.is_error)}`,
+        style: event.is_error ? "red" : "dim",
+      };
+    case "approval_request":
+      return { text: `waits for approval of ${event.tool} (${event.approval_id})`, style: "yellow" };
+    case "approval":
+      return { text: event.approved ? "approved" : "denied", style: "yellow" };
+    case "task_start":
+      return { text: `⤷ ${event.task_agent ?? event.role ?? "task"}: ${event.prompt}`, style: "magenta" };
+    case "error":
+      return {
+        text: event.will_retry ? `${event.error.message} Trying again.` : event.error.message,
+        style: event.will_retry ? "yellow" : "red",
+      };
+    case "compaction_end":
+      return {
+        text: `history shortened from ${event.tokens_before} to ${event.tokens_after} tokens`,
+        style: "dim",
+      };
+    case "run_start":
+      return { text: `run of ${event.workflow}`, style: "cyan" };
+    case "run_end":
+      return {
+        text: `run of ${event.workflow} ${event.is_error ? "failed" : "done"} in ${seconds(event.duration_ms)}`,
+        style: event.is_error ? "red" : "green",
+      };
+    case "step_end":
+      return {
+        text: `step ${event.step} ${event.is_error ? "failed" : "done"} in ${seconds(event.duration_ms)}`,
+        style: event.is_error ? "red" : "dim",
+      };
+    case "log":
+      return { text: event.message, ...(event.level === "info" ? {} : { style: "yellow" as const }) };
+    default:
+      return undefined;
+  }
+}
+
+function seconds(ms: number): string {
+  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
+}

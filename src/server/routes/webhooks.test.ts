@@ -1,0 +1,77 @@
+import { createHmac } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { WebhookAccepted } from "../../protocol/http/webhook-schemas.ts";
+import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { webhookSecrets } from "../testing/service-files.ts";
+
+let served: ServedService;
+beforeAll(async () => {
+  served = await serveService({ access: { apiKeys: ["a-key"] } });
+});
+afterAll(() => served.close());
+
+function deliver(body: string, options: { signedAs?: string; path?: string } = {}): Promise<Response> {
+  const signature = createHmac("sha256", webhookSecrets.github)
+    .update(options.signedAs ?? body)
+    .digest("hex");
+  return fetch(`${served.url}${options.path ?? "/webhooks/github"}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-hub-signature-256": `sha256=${signature}` },
+    body,
+  });
+}
+
+async function dispatches(): Promise<readonly { readonly dispatch_id: string; readonly input: unknown }[]> {
+  const { items } = await served.service.engine.listDispatches({ agent: "hidden" });
+  return items;
+}
+
+describe("a webhook", () => {
+  test("needs no key, dispatches to an agent that HTTP does not reach, and is dispatched once", async () => {
+    const first = await deliver('{ "zen" : "spaced" }');
+    expect(first.status).toBe(202);
+    const reply = (await first.json()) as WebhookAccepted;
+    expect(reply).toEqual({
+      status: "accepted",
+      dispatches: [{ dispatch_id: expect.any(String), accepted_at: expect.any(String) }],
+    });
+    const again = await deliver('{ "zen" : "spaced" }');
+    expect([again.status, await again.json()]).toEqual([202, reply]);
+    const [dispatch, ...others] = await dispatches();
+    expect(others).toEqual([]);
+    expect(dispatch?.dispatch_id).toBe(reply.dispatches[0]?.dispatch_id);
+    const ended = await served.service.engine.awaitDispatch(dispatch?.dispatch_id ?? "");
+    expect(ended?.status).toBe("completed");
+  });
+
+  test("that is not signed as it came is refused before anything happens", async () => {
+    const before = await dispatches();
+    const reply = await deliver('{"zen":"other"}', { signedAs: '{ "zen": "other" }' });
+    expect(reply.status).toBe(401);
+    expect(await reply.json()).toMatchObject({ error: { type: "invalid_signature" } });
+    expect(await dispatches()).toEqual(before);
+  });
+
+  test("of an unknown or impossible name is refused, and no other route opens without a key", async () => {
+    const status = async (path: string): Promise<number> => (await deliver("{}", { path })).status;
+    expect(await status("/webhooks/none")).toBe(404);
+    expect(await status("/webhooks/__proto__")).toBe(404);
+    expect(await status("/webhooks/..%2f..%2fetc")).toBe(400);
+    for (const path of [
+      "/webhooks",
+      "/webhooks/",
+      "/webhooks/github/x",
+      "/agents/echo/a",
+      "//webhooks/github",
+    ])
+      expect(await status(path), path).toBe(401);
+    expect((await fetch(`${served.url}/webhooks/github`)).status).toBe(401);
+  });
+
+  test("whose file fails is an internal error that says nothing of it", async () => {
+    const reply = await deliver('{"fail":true}');
+    expect(reply.status).toBe(500);
+    expect(await reply.text()).not.toContain("secret of the webhook");
+    expect(String(served.errors.at(-1))).toContain("secret of the webhook");
+  });
+});

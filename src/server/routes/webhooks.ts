@@ -1,0 +1,43 @@
+import { KitError } from "../../base/kit-error.ts";
+import { webhookAcceptedSchema } from "../../protocol/http/webhook-schemas.ts";
+import { receiveWebhook } from "../../webhooks/receive-webhook.ts";
+import { jsonReply } from "../reply.ts";
+import { readBody } from "../request/read-body.ts";
+import { defineRoute, type Route } from "../route.ts";
+import type { ServiceContext } from "../service-context.ts";
+
+/** `POST /webhooks/{name}`: what signed senders deliver. The signature takes the place of a key. */
+export function webhookRoutes({ service, limits }: ServiceContext): readonly Route[] {
+  return [
+    defineRoute({
+      operation: "receiveWebhook",
+      method: "POST",
+      path: "/webhooks/{name}",
+      summary: "Take a signed delivery",
+      description:
+        "Needs no key: the signature over the raw body takes its place (Standard Webhooks, GitHub or Slack). A delivery that comes again gives the same receipts. The file in src/webhooks may answer 200 with a body of its own.",
+      tag: "webhooks",
+      parameters: { name: "The webhook's name." },
+      reply: webhookAcceptedSchema,
+      status: 202,
+      errors: ["invalid_signature", "stale_timestamp", "payload_too_large", "unavailable"],
+      async handle({ segment, raw }) {
+        const name = segment("name");
+        const webhook = service.app.webhooks().find((one) => one.name === name);
+        if (webhook === undefined)
+          throw new KitError({ code: "not_found", message: "There is no webhook of this name." });
+        const { status, body } = await receiveWebhook(webhook.definition, {
+          name,
+          headers: raw.headers,
+          body: await readBody(raw, limits),
+          env: service.app.env,
+          dispatch: (agent, { id, session, input, idempotencyKey }) =>
+            service.dispatch({ agent, instance_id: id, session: session ?? "default" }, input, {
+              idempotencyKey,
+            }),
+        });
+        return jsonReply(body, status);
+      },
+    }),
+  ];
+}
