@@ -82,11 +82,7 @@ describe("model strings", () => {
     ["offline/guide", "offline/guide", undefined, 0],
   ])("%s is %s, with what is known of it", async (text, ...known) => {
     const resolved = await resolve(text);
-    expect([resolved.name, resolved.contextWindowTokens, resolved.price?.input]).toEqual([
-      name,
-      window,
-      input,
-    ]);
+    expect([resolved.name, resolved.contextWindowTokens, resolved.price?.input]).toEqual(known);
   });
 
   test.each([
