@@ -9,6 +9,7 @@ import type { Project } from "../../project/project.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import type { CommandContext } from "../command.ts";
 import { safeLine } from "../text/safe-text.ts";
+import { createTerminalApprovals } from "./terminal-approvals.ts";
 
 export interface TerminalAppOptions {
   readonly project: Project;
@@ -29,13 +30,15 @@ export async function openTerminalApp({
   options,
 }: TerminalAppOptions): Promise<{ readonly app: App; readonly mask: (text: string) => string }> {
   const { config, environment } = loaded;
-  const { output } = context;
+  const { output, json } = context;
   const mask = createSecretMask(knownSecrets(environment, config.providers, config.store));
   const defaults: AgentProfile = {
     ...toProfile(config.agent, config.compaction),
     ...(options.allowWrite === true ? { allowWrite: true } : {}),
     ...(options.allowShell === true ? { allowShell: true } : {}),
   };
+  // Whoever pipes something in, or reads JSON, cannot be asked: what needs approval is denied then.
+  const asks = process.stdin.isTTY && process.stderr.isTTY && !json;
   const app = await openApp({
     project,
     env: environment,
@@ -43,6 +46,7 @@ export async function openTerminalApp({
     // Who asks for a model on the line means it, whatever the agent's file says.
     ...(options.model === undefined ? {} : { overrides: { model: options.model } }),
     sandbox: local({ root: project.root }),
+    ...(asks ? { approvals: createTerminalApprovals({ input: process.stdin, output, mask }) } : {}),
     onListenerError: (error) => {
       const reason = safeLine(error instanceof Error ? error.message : String(error));
       output.note(output.noteStyle("yellow", `warning: a listener of events failed: ${mask(reason)}`));

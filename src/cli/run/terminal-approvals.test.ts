@@ -1,0 +1,77 @@
+import { PassThrough } from "node:stream";
+import { expect, test } from "vitest";
+import type { ApprovalRequest } from "../../protocol/approval.ts";
+import { createOutput } from "../output.ts";
+import { type ApprovalTerminal, createTerminalApprovals } from "./terminal-approvals.ts";
+
+const request = (approval_id: string, args: unknown): ApprovalRequest => ({
+  approval_id,
+  agent: "payer",
+  instance_id: "1",
+  session: "default",
+  operation_id: "op_1",
+  tool_call_id: "c1",
+  tool: "pay",
+  args,
+  requested_at: "2026-11-21T03:00:00.000Z",
+});
+
+function openTerminal(): ApprovalTerminal & { readonly input: PassThrough; readonly shown: () => string } {
+  const stderr = new PassThrough();
+  const output = createOutput(new PassThrough(), stderr);
+  const mask = (text: string): string => text.replaceAll("key-1", "***");
+  return { input: new PassThrough(), output, mask, shown: () => String(stderr.read() ?? "") };
+}
+
+const forever = new AbortController().signal;
+
+test.each([
+  ["y", { approved: true }],
+  ["Yes", { approved: true }],
+  ["", { approved: false }],
+  ["n", { approved: false }],
+  ["use the test account", { approved: false, reason: "use the test account" }],
+])("the answer %j is %j", async (line, decision) => {
+  const terminal = openTerminal();
+  const word = createTerminalApprovals(terminal).request(request("a1", { amount: 5 }), forever);
+  terminal.input.write(`${line}\n`);
+  expect(await word).toEqual(decision);
+});
+
+test("questions come one after the other, with all of their arguments and without keys", async () => {
+  const terminal = openTerminal();
+  const approvals = createTerminalApprovals(terminal);
+  const long = "x".repeat(5_000);
+  const words = [
+    approvals.request(request("a1", { note: `${long} key-1` }), forever),
+    approvals.request(request("a2", { amount: 2 }), forever),
+  ];
+  expect(await approvals.list()).toHaveLength(2);
+  terminal.input.write("y\n");
+  expect(await words[0]).toEqual({ approved: true });
+  terminal.input.write("n\n");
+  expect(await words[1]).toEqual({ approved: false });
+  const shown = terminal.shown();
+  expect(shown).toContain(long);
+  expect(shown).not.toContain("key-1");
+  expect(shown.match(/Approve it\?/g)).toHaveLength(2);
+});
+
+test("an end of the input is a denial", async () => {
+  const terminal = openTerminal();
+  const word = createTerminalApprovals(terminal).request(request("a1", {}), forever);
+  terminal.input.end();
+  expect(await word).toEqual({ approved: false, reason: "Nobody answered." });
+});
+
+test("an abort ends the question, and the next one is asked", async () => {
+  const terminal = openTerminal();
+  const approvals = createTerminalApprovals(terminal);
+  const stop = new AbortController();
+  const first = approvals.request(request("a1", {}), stop.signal);
+  stop.abort(new Error("stopped"));
+  await expect(first).rejects.toThrow("stopped");
+  const second = approvals.request(request("a2", {}), forever);
+  terminal.input.write("y\n");
+  expect(await second).toEqual({ approved: true });
+});
