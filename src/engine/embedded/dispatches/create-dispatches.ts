@@ -113,10 +113,8 @@ export function createDispatches(base: EngineBase, limits: EngineLimits): Dispat
         admissions.checkRoom(row);
         // A new row has a new place: the end of the line.
         sql.remove.run(id);
-        const { agent, instance_id, session, idempotency_key, accepted_at, error, input } = row;
-        const added = sql.putBack.get(
-          ...[id, agent, instance_id, session, idempotency_key, accepted_at, error, input],
-        );
+        const { agent, instance_id, session, idempotency_key: key, accepted_at, error, input } = row;
+        const added = sql.putBack.get(id, agent, instance_id, session, key, accepted_at, error, input);
         return { seq: Number(added?.seq), dispatch_id: id, agent, instance_id, session };
       });
       takeIn(place);
@@ -154,7 +152,7 @@ export function createDispatches(base: EngineBase, limits: EngineLimits): Dispat
       handlers = given;
       tenure = signal;
       seen = 0;
-      if (isWorking()) joinNew();
+      if (isWorking()) for (const place of sql.waiting.all()) join(place);
       for (const id of waiters.ids()) wakeEnded(id);
     },
 
@@ -194,6 +192,11 @@ function statements({ database }: EngineBase) {
     hasEnded: query<Pick<DispatchRow, "ended_at">>(
       database,
       "SELECT ended_at FROM dispatches WHERE dispatch_id = ?",
+    ),
+    // By its index, which knows nothing of what has ended.
+    waiting: query<DispatchPlace>(
+      database,
+      `SELECT ${place} FROM dispatches INDEXED BY dispatches_waiting WHERE status = 'queued' ORDER BY seq`,
     ),
     waitingAfter: query<DispatchPlace>(
       database,
