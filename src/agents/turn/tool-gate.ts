@@ -61,6 +61,6 @@ export function passGate(
 
 function denied({ reason, by }: ApprovalDecision): Outcome {
   const who = by === undefined ? "" : ` by ${by}`;
-  const why = reason === undefined || reason.trim() === "" ? "" : ` ${reason.trim()}`;
-  return failed(`The call was denied${who}, and was not run.${why} Do not repeat it unless you are told to.`);
+  const why = reason === undefined || reason.trim() === "" ? "" : `\nReason: ${reason.trim()}`;
+  return failed(`The call was denied${who}, and was not run. Do not repeat it unless you are told to.${why}`);
 }

@@ -1,0 +1,61 @@
+import { mkdtempSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { local } from "../../sandboxes/local/local-sandbox.ts";
+import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { createTestAgent } from "../../testing/test-runtime.ts";
+import type { Agent } from "../harness.ts";
+import { openDoomed } from "../session/crash.suite.ts";
+
+let folder = "";
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "kit-shell-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+function open(store: ReturnType<typeof openDoomed>["store"]): Agent {
+  const profile = { allowShell: true, sandbox: local({ root: folder }) };
+  return createTestAgent(createScriptedModel([]), profile, { store });
+}
+
+// Appends: 1 that the command begins, 2 what came of it.
+test.each([
+  ["before it begins", { at: 1, when: "before" }, undefined],
+  ["when it is about to begin", { at: 1, when: "after" }, "conflict"],
+  ["before its result is kept", { at: 2, when: "before" }, "conflict"],
+  ["after its result is kept", { at: 2, when: "after" }, undefined],
+] as const)("a command whose process dies %s runs at most once", async (name, doom, code) => {
+  const file = join(folder, `${name}.db`);
+  const options = { operationId: "op_1" };
+  const doomed = openDoomed(file, doom);
+  await Promise.race([doomed.end, open(doomed.store).session().shell("git --version", options)]);
+  const next = openDoomed(file, { at: 0, when: "after" });
+  const session = open(next.store).session();
+  const again = session.shell("git --version", options);
+  if (code === undefined)
+    expect(await again).toMatchObject({ exit_code: 0, stdout: expect.stringContaining("git version") });
+  else {
+    await expect(again).rejects.toMatchObject({ code });
+    await expect(session.shell("git --version", options)).rejects.toMatchObject({ code });
+  }
+  // The history tells of it once, whatever is known of its outcome.
+  expect(await session.history()).toHaveLength(1);
+  await next.store.close();
+});
+
+test("a command that was refused may be asked for again by its id", async () => {
+  const place = openDoomed(join(folder, "refused.db"), { at: 0, when: "after" });
+  const refused = createTestAgent(
+    createScriptedModel([]),
+    { sandbox: local({ root: folder }) },
+    { store: place.store },
+  );
+  const options = { operationId: "op_1" };
+  await expect(refused.session().shell("git --version", options)).rejects.toMatchObject({
+    code: "forbidden",
+  });
+  expect(await open(place.store).session().shell("git --version", options)).toMatchObject({ exit_code: 0 });
+  await place.store.close();
+});
