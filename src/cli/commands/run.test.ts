@@ -307,24 +307,6 @@ describe("a workflow", () => {
   });
 });
 
-describe("a skill", () => {
-  test("runs with its arguments", async () => {
-    server.script([{ text: "It is about money." }]);
-    const { stdout } = await run(["--skill", "explain", "--payload", '{"file": "src/money.ts"}', ...local]);
-    expect(stdout).toBe("It is about money.\n");
-    const prompt = JSON.stringify(sent().messages.at(-1));
-    expect(prompt).toContain("Explain the file to a colleague.");
-    expect(prompt).toContain("src/money.ts");
-  });
-
-  test("arguments that it does not take are wrong usage", async () => {
-    const { exitCode, stderr } = await run(["--skill", "explain", "--payload", '{"fiel": "x"}', ...local]);
-    expect(exitCode).toBe(2);
-    expect(stderr).toContain('The arguments are not what the skill "explain" takes');
-    expect(server.requests).toHaveLength(0);
-  });
-});
-
 describe("what is wrong with a line", () => {
   test.each([
     [[], 2, "Give a workflow, --prompt or --skill: one of the three."],

@@ -37,9 +37,15 @@ export async function promptAgent(request: PromptRequest): Promise<ExitCode> {
     printer.end();
     const { text, usage, model, metadata } = result;
     const { output, json } = context;
-    if (json) printBody({ result: { text, usage, model, metadata } }, context, options.stream === true);
+    // Only a skill with an output schema has a value: its text is how the model wrote it down.
+    const typed = result.result === undefined ? {} : { result: result.result };
+    if (json)
+      printBody({ result: { text, ...typed, usage, model, metadata } }, context, options.stream === true);
     else {
-      if (printer.printedText === "") output.line(safeLines(text));
+      if (printer.printedText === "") {
+        if (result.result === undefined) output.line(safeLines(text));
+        else output.json(result.result);
+      }
       output.note(output.noteStyle("dim", summaryOf(result, session.name)));
     }
     return 0;
