@@ -13,7 +13,7 @@ import { createJournalRows } from "./journal-rows.ts";
 import { createRunList } from "./list-runs.ts";
 import { createRecovery } from "./recover-runs.ts";
 import { hasEnded, lineOfRun, type RunRow, toRunRecord } from "./run-rows.ts";
-import { createRunWork } from "./run-work.ts";
+import { createRunWork, type RunPlace } from "./run-work.ts";
 import { createSignalSender } from "./send-signal.ts";
 import { createWakeUps } from "./wake-ups.ts";
 
@@ -27,7 +27,7 @@ export interface RunsOptions {
   readonly admit: Dispatcher;
 }
 
-type Place = Pick<RunRow, "id" | "run_id"> & { readonly number: number };
+type QueuedPlace = RunPlace & { readonly number: number };
 
 const pruned = 100;
 
@@ -127,7 +127,7 @@ export function createRuns(base: EngineBase, options: RunsOptions): Runs {
       if (row === undefined) return false;
       if (row.status === "running") work.executions.get(runId)?.cancel();
       else {
-        lines.leave({ id: runId, line: lineOfRun(runId) });
+        lines.leave({ id: runId, line: lineOfRun(row) });
         noteEnd(runId);
       }
       return true;
@@ -191,9 +191,9 @@ export function createRuns(base: EngineBase, options: RunsOptions): Runs {
 function statements({ database }: EngineBase) {
   return {
     byId: query<RunRow>(database, "SELECT * FROM runs WHERE run_id = ?"),
-    queuedAfter: query<Place>(
+    queuedAfter: query<QueuedPlace>(
       database,
-      `SELECT number, id, run_id FROM run_queue JOIN runs ON id = run WHERE number > ? ORDER BY number`,
+      `SELECT number, id, run_id, crashes FROM run_queue JOIN runs ON id = run WHERE number > ? ORDER BY number`,
     ),
     dequeue: query(database, "DELETE FROM run_queue WHERE run = ?"),
     cancel: query<RunRow>(

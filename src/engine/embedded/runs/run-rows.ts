@@ -44,7 +44,14 @@ export function hasEnded(status: RunStatus): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }
 
-/** A run has a line of its own. */
-export function lineOfRun(runId: string): string {
-  return `run/${runId}`;
+/**
+ * A run has a line of its own, but for those under which the process has died several times: they go one
+ * at a time, so that the one to blame is found out, and the others are not given up with it.
+ */
+export function lineOfRun({ run_id, crashes }: Pick<RunRow, "run_id" | "crashes">): string {
+  return isSuspect({ crashes }) ? "runs/suspects" : `run/${run_id}`;
+}
+
+export function isSuspect({ crashes }: Pick<RunRow, "crashes">): boolean {
+  return crashes > 2;
 }

@@ -5,11 +5,14 @@ import { toEventError } from "../work/to-event-error.ts";
 import type { Work, WorkEnd } from "../work/work-lines.ts";
 import { createExecution, type Execution, type ExecutionEnd } from "./execution.ts";
 import type { ExecutionHost } from "./execution-core.ts";
-import { lineOfRun, type RunRow } from "./run-rows.ts";
+import { isSuspect, lineOfRun, type RunRow } from "./run-rows.ts";
+
+/** Which run it is, without what it says. */
+export type RunPlace = Pick<RunRow, "id" | "run_id" | "crashes">;
 
 export interface RunWork {
   /** A queued run as work for its line. */
-  toWork(place: Pick<RunRow, "id" | "run_id">, handlers: EngineHandlers): Work;
+  toWork(place: RunPlace, handlers: EngineHandlers): Work;
   /** Those at work in this process, by their ids. */
   readonly executions: ReadonlyMap<string, Execution>;
 }
@@ -26,6 +29,8 @@ export interface RunWorkOptions {
 const over: WorkEnd = { ended: true };
 /** After a store that could not be written. */
 const retryMs = 1_000;
+/** After the third crash; doubled with each further one. */
+const suspectPauseMs = 500;
 
 /** Takes runs from their queue, and sees each to its end or to its next long wait. */
 export function createRunWork(host: ExecutionHost, options: RunWorkOptions): RunWork {
@@ -50,7 +55,7 @@ export function createRunWork(host: ExecutionHost, options: RunWorkOptions): Run
        status = iif(cancelling, 'cancelled', ?), cancelling = 0 WHERE id = ? AND status = 'running' RETURNING status`,
   );
 
-  async function begin(place: Pick<RunRow, "id" | "run_id">, handlers: EngineHandlers): Promise<WorkEnd> {
+  async function begin(place: RunPlace, handlers: EngineHandlers): Promise<WorkEnd> {
     const { fence, signal } = lease;
     try {
       const run = await commit(
@@ -129,11 +134,16 @@ export function createRunWork(host: ExecutionHost, options: RunWorkOptions): Run
 
   return {
     executions,
-    toWork: (place, handlers) => ({
-      id: place.run_id,
-      line: lineOfRun(place.run_id),
-      begin: () => begin(place, handlers),
-    }),
+    toWork(place, handlers) {
+      // Something else may be what the process dies of: a suspect waits a little, and longer the second
+      // time, so that it is not at work when that strikes again.
+      const notBefore = isSuspect(place) ? clock.now() + suspectPauseMs * 2 ** (place.crashes - 3) : 0;
+      return {
+        id: place.run_id,
+        line: lineOfRun(place),
+        begin: async () => (clock.now() < notBefore ? { retryAt: notBefore } : await begin(place, handlers)),
+      };
+    },
   };
 }
 

@@ -1,0 +1,140 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout } from "node:timers/promises";
+import { afterAll, expect, test } from "vitest";
+import { handlers } from "../../cases/engine-check.ts";
+import { createEmbeddedEngine } from "../create-embedded-engine.ts";
+import { type FlowPayload, followFlow } from "./testing/run-flow.ts";
+
+const root = mkdtempSync(join(tmpdir(), "kit-killed-runs-"));
+afterAll(() => rmSync(root, { recursive: true }));
+
+const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 4);
+const script = new URL("testing/run-process.ts", import.meta.url);
+
+interface Place {
+  readonly folder: string;
+  readonly log: string;
+}
+
+function place(name: string): Place {
+  const folder = join(root, name);
+  const log = join(root, `${name}.log`);
+  mkdirSync(folder);
+  writeFileSync(log, "");
+  return { folder, log };
+}
+
+/** Starts runs in the folder, before any process works there. */
+async function startRuns({ folder }: Place, payloads: readonly FlowPayload[]): Promise<readonly string[]> {
+  const engine = createEmbeddedEngine({ folder });
+  const ids: string[] = [];
+  for (const payload of payloads) ids.push((await engine.startRun({ workflow: "w", payload })).run_id);
+  await engine.drain();
+  return ids;
+}
+
+/** Lets a process work for so long, or until it kills itself; after so many steps where the run says so. */
+async function work(
+  { folder, log }: Place,
+  life: { readonly ms?: number; readonly steps?: number },
+): Promise<void> {
+  const child = fork(script, [folder, log, String(life.steps ?? 0)], { execArgv: [] });
+  const closed = once(child, "close");
+  await Promise.race([once(child, "message"), closed]);
+  if (life.ms !== undefined) {
+    await setTimeout(life.ms);
+    child.kill("SIGKILL");
+  }
+  await closed;
+}
+
+/** The keys of the steps that the journal knows as done. */
+function finished({ folder }: Place): ReadonlySet<string> {
+  const database = new DatabaseSync(join(folder, "engine.db"));
+  const rows = database
+    .prepare(
+      `SELECT run_id || ':' || position AS step FROM run_journal JOIN runs ON id = run
+       WHERE kind = 'step' AND state = 'done'`,
+    )
+    .all();
+  database.close();
+  return new Set(rows.map(({ step }) => String(step)));
+}
+
+function timesOf({ log }: Place): ReadonlyMap<string, number> {
+  const times = new Map<string, number>();
+  for (const line of readFileSync(log, "utf8").trim().split("\n"))
+    times.set(line, (times.get(line) ?? 0) + 1);
+  return times;
+}
+
+test(`of runs whose process is killed ${rounds} times, each finished step is done once, and all end`, async () => {
+  const where = place("load");
+  const ids = await startRuns(
+    where,
+    Array.from({ length: 30 }, () => ({ steps: 40 })),
+  );
+  const known = new Map<string, number>();
+  for (let round = 0; round < rounds; round += 1) {
+    await work(where, { ms: 20 + ((round * 37) % 90) });
+    const times = timesOf(where);
+    for (const step of finished(where)) if (!known.has(step)) known.set(step, times.get(step) ?? 0);
+  }
+  expect(known.size).toBeGreaterThan(0);
+  const engine = createEmbeddedEngine({ folder: where.folder });
+  // What is left is done here: what was finished there is not asked for again.
+  const last = new Map<string, number>();
+  const note = (number: number) => (step: { readonly idempotency_key: string }) => {
+    last.set(step.idempotency_key, (last.get(step.idempotency_key) ?? 0) + 1);
+    return number;
+  };
+  await engine.start(handlers({ run: (context) => followFlow(context, 40, note) }));
+  const wanted = Array.from({ length: 40 }, (_, step) => step);
+  for (const id of ids) {
+    expect(await engine.awaitRun(id)).toMatchObject({ status: "completed", result: wanted });
+  }
+  await engine.drain();
+  const times = timesOf(where);
+  for (const [step, before] of known) {
+    expect([step, times.get(step), last.get(step)]).toEqual([step, before, undefined]);
+  }
+  for (const count of last.values()) expect(count).toBe(1);
+}, 600_000);
+
+test("a run that kills its process at one place is given up after five times; the others go on", async () => {
+  const where = place("poison");
+  const [bad = "", good = ""] = await startRuns(where, [{ steps: 1, dies: "at once" }, { steps: 9 }]);
+  for (let life = 0; life < 5; life += 1) await work(where, {});
+  const engine = createEmbeddedEngine({ folder: where.folder });
+  await engine.start(handlers({ run: (context) => followFlow(context, 9, (number) => () => number) }));
+  expect(await engine.awaitRun(bad)).toMatchObject({
+    status: "failed",
+    error: { type: "internal_error", message: expect.stringContaining("The process ended 5 times") },
+  });
+  expect((await engine.awaitRun(good))?.status).toBe("completed");
+  await engine.drain();
+}, 60_000);
+
+test("a run that gets further each time is not given up", async () => {
+  const where = place("slow");
+  const [id = ""] = await startRuns(where, [{ steps: 8, dies: "one step further each time" }]);
+  for (let steps = 1; steps < 8; steps += 1) await work(where, { steps });
+  const engine = createEmbeddedEngine({ folder: where.folder });
+  const attempts: number[] = [];
+  await engine.start(
+    handlers({
+      run: (context) => {
+        attempts.push(context.attempt);
+        return followFlow(context, 8, (number) => () => number);
+      },
+    }),
+  );
+  expect((await engine.awaitRun(id))?.result).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+  expect(attempts).toEqual([2]);
+  await engine.drain();
+}, 60_000);

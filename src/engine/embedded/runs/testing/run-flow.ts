@@ -1,0 +1,23 @@
+import type { RunContext, StepWork } from "../../../contract.ts";
+
+/** What a run of `run-process.ts` is to do. */
+export interface FlowPayload {
+  readonly steps: number;
+  /** When its process kills itself under it. */
+  readonly dies?: "at once" | "one step further each time";
+}
+
+/** A number of steps, one after the other; with each fifth one another goes on beside it, and a sleep. */
+export async function followFlow(
+  context: RunContext,
+  steps: number,
+  work: (number: number) => StepWork<number>,
+): Promise<readonly number[]> {
+  const given: number[] = [];
+  for (let step = 0; step < steps; step += 1) {
+    const sides = step % 5 === 4 ? [context.step(`side ${step}`, work(step)), context.sleep(2)] : [];
+    const [value] = await Promise.all([context.step(`step ${step}`, work(step)), ...sides]);
+    given.push(value);
+  }
+  return given;
+}

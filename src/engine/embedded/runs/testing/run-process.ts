@@ -1,0 +1,31 @@
+/**
+ * An engine in a process of its own that works on runs until it is killed, or kills itself.
+ * `fork(run-process.ts, [folder, log, steps])`: the log gets a line `key` when the work of a step ends; a
+ * run that kills its process after one step more each time does so after so many.
+ */
+import { appendFileSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
+import { createEmbeddedEngine } from "../../create-embedded-engine.ts";
+import { type FlowPayload, followFlow } from "./run-flow.ts";
+
+const [folder = "", log = "", steps = "0"] = process.argv.slice(2);
+const engine = createEmbeddedEngine({ folder });
+
+function die(): void {
+  process.kill(process.pid, "SIGKILL");
+}
+
+await engine.start({
+  dispatch: async () => undefined,
+  async run(context, { payload }) {
+    const plan = payload as FlowPayload;
+    if (plan.dies === "at once") die();
+    return await followFlow(context, plan.steps, (number) => async ({ idempotency_key }) => {
+      if (plan.dies !== undefined && number === Number(steps)) die();
+      if (number % 3 === 0) await setTimeout(number % 4);
+      appendFileSync(log, `${idempotency_key}\n`);
+      return number;
+    });
+  },
+});
+process.send?.("started");
