@@ -91,7 +91,8 @@ export function createInstanceAdmin({
 
 /** The events of a session, and of the tasks below it, whose names begin with its own. */
 async function* ofSession(events: AsyncIterable<KitEvent>, session: string): AsyncGenerator<KitEvent> {
+  const below = `${session.slice(0, 80)}.task_`;
   for await (const event of events) {
-    if (event.session === session || event.session.startsWith(`${session}.task_`)) yield event;
+    if (event.session === session || event.session.startsWith(below)) yield event;
   }
 }

@@ -1,12 +1,16 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../../base/clock.ts";
 import { runStream } from "../../engine/contract.ts";
+import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
 import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { createTestApp } from "../../testing/test-app.ts";
 import { openTestService, type TestService } from "../../testing/test-service.ts";
+import { openService } from "./open-service.ts";
 
 // As `createAgent` of kit makes it.
 const writer = `export default { kind: "kit.agent", describe: async () => ({ instructions: "Write." }) };\n`;
@@ -267,6 +271,37 @@ export async function run(ctx) {
     ["a", { n: 1 }],
   ]);
   expect(items.map(({ dispatch_id }) => dispatch_id)).toContain(run?.result);
+});
+
+test("a time that a schedule missed while nobody worked is made up for once", async () => {
+  const repository = await createTemporaryRepository({
+    "src/workflows/nightly.ts": 'export const schedule = "0 3 * * *";\nexport const run = () => "done";\n',
+  });
+  onTestFinished(() => repository[Symbol.asyncDispose]());
+  const folder = join(repository.root, "engine");
+  const open = async (now: () => number) => {
+    const app = await createTestApp({ root: repository.root, model: createScriptedModel([]) });
+    const engine = createEmbeddedEngine({ folder, clock: { ...systemClock, now } });
+    return { app, engine, service: await openService({ app, engine }) };
+  };
+  const first = await open(Date.now);
+  await first.service.drain({ timeoutMs: 0 });
+  await first.app.close();
+  const days = 5 * 24 * 3_600_000;
+  const second = await open(() => Date.now() + days);
+  let runs = await second.engine.listRuns();
+  while (runs.items.length === 0) {
+    await new Promise((resolve) => setImmediate(resolve));
+    runs = await second.engine.listRuns();
+  }
+  expect(await second.engine.awaitRun(runs.items[0]?.run_id ?? "")).toMatchObject({
+    status: "completed",
+    result: "done",
+  });
+  expect((await second.engine.listRuns()).items).toHaveLength(1);
+  expect((await second.engine.listSchedules())[0]?.last_run_id).toBe(runs.items[0]?.run_id);
+  await second.service.drain({ timeoutMs: 0 });
+  await second.app.close();
 });
 
 test("a file's schedules are put at the start, and taken back when it has them no longer", async () => {

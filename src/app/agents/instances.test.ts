@@ -1,0 +1,76 @@
+import { expect, onTestFinished, test } from "vitest";
+import type { Agent } from "../../agents/harness.ts";
+import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { createTestAgent } from "../../testing/test-runtime.ts";
+import { createInstances, type InstanceLimits, type Instances } from "./instances.ts";
+
+interface Opened {
+  readonly instances: Instances;
+  readonly brought: readonly string[];
+  /** Resolves once the instance of an id was closed. */
+  closed(id: string): Promise<void>;
+}
+
+function open(limits: InstanceLimits = {}): Opened {
+  const brought: string[] = [];
+  const ends = new Map<string, PromiseWithResolvers<void>>();
+  const endOf = (id: string): PromiseWithResolvers<void> => {
+    const end = ends.get(id) ?? Promise.withResolvers<void>();
+    ends.set(id, end);
+    return end;
+  };
+  const instances = createInstances(async ({ name, id }): Promise<Agent> => {
+    brought.push(id);
+    const agent = createTestAgent(
+      createScriptedModel(() => ({ text: "ok" })),
+      {},
+      { name, id },
+    );
+    const close: Agent["close"] = async (options) => {
+      await agent.close(options);
+      endOf(id).resolve();
+    };
+    return { ...agent, busy: id === "busy", close };
+  }, limits);
+  onTestFinished(() => instances.close());
+  return { instances, brought, closed: (id) => endOf(id).promise };
+}
+
+const of = (id: string) => ({ name: "a", id, payload: {} });
+
+test("an instance lives once, whoever asks for it", async () => {
+  const { instances, brought } = open();
+  const [first, second] = await Promise.all([instances.get(of("1")), instances.get(of("1"))]);
+  expect(second).toBe(first);
+  expect(brought).toEqual(["1"]);
+});
+
+test("one that nobody uses is let go after a while, and comes to life again when it is asked for", async () => {
+  const { instances, brought, closed } = open({ idleMs: 10 });
+  await instances.get(of("busy"));
+  await instances.get(of("1"));
+  await closed("1");
+  await instances.get(of("1"));
+  await instances.get(of("busy"));
+  expect(brought).toEqual(["busy", "1", "1"]);
+});
+
+test("of too many those go that were used longest ago, unless they are at work", async () => {
+  const { instances, brought, closed } = open({ maxIdle: 2 });
+  for (const id of ["busy", "1", "2"]) await instances.get(of(id));
+  await closed("1");
+  for (const id of ["busy", "2"]) await instances.get(of(id));
+  expect(brought).toEqual(["busy", "1", "2"]);
+});
+
+test("one that is released has ended before it comes to life again", async () => {
+  const { instances, brought, closed } = open();
+  const before = await instances.get(of("1"));
+  await instances.release("a", "1");
+  await closed("1");
+  expect(await instances.get(of("1"))).not.toBe(before);
+  await instances.release("a", "nobody");
+  instances.renew();
+  await instances.get(of("1"));
+  expect(brought).toEqual(["1", "1", "1"]);
+});

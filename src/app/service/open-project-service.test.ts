@@ -1,0 +1,62 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { openProject } from "../../project/open-project.ts";
+import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { loadConfig } from "../config/load-config.ts";
+import { openProjectService, type ProjectService } from "./open-project-service.ts";
+
+test("a project's service keeps what it accepts where the configuration says, under its limits", async () => {
+  const repository = await createTemporaryRepository({
+    "kit.toml": `[agent]
+model = "scripted/test"
+max_waiting = 2
+[engine]
+folder = "state/engine"
+concurrency = 1
+`,
+    "src/workflows/wait.ts": "export const run = (ctx) => ctx.waitFor('word');\n",
+  });
+  const { root } = repository;
+  const opened: { service: ProjectService; close(): Promise<void> }[] = [];
+  const open = async (delayMs?: number): Promise<ProjectService> => {
+    const loaded = await loadConfig({ cwd: root, environment: {} });
+    const project = await openProject({ root, config: loaded.config });
+    const model = createScriptedModel(() => ({
+      text: "Hello.",
+      ...(delayMs === undefined ? {} : { delayMs }),
+    }));
+    const service = await openProjectService({ project, loaded, models: { "scripted/test": model } });
+    opened.push({
+      service,
+      async close() {
+        await service.close({ timeoutMs: 0 });
+        await project.close();
+      },
+    });
+    return service;
+  };
+  onTestFinished(async () => {
+    await opened.at(-1)?.close();
+    await repository[Symbol.asyncDispose]();
+  });
+  const key = { agent: "default", instance_id: "1", session: "default" };
+  const first = await open(60_000);
+  const running = await first.dispatch(key, "running");
+  // What it works on is no longer waiting.
+  for await (const { type } of first.events(key, {})) if (type === "turn_request") break;
+  const waiting = await Promise.all([first.dispatch(key, "one"), first.dispatch(key, "two")]);
+  await expect(first.dispatch(key, "three")).rejects.toMatchObject({ code: "too_many_requests" });
+  const { run_id } = await first.startRun("wait", {});
+  await opened.at(-1)?.close();
+  expect(existsSync(join(root, "state/engine/engine.db"))).toBe(true);
+  expect(existsSync(join(root, ".kit/engine"))).toBe(false);
+
+  const second = await open();
+  for (const { dispatch_id } of [running, ...waiting]) {
+    expect(await second.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed" });
+  }
+  await second.engine.signal(run_id, { name: "word", payload: "go" });
+  expect(await second.engine.awaitRun(run_id)).toMatchObject({ status: "completed", result: "go" });
+});
