@@ -53,13 +53,15 @@ export function workflowRoutes(context: ServiceContext): readonly Route[] {
       },
       async handle(input) {
         const idempotencyKey = readIdempotencyKey(input);
-        const waits = input.query.wait === "result";
+        const streams = wantsEvents(input.accept);
+        if (streams) context.streams.checkRoom();
+        const waits = input.query.wait === "result" && !streams;
         const gone = waits ? input.untilGone({ silent: true }) : undefined;
         const { run_id } = await service.startRun(input.segment("name"), input.body, {
           request: input.raw,
           ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
         });
-        if (wantsEvents(input.accept)) return streamRun(context, run_id, undefined);
+        if (streams) return streamRun(context, run_id, undefined);
         if (gone === undefined) return { status: "accepted", run_id };
         return jsonReply(toCompleted(run_id, await service.engine.awaitRun(run_id, { signal: gone })));
       },

@@ -20,9 +20,11 @@ export interface StreamOptions {
 
 /** The streams of events that a server has open. */
 export interface EventStreams {
+  /** Throws `unavailable` when too many are open, or the server closes: before work is begun for another. */
+  checkRoom(): void;
   /**
    * A reply of server-sent events. The source is asked for the next chunk only when the client has read
-   * what came before. Throws `unavailable` when too many are open.
+   * what came before. Throws what `checkRoom` throws.
    */
   open(source: AsyncIterable<string>, options: StreamOptions): Response;
   /** Ends the resumable ones with a comment. */
@@ -41,6 +43,7 @@ const encoder = new TextEncoder();
 export function createEventStreams({ heartbeatMs, maxStreams }: EventStreamsOptions): EventStreams {
   const streams = new Set<OpenStream>();
   let timer: NodeJS.Timeout | undefined;
+  let closing = false;
   // One timer for all: a thousand idle streams are one wake-up.
   const add = (stream: OpenStream): void => {
     streams.add(stream);
@@ -54,15 +57,18 @@ export function createEventStreams({ heartbeatMs, maxStreams }: EventStreamsOpti
     clearInterval(timer);
     timer = undefined;
   };
+  const checkRoom = (): void => {
+    if (!closing && streams.size < maxStreams) return;
+    throw new KitError({
+      code: "unavailable",
+      message: closing ? "The server is closing." : "Too many streams are open.",
+      meta: { retry_after_s: 5 },
+    });
+  };
   return {
+    checkRoom,
     open(source, options) {
-      if (streams.size >= maxStreams) {
-        throw new KitError({
-          code: "unavailable",
-          message: "Too many streams are open.",
-          meta: { retry_after_s: 5 },
-        });
-      }
+      checkRoom();
       const { body, stream } = createStream(source, {
         ...options,
         onEnd: () => {
@@ -74,6 +80,7 @@ export function createEventStreams({ heartbeatMs, maxStreams }: EventStreamsOpti
       return eventStreamReply(body);
     },
     close() {
+      closing = true;
       for (const stream of [...streams]) if (stream.resumable) stream.end();
     },
   };

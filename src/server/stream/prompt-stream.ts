@@ -26,6 +26,7 @@ export async function streamPrompt(
   gone: AbortSignal,
   begin: Begin,
 ): Promise<Response> {
+  streams.checkRoom();
   const controller = new AbortController();
   const abort = (): void => controller.abort(gone.aborted ? gone.reason : clientGone());
   gone.addEventListener("abort", abort, { once: true });

@@ -1,0 +1,188 @@
+import { describe, expect, test } from "vitest";
+import type { AuthorizeRequest } from "../../app/config/access-config.ts";
+import type { AuthRequest } from "../../app/config/kit-config.ts";
+import type { ServerOptions } from "../create-server.ts";
+import { collectEvents } from "../testing/read-event-stream.ts";
+import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { openSocket, RefusedError } from "../testing/socket-client.ts";
+
+async function withServer(
+  options: Omit<ServerOptions, "project" | "service" | "onError">,
+  work: (served: ServedService) => Promise<void>,
+): Promise<void> {
+  const served = await serveService(options);
+  try {
+    await work(served);
+  } finally {
+    await served.close();
+  }
+}
+
+const key = "a-secret-key";
+const bearer = { authorization: `Bearer ${key}` };
+
+describe("authorize", () => {
+  test("is asked about every action, with who, what and where, and never told a key", async () => {
+    const asked: AuthorizeRequest[] = [];
+    const authorize = (request: AuthorizeRequest): boolean => asked.push(request) > 0;
+    await withServer({ access: { apiKeys: [key] }, authorize }, async ({ send, stream, url }) => {
+      const headers = bearer;
+      await send("/agents/echo/1", { body: { message: "x" }, headers });
+      const { body } = await send("/agents/echo/1/dispatch", { body: { input: "x" }, headers });
+      await send("/agents/echo/1/history", { headers });
+      await send("/agents/echo/1/approvals", { headers });
+      await send("/agents/echo/1/approvals/approval_1", { body: { approved: true }, headers });
+      await send("/agents/echo/1/abort", { body: {}, headers });
+      await send("/dispatches?agent=echo&instance_id=1", { headers });
+      await send(`/dispatches/${body.dispatch_id}`, { headers });
+      await send(`/dispatches/${body.dispatch_id}/retry`, { method: "POST", headers });
+      await send(`/dispatches/${body.dispatch_id}/cancel`, { method: "POST", headers });
+      await send("/agents/echo/1", { method: "DELETE", headers });
+      const run = await send("/workflows/strict", { body: { n: 1 }, headers });
+      await send("/runs?workflow=strict", { headers });
+      await collectEvents(await stream(`/runs/${run.body.run_id}/stream`, { headers }));
+      await send(`/runs/${run.body.run_id}/cancel`, { method: "POST", headers });
+      await send(`/runs/${run.body.run_id}/signal`, { body: { name: "x" }, headers });
+      await send("/prompt/s", { body: { message: "x" }, headers });
+      const socket = await openSocket(`${url}/agents/echo/2`, { headers });
+      socket.send({ type: "prompt", request_id: "1", message: "x" });
+      await socket.until("result");
+      const instance = { agent: "echo", instance: "1" };
+      const ofRun = { workflow: "strict", run_id: run.body.run_id };
+      expect(asked.map(({ principal: _, ...rest }) => rest)).toEqual([
+        { action: "agent.prompt", ...instance },
+        { action: "agent.dispatch", ...instance },
+        { action: "agent.read", ...instance },
+        { action: "agent.read", ...instance },
+        { action: "agent.approve", ...instance },
+        { action: "agent.abort", ...instance },
+        { action: "dispatch.list", ...instance },
+        { action: "dispatch.read", ...instance },
+        { action: "dispatch.retry", ...instance },
+        { action: "dispatch.cancel", ...instance },
+        { action: "agent.delete", ...instance },
+        { action: "workflow.run", workflow: "strict" },
+        { action: "run.list", workflow: "strict" },
+        { action: "run.read", ...ofRun },
+        { action: "run.cancel", ...ofRun },
+        { action: "run.signal", ...ofRun },
+        { action: "agent.prompt", agent: "default", instance: "default" },
+        { action: "agent.prompt", agent: "echo", instance: "2" },
+        { action: "agent.prompt", agent: "echo", instance: "2" },
+      ]);
+      expect(new Set(asked.map(({ principal }) => principal?.id)).size).toBe(1);
+      expect(asked[0]?.principal).toEqual({ id: expect.stringMatching(/^key_[0-9a-f]{12}$/) });
+      expect(JSON.stringify(asked)).not.toContain(key);
+    });
+  });
+
+  test("keeps a principal to its own instances, whatever the route, and before anything is done", async () => {
+    const auth = ({ headers }: AuthRequest) => {
+      const tenant = headers.get("x-tenant");
+      return tenant === null ? false : { id: tenant, tenant };
+    };
+    const authorize = ({ principal, instance }: AuthorizeRequest): boolean =>
+      instance?.startsWith(`${principal?.tenant}-`) === true;
+    await withServer({ access: { auth }, authorize }, async ({ send, url, service }) => {
+      const headers = { "x-tenant": "a" };
+      expect((await send("/agents/echo/a-1", { body: { message: "x" } })).status).toBe(401);
+      expect((await send("/agents/echo/a-1", { body: { message: "x" }, headers })).status).toBe(200);
+      const dispatched = await send("/agents/echo/b-1/dispatch", {
+        body: { input: "x" },
+        headers: { "x-tenant": "b" },
+      });
+      const id = dispatched.body.dispatch_id;
+      const denied = [
+        ["/agents/echo/b-1", { body: { message: "x" } }],
+        ["/agents/echo/b-1", { body: "no body is looked at" }],
+        ["/agents/echo/b-1/dispatch", { body: { input: "x" } }],
+        ["/agents/echo/b-1/history", {}],
+        ["/agents/echo/b-1/events", {}],
+        ["/agents/echo/b-1/abort", { body: {} }],
+        ["/agents/echo/b-1", { method: "DELETE" }],
+        ["/agents/no-such-agent/b-1", { body: { message: "x" } }],
+        ["/dispatches", {}],
+        [`/dispatches/${id}`, {}],
+        [`/dispatches/${id}/cancel`, { method: "POST" }],
+        ["/workflows/strict", { body: { n: 1 } }],
+        ["/runs", {}],
+        ["/prompt/s", { body: { message: "x" } }],
+      ] as const;
+      for (const [path, request] of denied) {
+        const { status, body } = await send(path, { ...request, headers });
+        expect([path, status, body.error.type]).toEqual([path, 403, "forbidden"]);
+      }
+      const refused = await openSocket(`${url}/agents/echo/b-1`, { headers }).catch(
+        (error: unknown) => error,
+      );
+      expect(refused).toBeInstanceOf(RefusedError);
+      expect(refused).toMatchObject({ status: 403 });
+      await service.engine.awaitDispatch(id);
+      expect((await service.engine.listRuns()).items).toEqual([]);
+    });
+  });
+
+  test("names the principal who approved", async () => {
+    await withServer({ access: { apiKeys: [key] } }, async ({ send, stream }) => {
+      const asked = send("/agents/careful/1", { body: { message: "pay 1" }, headers: bearer });
+      const events = await stream("/agents/careful/1/events", { headers: bearer });
+      let text = "";
+      for await (const chunk of events.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+        text += chunk;
+        if (text.includes("event: approval_request")) break;
+      }
+      const { body } = await send("/agents/careful/1/approvals", { headers: bearer });
+      const path = `/agents/careful/1/approvals/${body.approvals[0].approval_id}`;
+      await send(path, { body: { approved: true }, headers: bearer });
+      await asked;
+      const replay = await stream("/agents/careful/1/events", { headers: bearer });
+      for await (const chunk of replay.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+        text += chunk;
+        if (text.includes("event: idle")) break;
+      }
+      expect(text).toMatch(/"type":"approval",.*"by":"key_[0-9a-f]{12}"/);
+    });
+  });
+});
+
+test("auth is told the agent and the instance, decoded, and may refuse by them", async () => {
+  const told: Pick<AuthRequest, "agent" | "instance_id">[] = [];
+  const auth = ({ agent, instance_id }: AuthRequest): boolean => {
+    told.push({
+      ...(agent === undefined ? {} : { agent }),
+      ...(instance_id === undefined ? {} : { instance_id }),
+    });
+    return instance_id !== "other tenant";
+  };
+  await withServer({ access: { auth } }, async ({ send }) => {
+    expect((await send("/agents/echo/m%C3%BCller/history")).status).toBe(404);
+    expect((await send("/agents/echo/other%20tenant/history")).status).toBe(401);
+    expect((await send("/agents/echo/%ff/history")).status).toBe(400);
+    expect((await send("/agents")).status).toBe(200);
+    expect((await send("/health")).status).toBe(200);
+  });
+  expect(told).toEqual([
+    { agent: "echo", instance_id: "müller" },
+    { agent: "echo", instance_id: "other tenant" },
+    {},
+    {},
+  ]);
+});
+
+test("a principal that asks too often waits, others do not, and a WebSocket's prompts count", async () => {
+  const options = { access: { apiKeys: [key, "another"] }, rateLimit: { requests: 3, per_seconds: 3_600 } };
+  await withServer(options, async ({ send, url }) => {
+    for (let count = 0; count < 3; count += 1)
+      expect((await send("/agents", { headers: bearer })).status).toBe(200);
+    const { status, headers, body } = await send("/agents", { headers: bearer });
+    expect([status, headers.get("retry-after"), body.error.type]).toEqual([429, "1200", "too_many_requests"]);
+    expect((await send("/health")).status).toBe(200);
+    const socket = await openSocket(`${url}/agents/echo/1`, { headers: { authorization: "Bearer another" } });
+    for (const request_id of ["1", "2"]) {
+      socket.send({ type: "prompt", request_id, message: "x" });
+      await socket.until("result");
+    }
+    socket.send({ type: "prompt", request_id: "3", message: "x" });
+    expect((await socket.until("error")).at(-1).error.type).toBe("too_many_requests");
+  });
+});

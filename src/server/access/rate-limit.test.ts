@@ -1,0 +1,50 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { createRateLimiter } from "./rate-limit.ts";
+
+const allowed = (take: () => void): boolean => {
+  try {
+    take();
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+test("a burst passes, then one for each time that it takes to earn it", () => {
+  let now = 0;
+  const take = createRateLimiter({ requests: 2, per_seconds: 1, burst: 3 }, () => now);
+  const tries = (count: number): boolean[] => Array.from({ length: count }, () => allowed(() => take("a")));
+  expect(tries(4)).toEqual([true, true, true, false]);
+  now = 500;
+  expect(tries(2)).toEqual([true, false]);
+  expect(allowed(() => take("b"))).toBe(true);
+});
+
+test("what is refused says when to come again, in whole seconds", () => {
+  const take = createRateLimiter({ requests: 6 }, () => 0);
+  for (let count = 0; count < 6; count += 1) take("a");
+  expect(() => take("a")).toThrow(
+    expect.objectContaining({ code: "too_many_requests", meta: { retry_after_s: 10 } }),
+  );
+});
+
+test("never more pass in any stretch of time than the burst and what was earned in it", () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 0, max: 700 }), { maxLength: 60 }), (pauses) => {
+      let now = 0;
+      const take = createRateLimiter({ requests: 3, per_seconds: 1, burst: 4 }, () => now);
+      const passed: number[] = [];
+      for (const pause of pauses) {
+        now += pause;
+        if (allowed(() => take("a"))) passed.push(now);
+      }
+      for (const [first, from] of passed.entries()) {
+        for (let last = first; last < passed.length; last += 1) {
+          const earned = (((passed[last] ?? 0) - from) * 3) / 1_000;
+          expect(last - first + 1).toBeLessThanOrEqual(4 + earned + 1e-6);
+        }
+      }
+    }),
+  );
+});

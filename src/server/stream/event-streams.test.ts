@@ -1,0 +1,235 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { KitEvent } from "../../protocol/event.ts";
+import { collectEvents, type ReceivedEvent, readEventStream } from "../testing/read-event-stream.ts";
+import { type ServedService, serveService } from "../testing/serve-service.ts";
+
+let served: ServedService;
+beforeAll(async () => {
+  served = await serveService();
+});
+afterAll(async () => {
+  await served.close();
+});
+
+/** The indexes of an instance's events, read with a connection that breaks after each of `pieces`. */
+async function readInPieces(
+  path: string,
+  pieces: readonly number[],
+  last: number,
+): Promise<readonly number[]> {
+  const seen: number[] = [];
+  for (let piece = 0; seen.at(-1) !== last; piece += 1) {
+    const after = seen.at(-1);
+    const reply = await served.stream(path, {
+      headers: after === undefined ? {} : { "last-event-id": String(after) },
+    });
+    let left = pieces[piece % pieces.length] ?? 1;
+    for await (const event of readEventStream(reply)) {
+      seen.push(event.data.index);
+      left -= 1;
+      if (left === 0 || event.data.index === last) break;
+    }
+  }
+  return seen;
+}
+
+describe("the events of an instance", () => {
+  test("come without loss or repetition, wherever the connection breaks, while they are made", async () => {
+    const path = "/agents/echo/resumed";
+    const prompts = (async () => {
+      for (let turn = 0; turn < 5; turn += 1) {
+        await served.send(path, { body: { message: `turn ${turn} has some words to say` } });
+      }
+    })();
+    const early = readInPieces(`${path}/events`, [1, 2, 3], 60);
+    await prompts;
+    const all = await allEvents(`${path}/events`);
+    const indexes = all.map((event) => event.index);
+    expect(indexes).toEqual(indexes.map((_, position) => position + 1));
+    expect(await early).toEqual(indexes.slice(0, 60));
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 8 }),
+        async (pieces) => {
+          expect(await readInPieces(`${path}/events`, pieces, all.length)).toEqual(indexes);
+        },
+      ),
+      { numRuns: 15 },
+    );
+  });
+
+  test("can be read of one session alone", async () => {
+    await served.send("/agents/echo/two", { body: { message: "a", session: "a" } });
+    await served.send("/agents/echo/two", { body: { message: "b", session: "b" } });
+    const all = await allEvents("/agents/echo/two/events");
+    const ofB = all.filter(({ session }) => session === "b");
+    expect(ofB.length).toBeLessThan(all.length);
+    const reply = await served.stream("/agents/echo/two/events?session=b");
+    const seen: number[] = [];
+    for await (const event of readEventStream(reply)) {
+      seen.push(event.data.index);
+      if (seen.length === ofB.length) break;
+    }
+    expect(seen).toEqual(ofB.map(({ index }) => index));
+  });
+
+  test("are not to be had after what is no index", async () => {
+    for (const query of ["after=-1", "after=1.5", "after=x", "session=a%2Fb", "colour=red"]) {
+      const wrong = await served.send(`/agents/echo/1/events?${query}`);
+      expect([query, wrong.status]).toEqual([query, 400]);
+    }
+    const wrong = await served.send("/agents/echo/1/events", { headers: { "last-event-id": "one" } });
+    expect(wrong.body.error.meta.issues[0].path).toBe("headers.last-event-id");
+  });
+
+  test("a look at the head of a stream opens none", async () => {
+    const reply = await fetch(`${served.url}/agents/echo/1/events`, { method: "HEAD" });
+    expect([reply.status, reply.headers.get("content-type")]).toEqual([
+      200,
+      "text/event-stream; charset=utf-8",
+    ]);
+  });
+});
+
+async function allEvents(path: string): Promise<readonly KitEvent[]> {
+  const events: KitEvent[] = [];
+  const last = await served.service.engine.events.last(`agent/echo/${path.split("/")[3]}`);
+  for await (const event of readEventStream(await served.stream(path))) {
+    events.push(event.data);
+    if (event.data.index === last) break;
+  }
+  return events;
+}
+
+test("what a user says can end no field of an event", async () => {
+  const message = "line1\nevent: pwned\ndata: x\r\rid: 9\u2028\n\nevent: pwned\ndata: {}\n\n";
+  const events = await collectEvents(await served.stream("/agents/echo/hostile", { body: { message } }));
+  expect(events.map(({ event }) => event)).not.toContain("pwned");
+  expect(events.at(-1)?.data.result.text).toBe(message);
+});
+
+/** Asks for a stream over a socket of its own, and reads nothing that it is not told to. */
+async function openRaw(path: string, body?: unknown) {
+  const socket = connect({ host: "127.0.0.1", port: served.port });
+  await once(socket, "connect");
+  socket.pause();
+  const text = body === undefined ? "" : JSON.stringify(body);
+  socket.write(
+    `${body === undefined ? "GET" : "POST"} ${path} HTTP/1.1\r\nHost: 127.0.0.1:${served.port}\r\n` +
+      `Accept: text/event-stream\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
+  );
+  return socket;
+}
+
+test("a client that reads slowly gets all that was said, with deltas joined, and delays nobody", async () => {
+  const socket = await openRaw("/agents/echo/slow-reader", { message: "long" });
+  const target = { agent: "echo", instance_id: "slow-reader" };
+  for await (const event of served.service.events(target, {})) if (event.type === "operation") break;
+  let text = "";
+  socket.on("data", (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  await new Promise<void>((resolve) => {
+    socket.on("data", () => text.includes("event: result") && resolve());
+    socket.resume();
+  });
+  socket.destroy();
+  const deltas = text.split("event: text_delta\ndata: ").slice(1);
+  const said = deltas.map((part) => JSON.parse(part.slice(0, part.indexOf("\n"))).text).join("");
+  expect(said.match(/word \d+/g)).toHaveLength(2_000);
+  expect(deltas.length).toBeLessThan(1_000);
+});
+
+test("a client for whom too much waits is given up, and its prompt with it", async () => {
+  const small = await serveService({ limits: { unreadBytes: 10_000 } });
+  try {
+    const reply = await small.stream("/agents/echo/much", { body: { message: "long" } });
+    const events = await collectEvents(reply);
+    expect(events.at(-1)).toMatchObject({ event: "error", data: { error: { type: "aborted" } } });
+  } finally {
+    await small.close();
+  }
+});
+
+describe("a stream", () => {
+  test("says that it lives when nothing else is to be said", async () => {
+    const quick = await serveService({ limits: { heartbeatMs: 20 } });
+    try {
+      const reply = await quick.stream("/agents/echo/quiet/events");
+      const reader = reply.body?.pipeThrough(new TextDecoderStream()).getReader();
+      expect([await reader?.read(), await reader?.read()].map((chunk) => chunk?.value)).toEqual([
+        ": alive\n\n",
+        ": alive\n\n",
+      ]);
+      await reader?.cancel();
+    } finally {
+      await quick.close();
+    }
+  });
+
+  test("beyond the limit is told to come again, and one that ends makes room", async () => {
+    const small = await serveService({ limits: { eventStreams: 1 } });
+    try {
+      const first = await small.stream("/agents/echo/1/events");
+      const second = await small.send("/agents/echo/1/events");
+      expect([second.status, second.headers.get("retry-after")]).toEqual([503, "5"]);
+      const prompt = await small.send("/agents/echo/1", {
+        body: { message: "x" },
+        headers: { accept: "text/event-stream" },
+      });
+      expect(prompt.status).toBe(503);
+      await first.body?.cancel();
+      const events = await retried(() => small.stream("/agents/echo/1", { body: { message: "x" } }));
+      expect(events.at(-1)?.event).toBe("result");
+    } finally {
+      await small.close();
+    }
+  });
+});
+
+/** Asks until it is not told to come again. */
+async function retried(ask: () => Promise<Response>): Promise<readonly ReceivedEvent[]> {
+  for (;;) {
+    const reply = await ask();
+    if (reply.status === 200) return collectEvents(reply);
+    await reply.body?.cancel();
+  }
+}
+
+test("a server that closes ends streams that can be taken up, and lets a prompt finish", async () => {
+  const closing = await serveService();
+  const following = await closing.stream("/agents/echo/1/events");
+  const held = closing.stream("/agents/echo/1", { body: { message: "hold" } });
+  await closing.echo.held(1);
+  const prompt = await held;
+  const closed = closing.close();
+  expect(await following.text()).toMatch(/: closing\n\n$/);
+  closing.echo.release();
+  expect((await collectEvents(prompt)).at(-1)).toMatchObject({ event: "result" });
+  await closed;
+});
+
+test("a thousand idle streams are held open at once, and all of them hear what is said", async () => {
+  const readers = await Promise.all(
+    Array.from({ length: 1_000 }, async () => {
+      const socket = await openRaw("/agents/echo/crowd/events");
+      let text = "";
+      const heard = new Promise<void>((resolve) => {
+        socket.on("data", (chunk: Buffer) => {
+          text += chunk.toString();
+          if (text.includes("event: idle")) resolve();
+        });
+      });
+      const opened = once(socket, "data");
+      socket.resume();
+      await opened;
+      return { socket, heard };
+    }),
+  );
+  expect((await served.send("/agents/echo/crowd", { body: { message: "all" } })).status).toBe(200);
+  await Promise.all(readers.map(({ heard }) => heard));
+  for (const { socket } of readers) socket.destroy();
+});
