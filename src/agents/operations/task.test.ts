@@ -120,3 +120,19 @@ test("deleting a session deletes the tasks below it", async () => {
   await agent.sessions.delete("a");
   expect(await agent.sessions.list()).toEqual([]);
 });
+
+test("two tasks of one turn whose calls have the same id are two tasks", async () => {
+  const model = createScriptedModel(({ prompt }) => {
+    if (prompt.at(-1)?.role === "tool") return { text: "both" };
+    const said = textPrompt(prompt.slice(1, 2));
+    if (said.includes("part")) return { text: `done ${said.includes("part 1") ? "one" : "two"}` };
+    return {
+      toolCalls: [
+        { name: "task", id: "same", input: { prompt: "part 1" } },
+        { name: "task", id: "same", input: { prompt: "part 2" } },
+      ],
+    };
+  });
+  const { messages } = await createTestAgent(model, {}, shared).session().prompt("go");
+  expect(JSON.stringify(messages[2])).toMatch(/done one.*done two/);
+});

@@ -27,7 +27,7 @@ export interface ToolRunOptions {
 /** The turn that asks for calls. */
 export interface ToolTurn {
   readonly id: string;
-  /** Names these calls in the log of their session; with the id of a call, its idempotency key. */
+  /** Names these calls in the log of their session; with the place of a call, its idempotency key. */
   readonly callKey: string;
   /** The process ended while these calls ran: what may not run twice is not run again. */
   readonly interrupted?: boolean;
@@ -48,26 +48,33 @@ export async function runToolCalls(
   turn: ToolTurn,
   options: ToolRunOptions,
 ): Promise<readonly (ToolResultPart | undefined)[]> {
+  const keyed = calls.map((call, at) => ({ call, key: keyOf(turn, at) }));
   if (calls.length > 1 && !calls.some((call) => options.tools.get(call.tool)?.exclusive === true))
-    return Promise.all(calls.map((call) => runToolCall(call, turn, options)));
+    return Promise.all(keyed.map((call) => runToolCall(call, turn, options)));
   const results: (ToolResultPart | undefined)[] = [];
-  for (const call of calls) results.push(await runToolCall(call, turn, options));
+  for (const call of keyed) results.push(await runToolCall(call, turn, options));
   return results;
 }
 
+interface KeyedCall {
+  readonly call: ToolCallPart;
+  readonly key: string;
+}
+
 async function runToolCall(
-  call: ToolCallPart,
+  keyed: KeyedCall,
   turn: ToolTurn,
   options: ToolRunOptions,
 ): Promise<ToolResultPart | undefined> {
+  const { call, key } = keyed;
   const { tool_call_id, tool, args } = call;
-  const kept = turn.interrupted === true ? options.gate.record(keyOf(turn, call)).result : undefined;
+  const kept = turn.interrupted === true ? options.gate.record(key).result : undefined;
   if (kept !== undefined) return kept;
   options.emit({ type: "tool_start", tool_call_id, tool, args }, turn.id);
   const started = performance.now();
   let outcome: Outcome;
   try {
-    outcome = await outcomeOf(call, turn, options);
+    outcome = await outcomeOf(keyed, turn, options);
   } catch (error) {
     if (error instanceof PutOff) return undefined;
     outcome = failed(errorText(error));
@@ -88,7 +95,11 @@ async function runToolCall(
 }
 
 /** Runs a call, or says why not. Throws what the tool or its schema throws before it has begun to wait. */
-function outcomeOf(call: ToolCallPart, turn: ToolTurn, options: ToolRunOptions): Outcome | Promise<Outcome> {
+function outcomeOf(
+  { call, key }: KeyedCall,
+  turn: ToolTurn,
+  options: ToolRunOptions,
+): Outcome | Promise<Outcome> {
   const tool = options.tools.get(call.tool);
   if (tool === undefined) {
     const names = options.tools.names().join(", ");
@@ -103,7 +114,7 @@ function outcomeOf(call: ToolCallPart, turn: ToolTurn, options: ToolRunOptions):
     if ("issues" in input)
       return failed(`The arguments are not what ${tool.name} takes: ${input.issues.join("; ")}.`);
     const { signal, gate } = options;
-    const context = new RunningCall(call.tool_call_id, keyOf(turn, call), options.operationId);
+    const context = new RunningCall(call.tool_call_id, key, options.operationId);
     const start = (): Outcome | Promise<Outcome> =>
       signal.aborted
         ? failed("The call was aborted before it started.")
@@ -115,9 +126,9 @@ function outcomeOf(call: ToolCallPart, turn: ToolTurn, options: ToolRunOptions):
   return input instanceof Promise ? input.then(run) : run(input);
 }
 
-/** The idempotency key of a call. */
-export function keyOf(turn: Pick<ToolTurn, "callKey">, call: ToolCallPart): string {
-  return `${turn.callKey}:${call.tool_call_id}`;
+/** The idempotency key of a call by its place in the turn: ids of calls come from providers, and may repeat. */
+export function keyOf({ callKey }: Pick<ToolTurn, "callKey">, at: number): string {
+  return `${callKey}:${at}`;
 }
 
 /** What a tool is told. Its signal is made when it is asked for: most tools end before they need one. */

@@ -86,10 +86,9 @@ export async function runTools(
   const results = outcomes.filter((result) => result !== undefined);
   if (results.length < calls.length) {
     // The turn is not over: it goes on when the operation does, with the results that it has.
-    const done = calls.flatMap((call, at) => {
-      const result = outcomes[at];
-      return result === undefined ? [] : [[keyOf(turn, call), result] as const];
-    });
+    const done = outcomes.flatMap((result, at) =>
+      result === undefined ? [] : [[keyOf(turn, at), result] as const],
+    );
     await loop.toolRun.gate.keep(new Map(done));
     throw loop.signal.reason;
   }
