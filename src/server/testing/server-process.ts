@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 
 /** The value that must never come back out of a server. */
 export const canary = "canary-5f2c";
@@ -10,6 +11,8 @@ export interface ServerProcess {
   readonly child: ChildProcess;
   /** What the process wrote to stderr: every internal error. */
   errors(): string;
+  /** How many connections it has, and whether somebody wrote to the prototype of all objects. */
+  state(): Promise<{ readonly sockets: number; readonly polluted: boolean }>;
   stop(): Promise<void>;
 }
 
@@ -27,16 +30,21 @@ export async function startServerProcess(
   child.stderr.on("data", (chunk: Buffer) => {
     errors += chunk.toString("utf8");
   });
-  const port = await Promise.race([
-    once(child.stdout, "data").then(([chunk]) => Number(String(chunk))),
-    once(child, "exit").then(() => {
-      throw new Error(`The server did not start: ${errors}`);
-    }),
-  ]);
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const line = async (): Promise<string> => {
+    const next = await lines.next();
+    if (next.done === true) throw new Error(`The server has ended: ${errors}`);
+    return next.value;
+  };
+  const port = Number(await line());
   return {
     port,
     child,
     errors: () => errors,
+    async state() {
+      child.stdin.write("\n");
+      return JSON.parse(await line());
+    },
     async stop() {
       if (child.exitCode !== null) return;
       child.stdin.end();
