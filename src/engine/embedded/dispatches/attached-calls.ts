@@ -3,6 +3,7 @@ import { KitError } from "../../../base/kit-error.ts";
 import type { SessionKey } from "../../../protocol/session-entry.ts";
 import type { AdmitRequest, EngineHandlers } from "../../contract.ts";
 import type { EngineBase } from "../engine-base.ts";
+import { linkSignals } from "../work/link-signals.ts";
 import type { WorkEnd } from "../work/work-lines.ts";
 import { lineOf } from "./dispatch-rows.ts";
 
@@ -37,9 +38,9 @@ export function createAttachedCalls(base: EngineBase): AttachedCalls {
         const id = createId("call");
         const line = lineOf(request);
         const leave = (): void => {
-          if (lines.leave({ id, line })) stop(signal?.reason);
+          if (lines.leave({ id, line })) refuse(signal?.reason);
         };
-        const stop = (reason: unknown): void => {
+        const refuse = (reason: unknown): void => {
           count(line, -1);
           signal?.removeEventListener("abort", leave);
           reject(reason);
@@ -48,17 +49,20 @@ export function createAttachedCalls(base: EngineBase): AttachedCalls {
           count(line, -1);
           signal?.removeEventListener("abort", leave);
           const signals = [lease.signal, stopping, ...(signal === undefined ? [] : [signal])];
-          const context = { id, attempt: 1, fence: lease.fence, signal: AbortSignal.any(signals) };
+          const stop = linkSignals(signals);
           try {
+            const context = { id, attempt: 1, fence: lease.fence, signal: stop.signal };
             resolve(await handlers.dispatch(context, request));
           } catch (error) {
             reject(error);
+          } finally {
+            stop.unlink();
           }
           return { ended: true };
         };
         count(line, 1);
         signal?.addEventListener("abort", leave, { once: true });
-        lines.join({ id, line, begin, forget: () => stop(closing()) });
+        lines.join({ id, line, begin, forget: () => refuse(closing()) });
       }),
   };
 }

@@ -4,6 +4,7 @@ import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { EngineLimits } from "../engine-limits.ts";
 import { isLost } from "../lease/lease-holder.ts";
+import { type LinkedSignals, linkSignals } from "../work/link-signals.ts";
 import { mayPass, toEventError } from "../work/to-event-error.ts";
 import type { Work, WorkEnd } from "../work/work-lines.ts";
 import { type DispatchPlace, type DispatchRow, lineOf } from "./dispatch-rows.ts";
@@ -27,8 +28,10 @@ export interface AttemptOptions {
 
 interface Attempt {
   readonly row: DispatchRow;
-  readonly cancel: AbortController;
-  readonly signal: AbortSignal;
+  /** Of the lease under which it began. */
+  readonly tenure: AbortSignal;
+  readonly stop: LinkedSignals;
+  isCancelled: boolean;
 }
 
 type Outcome =
@@ -40,7 +43,7 @@ const ended: WorkEnd = { ended: true };
 export function createDispatchAttempts(base: EngineBase, options: AttemptOptions): DispatchAttempts {
   const { database, clock, blobs, lease, stopping } = base;
   const { limits } = options;
-  const running = new Map<string, AbortController>();
+  const running = new Map<string, Attempt>();
   const retrying = new Map<string, DispatchPlace>();
   const claim = query<DispatchRow>(
     database,
@@ -52,7 +55,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
     database,
     "SELECT next_attempt_at FROM dispatches WHERE dispatch_id = ? AND status = 'queued'",
   );
-  const settle = query<{ status: string }>(
+  const finish = query<{ status: string }>(
     database,
     `UPDATE dispatches SET ended_at = ?1, status = iif(cancelling, 'cancelled', ?2),
        result = iif(cancelling, NULL, ?3), error = ?4, cancelling = 0
@@ -66,7 +69,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
 
   async function begin(place: DispatchPlace, handlers: EngineHandlers): Promise<WorkEnd> {
     const fence = lease.fence;
-    const signal = lease.signal;
+    const tenure = lease.signal;
     retrying.delete(place.dispatch_id);
     try {
       const row = await base.commit(() => claim.get(fence, clock.now(), place.dispatch_id, clock.now()), {
@@ -77,13 +80,10 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
         const at = nextAttempt.get(place.dispatch_id)?.next_attempt_at;
         return typeof at === "number" ? waitFor(place, at) : ended;
       }
-      const cancel = new AbortController();
-      const attempt = { row, cancel, signal: AbortSignal.any([cancel.signal, signal, stopping]) };
-      running.set(row.dispatch_id, cancel);
-      return await settled(attempt, handlers).finally(() => running.delete(row.dispatch_id));
+      return await work({ row, tenure, stop: linkSignals([tenure, stopping]), isCancelled: false }, handlers);
     } catch {
       // The store cannot be written, or the lease is gone; then the line is closed, and this goes nowhere.
-      return signal.aborted ? ended : { retryAt: clock.now() + limits.backoffMs };
+      return tenure.aborted ? ended : { retryAt: clock.now() + limits.backoffMs };
     }
   }
 
@@ -92,23 +92,35 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
     return { retryAt };
   }
 
-  async function settled(attempt: Attempt, handlers: EngineHandlers): Promise<WorkEnd> {
-    const outcome = await run(attempt, handlers);
+  async function work(attempt: Attempt, handlers: EngineHandlers): Promise<WorkEnd> {
+    running.set(attempt.row.dispatch_id, attempt);
+    try {
+      return await settle(attempt, await run(attempt, handlers), handlers);
+    } finally {
+      running.delete(attempt.row.dispatch_id);
+      attempt.stop.unlink();
+    }
+  }
+
+  async function settle(attempt: Attempt, outcome: Outcome, handlers: EngineHandlers): Promise<WorkEnd> {
     // Until the store can be written again: what was done must not be done twice for want of a note.
     for (;;) {
-      if (lease.signal.aborted) return ended;
+      if (attempt.tenure.aborted) return ended;
       try {
         return await write(attempt, outcome, handlers);
       } catch (error) {
         if (isLost(error) || stopping.aborted) return ended;
-        await clock.sleep(limits.backoffMs, AbortSignal.any([lease.signal, stopping])).catch(() => undefined);
+        const early = linkSignals([attempt.tenure, stopping]);
+        await clock.sleep(limits.backoffMs, early.signal).catch(() => undefined);
+        early.unlink();
       }
     }
   }
 
   async function run(attempt: Attempt, handlers: EngineHandlers): Promise<Outcome> {
-    const { row, signal } = attempt;
+    const { row, stop } = attempt;
     try {
+      const { signal } = stop;
       const context = { id: row.dispatch_id, attempt: row.attempts, fence: row.fence, signal };
       const result = await handlers.dispatch(context, toRequest(row));
       // A result that is no JSON is the handler's failure, and found out here.
@@ -124,7 +136,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
   }
 
   async function write(attempt: Attempt, outcome: Outcome, handlers: EngineHandlers): Promise<WorkEnd> {
-    const { row, cancel } = attempt;
+    const { row } = attempt;
     const { fence } = row;
     if (outcome.kind === "completed") {
       const { result } = outcome;
@@ -132,7 +144,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
     }
     const { error } = outcome;
     const text = JSON.stringify(toEventError(error));
-    if (cancel.signal.aborted) return await end("cancelled", null, null);
+    if (attempt.isCancelled) return await end("cancelled", null, null);
     if (stopping.aborted) {
       await base.commit(() => giveBack.run(1, null, row.error, row.dispatch_id, fence), { fence });
       return ended;
@@ -145,7 +157,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
     return isBack > 0 ? waitFor(row, at) : await end("cancelled", null, null);
 
     async function end(status: string, result: string | null, why: string | null): Promise<WorkEnd> {
-      await base.commit(() => settle.get(clock.now(), status, result, why, row.dispatch_id, fence), {
+      await base.commit(() => finish.get(clock.now(), status, result, why, row.dispatch_id, fence), {
         fence,
       });
       options.ended(row.dispatch_id);
@@ -169,7 +181,10 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
       begin: () => begin(place, handlers),
     }),
     cancel(dispatchId) {
-      running.get(dispatchId)?.abort(cancelled());
+      const attempt = running.get(dispatchId);
+      if (attempt === undefined) return;
+      attempt.isCancelled = true;
+      attempt.stop.abort(cancelled());
     },
     leaveCancelled() {
       for (const [id, place] of retrying) {
