@@ -1,4 +1,4 @@
-import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { loadPeer } from "../peers/install-peer.ts";
 import {
   deltasPerAnswer,
@@ -18,6 +18,10 @@ interface Message {
 interface Graph {
   invoke(input: unknown, config: unknown): Promise<{ readonly messages: readonly Message[] }>;
   stream(input: unknown, config: unknown): Promise<AsyncIterable<unknown>>;
+}
+
+interface TokenListener {
+  handleLLMNewToken(token: string, ...rest: readonly unknown[]): Promise<void>;
 }
 
 interface Modules {
@@ -97,9 +101,19 @@ function createModel(script: Script, { models, messages, outputs }: Modules): un
         generations: [{ text: "", message: new AIMessage({ content: "", tool_calls: [call] }) }],
       };
     }
-    async *_streamResponseChunks(): AsyncGenerator<unknown> {
+    async *_streamResponseChunks(
+      _history: unknown,
+      _options: unknown,
+      run?: TokenListener,
+    ): AsyncGenerator<unknown> {
       for (let index = 0; index < deltasPerAnswer; index += 1) {
-        yield new outputs.ChatGenerationChunk({ text: "word ", message: new AIMessageChunk("word ") });
+        const chunk = new outputs.ChatGenerationChunk({
+          text: "word ",
+          message: new AIMessageChunk("word "),
+        });
+        yield chunk;
+        // Models tell of each token by themselves: that is what a stream of messages is made of.
+        await run?.handleLLMNewToken("word ", undefined, undefined, undefined, undefined, { chunk });
       }
     }
   })({});
@@ -117,7 +131,11 @@ interface BetterSqlite {
   close(): void;
   pragma(text: string): void;
   exec(sql: string): void;
-  prepare(sql: string): Pick<StatementSync, "get" | "all" | "run">;
+  prepare(sql: string): {
+    get(...values: unknown[]): unknown;
+    all(...values: unknown[]): unknown;
+    run(...values: unknown[]): unknown;
+  };
   transaction(work: (rows: unknown) => void): (rows: unknown) => void;
 }
 
@@ -133,7 +151,14 @@ function openDatabase(file: string): BetterSqlite {
     close: () => database.close(),
     pragma: (text: string) => run(`PRAGMA ${text}`),
     exec: run,
-    prepare: (sql: string) => database.prepare(sql),
+    prepare(sql: string) {
+      const statement = database.prepare(sql);
+      return {
+        get: (...values) => statement.get(...toValues(values)),
+        all: (...values) => statement.all(...toValues(values)),
+        run: (...values) => statement.run(...toValues(values)),
+      };
+    },
     transaction:
       (work: (rows: unknown) => void) =>
       (rows: unknown): void => {
@@ -142,4 +167,9 @@ function openDatabase(file: string): BetterSqlite {
         run("COMMIT");
       },
   };
+}
+
+/** better-sqlite3 stores undefined as NULL; the SQLite of Node refuses it. */
+function toValues(values: readonly unknown[]): SQLInputValue[] {
+  return values.map((value) => (value === undefined ? null : (value as SQLInputValue)));
 }
