@@ -1,12 +1,12 @@
 import { isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
-import { KitError } from "../../base/kit-error.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
 import type { ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
 import type { ToolDefinition } from "../tool.ts";
-import { type GatedCall, PutOff, type ToolGate } from "../turn/tool-gate.ts";
+import { isPutOff, PutOff } from "../turn/put-off.ts";
+import type { GatedCall, ToolGate } from "../turn/tool-gate.ts";
 import { needsApproval } from "./approval-rules.ts";
 import { type CallRecord, callNotes, recordOf } from "./call-record.ts";
 
@@ -51,7 +51,7 @@ export class CallGate implements ToolGate {
     const decided = approvals.request(request, signal);
     emit({ type: "approval_request", approval_id, tool_call_id, tool, args, ...times }, gated.turnId);
     const decision = await decided.catch((error: unknown) => {
-      throw signal.aborted && isPutOff(signal.reason) ? new PutOff("", { cause: error }) : error;
+      throw isPutOff(signal) ? new PutOff("", { cause: error }) : error;
     });
     await this.#note(callNotes.decision, { key, ...decision });
     return said(decision);
@@ -91,10 +91,4 @@ export class CallGate implements ToolGate {
     this.#written = written.catch(() => undefined);
     return written;
   }
-}
-
-/** Whether an abort means that the same operation is asked for again: by another process, or the next start. */
-function isPutOff(reason: unknown): boolean {
-  if (!(reason instanceof KitError)) return false;
-  return reason.code === "lease_lost" || reason.meta?.["will_resume"] === true;
 }

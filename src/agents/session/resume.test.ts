@@ -6,6 +6,7 @@ import { createScriptedModel, type ScriptedModel, type ScriptedTurn } from "../.
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import type { PromptResult } from "../operations/prompt-options.ts";
 import { defineTool } from "../tool.ts";
+import type { Session } from "./session.ts";
 
 const key = { agent: "tester", instance_id: "1", session: "default" };
 
@@ -131,5 +132,36 @@ test("skills and tasks are gone on with by the same id", async () => {
     usage: task.usage,
   });
   expect(model.calls).toHaveLength(2);
+  store.close();
+});
+
+test("work that is put off in the middle of an answer, or of a task, goes on there", async () => {
+  const store = new SqliteSessionStore({ file: ":memory:" });
+  const later = new KitError({ code: "aborted", message: "Stopping.", meta: { will_resume: true } });
+  const seen: string[] = [];
+  const model = createScriptedModel(({ prompt }) => {
+    const isChild = JSON.stringify(prompt[1]).includes("part");
+    const results = prompt.filter((message) => message.role === "tool").length;
+    seen.push(`${isChild ? "child" : "parent"} ${results}`);
+    if (!isChild)
+      return results === 0 ? { toolCalls: [{ name: "task", input: { prompt: "part" } }] } : { text: "all" };
+    return results === 0 ? { toolCalls: [{ name: "look" }] } : { deltas: ["ha", "lf"] };
+  });
+  const look = defineTool({
+    name: "look",
+    description: "",
+    input: { type: "object" },
+    execute: () => "seen",
+  });
+  const session = (): Session => createTestAgent(model, { tools: [look] }, { store }).session();
+  const stop = new AbortController();
+  const stream = session().stream("begin", { operationId: "op_1", signal: stop.signal });
+  for await (const event of stream) if (event.type === "text_delta") stop.abort(later);
+  await expect(stream.result).rejects.toBe(later);
+  expect(seen).toEqual(["parent 0", "child 0", "child 1"]);
+  const { text, messages } = await session().prompt("begin", { operationId: "op_1" });
+  expect(text).toBe("all");
+  expect(messages[2]?.content).toMatchObject([{ is_error: false, content: [{ text: "half" }] }]);
+  expect(seen.slice(3)).toEqual(["child 1", "parent 1"]);
   store.close();
 });

@@ -5,7 +5,8 @@ import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../pr
 import type { ToolContext, ToolDefinition, ToolLookup, ToolOutput } from "../tool.ts";
 import { builtInToolNames } from "../tools/built-in-tools.ts";
 import { failed, type Outcome, unknownOutcome } from "./outcome.ts";
-import { PutOff, passGate, type ToolGate } from "./tool-gate.ts";
+import { isPutOff, PutOff } from "./put-off.ts";
+import { passGate, type ToolGate } from "./tool-gate.ts";
 
 /** What the tool calls of one operation share. */
 export interface ToolRunOptions {
@@ -39,9 +40,9 @@ const defaultMaxResultChars = 50_000;
 /**
  * Runs the calls of one turn and gives a result for each, in their order, whatever happens.
  *
- * Calls run side by side, unless one of them is `exclusive`. A call that waits for somebody's word when
- * the operation is put off has no result yet. Nothing a tool does throws from here:
- * bad arguments, failures, time-outs and aborts are results that the model reads.
+ * Calls run side by side, unless one of them is `exclusive`. Nothing a tool does throws from here: bad
+ * arguments, failures, time-outs and aborts are results that the model reads. Undefined for a call that
+ * goes on when its operation does, which is put off.
  */
 export async function runToolCalls(
   calls: readonly ToolCallPart[],
@@ -115,10 +116,11 @@ function outcomeOf(
       return failed(`The arguments are not what ${tool.name} takes: ${input.issues.join("; ")}.`);
     const { signal, gate } = options;
     const context = new RunningCall(call.tool_call_id, key, options.operationId);
-    const start = (): Outcome | Promise<Outcome> =>
-      signal.aborted
-        ? failed("The call was aborted before it started.")
-        : execute(tool, { input: input.value, context, signal });
+    const start = (): Outcome | Promise<Outcome> => {
+      if (goesOnLater(tool, signal)) throw new PutOff();
+      if (signal.aborted) return failed("The call was aborted before it started.");
+      return execute(tool, { input: input.value, context, signal });
+    };
     const gated = { call, turnId: turn.id, input: input.value, context };
     return passGate(gate, { tool, gated, interrupted: turn.interrupted === true }, start);
   };
@@ -171,17 +173,28 @@ function execute(
   const timeoutMs = tool.timeoutMs ?? defaultToolTimeoutMs;
   const work = tool.execute(run.input, context);
   if (!isPromise(work)) return toOutcome(work);
-  return new Promise((resolve) => {
-    const end = (outcome: Outcome): void => {
+  return new Promise((resolve, reject) => {
+    const rest = (): void => {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
+    };
+    const end = (outcome: Outcome): void => {
+      rest();
       resolve(outcome);
     };
     const stop = (reason: unknown, said: string): void => {
       end({ ...failed(`${said} What it had done by then is unknown.`), outcome: "unknown" });
       context.stop(reason);
     };
-    const onAbort = (): void => stop(signal.reason, "The call was aborted.");
+    const onAbort = (): void => {
+      if (!goesOnLater(tool, signal)) {
+        stop(signal.reason, "The call was aborted.");
+        return;
+      }
+      rest();
+      reject(new PutOff());
+      context.stop(signal.reason);
+    };
     const timer = setTimeout(() => {
       const said = `The tool did not finish within ${timeoutMs / 1000} seconds and was stopped.`;
       stop(new Error(said), said);
@@ -194,6 +207,11 @@ function execute(
     // The tool may have fired the abort itself, before anybody listened.
     if (signal.aborted) onAbort();
   });
+}
+
+/** What may run again need not be closed when its operation is put off: a task, for instance, goes on then. */
+function goesOnLater(tool: ToolDefinition, signal: AbortSignal): boolean {
+  return tool.idempotent === true && isPutOff(signal);
 }
 
 function settledOutcome(output: ToolOutput): Outcome {

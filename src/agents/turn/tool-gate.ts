@@ -28,11 +28,6 @@ export interface ToolGate {
   keep(results: ReadonlyMap<string, ToolResultPart>): Promise<void>;
 }
 
-/** A call that waits for somebody's word when its operation is put off: it will be asked about again. */
-export class PutOff extends Error {
-  override readonly name = "PutOff";
-}
-
 /**
  * Starts a call when it may be: after somebody's word where it needs one, and after an interruption
  * only when it is certain that it had not begun, or may run twice.

@@ -13,6 +13,7 @@ import { promptOf, type SessionState } from "../session/session-state.ts";
 import type { Spending } from "./budget.ts";
 import { callModel, InterruptedReply, type ModelReply } from "./call-model.ts";
 import { CallWatch } from "./call-watch.ts";
+import { isPutOff } from "./put-off.ts";
 import { planRetry, type RetryPolicy, waitToRetry } from "./retry.ts";
 import { spentEntries } from "./spent-entries.ts";
 import { keyOf, notRun, runToolCalls, type ToolRunOptions } from "./tool-calls.ts";
@@ -122,7 +123,8 @@ async function runModelTurn(loop: TurnLoop, turnId: string, watch: CallWatch): P
     } catch (error) {
       if (!(error instanceof InterruptedReply)) throw error;
       if (loop.signal.aborted) {
-        await storePartial(loop, error.partial, { turnId, started });
+        // An operation that is put off has this turn again, from its beginning.
+        if (!isPutOff(loop.signal)) await storePartial(loop, error.partial, { turnId, started });
         throw loop.signal.reason;
       }
       const plan = planRetry(error.cause, attempt, loop);
