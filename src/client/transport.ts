@@ -66,9 +66,10 @@ export function createTransport(client: KitClientOptions): Transport {
   }
 
   async function open(call: Call, signal: AbortSignal): Promise<Response> {
+    const target = url(call);
     let response: Response;
     try {
-      response = await send(url(call), {
+      response = await send(target, {
         method: call.method,
         headers: headersOf(call),
         signal,

@@ -1,3 +1,4 @@
+import { KitError } from "../../base/kit-error.ts";
 import type { ClientFrame, ServerFrame } from "../../protocol/socket-frame.ts";
 import { bearerProtocolPrefix, socketProtocol } from "../../protocol/socket-frame.ts";
 import type { CallOptions } from "../call-options.ts";
@@ -165,10 +166,20 @@ export async function openSocket(transport: Transport, { path, options }: Socket
   };
 }
 
-/** A refused handshake says nothing of why; the list of what could be connected to is refused for the same reason. */
-async function reasonOf(error: unknown, { request }: Transport, [kind = ""]: Call["path"]): Promise<unknown> {
-  const reason = request({ method: "GET", path: [kind] }).then(() => error);
-  return await reason.catch((refusal: unknown) => refusal);
+/** A refused handshake says nothing of why, so the list of what could be connected to is asked. */
+async function reasonOf(error: unknown, { request }: Transport, path: Call["path"]): Promise<unknown> {
+  const [kind = "", name] = path;
+  try {
+    const list = await request<Record<string, readonly { readonly name: string }[]>>({
+      method: "GET",
+      path: [kind],
+    });
+    if (list[kind]?.some((entry) => entry.name === name) === true) return error;
+    const code = kind === "agents" ? "agent_not_found" : "workflow_not_found";
+    return new KitError({ code, message: `The server has no such ${kind.slice(0, -1)}.`, cause: error });
+  } catch (refusal) {
+    return refusal;
+  }
 }
 
 /** A browser can send no headers with a WebSocket: the key goes beside the protocol's name. */

@@ -1,0 +1,115 @@
+import { randomInt } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { KitEvent } from "../protocol/event.ts";
+import { type ServedService, serveService } from "../server/testing/serve-service.ts";
+import { KitClient } from "./kit-client.ts";
+import { type CuttingProxy, openCuttingProxy } from "./testing/cutting-proxy.ts";
+
+const retry = { baseDelayMs: 1, maxDelayMs: 5 };
+let served: ServedService;
+let proxy: CuttingProxy | undefined;
+
+beforeAll(async () => {
+  served = await serveService();
+});
+afterAll(async () => {
+  await proxy?.close();
+  await served.close();
+});
+
+async function clientBehind(cuts: readonly number[], attempts = 10): Promise<KitClient> {
+  await proxy?.close();
+  proxy = await openCuttingProxy(served.port, cuts);
+  return new KitClient({ baseUrl: proxy.url, retry: { ...retry, attempts } });
+}
+
+async function indexesOf(events: AsyncIterable<KitEvent>): Promise<readonly number[]> {
+  const indexes: number[] = [];
+  for await (const { index } of events) indexes.push(index);
+  return indexes;
+}
+
+function upTo(last: number): readonly number[] {
+  return Array.from({ length: last }, (_, index) => index + 1);
+}
+
+test("a run's stream that is cut anywhere gives every event once, in order, and its result", async () => {
+  const direct = new KitClient({ baseUrl: served.url });
+  const { run_id } = await direct.workflows.invoke("talking", { lines: 40 });
+  const expected = await indexesOf(direct.runs.stream(run_id));
+  expect(expected).toEqual(upTo(expected.length));
+  for (let round = 0; round < 15; round += 1) {
+    const cuts = Array.from({ length: 8 }, () => randomInt(1, 6_000));
+    const client = await clientBehind(cuts);
+    const stream = client.runs.stream(run_id);
+    expect(await indexesOf(stream), `cut after ${cuts.join(", ")} bytes`).toEqual(expected);
+    expect((await stream.result()).result).toBe("done");
+  }
+});
+
+test("a workflow that is followed from its start survives cuts, too", async () => {
+  // The first connection starts the run, and lives.
+  const client = await clientBehind([Number.POSITIVE_INFINITY, 700, 900, 0, 1_500]);
+  const stream = client.workflows.stream("talking", { lines: 30 });
+  const indexes = await indexesOf(stream);
+  expect(indexes).toEqual(upTo(indexes.length));
+  expect((await stream.result()).result).toBe("done");
+});
+
+test("an instance's events go on after cuts while more are made", async () => {
+  const client = await clientBehind([900, 1_700, 600]);
+  const direct = new KitClient({ baseUrl: served.url });
+  const seen: number[] = [];
+  const reading = (async () => {
+    let operations = 0;
+    for await (const event of client.agents.events("echo", { id: "followed" })) {
+      seen.push(event.index);
+      if (event.type === "operation") operations += 1;
+      if (operations === 6) return;
+    }
+  })();
+  for (let prompt = 1; prompt <= 6; prompt += 1) {
+    await direct.agents.invoke("echo", { id: "followed", message: `words of prompt ${prompt}` });
+    proxy?.cutAll();
+  }
+  await reading;
+  expect(seen).toEqual(upTo(seen.length));
+});
+
+test("a prompt's stream that breaks says so; under a key its result comes all the same", async () => {
+  const message = "a few words, and then some more, ".repeat(20);
+  const plain = await clientBehind([2_500]);
+  await expect(indexesOf(plain.agents.stream("echo", { id: "cut", message }))).rejects.toMatchObject({
+    code: "unavailable",
+  });
+  const keyed = await clientBehind([2_500, 3_000]);
+  const stream = keyed.agents.stream("echo", { id: "kept", message }, { idempotencyKey: "k-1" });
+  const indexes = await indexesOf(stream);
+  expect(indexes).toEqual(indexes.toSorted((left, right) => left - right));
+  expect(new Set(indexes).size).toBe(indexes.length);
+  expect((await stream.result()).text).toBe(message);
+  expect(await keyed.agents.history("echo", { id: "kept" })).toHaveLength(2);
+});
+
+test("a stream gives up after as many attempts in a row as its policy has", async () => {
+  const client = await clientBehind(
+    Array.from({ length: 50 }, () => 0),
+    3,
+  );
+  await expect(indexesOf(client.agents.events("echo", { id: "1" }))).rejects.toMatchObject({
+    code: "unavailable",
+  });
+  expect(proxy?.made).toBe(3);
+});
+
+test("a stream that waits is followed further after its connection broke", async () => {
+  const client = await clientBehind([]);
+  const direct = new KitClient({ baseUrl: served.url });
+  const events = client.agents.events("echo", { id: "waiting" })[Symbol.asyncIterator]();
+  await direct.agents.invoke("echo", { id: "waiting", message: "one" });
+  expect((await events.next()).value.index).toBe(1);
+  proxy?.cutAll();
+  await direct.agents.invoke("echo", { id: "waiting", message: "two" });
+  expect((await events.next()).value.index).toBe(2);
+  await events.return?.();
+});

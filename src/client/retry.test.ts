@@ -1,0 +1,214 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { afterEach, expect, test } from "vitest";
+import type { KitClientOptions } from "./call-options.ts";
+import { KitClient } from "./kit-client.ts";
+
+type Answer = (response: ServerResponse, request: IncomingMessage) => void;
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+/** A server that gives each request the next answer, and the last one again. */
+async function answering(
+  answers: readonly Answer[],
+  options: Partial<KitClientOptions> = {},
+): Promise<{ readonly client: KitClient; readonly requests: IncomingMessage[] }> {
+  const requests: IncomingMessage[] = [];
+  const server = createServer((request, response) => {
+    const answer = answers[Math.min(requests.length, answers.length - 1)];
+    requests.push(request);
+    answer?.(response, request);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  closing.push(async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, "close");
+  });
+  const address = server.address();
+  const port = typeof address === "object" ? address?.port : undefined;
+  const client = new KitClient({
+    baseUrl: `http://127.0.0.1:${port}/base/`,
+    retry: { baseDelayMs: 1, maxDelayMs: 5_000 },
+    ...options,
+  });
+  return { client, requests };
+}
+
+const ok: Answer = (response) =>
+  response.end(JSON.stringify({ ok: true, agents: [], result: { text: "hi" } }));
+const hangUp: Answer = (response) => response.destroy();
+const silent: Answer = () => undefined;
+
+function refuse(status: number, type: string, headers: Record<string, string> = {}): Answer {
+  return (response) => {
+    response.writeHead(status, headers);
+    response.end(
+      JSON.stringify({ error: { type, message: "No.", details: "Do this.", meta: { run_id: "run_1" } } }),
+    );
+  };
+}
+
+const busy = refuse(429, "too_many_requests", { "retry-after": "0" });
+const away = refuse(503, "unavailable");
+
+test("reading is tried again after a broken connection, 429 and 503", async () => {
+  const { client, requests } = await answering([hangUp, busy, away, ok]);
+  expect(await client.health()).toMatchObject({ ok: true });
+  expect(requests.map(({ url }) => url)).toEqual(Array.from({ length: 4 }, () => "/base/health"));
+});
+
+test("it is tried as often as the policy says", async () => {
+  const { client, requests } = await answering([away], { retry: { attempts: 2, baseDelayMs: 1 } });
+  await expect(client.health()).rejects.toMatchObject({ code: "unavailable", meta: { status: 503 } });
+  expect(requests).toHaveLength(2);
+});
+
+test("work is not asked for twice without an idempotency key", async () => {
+  for (const answer of [hangUp, busy, away]) {
+    const { client, requests } = await answering([answer, ok]);
+    await expect(client.agents.invoke("a", { id: "1", message: "x" })).rejects.toThrow();
+    await expect(client.agents.dispatch("a", { id: "1", input: "x" })).resolves.toBeTruthy();
+    expect(requests).toHaveLength(2);
+  }
+});
+
+test("under an idempotency key it is, with the same key", async () => {
+  const { client, requests } = await answering([hangUp, away, ok]);
+  await client.agents.dispatch("a", { id: "1", input: "x" }, { idempotencyKey: "key-1" });
+  expect(requests.map(({ headers }) => headers["idempotency-key"])).toEqual(["key-1", "key-1", "key-1"]);
+});
+
+test("what cannot pass by itself is not tried again", async () => {
+  for (const answer of [
+    refuse(404, "not_found"),
+    refuse(500, "internal_error"),
+    refuse(429, "budget_exceeded"),
+  ]) {
+    const { client, requests } = await answering([answer, ok]);
+    await expect(client.health()).rejects.toThrow();
+    expect(requests).toHaveLength(1);
+  }
+});
+
+test("a server that asks for more patience than the policy has is told to the caller", async () => {
+  const { client, requests } = await answering([
+    refuse(429, "too_many_requests", { "retry-after": "7" }),
+    ok,
+  ]);
+  await expect(client.health()).rejects.toMatchObject({
+    code: "too_many_requests",
+    meta: { status: 429, retry_after_s: 7, run_id: "run_1" },
+  });
+  expect(requests).toHaveLength(1);
+});
+
+test("an envelope's type is the code, also one that this client does not know", async () => {
+  const { client } = await answering([refuse(418, "teapot")]);
+  await expect(client.health()).rejects.toMatchObject({
+    name: "KitError",
+    code: "teapot",
+    message: "No.",
+    hint: "Do this.",
+  });
+});
+
+test("an answer that is none of kit's is told by its status", async () => {
+  const page: Answer = (response) => response.writeHead(403).end("<html>Forbidden</html>");
+  const { client } = await answering([page]);
+  await expect(client.health()).rejects.toMatchObject({ code: "forbidden", meta: { status: 403 } });
+  const html: Answer = (response) => response.end("<html>It works!</html>");
+  const other = await answering([html], { retry: { attempts: 1 } });
+  await expect(other.client.health()).rejects.toMatchObject({ code: "unavailable" });
+});
+
+test("a call ends with its time, and with nobody there", async () => {
+  const { client } = await answering([silent], { timeoutMs: 50 });
+  await expect(client.health()).rejects.toMatchObject({ code: "unavailable" });
+  await expect(client.agents.invoke("a", { id: "1", message: "x" }, { timeoutMs: 20 })).rejects.toMatchObject(
+    {
+      code: "unavailable",
+    },
+  );
+  const nobody = new KitClient({ baseUrl: "http://127.0.0.1:1", retry: { attempts: 1 } });
+  await expect(nobody.health()).rejects.toMatchObject({ code: "unavailable" });
+});
+
+test("the client's own signal ends all that it does", async () => {
+  const stop = new AbortController();
+  const { client } = await answering([silent], { signal: stop.signal });
+  const calls = [client.health(), client.agents.stream("a", { id: "1", message: "x" }).result()];
+  const reason = new Error("unmounted");
+  stop.abort(reason);
+  for (const call of calls) await expect(call).rejects.toBe(reason);
+});
+
+test("headers, key and query arrive as they were given", async () => {
+  const { client, requests } = await answering([ok], { apiKey: "k", headers: { "X-Tenant": "7" } });
+  await client.runs.events("run_1", { types: ["log", "run_end"], after: 0 });
+  const [request] = requests;
+  expect(request?.url).toBe("/base/runs/run_1/events?types=log%2Crun_end&after=0");
+  expect(request?.headers).toMatchObject({ authorization: "Bearer k", "x-tenant": "7" });
+});
+
+const event = (index: number, type = "idle"): string =>
+  `id: ${index}\nevent: ${type}\ndata: ${JSON.stringify({ index, type })}\n\n`;
+const streaming =
+  (...parts: readonly string[]): Answer =>
+  (response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(parts.join(""));
+  };
+
+test("types that are not known are skipped, events that come again too", async () => {
+  const first: Answer = (response, request) => {
+    streaming(event(1), event(2, "of_a_newer_kit"))(response, request);
+    response.end();
+  };
+  const second = streaming(event(1), event(2), event(3), 'event: result\ndata: {"result":7}\n\n');
+  const { client, requests } = await answering([first, second]);
+  const stream = client.runs.stream("run_1");
+  const seen: number[] = [];
+  for await (const { index } of stream) seen.push(index);
+  expect(seen).toEqual([1, 3]);
+  expect(await stream.result()).toEqual({ result: 7 });
+  expect(requests.map(({ headers }) => headers["last-event-id"])).toEqual([undefined, "2"]);
+});
+
+test("a stream that has gone silent is connected again", async () => {
+  const { client, requests } = await answering(
+    [
+      streaming(event(1)),
+      streaming(event(2), 'event: error\ndata: {"error":{"type":"aborted","message":"No."}}\n\n'),
+    ],
+    { idleTimeoutMs: 60 },
+  );
+  await expect(client.runs.stream("run_1").result()).rejects.toMatchObject({ code: "aborted" });
+  expect(requests).toHaveLength(2);
+});
+
+test("a server that says 204 has no more events", async () => {
+  const over: Answer = (response) => response.writeHead(204).end();
+  const { client } = await answering([streaming(event(1)), over], { idleTimeoutMs: 60 });
+  const seen: number[] = [];
+  for await (const { index } of client.agents.events("a", { id: "1" })) seen.push(index);
+  expect(seen).toEqual([1]);
+});
+
+test("leaving a stream closes its connection", async () => {
+  const closed = Promise.withResolvers<void>();
+  const watched: Answer = (response, request) => {
+    response.on("close", closed.resolve);
+    streaming(event(1), event(2))(response, request);
+  };
+  const { client } = await answering([watched]);
+  for await (const { index } of client.agents.events("a", { id: "1" })) {
+    expect(index).toBe(1);
+    break;
+  }
+  await closed.promise;
+});

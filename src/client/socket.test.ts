@@ -1,0 +1,159 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import type { KitEvent } from "../protocol/event.ts";
+import { type ServedService, serveService } from "../server/testing/serve-service.ts";
+import { KitClient } from "./kit-client.ts";
+import { type CuttingProxy, openCuttingProxy } from "./testing/cutting-proxy.ts";
+
+const apiKey = "key~of/some+signs?";
+let served: ServedService;
+let client: KitClient;
+let proxy: CuttingProxy | undefined;
+
+beforeAll(async () => {
+  served = await serveService({ access: { apiKeys: [apiKey] } });
+  client = new KitClient({ baseUrl: served.url, apiKey });
+});
+afterEach(async () => {
+  await proxy?.close();
+  proxy = undefined;
+});
+afterAll(() => served.close());
+
+async function behindProxy(): Promise<KitClient> {
+  proxy = await openCuttingProxy(served.port);
+  return new KitClient({ baseUrl: proxy.url, apiKey, retry: { baseDelayMs: 1 } });
+}
+
+async function collect(events: AsyncIterable<KitEvent>): Promise<readonly KitEvent[]> {
+  const all: KitEvent[] = [];
+  for await (const event of events) all.push(event);
+  return all;
+}
+
+test("a connection takes many prompts, side by side and one after the other", async () => {
+  await using connection = await client.agents.connect("echo", { id: "talk" });
+  await connection.ping();
+  const prompts = ["first of one", "second of another", "third of one"].map((message, index) =>
+    connection.prompt({ message, session: `s${index % 2}` }),
+  );
+  const texts = await Promise.all(
+    prompts.map(async (prompt) => {
+      const events = await collect(prompt);
+      const said = events.map((event) => (event.type === "text_delta" ? event.text : "")).join("");
+      return [said, (await prompt.result()).text];
+    }),
+  );
+  expect(texts).toEqual([
+    ["first of one", "first of one"],
+    ["second of another", "second of another"],
+    ["third of one", "third of one"],
+  ]);
+  expect((await connection.prompt("a text alone").result()).text).toBe("a text alone");
+});
+
+test("a prompt that fails leaves its connection to the next", async () => {
+  await using connection = await client.agents.connect("echo", { id: "failing" });
+  await expect(connection.prompt("fail for good").result()).rejects.toMatchObject({
+    code: "context_overflow",
+  });
+  expect((await connection.prompt("next").result()).text).toBe("next");
+});
+
+test("leaving a prompt early, or its signal, aborts it", async () => {
+  await using connection = await client.agents.connect("echo", { id: "left" });
+  for await (const event of connection.prompt("slow")) if (event.type === "text_delta") break;
+  const stop = new AbortController();
+  const reason = new Error("enough");
+  const waiting = connection.prompt({ message: "hold", session: "other" }, { signal: stop.signal }).result();
+  await served.echo.held(1);
+  stop.abort(reason);
+  await expect(waiting).rejects.toBe(reason);
+  // Both sessions are free again.
+  for (const session of ["default", "other"]) {
+    expect((await connection.prompt({ message: "next", session }).result()).text).toBe("next");
+  }
+});
+
+test("a tool call is approved over the same connection", async () => {
+  await using connection = await client.agents.connect("careful", { id: "socket" });
+  const prompt = connection.prompt("pay 7");
+  let ran = "";
+  for await (const event of prompt) {
+    if (event.type === "approval_request") {
+      await connection.approve({ approval_id: event.approval_id, approved: true });
+    }
+    if (event.type === "tool_end") ran = event.result;
+  }
+  expect(ran).toBe("Paid 7 cents.");
+  await expect(connection.approve({ approval_id: "approval_unknown", approved: true })).rejects.toMatchObject(
+    {
+      code: "not_found",
+    },
+  );
+});
+
+test("when the connection breaks, what is under way fails, and the next prompt opens a new one", async () => {
+  const behind = await behindProxy();
+  await using connection = await behind.agents.connect("echo", { id: "broken" });
+  const held = served.echo.held(2);
+  const failing = connection.prompt("hold").result();
+  await Promise.race([held, failing]);
+  proxy?.cutAll();
+  await expect(failing).rejects.toMatchObject({ code: "unavailable" });
+  expect((await connection.prompt("again").result()).text).toBe("again");
+});
+
+test("a connection that was closed stays closed", async () => {
+  const connection = await client.agents.connect("echo", { id: "closed" });
+  connection.close();
+  await expect(connection.prompt("hello").result()).rejects.toMatchObject({ code: "unavailable" });
+});
+
+test("a workflow connection takes one run", async () => {
+  await using connection = await client.workflows.connect("talking");
+  const run = connection.invoke({ lines: 3 });
+  const events = await collect(run);
+  expect(events.filter(({ type }) => type === "log")).toHaveLength(3);
+  const { run_id, result } = await run.result();
+  expect(result).toBe("done");
+  expect(await client.runs.get(run_id)).toMatchObject({ status: "completed" });
+});
+
+test("a run whose connection breaks is followed over HTTP to its end", async () => {
+  const behind = await behindProxy();
+  await using connection = await behind.workflows.connect("waiting");
+  const run = connection.invoke();
+  const seen: number[] = [];
+  let runId = "";
+  for await (const event of run) {
+    seen.push(event.index);
+    if (event.type !== "run_start") continue;
+    runId = event.run_id ?? "";
+    proxy?.cutAll();
+    await client.runs.signal(runId, { name: "word", payload: "late" });
+  }
+  expect(seen).toEqual(Array.from({ length: seen.length }, (_, index) => index + 1));
+  expect(await run.result()).toMatchObject({ run_id: runId, result: { said: "late" } });
+});
+
+test("a refused connection says why", async () => {
+  const stranger = new KitClient({ baseUrl: served.url, apiKey: "wrong" });
+  await expect(stranger.agents.connect("echo", { id: "1" })).rejects.toMatchObject({ code: "unauthorized" });
+  await expect(client.agents.connect("nobody", { id: "1" })).rejects.toMatchObject({
+    code: "agent_not_found",
+  });
+  await expect(client.workflows.connect("nothing")).rejects.toMatchObject({ code: "workflow_not_found" });
+  const nobody = new KitClient({ baseUrl: "http://127.0.0.1:1", retry: { attempts: 1 } });
+  await expect(nobody.agents.connect("echo", { id: "1" })).rejects.toMatchObject({ code: "unavailable" });
+});
+
+test("a server that closes ends what waits on a connection", async () => {
+  const own = await serveService();
+  const connection = await new KitClient({ baseUrl: own.url }).workflows.connect("waiting");
+  const run = connection.invoke();
+  const events = run[Symbol.asyncIterator]();
+  await events.next();
+  const ended = expect(run.result()).rejects.toMatchObject({ code: "unavailable" });
+  await own.close();
+  await ended;
+});
