@@ -6,12 +6,19 @@ export function composeSystemPrompt(parts: {
   readonly profile: AgentProfile;
   readonly role: Role | undefined;
   readonly projectInstructions: string;
+  /** Where files and commands start, in a repository whose own tools start at its root; "" for the root. */
+  readonly workingFolder: string;
 }): string {
   const { profile, role } = parts;
   const sections = [profile.instructions ?? defaultInstructions];
   if (role !== undefined) sections.push(`# Role: ${role.name}\n\n${role.instructions}`);
   if (parts.projectInstructions !== "")
     sections.push(`# Project instructions\n\n${parts.projectInstructions}`);
+  if (parts.workingFolder !== "") {
+    sections.push(
+      `# Working folder\n\nPaths of files and commands start in \`${parts.workingFolder}\`. Tools about specs and guidelines take paths from the root of the repository, such as \`${parts.workingFolder}/…\`.`,
+    );
+  }
   const skills = profile.skills ?? [];
   if (skills.length > 0) {
     sections.push(`# Skills\n\n${skills.map((skill) => `- ${skill.name}: ${skill.description}`).join("\n")}`);

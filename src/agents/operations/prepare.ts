@@ -38,10 +38,10 @@ export async function prepare(
     sources.length === 0 ? [] : (await Promise.all(sources.map((source) => source(operation)))).flat();
   const toolkit = extendToolkit(live.toolkit(), live, { ...options, sourced });
   const { project } = harness.runtime;
-  const told =
-    project === undefined || profile.projectInstructions === false
-      ? nothingTold
-      : await project.instructions({ cwd: profile.cwd ?? "", sandbox: await sandboxOf(operation) });
+  const cwd = profile.cwd ?? "";
+  const tells = project !== undefined && profile.projectInstructions !== false;
+  const sandbox = tells ? await sandboxOf(operation) : undefined;
+  const told = tells ? await project.instructions({ cwd, sandbox }) : nothingTold;
   return {
     ...toolkit,
     resolved: await harness.runtime.resolveModel(modelName),
@@ -50,6 +50,7 @@ export async function prepare(
       profile,
       role,
       projectInstructions: told.text,
+      workingFolder: project === undefined || profile.specs === false ? "" : (sandbox?.cwd ?? cwd),
     }),
     told: told.sources,
     mask: maskFor(secrets.values, harness.runtime.mask),

@@ -86,6 +86,15 @@ test("in a working folder below the root the paths of tools lead to the same gui
   await session.prompt("Look.");
   expect(heard.map((told) => times(told, "CHECK-EVERY-INPUT"))).toEqual([0, 1]);
   expect(times(heard[1], "NO-INLINE-STYLES")).toBe(0);
+  // The tools about guidelines do not know of the folder, and their paths are told to start elsewhere.
+  expect(heard[0]).toContain("Paths of files and commands start in `packages/api`.");
+});
+
+test("a task in a folder is told where it works, and who works at the root is told nothing", async () => {
+  const { session, heard } = await open([{ text: "Done." }, { text: "Done." }]);
+  await session.prompt("Look.");
+  await session.task("Look there.", { cwd: "packages/api" });
+  expect(heard.map((told) => told.includes("start in `packages/api`"))).toEqual([false, true]);
 });
 
 test("in a sandbox that is a part of the project, or none of it, paths mean the files that they lead to", async () => {
