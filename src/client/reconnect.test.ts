@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { KitEvent } from "../protocol/event.ts";
 import { type ServedService, serveService } from "../server/testing/serve-service.ts";
 import { KitClient } from "./kit-client.ts";
-import { type CuttingProxy, openCuttingProxy } from "./testing/cutting-proxy.ts";
+import { type CuttingProxy, openCuttingProxy } from "../testing/cutting-proxy.ts";
 
 const retry = { baseDelayMs: 1, maxDelayMs: 5 };
 let served: ServedService;

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { KitEvent } from "../protocol/event.ts";
 import { type ServedService, serveService } from "../server/testing/serve-service.ts";
 import { KitClient } from "./kit-client.ts";
-import { type CuttingProxy, openCuttingProxy } from "./testing/cutting-proxy.ts";
+import { type CuttingProxy, openCuttingProxy } from "../testing/cutting-proxy.ts";
 
 const apiKey = "key~of/some+signs?";
 let served: ServedService;
