@@ -222,3 +222,25 @@ test("a model that falls silent is given up", async () => {
   );
   await expect(agent.session().prompt("x")).rejects.toMatchObject({ code: "model_timeout" });
 });
+
+test("a model that falls silent after a tool that took longer, or after its own silence, is given up too", async () => {
+  const slow = defineTool({
+    name: "slow",
+    description: "Takes longer than a model may be silent.",
+    input: { type: "object" },
+    execute: async () => {
+      await new Promise((resolve) => setTimeout(resolve, 60));
+      return "done";
+    },
+  });
+  const model = createScriptedModel((_call, index) =>
+    index === 0 ? { toolCalls: [{ name: "slow" }] } : { text: "never", delayMs: 60_000 },
+  );
+  const agent = createTestAgent(
+    model,
+    { tools: [slow] },
+    { modelIdleTimeoutMs: 20, retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 1 } },
+  );
+  await expect(agent.session().prompt("x")).rejects.toMatchObject({ code: "model_timeout" });
+  expect(model.calls).toHaveLength(3);
+});
