@@ -55,6 +55,16 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     }
   },
 
+  "an input that is no JSON is refused": async (tools) => {
+    const engine = await tools.create();
+    const circle: unknown[] = [];
+    circle.push(circle);
+    for (const input of [{ at: new Date() }, { size: 1n }, [Number.NaN], { run: () => 1 }, circle]) {
+      await assert.rejects(engine.admit({ ...key, input }), { code: "invalid_request" });
+    }
+    assert.deepEqual((await engine.listDispatches()).items, []);
+  },
+
   "a handler is told which input it has, and which attempt it is": async (tools) => {
     const engine = await tools.create({ backoffMs: 1 });
     const told: unknown[] = [];

@@ -53,7 +53,7 @@ test("a process that drains hands over at once", async () => {
 
 test("a frozen process loses its work after the lease's time, learns it when it wakes, and writes nothing", async () => {
   const folder = join(root, "frozen");
-  const limits = { leaseMs: 500 };
+  const limits = { leaseMs: 2_000 };
   const child = await startEngineProcess({ folder, limits, work: "hold" });
   child.tell({ order: "admit", request: { ...key, input: 1 } });
   const { dispatch_id } = await child.hear("admitted");

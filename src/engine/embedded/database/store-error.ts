@@ -13,7 +13,7 @@ const reasons: Readonly<Record<number, string>> = {
 };
 
 /** The primary result code; undefined for what SQLite did not say. */
-export function resultCode(error: unknown): number | undefined {
+function resultCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !("errcode" in error)) return undefined;
   return Number(error.errcode) & 0xff;
 }

@@ -8,6 +8,7 @@ import type { AdmitRequest } from "../../contract.ts";
 import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { EngineLimits } from "../engine-limits.ts";
+import { checkJson } from "../runs/check-json.ts";
 import type { DispatchPlace, DispatchRow } from "./dispatch-rows.ts";
 
 export interface Admission {
@@ -71,6 +72,7 @@ export function createAdmissions(base: EngineBase, options: AdmissionOptions): A
   return {
     checkRoom,
     async admit(request) {
+      checkJson(request.input, "The input");
       const input = await blobs.store(request.input);
       const { agent, instance_id, session, idempotency_key } = request;
       return base.commit((): Admission => {
