@@ -18,6 +18,8 @@ export {
   type AgentDefinition,
   type AgentSource,
   createAgent,
+  type Dispatch,
+  type DispatchInput,
 } from "./agents/create-agent.ts";
 export type { EventListener } from "./agents/events/emitter.ts";
 export type { Agent } from "./agents/harness.ts";
@@ -50,6 +52,7 @@ export { loadSkill } from "./app/agents/load-skills.ts";
 export type { LoadedAgent, Triggers } from "./app/agents/load-source.ts";
 export type { LoadedWorkflow, PayloadSchema, WorkflowSchedule } from "./app/agents/workflow-source.ts";
 export type { AgentConfig, ApprovalsConfig, CompactionConfig } from "./app/config/agent-config.ts";
+export type { EngineConfig } from "./app/config/engine-config.ts";
 export {
   type AuthRequest,
   defineConfig,
@@ -59,9 +62,32 @@ export {
 } from "./app/config/kit-config.ts";
 export { type InitAgentOptions, initAgent } from "./app/init-agent.ts";
 export { type OpenAgentsOptions, openAgents } from "./app/open-agents.ts";
+export { openService } from "./app/open-service.ts";
+export type { ProjectService } from "./app/service/open-project-service.ts";
+export type { InstanceTarget, PromptCall, Service } from "./app/service/service.ts";
 export { KitError, type KitErrorInit } from "./base/kit-error.ts";
 export type { StandardSchemaV1 } from "./base/standard-schema.ts";
 export { version } from "./base/version.ts";
+export type {
+  AdmitRequest,
+  DispatchFilter,
+  Engine,
+  EngineHandlers,
+  EventLog,
+  EventReadOptions,
+  EventSubscription,
+  Page,
+  RunContext,
+  RunEventBody,
+  RunFilter,
+  RunReceipt,
+  RunRequest,
+  RunSignal,
+  StepOptions,
+  StepWork,
+  WaitOptions,
+  WorkContext,
+} from "./engine/contract.ts";
 export type { McpConfig, McpMode, McpServerConfig } from "./mcp/client/mcp-config.ts";
 export type { ProviderConfig, ProviderConfigs } from "./models/provider-config.ts";
 export type { FileDates } from "./project/git/file-dates.ts";
@@ -77,6 +103,7 @@ export type {
 } from "./project/project.ts";
 export type { ApprovalDecision, ApprovalRequest } from "./protocol/approval.ts";
 export type { Diagnostic, DiagnosticRule } from "./protocol/diagnostic.ts";
+export type { DispatchReceipt, DispatchRecord, DispatchStatus } from "./protocol/dispatch.ts";
 export { type ErrorCode, type ErrorEnvelope, type ErrorIssue, errorCodes } from "./protocol/error-code.ts";
 export type { EventBody, EventType, KitEvent, OperationKind } from "./protocol/event.ts";
 export type {
@@ -109,6 +136,8 @@ export type {
   ToolResultPart,
   UserMessage,
 } from "./protocol/message.ts";
+export type { PromptImage, PromptReply, PromptRequest } from "./protocol/prompt.ts";
+export type { RunRecord, RunStatus, ScheduleRecord } from "./protocol/run.ts";
 export type { SessionEntry, SessionInfo, SessionKey } from "./protocol/session-entry.ts";
 export type {
   AcceptanceCriterion,

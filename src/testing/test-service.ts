@@ -20,8 +20,8 @@ export async function openTestService(
   options: TestServiceOptions,
   limits: Partial<EngineLimits> = {},
 ): Promise<TestService> {
-  const [{ openService }, { createEmbeddedEngine }, { createApprovals }] = await Promise.all([
-    import("../app/service/open-service.ts"),
+  const [{ createService }, { createEmbeddedEngine }, { createApprovals }] = await Promise.all([
+    import("../app/service/create-service.ts"),
     import("../engine/embedded/create-embedded-engine.ts"),
     import("../agents/approvals/create-approvals.ts"),
   ]);
@@ -32,7 +32,7 @@ export async function openTestService(
     ...(engineFolder === undefined ? {} : { folder: engineFolder }),
   });
   try {
-    const service = await openService({ app, engine });
+    const service = await createService({ app, engine });
     return {
       ...service,
       async close({ timeoutMs = 0 } = {}) {

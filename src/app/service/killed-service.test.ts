@@ -4,8 +4,8 @@ import { expect, onTestFinished, test } from "vitest";
 import type { DispatchReceipt, DispatchRecord } from "../../protocol/dispatch.ts";
 import { type Message, textOf } from "../../protocol/message.ts";
 import type { RunRecord } from "../../protocol/run.ts";
+import { type ServiceProcess, startServiceProcess } from "../../testing/service-process/service-process.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { type ServiceProcess, startServiceProcess } from "./testing/service-process.ts";
 
 const files = {
   "src/agents/helper.ts": `import { appendFileSync } from "node:fs";

@@ -1,10 +1,10 @@
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
 import type { HostedApp } from "../agents/hosted-app.ts";
-import { openService } from "./open-service.ts";
+import { createService } from "./create-service.ts";
 
 /** Opens a service in memory for an application that belongs to none: its work ends with the process. */
 export async function openOwnService(app: HostedApp): Promise<{ finish(): Promise<void> }> {
-  const { engine, drain } = await openService({ app, engine: createEmbeddedEngine({}) });
+  const { engine, drain } = await createService({ app, engine: createEmbeddedEngine({}) });
   return {
     async finish() {
       for (const status of ["queued", "running"] as const) {

@@ -1,5 +1,6 @@
 import { join, resolve } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { Approvals } from "../../agents/approvals/approvals.ts";
 import { createApprovals } from "../../agents/approvals/create-approvals.ts";
 import type { Engine } from "../../engine/contract.ts";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
@@ -12,7 +13,7 @@ import { stateFolder } from "../agents/state-folder.ts";
 import { toProfile } from "../config/agent-config.ts";
 import { toEngineLimits } from "../config/engine-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
-import { openService } from "./open-service.ts";
+import { createService } from "./create-service.ts";
 import type { Service } from "./service.ts";
 
 export interface ProjectServiceOptions {
@@ -20,6 +21,8 @@ export interface ProjectServiceOptions {
   readonly loaded: Pick<LoadedConfig, "config" | "environment">;
   /** For agents that name none; default: a virtual workspace below `.kit/sandboxes`. */
   readonly sandbox?: SandboxFactory;
+  /** Default: in the memory of this process, for as long as it takes. */
+  readonly approvals?: Approvals;
   /** Models by their whole name, beside those of the providers. */
   readonly models?: Readonly<Record<string, LanguageModelV4>>;
   /** Told of what fails beside the work. */
@@ -38,7 +41,7 @@ export async function openProjectService(options: ProjectServiceOptions): Promis
   try {
     engine = openEngine(options);
     const { onError } = options;
-    const service = await openService({ app, engine, ...(onError === undefined ? {} : { onError }) });
+    const service = await createService({ app, engine, ...(onError === undefined ? {} : { onError }) });
     return {
       ...service,
       async close(how) {
@@ -57,6 +60,7 @@ async function openProjectApp({
   project,
   loaded,
   sandbox,
+  approvals,
   models,
   onError,
 }: ProjectServiceOptions): Promise<HostedApp> {
@@ -66,7 +70,7 @@ async function openProjectApp({
     env: loaded.environment,
     defaults: toProfile(agent, compaction),
     sandbox: sandbox ?? virtual({ root: project.root }),
-    approvals: createApprovals(),
+    approvals: approvals ?? createApprovals(),
     instances: {
       ...(agent.max_idle_instances === undefined ? {} : { maxIdle: agent.max_idle_instances }),
       ...(agent.idle_seconds === undefined ? {} : { idleMs: agent.idle_seconds * 1_000 }),

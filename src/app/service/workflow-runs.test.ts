@@ -10,7 +10,7 @@ import { createScriptedModel, type Script } from "../../testing/scripted-model.t
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { createTestApp } from "../../testing/test-app.ts";
 import { openTestService, type TestService } from "../../testing/test-service.ts";
-import { openService } from "./open-service.ts";
+import { createService } from "./create-service.ts";
 
 // As `createAgent` of kit makes it.
 const writer = `export default { kind: "kit.agent", describe: async () => ({ instructions: "Write." }) };\n`;
@@ -282,7 +282,7 @@ test("a time that a schedule missed while nobody worked is made up for once", as
   const open = async (now: () => number) => {
     const app = await createTestApp({ root: repository.root, model: createScriptedModel([]) });
     const engine = createEmbeddedEngine({ folder, clock: { ...systemClock, now } });
-    return { app, engine, service: await openService({ app, engine }) };
+    return { app, engine, service: await createService({ app, engine }) };
   };
   const first = await open(Date.now);
   await first.service.drain({ timeoutMs: 0 });

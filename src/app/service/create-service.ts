@@ -16,7 +16,7 @@ import { createSessionWork } from "./session-work.ts";
 import { syncSchedules } from "./sync-schedules.ts";
 import { createWorkflowRuns } from "./workflow-runs.ts";
 
-export interface OpenServiceOptions {
+export interface CreateServiceOptions {
   readonly app: HostedApp;
   /** Not started yet. */
   readonly engine: Engine;
@@ -25,11 +25,11 @@ export interface OpenServiceOptions {
 }
 
 /** Joins an application with an engine, and takes up work: also what a process that died has left. */
-export async function openService({
+export async function createService({
   app,
   engine,
   onError = () => undefined,
-}: OpenServiceOptions): Promise<Service> {
+}: CreateServiceOptions): Promise<Service> {
   const { events } = engine;
   const listeners = createOperationListeners(onError);
   const work = createSessionWork(app);

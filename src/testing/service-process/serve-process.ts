@@ -5,9 +5,9 @@
  */
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
-import { SqliteSessionStore } from "../../../stores/sqlite/sqlite-store.ts";
-import { createScriptedModel } from "../../../testing/scripted-model.ts";
-import { openTestService, type TestService } from "../../../testing/test-service.ts";
+import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
+import { createScriptedModel } from "../scripted-model.ts";
+import { openTestService, type TestService } from "../test-service.ts";
 import type { ProcessCall } from "./service-process.ts";
 
 const [root = "", mood] = process.argv.slice(2);
