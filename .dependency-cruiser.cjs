@@ -48,8 +48,8 @@ const rooms = {
   mcp: [...domain, "project", "agents"],
   app: wired,
   server: wired,
-  cli: [...wired, "server"],
-  testing: [...wired, "server", "cli"],
+  cli: [...wired, "server", "client"],
+  testing: [...wired, "server", "client", "cli"],
 };
 
 /** Packages that one room alone knows; the rest of the house speaks its own words. */

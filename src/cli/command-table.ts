@@ -31,18 +31,54 @@ export const commandTable: readonly AnyEntry[] = [
   },
   {
     name: "start",
-    summary: "Serve specs and guidelines of a repository over HTTP",
+    summary: "Serve agents, workflows, specs and guidelines over HTTP",
     load: async () => (await import("./commands/start.ts")).start,
   },
   {
     name: "dev",
-    summary: "Like start, for development: log requests, explain errors",
+    summary: "Like start, for development: reload on change, log, explain errors",
     load: async () => (await import("./commands/dev.ts")).dev,
   },
   {
     name: "routes",
     summary: "List the agents, workflows and webhooks that are served",
     load: async () => (await import("./commands/routes.ts")).routes,
+  },
+  {
+    name: "invoke",
+    summary: "Prompt an agent of a running server",
+    load: async () => (await import("./commands/invoke.ts")).invoke,
+  },
+  {
+    name: "logs",
+    summary: "Show what a run of a workflow did, or does",
+    load: async () => (await import("./commands/logs.ts")).logs,
+  },
+  {
+    name: "dispatches",
+    summary: "Inputs handed to agents: list, show, retry, cancel",
+    commands: [
+      {
+        name: "list",
+        summary: "List dispatches, newest first; failed ones are the dead letters",
+        load: async () => (await import("./commands/dispatches.ts")).dispatchesList,
+      },
+      {
+        name: "show",
+        summary: "Show one dispatch",
+        load: async () => (await import("./commands/dispatches.ts")).dispatchesShow,
+      },
+      {
+        name: "retry",
+        summary: "Give a dead letter its attempts again",
+        load: async () => (await import("./commands/dispatches.ts")).dispatchesRetry,
+      },
+      {
+        name: "cancel",
+        summary: "Take back what waits, or stop what runs",
+        load: async () => (await import("./commands/dispatches.ts")).dispatchesCancel,
+      },
+    ],
   },
   {
     name: "specs",

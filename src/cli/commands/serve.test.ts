@@ -1,8 +1,9 @@
 import type { ChildProcess } from "node:child_process";
 import { createServer } from "node:net";
 import { afterAll, afterEach, expect, test } from "vitest";
-import { runKit, startKit } from "../run-kit.suite.ts";
+import { runKit } from "../run-kit.suite.ts";
 import { createSampleProject } from "../sample-project.suite.ts";
+import { type ServedKit, serveKit } from "../served-kit.suite.ts";
 
 const project = await createSampleProject();
 const running = new Set<ChildProcess>();
@@ -12,42 +13,13 @@ afterEach(() => {
 });
 afterAll(() => project[Symbol.asyncDispose]());
 
-interface Served {
-  readonly url: string;
-  stdout(): string;
-  stderr(): string;
-  stop(signal: NodeJS.Signals): Promise<number | null>;
-}
-
-/** Starts a server and waits until it says where it is. */
-async function serve(
+/** Starts a server of the sample project and waits until it says where it is. */
+function serve(
   command: string,
   args: readonly string[],
   env: Record<string, string> = {},
-): Promise<Served> {
-  const child = startKit([command, ...args], { cwd: project.root, env });
-  running.add(child);
-  const texts = { stdout: "", stderr: "" };
-  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    texts.stdout += text;
-    const url = /http:\/\/[\w.:[\]-]+:\d+/.exec(texts.stdout)?.[0];
-    if (url !== undefined && texts.stdout.endsWith("\n")) resolve(url);
-  });
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    texts.stderr += text;
-  });
-  ended.then((code) => reject(new Error(`ended with ${code}: ${texts.stderr}`)), reject);
-  return {
-    url: await promise,
-    stdout: () => texts.stdout,
-    stderr: () => texts.stderr,
-    stop: (signal) => {
-      child.kill(signal);
-      return ended;
-    },
-  };
+): Promise<ServedKit> {
+  return serveKit(running, [command, ...args], { cwd: project.root, env });
 }
 
 test("start prints where to look and three things that work, and drains on SIGTERM", async () => {

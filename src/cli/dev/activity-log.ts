@@ -14,14 +14,18 @@ const maxWidth = 160;
 export function createActivityLog({
   output,
   log,
+  runId,
 }: {
-  readonly output: Output;
+  readonly output: Pick<Output, "noteStyle">;
   readonly log: (text: string) => void;
+  /** The run whose log it is: what is its own says so by saying nothing. */
+  readonly runId?: string;
 }): (event: KitEvent) => void {
   return (event) => {
     const line = lineOf(event);
     if (line === undefined) return;
-    const text = truncate(safeLine(`${placeOf(event)}  ${line.text}`), maxWidth);
+    const place = placeOf(event, runId);
+    const text = truncate(safeLine(place === "" ? line.text : `${place} ${line.text}`), maxWidth);
     log(line.style === undefined ? text : output.noteStyle(line.style, text));
   };
 }
@@ -32,9 +36,10 @@ interface Line {
 }
 
 /** Whose event it is: `reviewer/42`, with its session where it is another than the default one. */
-function placeOf({ agent, instance_id, session, run_id, operation_id }: KitEvent): string {
-  if (run_id !== undefined && (agent === "" || operation_id === run_id)) return run_id;
-  return `${agent}/${instance_id}${session === "default" ? "" : `/${session}`}`;
+function placeOf({ agent, instance_id, session, run_id }: KitEvent, runId: string | undefined): string {
+  if (agent === "") return run_id === runId ? "" : (run_id ?? "");
+  const instance = instance_id === runId ? agent : `${agent}/${instance_id}`;
+  return session === "default" ? instance : `${instance}/${session}`;
 }
 
 function lineOf(event: KitEvent): Line | undefined {

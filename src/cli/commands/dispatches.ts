@@ -1,0 +1,127 @@
+import { type DispatchRecord, type DispatchStatus, dispatchStatuses } from "../../protocol/dispatch.ts";
+import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
+import { urlOption } from "../remote/open-client.ts";
+import { withWorkDesk } from "../remote/work-desk.ts";
+import { printFields } from "../render/print-fields.ts";
+import { usageError } from "../report-error.ts";
+import { type Column, printTable } from "../table.ts";
+import { safeLines } from "../text/safe-text.ts";
+import { asText, wholeNumber } from "../values.ts";
+
+const idArgument = { usage: "<dispatch-id>", description: "As the receipt and the list name it" };
+const details =
+  "Asks the server that runs for this project; without one it works on what is on disk, and the next 'kit start' goes on with it.";
+
+export const dispatchesList: Command = defineCommand({
+  options: {
+    status: option("--status <status>", `Only ${dispatchStatuses.join(", ")}`, parseStatus),
+    agent: option("-a, --agent <name>", "Only of this agent", asText),
+    id: option("--id <id>", "Only of this instance", asText),
+    limit: option("-n, --limit <number>", "At most so many (default 50)", wholeNumber(1, 1_000)),
+    cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
+    url: urlOption,
+  },
+  examples: ["kit dispatches list", "kit dispatches list --status failed"],
+  details: `Newest first; failed ones are the dead letters. ${details}`,
+  run: ({ options }, context) =>
+    withWorkDesk(context, options.url, async (desk) => {
+      const { status, agent, id, limit, cursor } = options;
+      const page = await desk.listDispatches({
+        ...(status === undefined ? {} : { status }),
+        ...(agent === undefined ? {} : { agent }),
+        ...(id === undefined ? {} : { instance_id: id }),
+        ...(limit === undefined ? {} : { limit }),
+        ...(cursor === undefined ? {} : { cursor }),
+      });
+      if (context.json) context.output.json(page);
+      else if (page.dispatches.length === 0) context.output.note("There is no such dispatch.");
+      else printTable(context.output, page.dispatches, columns);
+      return 0;
+    }),
+});
+
+export const dispatchesShow: Command = defineCommand({
+  arguments: [idArgument],
+  options: { url: urlOption },
+  examples: ["kit dispatches show dispatch_01M7Y2ZJQD7P1XW6CX5CKK3KT8"],
+  details,
+  run: ({ args: [id = ""], options }, context) =>
+    withWorkDesk(context, options.url, async (desk) => {
+      show(await desk.getDispatch(id), context);
+      return 0;
+    }),
+});
+
+export const dispatchesRetry: Command = defineCommand({
+  arguments: [idArgument],
+  options: { url: urlOption },
+  examples: ["kit dispatches retry dispatch_01M7Y2ZJQD7P1XW6CX5CKK3KT8"],
+  details: `It goes to the end of its session's line. ${details}`,
+  run: ({ args: [id = ""], options }, context) =>
+    withWorkDesk(context, options.url, async (desk) => {
+      show(await desk.retryDispatch(id), context);
+      return 0;
+    }),
+});
+
+export const dispatchesCancel: Command = defineCommand({
+  arguments: [idArgument],
+  options: { url: urlOption },
+  examples: ["kit dispatches cancel dispatch_01M7Y2ZJQD7P1XW6CX5CKK3KT8"],
+  details,
+  run: ({ args: [id = ""], options }, context) =>
+    withWorkDesk(context, options.url, async (desk) => {
+      const cancelled = await desk.cancelDispatch(id);
+      if (context.json) context.output.json({ cancelled });
+      else context.output.note(cancelled ? "Cancelled." : "It had ended already.");
+      return cancelled ? 0 : 1;
+    }),
+});
+
+function parseStatus(text: string): DispatchStatus {
+  const status = dispatchStatuses.find((each) => each === text);
+  if (status !== undefined) return status;
+  throw usageError(`'${text}' is no status of a dispatch.`, `They are ${dispatchStatuses.join(", ")}.`);
+}
+
+const styles = {
+  completed: "green",
+  failed: "red",
+  cancelled: "yellow",
+  running: "cyan",
+  queued: "dim",
+} as const;
+
+const columns: readonly Column<DispatchRecord>[] = [
+  { header: "DISPATCH", value: ({ dispatch_id }) => dispatch_id, style: () => "cyan" },
+  { header: "INSTANCE", value: ({ agent, instance_id }) => `${agent}/${instance_id}` },
+  { header: "STATUS", value: ({ status }) => status, style: ({ status }) => styles[status] },
+  { header: "ACCEPTED", value: ({ accepted_at }) => accepted_at, style: () => "dim" },
+  { header: "ERROR", value: ({ error }) => error?.message ?? "", style: () => "red", cut: "end" },
+];
+
+function show(record: DispatchRecord, { output, json }: CommandContext): void {
+  if (json) {
+    output.json(record);
+    return;
+  }
+  printFields(output, [
+    ["dispatch", record.dispatch_id],
+    ["instance", `${record.agent}/${record.instance_id}`],
+    ["session", record.session],
+    ["status", record.status],
+    ["attempts", String(record.attempts)],
+    ["accepted", record.accepted_at],
+    ["started", record.started_at],
+    ["ended", record.ended_at],
+    ["next try", record.next_attempt_at],
+    ["key", record.idempotency_key],
+    ["error", record.error === undefined ? undefined : `${record.error.type}: ${record.error.message}`],
+  ]);
+  output.line();
+  output.line(safeLines(toText(record.input)));
+}
+
+function toText(input: unknown): string {
+  return typeof input === "string" ? input : JSON.stringify(input, undefined, 2);
+}

@@ -1,0 +1,137 @@
+import type { ChildProcess } from "node:child_process";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createServedProject, withoutKeys } from "../run/agents-project.suite.ts";
+import { type RunResult, runKit } from "../run-kit.suite.ts";
+import { type ServedKit, serveKit } from "../served-kit.suite.ts";
+
+const { project, server } = await createServedProject();
+const running = new Set<ChildProcess>();
+beforeEach(() => server.script([]));
+afterEach(() => {
+  for (const child of running) child.kill("SIGKILL");
+  running.clear();
+});
+afterAll(async () => {
+  await server.close();
+  project.remove();
+});
+
+const kit = (...args: readonly string[]): Promise<RunResult> =>
+  runKit(args, { cwd: project.root, env: withoutKeys });
+const serve = (command: "start" | "dev"): Promise<ServedKit> =>
+  serveKit(running, [command, "--port", "0"], { cwd: project.root, env: withoutKeys });
+
+describe("kit invoke", () => {
+  test("prompts an agent of the server that runs for the project, and goes on with its session", async () => {
+    await serve("start");
+    server.script([{ text: "First." }, { text: "Second." }]);
+    const first = await kit("invoke", "reviewer", "pr-1", "-m", "Look.");
+    expect(first).toMatchObject({ exitCode: 0, stdout: "First.\n", stderr: "" });
+    const second = await kit("invoke", "reviewer", "pr-1", "--payload", '{"message":"Again."}', "--json");
+    expect(JSON.parse(second.stdout)).toMatchObject({ result: { text: "Second.", usage: {} } });
+    expect(JSON.stringify(server.requests.at(-1))).toContain("First.");
+  });
+
+  test("--stream shows the work as it happens, with --json an event per line", async () => {
+    await serve("start");
+    server.script([{ text: "Streamed." }, { text: "Again." }]);
+    const shown = await kit("invoke", "reviewer", "pr-2", "-m", "Look.", "--stream");
+    expect(shown.stdout).toBe("Streamed.\n");
+    const { stdout } = await kit("invoke", "reviewer", "pr-2", "-m", "Look.", "--stream", "--json");
+    const lines = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(lines.map(({ type }) => type)).toContain("text_delta");
+    expect(lines.at(-1)).toMatchObject({ type: "result", result: { text: "Again." } });
+  });
+
+  test("says what is wrong: no server, no message, an unknown agent", async () => {
+    const none = await kit("invoke", "reviewer", "1", "-m", "x");
+    expect(none).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("No server runs") });
+    expect(await kit("invoke", "reviewer", "1")).toMatchObject({ exitCode: 2 });
+    await serve("start");
+    const unknown = await kit("invoke", "nobody", "1", "-m", "x");
+    expect(unknown).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("kit routes") });
+  });
+});
+
+describe("kit dispatches", () => {
+  test("an input that was accepted is worked on by the next start, after the server was killed", async () => {
+    const first = await serve("start");
+    server.script([{ answer: { text: "Never said." }, silentAfter: 1 }]);
+    const { stdout } = await kit("invoke", "reviewer", "killed", "-m", "Do it.", "--dispatch");
+    const id = stdout.trim();
+    expect(id).toMatch(/^dispatch_/);
+    await first.stop("SIGKILL");
+    const waiting = JSON.parse((await kit("dispatches", "show", id, "--json")).stdout);
+    expect(["queued", "running"]).toContain(waiting.status);
+
+    server.script([{ text: "Done." }]);
+    const second = await serve("start");
+    const reply = await fetch(`${second.url}/agents/reviewer/killed/events`, {
+      headers: { accept: "text/event-stream" },
+    });
+    for await (const chunk of reply.body ?? []) {
+      if (new TextDecoder().decode(chunk).includes("event: operation\n")) break;
+    }
+    const listed = await kit("dispatches", "list", "--agent", "reviewer", "--id", "killed");
+    expect(listed.stdout).toContain(`${id}\treviewer/killed\tcompleted`);
+    const history = (await (await fetch(`${second.url}/agents/reviewer/killed/history`)).json()) as {
+      messages: { role: string }[];
+    };
+    expect(history.messages.map(({ role }) => role)).toEqual(["user", "assistant"]);
+  });
+
+  test("unknown ids and statuses are refused", async () => {
+    expect(await kit("dispatches", "show", "dispatch_x")).toMatchObject({ exitCode: 1 });
+    expect(await kit("dispatches", "list", "--status", "lost")).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining("queued, running, completed, failed, cancelled"),
+    });
+  });
+});
+
+describe("kit logs", () => {
+  test("lists runs, and shows what one did, with a server and without", async () => {
+    const served = await serve("start");
+    const reply = await fetch(`${served.url}/workflows/count?wait=result`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: '{"payload":{"text":"one two"}}',
+    });
+    const { run_id } = (await reply.json()) as { run_id: string };
+    for (const stop of [undefined, "SIGTERM"] as const) {
+      if (stop !== undefined) await served.stop(stop);
+      expect((await kit("logs")).stdout).toMatch(new RegExp(`^${run_id}\tcount\tcompleted\t`));
+      const { exitCode, stdout } = await kit("logs", run_id, "--follow");
+      expect(exitCode).toBe(0);
+      expect(stdout.split("\n").map((line) => line.slice(26))).toEqual([
+        "run of count",
+        "Counting",
+        expect.stringMatching(/^run of count done in /),
+        "",
+      ]);
+      const events = (await kit("logs", run_id, "--json")).stdout.trimEnd().split("\n");
+      expect(events.map((line) => JSON.parse(line).type)).toEqual(["run_start", "log", "run_end"]);
+    }
+    expect(await kit("logs", "run_x")).toMatchObject({ exitCode: 1 });
+  });
+});
+
+test("kit dev logs what agents do, and reads a changed agent again without losing its session", async () => {
+  const served = await serve("dev");
+  server.script([{ text: "Before." }, { text: "After." }]);
+  await kit("invoke", "reviewer", "dev", "-m", "Look.");
+  await served.says("reviewer/dev prompt done in");
+  project.write(
+    "src/agents/reviewer.ts",
+    project.read("src/agents/reviewer.ts").replace("You review", "You read"),
+  );
+  await served.says("sources changed");
+  await kit("invoke", "reviewer", "dev", "-m", "Again.");
+  const sent = JSON.stringify(server.requests.at(-1));
+  expect(sent).toContain("You read");
+  expect(sent).toContain("Before.");
+  expect(served.stderr()).toContain("error: src/agents/broken.ts");
+});

@@ -1,0 +1,49 @@
+import { KitError } from "../../base/kit-error.ts";
+import { KitClient } from "../../client/kit-client.ts";
+import { type CommandContext, type CommandOption, option } from "../command.ts";
+import { usageError } from "../report-error.ts";
+import { findRunningServer } from "../running-server.ts";
+import { loadProjectConfig } from "../with-project.ts";
+
+/** Names a server; without it, the one that runs for this project. */
+export const urlOption: CommandOption<string> = option(
+  "--url <address>",
+  "The server; default: KIT_URL, or the one that runs for this project",
+  parseUrl,
+);
+
+function parseUrl(text: string): string {
+  if (/^https?:\/\/[^/]/.test(text) && URL.canParse(text)) return text;
+  throw usageError(`"${text}" is not the address of a server.`, "Such as http://127.0.0.1:2024.");
+}
+
+/**
+ * A client of the server that is meant, with the key from KIT_API_KEY or KIT_API_KEYS; undefined when
+ * none was named and none runs here.
+ */
+export async function findClient(
+  context: CommandContext,
+  url: string | undefined,
+): Promise<KitClient | undefined> {
+  const { environment } = await loadProjectConfig(context);
+  const named = url ?? environment["KIT_URL"];
+  const baseUrl = named ?? findRunningServer(context.root);
+  if (baseUrl === undefined) return undefined;
+  const apiKey = environment["KIT_API_KEY"] ?? environment["KIT_API_KEYS"]?.split(",")[0]?.trim();
+  return new KitClient({
+    baseUrl,
+    signal: context.signal,
+    ...(apiKey === undefined || apiKey === "" ? {} : { apiKey }),
+  });
+}
+
+/** The same; throws `unavailable` where there is no server. */
+export async function openClient(context: CommandContext, url: string | undefined): Promise<KitClient> {
+  const client = await findClient(context, url);
+  if (client !== undefined) return client;
+  throw new KitError({
+    code: "unavailable",
+    message: "No server runs for this project.",
+    hint: "Start one with 'kit start' or 'kit dev', or name one with --url.",
+  });
+}
