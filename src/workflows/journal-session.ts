@@ -75,9 +75,8 @@ export function journalSession(session: Session, agent: string, journal: AgentJo
     task: (text, options = {}) =>
       operate("task", options, (given) => session.task(text, { ...options, ...given })),
     shell: (command, options = {}) =>
-      step("shell", options, ({ signal }) => session.shell(command, { ...options, signal })),
-    compact: (options = {}) =>
-      step("compact", options, ({ signal }) => session.compact({ ...options, signal })),
+      step("shell", options, (given) => session.shell(command, { ...options, ...given })),
+    compact: (options = {}) => step("compact", options, (given) => session.compact({ ...options, ...given })),
     runPython: (code, options) => session.runPython(code, options),
     registerPythonDataclass: (dataclass: never) => session.registerPythonDataclass(dataclass),
     dumpPython: () => session.dumpPython(),
