@@ -59,6 +59,8 @@ export function createAccess(options: AccessOptions): Access {
       const fetchMode = headers.get("sec-fetch-mode") ?? undefined;
       checkOrigin({ host, origin, fetchSite, fetchMode }, allowedOrigins);
       if (!guarded || path === "/health" || method === "OPTIONS") return undefined;
+      // Senders of webhooks have no key: they sign, and the route refuses what is not signed.
+      if (method === "POST" && /^\/webhooks\/[^/]+$/.test(path)) return undefined;
       const key = needsKey ? keyOf(headers.get("authorization") ?? undefined) : undefined;
       if (needsKey && key === undefined) throw unauthorized();
       const byKey = key === undefined ? undefined : { id: key };

@@ -12,16 +12,21 @@ import type { ServerLimits } from "../limits.ts";
 export async function readJsonBody(request: Request, limits: ServerLimits): Promise<Record<string, unknown>> {
   const mediaType = request.headers.get("content-type");
   if (mediaType !== null && !isJson(mediaType)) throw unsupported("The body is not application/json.");
-  const encoding = request.headers.get("content-encoding");
-  if (encoding !== null && encoding.toLowerCase() !== "identity") {
-    throw unsupported("Compressed bodies are not accepted.");
-  }
-  const bytes = await readBytes(request, limits.bodyBytes);
+  const bytes = await readBody(request, limits);
   if (bytes.length === 0) return {};
   if (mediaType === null) throw unsupported("The body has no Content-Type.");
   const value = parseJson(decodeUtf8(bytes), { maxDepth: limits.jsonDepth });
   if (isObject(value)) return value;
   throw new KitError({ code: "invalid_request", message: "The body must be a JSON object." });
+}
+
+/** A body as it came, of any type. Throws `unsupported_media_type` or `payload_too_large`. */
+export async function readBody(request: Request, limits: ServerLimits): Promise<Uint8Array> {
+  const encoding = request.headers.get("content-encoding");
+  if (encoding !== null && encoding.toLowerCase() !== "identity") {
+    throw unsupported("Compressed bodies are not accepted.");
+  }
+  return await readBytes(request, limits.bodyBytes);
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

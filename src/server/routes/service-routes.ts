@@ -5,6 +5,7 @@ import { approvalRoutes } from "./approvals.ts";
 import { dispatchRoutes } from "./dispatches.ts";
 import { promptRoutes } from "./prompts.ts";
 import { runRoutes } from "./runs.ts";
+import { webhookRoutes } from "./webhooks.ts";
 import { workflowRoutes } from "./workflows.ts";
 
 /** The routes that a server has only where there is a service behind it. */
@@ -16,5 +17,6 @@ export function serviceRoutes(context: ServiceContext): readonly Route[] {
     ...dispatchRoutes(context),
     ...workflowRoutes(context),
     ...runRoutes(context),
+    ...webhookRoutes(context),
   ];
 }

@@ -2,7 +2,23 @@
 const agent = (profile: string): string =>
   `export default { kind: "kit.agent", describe: async () => (${profile}) };\n`;
 
-/** A project with agents and workflows, by path. */
+const webhook = (scheme: string, secret: string): string => `export default {
+  kind: "kit.webhook",
+  scheme: "${scheme}",
+  secret: () => "${secret}",
+  handle: ({ payload, dispatch }) =>
+    payload.fail ? Promise.reject(new Error("secret of the webhook")) : dispatch("hidden", { id: "thread", input: payload }).then(() => undefined),
+};
+`;
+
+/** What the senders of the project's webhooks sign with. */
+export const webhookSecrets = {
+  github: "github-secret",
+  standard: "whsec_c3RhbmRhcmQgc2VjcmV0LCAyNCBieXRlcw==",
+  slack: "slack-secret",
+} as const;
+
+/** A project with agents, workflows and webhooks, by path. */
 export const serviceFiles: Readonly<Record<string, string>> = {
   "CLAUDE.md": "# Rules\n\n## Money\n\nAmounts are whole cents.\n",
   "src/agents/echo.ts": agent(`{ instructions: "Say it again." }`),
@@ -16,6 +32,12 @@ export const serviceFiles: Readonly<Record<string, string>> = {
   execute: ({ cents }) => \`Paid \${cents} cents.\`,
 };
 ${agent("{ tools: [pay] }")}`,
+  ...Object.fromEntries(
+    Object.entries(webhookSecrets).map(([scheme, secret]) => [
+      `src/webhooks/${scheme}.ts`,
+      webhook(scheme, secret),
+    ]),
+  ),
   "src/workflows/strict.ts": `export const payload = {
   type: "object",
   properties: { n: { type: "integer" } },
