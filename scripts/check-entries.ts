@@ -6,12 +6,15 @@
  */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { parseSync } from "@swc/core";
+import { gzipSync } from "node:zlib";
+import { minifySync, parseSync } from "@swc/core";
 import { readEntries } from "./entries.ts";
 
 interface Budget {
   readonly packages: readonly string[];
   readonly kilobytes: number;
+  /** Minified and compressed: what a browser loads. */
+  readonly download?: number;
 }
 
 const forProjects = ["@noble/hashes", "ignore", "yaml"];
@@ -20,6 +23,7 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/specs": { packages: ["yaml"], kilobytes: 280 },
   "kit/guidelines": { packages: ["@noble/hashes", "yaml"], kilobytes: 135 },
   "kit/project": { packages: [], kilobytes: 105 },
+  "kit/client": { packages: [], kilobytes: 50, download: 12 },
   "kit/server": { packages: ["@hono/node-server", "hono", "zod"], kilobytes: 100 },
   "kit/mcp": { packages: ["@modelcontextprotocol/server", "zod"], kilobytes: 170 },
   "kit/python": { packages: [], kilobytes: 65 },
@@ -33,7 +37,8 @@ const budgets: Readonly<Record<string, Budget>> = {
 };
 
 for (const entry of await readEntries()) {
-  const { packages, bytes } = readGraph(entry.code);
+  const { packages, texts } = readGraph(entry.code);
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   const kilobytes = Math.ceil(bytes / 1000);
   const budget = budgets[entry.name];
   const extra = packages.filter((name) => !budget?.packages.includes(name));
@@ -42,7 +47,14 @@ for (const entry of await readEntries()) {
   else if (extra.length > 0) fail(`${entry.name} now loads ${extra.join(", ")}.`);
   else if (kilobytes > budget.kilobytes) {
     fail(`${entry.name} loads ${kilobytes} kB of kit; its budget is ${budget.kilobytes} kB.`);
-  }
+  } else if (budget.download !== undefined) checkDownload(entry.name, texts, budget.download);
+}
+
+function checkDownload(name: string, texts: readonly string[], budget: number): void {
+  const minified = texts.map((text) => minifySync(text, { module: true, compress: true, mangle: true }).code);
+  const kilobytes = Math.ceil(gzipSync(minified.join("\n")).length / 100) / 10;
+  console.log(`${"".padEnd(16)} ${String(kilobytes).padStart(4)} kB minified and compressed`);
+  if (kilobytes > budget) fail(`${name} is a download of ${kilobytes} kB; its budget is ${budget} kB.`);
 }
 
 function fail(message: string): void {
@@ -51,19 +63,19 @@ function fail(message: string): void {
 }
 
 /** Follows static imports, as a process that imports the entry does. */
-function readGraph(entryFile: string): { packages: readonly string[]; bytes: number } {
+function readGraph(entryFile: string): { packages: readonly string[]; texts: readonly string[] } {
   const packages = new Set<string>();
   const files = new Set([entryFile]);
-  let bytes = 0;
+  const texts: string[] = [];
   for (const file of files) {
     const text = readFileSync(file, "utf8");
-    bytes += Buffer.byteLength(text);
+    texts.push(text);
     for (const specifier of staticImports(text)) {
       if (specifier.startsWith(".")) files.add(join(dirname(file), specifier));
       else if (!specifier.startsWith("node:")) packages.add(packageOf(specifier));
     }
   }
-  return { packages: [...packages].sort(), bytes };
+  return { packages: [...packages].sort(), texts };
 }
 
 function staticImports(text: string): readonly string[] {

@@ -1,0 +1,154 @@
+/** kit/client as a page loads it: the built files as they are, in a browser, against a server of another origin. */
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import { join } from "node:path";
+import chromium from "@sparticuz/chromium";
+import { type Browser, type Page, chromium as playwright } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { repositoryRoot } from "../../scripts/files.ts";
+import type * as Client from "../../src/client/index.ts";
+import { type ServedService, serveService } from "../../src/server/testing/serve-service.ts";
+
+/** What a page has to find its way. */
+interface Place {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+}
+
+declare global {
+  // The page's script puts it there.
+  var kitClient: typeof Client;
+}
+
+const apiKey = "key~of/some+signs?";
+const quiet = [
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+];
+let pages: Server;
+let served: ServedService;
+let browser: Browser | undefined;
+let reason = "";
+let page: Page;
+let place: Place;
+
+beforeAll(async () => {
+  pages = createServer(async ({ url = "/" }, response) => {
+    if (url === "/") {
+      const script = 'import * as kit from "/client/index.js"; globalThis.kitClient = kit;';
+      response.setHeader("content-type", "text/html");
+      response.end(`<!doctype html><title>client</title><script type="module">${script}</script>`);
+      return;
+    }
+    const code = await readFile(join(repositoryRoot, "dist", new URL(url, "http://page").pathname)).catch(
+      () => undefined,
+    );
+    response.writeHead(code === undefined ? 404 : 200, { "content-type": "text/javascript" });
+    response.end(code);
+  });
+  pages.listen(0, "127.0.0.1");
+  await once(pages, "listening");
+  served = await serveService({ access: { apiKeys: [apiKey], allowedOrigins: [originOf(pages)] } });
+  place = { baseUrl: served.url, apiKey };
+  try {
+    const executablePath = await chromium.executablePath();
+    browser = await playwright.launch({ executablePath, args: [...chromium.args, ...quiet], headless: true });
+    page = await browser.newPage();
+    await page.goto(originOf(pages));
+    await page.waitForFunction(() => globalThis.kitClient !== undefined);
+  } catch (error) {
+    reason = String(error).split("\n", 1)[0] ?? "";
+  }
+});
+afterAll(async () => {
+  await browser?.close();
+  await served.close();
+  pages.close();
+  pages.closeAllConnections();
+});
+beforeEach((context) => {
+  if (browser === undefined) context.skip(`No browser starts here: ${reason}`);
+});
+
+function originOf(server: Server): string {
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+}
+
+test("prompts, streams and errors", async () => {
+  const seen = await page.evaluate(async (options: Place) => {
+    const client = new globalThis.kitClient.KitClient(options);
+    const stream = client.agents.stream("echo", { id: "page", message: "one two three" });
+    const types: string[] = [];
+    let said = "";
+    for await (const event of stream) {
+      types.push(event.type);
+      if (event.type === "text_delta") said += event.text;
+    }
+    const refused = await new globalThis.kitClient.KitClient({ ...options, apiKey: "wrong" }).agents
+      .list()
+      .catch((error: unknown) => error);
+    return {
+      said,
+      types,
+      text: (await stream.result()).text,
+      health: (await client.health()).ok,
+      code: refused instanceof globalThis.kitClient.KitError ? refused.code : String(refused),
+    };
+  }, place);
+  expect(seen).toMatchObject({
+    said: "one two three",
+    text: "one two three",
+    health: true,
+    code: "unauthorized",
+  });
+  expect(seen.types.at(0)).toBe("operation_start");
+});
+
+test("an instance's events, resumed after the last one that was seen, and left early", async () => {
+  const indexes = await page.evaluate(async (options: Place) => {
+    const client = new globalThis.kitClient.KitClient(options);
+    await client.agents.dispatch("echo", { id: "events", input: "hello there" });
+    const all: number[] = [];
+    const read = async (count: number): Promise<void> => {
+      const after = all.at(-1);
+      for await (const { index } of client.agents.events("echo", {
+        id: "events",
+        ...(after ? { after } : {}),
+      })) {
+        all.push(index);
+        if (--count === 0) return;
+      }
+    };
+    await read(2);
+    await read(3);
+    return all;
+  }, place);
+  expect(indexes).toEqual([1, 2, 3, 4, 5]);
+});
+
+test("a WebSocket with the key as a subprotocol", async () => {
+  const seen = await page.evaluate(async (options: Place) => {
+    const client = new globalThis.kitClient.KitClient(options);
+    const connection = await client.agents.connect("echo", { id: "socket" });
+    await connection.ping();
+    const texts = await Promise.all(
+      ["first", "second"].map(async (message) => (await connection.prompt(message).result()).text),
+    );
+    connection.close();
+    const refused = await new globalThis.kitClient.KitClient({ ...options, apiKey: "wrong" }).agents
+      .connect("echo", { id: "1" })
+      .catch((error: unknown) => error);
+    const workflow = await client.workflows.connect("talking");
+    const run = await workflow.invoke({ lines: 2 }).result();
+    return {
+      texts,
+      result: run.result,
+      code: refused instanceof globalThis.kitClient.KitError ? refused.code : "",
+    };
+  }, place);
+  expect(seen).toEqual({ texts: ["first", "second"], result: "done", code: "unauthorized" });
+});
