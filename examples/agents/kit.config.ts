@@ -4,6 +4,6 @@ export default defineConfig({
   agent: { max_turns: 20 },
   mcp: {
     // A server of our own, started as a process: agents see its tools as mcp__stock__<tool>.
-    servers: { stock: { command: "node", args: ["tools/stock-server.ts"], allow: ["in_stock"] } },
+    servers: { stock: { command: process.execPath, args: ["tools/stock-server.ts"], allow: ["in_stock"] } },
   },
 });
