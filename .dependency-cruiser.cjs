@@ -72,7 +72,7 @@ const homes = {
   "@cfworker/json-schema": "app",
 };
 
-const test = "[.](test|suite)[.]ts$|^src/(.+/)?testing/";
+const test = "[.](test|suite)[.]ts$|/testing/";
 const error = (name, comment, rule) => ({ name, comment, severity: "error", ...rule });
 
 module.exports = {
