@@ -1,4 +1,3 @@
-import { KitError } from "../../../base/kit-error.ts";
 import type { RunRecord } from "../../../protocol/run.ts";
 import { type Engine, type EngineHandlers, runStream } from "../../contract.ts";
 import { query } from "../database/query.ts";
@@ -8,6 +7,7 @@ import type { EnginePart } from "../engine-part.ts";
 import type { EmbeddedEventLog } from "../events/create-event-log.ts";
 import { createWaiters } from "../work/waiters.ts";
 import { createRunAdmission } from "./admit-run.ts";
+import { checkName } from "./check-name.ts";
 import type { Dispatcher } from "./execution-core.ts";
 import { createJournalRows } from "./journal-rows.ts";
 import { createRunList } from "./list-runs.ts";
@@ -30,6 +30,8 @@ export interface RunsOptions {
 type QueuedPlace = RunPlace & { readonly number: number };
 
 const pruned = 100;
+/** Ends so close to the last one may not have got into their streams before their process died. */
+const lastMs = 1_000;
 
 /** Invocations of workflows, from admission to their end. */
 export function createRuns(base: EngineBase, options: RunsOptions): Runs {
@@ -51,6 +53,8 @@ export function createRuns(base: EngineBase, options: RunsOptions): Runs {
   /** What has joined the lines: all up to this number of the queue. */
   let seen = 0;
   let tenure: AbortSignal | undefined;
+  /** When the writing of other processes was last looked for. */
+  let lookedAt = 0;
 
   function isWorking(): boolean {
     return tenure !== undefined && !tenure.aborted && tenure === lease.signal && !base.stopping.aborted;
@@ -71,6 +75,11 @@ export function createRuns(base: EngineBase, options: RunsOptions): Runs {
       // Another process writes the stream now, and ends it when it hears of this.
     }
     waiters.wake(runId);
+  }
+
+  /** What another process has cancelled, or a process that died has ended: its stream is ours to end. */
+  function endStreams(rows: readonly Pick<RunRow, "run_id">[]): void {
+    for (const { run_id } of rows) noteEnd(run_id);
   }
 
   /** Tells those who wait for ends that another process may have written. */
@@ -134,7 +143,8 @@ export function createRuns(base: EngineBase, options: RunsOptions): Runs {
     },
 
     async signal(runId, signal) {
-      if (typeof signal.name !== "string" || signal.name === "") throw unnamed();
+      const refusal = checkName(signal.name);
+      if (refusal !== undefined) throw refusal;
       await send(runId, signal);
       joinNew();
       work.executions.get(runId)?.look();
@@ -156,6 +166,8 @@ export function createRuns(base: EngineBase, options: RunsOptions): Runs {
       seen = 0;
       joinNew();
       wakeUps.arm();
+      lookedAt = clock.now();
+      endStreams(sql.endedLast.all(lastMs));
       wakeEnded();
     },
 
@@ -164,6 +176,8 @@ export function createRuns(base: EngineBase, options: RunsOptions): Runs {
         joinNew();
         for (const { run_id } of sql.cancelling.all()) work.executions.get(run_id)?.cancel();
         for (const execution of work.executions.values()) execution.look();
+        endStreams(sql.cancelledSince.all(lookedAt - lastMs));
+        lookedAt = clock.now();
       }
       wakeEnded();
     },
@@ -206,14 +220,19 @@ function statements({ database }: EngineBase) {
       database,
       "SELECT run_id FROM runs INDEXED BY runs_cancelling WHERE cancelling = 1",
     ),
+    endedLast: query<Pick<RunRow, "run_id">>(
+      database,
+      `SELECT run_id FROM runs INDEXED BY runs_by_end
+       WHERE ended_at >= (SELECT max(ended_at) FROM runs WHERE ended_at IS NOT NULL) - ? LIMIT 10000`,
+    ),
+    cancelledSince: query<Pick<RunRow, "run_id">>(
+      database,
+      "SELECT run_id FROM runs INDEXED BY runs_by_end WHERE ended_at >= ? AND status = 'cancelled'",
+    ),
     endedBefore: query<Pick<RunRow, "id" | "run_id">>(
       database,
       "SELECT id, run_id FROM runs INDEXED BY runs_by_end WHERE ended_at < ? LIMIT ?",
     ),
     remove: query(database, "DELETE FROM runs WHERE id = ?"),
   };
-}
-
-function unnamed(): KitError {
-  return new KitError({ code: "invalid_request", message: "A signal has a name." });
 }

@@ -28,7 +28,7 @@ export interface ExecutionCore {
   readonly ask: Replay["ask"];
   /** The run is at work until the promise settles, and is not suspended meanwhile. */
   atWork<Value>(work: () => Promise<Value>): Promise<Value>;
-  /** Writes with the fence. A write that fails interrupts the run, and never comes back. */
+  /** Writes with the fence, as soon as the store can be written. What fails otherwise interrupts the run. */
   commit<Value>(write: () => Value): Promise<Value>;
   store(value: unknown): Promise<string | null>;
   /** In a transaction: records an end. */

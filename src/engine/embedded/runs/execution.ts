@@ -38,6 +38,8 @@ export interface Execution {
 const graceMs = 1_000;
 /** How long an end is kept back for one before it that the run has not asked for. */
 const stallMs = 1_000;
+/** Between two attempts at a store that cannot be written. */
+const retryMs = 1_000;
 /** How long a cancelled run may take to clean up. */
 const unwindMs = 5_000;
 
@@ -54,6 +56,7 @@ export function createExecution(
   const controller = new AbortController();
   const calls = new Set<(reason: unknown) => void>();
   let ends = entries.reduce((count, { outcome }) => count + (outcome.state === "pending" ? 0 : 1), 0);
+  let committedEnds = ends;
   let working = 0;
   let closed = false;
   /** Why it ends whatever its handler gives: it was cancelled, or has left its journal. */
@@ -94,6 +97,23 @@ export function createExecution(
   function reject(reason: unknown): void {
     for (const call of calls) call(reason);
     calls.clear();
+  }
+
+  /**
+   * Writes until the store can be written: what was done must not be done twice for want of a note. Any
+   * other failure interrupts the run. What is written for a run that was left behind never comes back.
+   */
+  async function insist<Value>(write: () => Promise<Value>): Promise<Value> {
+    while (!closed) {
+      try {
+        return await write();
+      } catch (error) {
+        const passes = error instanceof KitError && error.code === "unavailable";
+        if (passes) await base.clock.sleep(retryMs);
+        else close({ kind: "interrupted" }, error);
+      }
+    }
+    return await new Promise<never>(() => undefined);
   }
 
   const core: ExecutionCore = {
@@ -145,25 +165,22 @@ export function createExecution(
         settle();
       }
     },
-    async commit(write) {
-      try {
-        return await base.commit(write, { fence });
-      } catch (error) {
-        close({ kind: "interrupted" }, error);
-        return await new Promise<never>(() => undefined);
-      }
-    },
+    commit: (write) =>
+      insist(async () => {
+        try {
+          return await base.commit(write, { fence });
+        } catch (error) {
+          // What the transaction has counted is undone with it.
+          ends = committedEnds;
+          throw error;
+        } finally {
+          committedEnds = ends;
+        }
+      }),
     async store(value) {
-      if (value === undefined) return null;
-      try {
-        return await base.blobs.store(value);
-      } catch (error) {
-        close({ kind: "interrupted" }, error);
-        return await new Promise<never>(() => undefined);
-      }
+      return value === undefined ? null : await insist(() => base.blobs.store(value));
     },
     record(head, { state, value }) {
-      // A transaction that fails ends the execution, and this count with it.
       ends += 1;
       const end: EntryEnd = { state, value, ended_as: ends };
       journal.end(run.id, head, end);

@@ -1,7 +1,7 @@
-import { KitError } from "../../../base/kit-error.ts";
 import type { Page, RunFilter } from "../../contract.ts";
 import { type Query, query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
+import { invalid } from "./check-name.ts";
 import type { RunRow } from "./run-rows.ts";
 
 /** Pages of runs, newest first. A cursor is the run that the page before ended with. */
@@ -56,8 +56,4 @@ function indexFor({
 function placeOf(cursor: string): number {
   if (!/^\d{1,15}$/.test(cursor)) throw invalid("The cursor is none that a list has given.");
   return Number(cursor);
-}
-
-function invalid(message: string): KitError {
-  return new KitError({ code: "invalid_request", message });
 }

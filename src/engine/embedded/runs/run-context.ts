@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { KitError } from "../../../base/kit-error.ts";
+import type { KitError } from "../../../base/kit-error.ts";
 import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
 import type { RunContext, StepOptions, StepWork } from "../../contract.ts";
 import { attemptStep } from "./attempt-step.ts";
 import { checkJson } from "./check-json.ts";
+import { checkName, invalid } from "./check-name.ts";
 import type { ExecutionCore } from "./execution-core.ts";
 import type { EntryKind } from "./journal-entry.ts";
 import { storeError, toStepError } from "./step-error.ts";
@@ -78,20 +79,18 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
     },
     now: async () => Number(await journaled("now", "", async () => clock.now())),
     uuid: async () => String(await journaled("uuid", "", async () => randomUUID())),
-    dispatch: (request) =>
-      journaled("dispatch", request.agent, async (idempotency_key) =>
-        host.admit({ ...request, idempotency_key }),
-      ) as Promise<DispatchReceipt>,
+    dispatch: async (request) => {
+      const refusal = checkName(request.agent);
+      if (refusal !== undefined) throw refusal;
+      const admit = (idempotency_key: string): Promise<DispatchReceipt> =>
+        host.admit({ ...request, idempotency_key });
+      return (await journaled("dispatch", request.agent, admit)) as DispatchReceipt;
+    },
   };
 }
 
 function isTime(ms: number): boolean {
   return Number.isFinite(ms) && ms >= 0 && ms <= 8.64e15;
-}
-
-function checkName(name: unknown): KitError | undefined {
-  if (typeof name === "string" && name !== "" && name.length <= 256) return undefined;
-  return invalid("A step or signal has a name of 1 to 256 characters.");
 }
 
 function checkStepOptions({ attempts, backoffMs, timeoutMs }: StepOptions): KitError | undefined {
@@ -103,8 +102,4 @@ function checkStepOptions({ attempts, backoffMs, timeoutMs }: StepOptions): KitE
     if (ms !== undefined && !isTime(ms)) return invalid(`${name} is a number of milliseconds, 0 or more.`);
   }
   return undefined;
-}
-
-function invalid(message: string): KitError {
-  return new KitError({ code: "invalid_request", message });
 }
