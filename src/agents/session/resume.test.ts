@@ -4,6 +4,7 @@ import type { Message } from "../../protocol/message.ts";
 import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
 import { createScriptedModel, type ScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
+import type { Agent } from "../harness.ts";
 import type { PromptResult } from "../operations/prompt-options.ts";
 import { defineTool } from "../tool.ts";
 import type { Session } from "./session.ts";
@@ -163,5 +164,25 @@ test("work that is put off in the middle of an answer, or of a task, goes on the
   expect(text).toBe("all");
   expect(messages[2]?.content).toMatchObject([{ is_error: false, content: [{ text: "half" }] }]);
   expect(seen.slice(3)).toEqual(["child 1", "parent 1"]);
+  store.close();
+});
+
+test("built-in tools that only look are run again after a crash; those that change are not", async () => {
+  const store = new SqliteSessionStore({ file: ":memory:" });
+  const calls = ["read", "write"].map((name) => ({ name, id: name, input: { path: "a.txt", content: "x" } }));
+  const script: readonly ScriptedTurn[] = [{ toolCalls: calls }, { text: "done" }];
+  const agent = (turns: readonly ScriptedTurn[]): Agent =>
+    createTestAgent(createScriptedModel(turns), { allowWrite: true }, { store });
+  await agent(script).session().prompt("begin", { operationId: "op_1" });
+  const crashed = store.read(key).slice(0, 2);
+  store.delete(key);
+  store.append({ key, expected: 0, entries: crashed });
+  const again = agent(script.slice(1)).session();
+  const { messages } = await again.prompt("begin", { operationId: "op_1" });
+  // This agent has no sandbox: what is run again says so.
+  expect(messages[2]?.content).toMatchObject([
+    { tool: "read", content: [{ text: "This test has no sandbox." }] },
+    { tool: "write", outcome: "unknown" },
+  ]);
   store.close();
 });

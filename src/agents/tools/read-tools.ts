@@ -22,6 +22,7 @@ export function createReadTools({ sandbox }: ToolEnvironment): readonly AnyTool[
       },
       ["path"],
     ),
+    idempotent: true,
     touches: (input) => [input.path],
     async execute(input) {
       const files = await sandbox();
@@ -43,12 +44,14 @@ export function createReadTools({ sandbox }: ToolEnvironment): readonly AnyTool[
     name: "stat",
     description: "Tells kind, size in bytes and time of the last change of a path.",
     input: objectSchema({ path: pathProperty }, ["path"]),
+    idempotent: true,
     execute: async ({ path }) => JSON.stringify(await (await sandbox()).stat(path)),
   };
   const exists: ToolDefinition<{ readonly path: string }> = {
     name: "exists",
     description: "Tells whether a path exists.",
     input: objectSchema({ path: pathProperty }, ["path"]),
+    idempotent: true,
     execute: async ({ path }) => String(await (await sandbox()).exists(path)),
   };
   return [read, stat, exists];

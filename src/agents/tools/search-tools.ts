@@ -24,6 +24,7 @@ export function createSearchTools({ sandbox }: ToolEnvironment): readonly AnyToo
       },
       ["pattern"],
     ),
+    idempotent: true,
     async execute(input, { signal }) {
       const { matches, truncated } = await (await sandbox()).grep({
         pattern: input.pattern,
@@ -49,6 +50,7 @@ export function createSearchTools({ sandbox }: ToolEnvironment): readonly AnyToo
       },
       ["pattern"],
     ),
+    idempotent: true,
     async execute({ pattern, path }, { signal }) {
       const { paths, truncated } = await (await sandbox()).glob(pattern, {
         maxResults,
