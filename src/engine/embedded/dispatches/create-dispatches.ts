@@ -56,6 +56,13 @@ export function createDispatches(base: EngineBase, limits: EngineLimits): Dispat
     for (const place of sql.waitingAfter.all(seen)) join(place);
   }
 
+  /** Those that wait, by their index; what has ended is passed over, however much it is. */
+  function joinAll(): void {
+    const newest = Number(sql.newest.get()?.seq ?? 0);
+    for (const place of sql.waiting.all()) join(place);
+    seen = Math.max(seen, newest);
+  }
+
   function join(place: DispatchPlace): void {
     if (handlers === undefined) return;
     seen = place.seq;
@@ -151,8 +158,7 @@ export function createDispatches(base: EngineBase, limits: EngineLimits): Dispat
       attempts.clear();
       handlers = given;
       tenure = signal;
-      seen = 0;
-      if (isWorking()) for (const place of sql.waiting.all()) join(place);
+      if (isWorking()) joinAll();
       for (const id of waiters.ids()) wakeEnded(id);
     },
 
@@ -193,7 +199,7 @@ function statements({ database }: EngineBase) {
       database,
       "SELECT ended_at FROM dispatches WHERE dispatch_id = ?",
     ),
-    // By its index, which knows nothing of what has ended.
+    newest: query<Pick<DispatchRow, "seq">>(database, "SELECT max(seq) AS seq FROM dispatches"),
     waiting: query<DispatchPlace>(
       database,
       `SELECT ${place} FROM dispatches INDEXED BY dispatches_waiting WHERE status = 'queued' ORDER BY seq`,
