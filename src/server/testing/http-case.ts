@@ -16,6 +16,12 @@ export interface HttpCase {
   readonly frames?: readonly { readonly text?: string; readonly text_gen?: Generated }[];
   readonly chunked?: boolean;
   readonly requires?: string;
+  /** Signed with the secret of its scheme. */
+  readonly sign?: {
+    readonly scheme: "github" | "slack" | "standard";
+    readonly id?: string;
+    readonly timestamp_offset_s?: number;
+  };
   readonly max_ms?: number;
   readonly why: string;
   readonly expected: {
@@ -26,6 +32,8 @@ export interface HttpCase {
     readonly no_header_value?: Readonly<Record<string, readonly string[]>>;
     readonly header?: Readonly<Record<string, string>>;
     readonly sse_no_event?: string;
+    readonly no_dispatch?: boolean;
+    readonly dispatches?: number;
     readonly ws?: { readonly error_frame_or_close?: readonly number[]; readonly close?: readonly number[] };
   };
 }
