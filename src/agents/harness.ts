@@ -66,8 +66,9 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
   if (profile.onEvent !== undefined) events.subscribe(profile.onEvent);
   const store = profile.store ?? runtime.store;
   const lives = new LiveSessions(runtime.maxIdleSessions);
-  const catalogues = new WeakMap<AgentProfile, ToolCatalogue>();
-  const pythons = new PythonSessions(runtime.python, profile);
+  // Thousands of instances may rest: what few of them need is made when it is asked for.
+  let catalogues: WeakMap<AgentProfile, ToolCatalogue> | undefined;
+  let pythons: PythonSessions | undefined;
   let closed = false;
   const harness: Harness = {
     ...identity,
@@ -84,10 +85,14 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
     rest: (live) => lives.rest(live),
     drop(live) {
       lives.drop(live);
-      pythons.delete(live.key.session);
+      pythons?.delete(live.key.session);
     },
-    python: (name) => pythons.get(name),
+    python(name) {
+      pythons ??= new PythonSessions(runtime.python, profile);
+      return pythons.get(name);
+    },
     catalogue(of) {
+      catalogues ??= new WeakMap();
       let catalogue = catalogues.get(of);
       if (catalogue === undefined) {
         catalogue = createCatalogue(of, runtime);
@@ -128,7 +133,7 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
           await live.close();
           lives.drop(live);
         }
-        pythons.delete(name);
+        pythons?.delete(name);
         await store.delete(key);
         await (profile.sandbox ?? runtime.sandbox).remove?.(key);
       },

@@ -16,7 +16,7 @@ import type { PromptOptions } from "./prompt-options.ts";
 import type { PromptProgress } from "./resume-prompt.ts";
 import { say } from "./say.ts";
 
-export const defaultTypedRetries = 3;
+const defaultTypedRetries = 3;
 
 /** Runs turns until there is an answer, from where the prompt had come to. */
 export async function firstAnswer(
