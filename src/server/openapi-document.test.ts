@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { createServer } from "./create-server.ts";
+import { serveService } from "./testing/serve-service.ts";
 import { shopFiles } from "./testing/shop-files.ts";
 import { temporaryProject } from "./testing/temporary-project.ts";
 
@@ -52,5 +53,35 @@ test("it says what the schemas check", async () => {
     expect(components.schemas.SpecBlock.required).not.toContain("summary");
   } finally {
     await shop.remove();
+  }
+});
+
+test("with a service it describes agents, workflows and runs, streams and headers", async () => {
+  const served = await serveService();
+  try {
+    const { body } = await served.send("/openapi.json");
+    const operations = Object.values<object>(body.paths).flatMap((path) => Object.values(path));
+    const ids = operations.map(({ operationId }) => operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    const references = [...JSON.stringify(body).matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)];
+    for (const [, name] of references) expect(body.components.schemas).toHaveProperty(String(name));
+    for (const { parameters, operationId } of operations) {
+      for (const one of parameters.filter((parameter: { in: string }) => parameter.in === "path")) {
+        expect([operationId, one.name, one.description]).not.toContain("");
+      }
+    }
+    const prompt = body.paths["/agents/{name}/{id}"].post;
+    expect(prompt.parameters.map((one: { name: string }) => one.name)).toEqual([
+      "name",
+      "id",
+      "Idempotency-Key",
+    ]);
+    expect(Object.keys(prompt.responses["200"].content)).toEqual(["application/json", "text/event-stream"]);
+    expect(Object.keys(body.paths["/workflows/{name}"].post.responses)).toEqual(
+      expect.arrayContaining(["200", "202", "404", "429", "503"]),
+    );
+    expect(body.components.schemas.Event.oneOf.length).toBeGreaterThan(25);
+  } finally {
+    await served.close();
   }
 });

@@ -56,7 +56,7 @@ function toOperation(route: Route, schemas: Json): Json {
       ? {}
       : { requestBody: { required: true, content: { "application/json": { schema: body } } } }),
     responses: {
-      [route.status ?? 200]: { description: "The answer.", content: contentOf(route, schemas) },
+      ...replies(route, schemas),
       ...errorReplies(route, schemas.error),
     },
   };
@@ -86,15 +86,22 @@ function headerParameters(route: Route): Json[] {
   }));
 }
 
-function contentOf(route: Route, schemas: Json): Json {
-  const schema = schemas[`${route.operation}.reply`];
-  const events = { "text/event-stream": { schema: { type: "string" } } };
-  if (route.stream === "always") return events;
-  return {
-    "application/json": { schema },
-    ...(route.stream === "asked" ? events : {}),
-    ...(route.hasPage ? { "text/html": { schema: { type: "string" } } } : {}),
-  };
+/** A stream is always a 200; so is what comes at the end of work that was accepted with a 202. */
+function replies(route: Route, schemas: Json): Json {
+  const jsonOf = (part: string): Json => ({
+    "application/json": { schema: schemas[`${route.operation}.${part}`] },
+  });
+  const text = { schema: { type: "string" } };
+  const stream = route.stream === undefined ? {} : { "text/event-stream": text };
+  const page = route.hasPage ? { "text/html": text } : {};
+  if (route.status === undefined) {
+    const json = route.stream === "always" ? {} : jsonOf("reply");
+    return { 200: { description: "The answer.", content: { ...json, ...stream, ...page } } };
+  }
+  const accepted = { [route.status]: { description: "Accepted.", content: jsonOf("reply") } };
+  if (route.replyAtEnd === undefined) return accepted;
+  const content = { ...jsonOf("replyAtEnd"), ...stream };
+  return { 200: { description: "The end of the work.", content }, ...accepted };
 }
 
 function queryParameters(schema: unknown): Json[] {
@@ -125,6 +132,7 @@ function toJsonSchemas(routes: readonly Route[]): { schemas: Json; components: J
   for (const route of routes) {
     const key = route.operation;
     all[`${key}.reply`] = route.reply;
+    if (route.replyAtEnd !== undefined) all[`${key}.replyAtEnd`] = route.replyAtEnd;
     if (route.query !== undefined) all[`${key}.query`] = route.query;
     if (route.body !== undefined) all[`${key}.body`] = route.body;
   }

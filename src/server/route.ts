@@ -65,6 +65,8 @@ export interface RouteSpec<Query, Body> {
   readonly reply: z.ZodType;
   /** The status of a reply that is no error; default 200. */
   readonly status?: 202;
+  /** What a route that answers 202 answers with 200, where the client waits for the end of the work. */
+  readonly replyAtEnd?: z.ZodType;
   /** Whether the reply can be a stream of events: where `Accept` asks for it, or always. */
   readonly stream?: "asked" | "always";
   /** Whether a browser gets a page in its place. */

@@ -19,7 +19,11 @@ export function createGate(access: Access, rateLimit: RateLimit | undefined): Ga
     crossOriginHeaders: access.crossOriginHeaders,
     count,
     async check(head) {
-      const principal = await access.check(head);
+      const principal = await access.check(head).catch((error: unknown) => {
+        // Whoever tries keys has an allowance, too.
+        count(undefined, head.remoteAddress);
+        throw error;
+      });
       // Whoever watches over the server asks often, and a preflight is the browser's question.
       if (head.path !== "/health" && head.method !== "OPTIONS") count(principal, head.remoteAddress);
       return principal;

@@ -1,4 +1,3 @@
-import { z } from "zod";
 import {
   payloadSchema,
   runAcceptedSchema,
@@ -42,8 +41,9 @@ export function workflowRoutes(context: ServiceContext): readonly Route[] {
       query: startRunQuerySchema,
       body: payloadSchema,
       unwraps: true,
-      reply: z.union([runAcceptedSchema, runCompletedSchema]),
+      reply: runAcceptedSchema,
       status: 202,
+      replyAtEnd: runCompletedSchema,
       stream: "asked",
       errors: ["workflow_not_found", "conflict", "too_many_requests", "unavailable"],
       async guard({ segment, principal }) {

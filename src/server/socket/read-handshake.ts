@@ -2,11 +2,16 @@ import type { IncomingMessage } from "node:http";
 import { bearerProtocolPrefix } from "../../protocol/socket-frame.ts";
 import type { RequestHead } from "../access/access.ts";
 
+/** The head of a handshake, and where it comes from. */
+export interface Handshake extends RequestHead {
+  readonly remoteAddress: string;
+}
+
 /**
  * The head of a WebSocket handshake, as the gate looks at it. A browser can send no headers, so that a
  * key may also come as a subprotocol: `kit.bearer.` and the key as base64url, beside `kit`.
  */
-export function readHandshake(incoming: IncomingMessage): RequestHead & { readonly remoteAddress: string } {
+export function readHandshake(incoming: IncomingMessage): Handshake {
   const headers = new Headers();
   for (const [name, value] of Object.entries(incoming.headers)) {
     // Of headers that may come twice only cookies are lists, which nobody asks for here.

@@ -4,12 +4,13 @@ import { type WebSocket, WebSocketServer } from "ws";
 import { KitError } from "../../base/kit-error.ts";
 import { socketProtocol } from "../../protocol/socket-frame.ts";
 import type { Gate } from "../access/gate.ts";
+import { toErrorReply } from "../error-reply.ts";
 import type { RequestEntry } from "../request-entry.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { type ConnectionPeer, serveAgent } from "./agent-connection.ts";
 import { type Connection, createConnection, type FrameHandler, readFrames } from "./connection.ts";
 import { checkTarget, findTarget, type SocketTarget } from "./find-target.ts";
-import { readHandshake } from "./read-handshake.ts";
+import { type Handshake, readHandshake } from "./read-handshake.ts";
 import { serveWorkflow } from "./workflow-connection.ts";
 
 /** The WebSockets of a server. */
@@ -43,6 +44,12 @@ export function createSocketServer(
     clientTracking: false,
     maxPayload: limits.webSocketMessageBytes,
     handleProtocols: (offered) => (offered.has(socketProtocol) ? socketProtocol : false),
+  });
+  // A handshake that is none is refused by its own promise.
+  const refusals = new WeakMap<Duplex, (error: KitError) => void>();
+  server.on("wsClientError", (cause, socket) => {
+    const message = "The WebSocket handshake is not valid.";
+    refusals.get(socket)?.(new KitError({ code: "invalid_request", message, cause }));
   });
   let timer: NodeJS.Timeout | undefined;
   let closing = false;
@@ -78,35 +85,52 @@ export function createSocketServer(
     connection.send({ type: "ready", ...target });
   };
 
+  const admit = async (
+    handshake: Handshake,
+  ): Promise<{ readonly target: SocketTarget; readonly peer: ConnectionPeer }> => {
+    const principal = await gate.check(handshake);
+    const target = findTarget(handshake.path);
+    await authorize(
+      target.target === "agent"
+        ? { principal, action: "agent.prompt", agent: target.name, instance: target.instance_id }
+        : { principal, action: "workflow.run", workflow: target.name },
+    );
+    checkTarget(service.app, target);
+    if (closing || open.size >= limits.webSockets) {
+      throw new KitError({
+        code: "unavailable",
+        message: closing ? "The server is closing." : "Too many connections are open.",
+        meta: { retry_after_s: 5 },
+      });
+    }
+    return { target, peer: { principal, count: () => gate.count(principal, handshake.remoteAddress) } };
+  };
+
   return {
     async upgrade(incoming, socket, head) {
       const started = performance.now();
       const handshake = readHandshake(incoming);
-      const principal = await gate.check(handshake);
-      const target = findTarget(handshake.path);
-      await authorize(
-        target.target === "agent"
-          ? { principal, action: "agent.prompt", agent: target.name, instance: target.instance_id }
-          : { principal, action: "workflow.run", workflow: target.name },
-      );
-      checkTarget(service.app, target);
-      if (closing || open.size >= limits.webSockets) {
-        throw new KitError({
-          code: "unavailable",
-          message: closing ? "The server is closing." : "Too many connections are open.",
-          meta: { retry_after_s: 5 },
-        });
-      }
-      const count = (): void => gate.count(principal, handshake.remoteAddress);
-      server.handleUpgrade(incoming, socket, head, (opened) => {
+      const report = (status: number): void =>
         onRequest?.({
           method: "GET",
           path: handshake.path,
-          status: 101,
+          status,
           duration_ms: performance.now() - started,
         });
-        begin(opened, target, { principal, count });
-      });
+      try {
+        const { target, peer } = await admit(handshake);
+        const { promise, resolve, reject } = Promise.withResolvers<void>();
+        refusals.set(socket, reject);
+        server.handleUpgrade(incoming, socket, head, (opened) => {
+          begin(opened, target, peer);
+          resolve();
+        });
+        await promise;
+        report(101);
+      } catch (error) {
+        report(toErrorReply(error, { dev: false }).status);
+        throw error;
+      }
     },
     close() {
       closing = true;
