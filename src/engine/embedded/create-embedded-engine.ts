@@ -34,7 +34,12 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
   const core = createEngineCore({ folder, clock, limits });
   const { base, lease } = core;
   const dispatches = createDispatches(base, limits);
-  const events = createEventLog({ ...(folder === undefined ? {} : { folder }), clock, lease });
+  const events = createEventLog({
+    ...(folder === undefined ? {} : { folder }),
+    clock,
+    lease,
+    retention: { maxAgeMs: limits.retentionMs, maxEvents: limits.eventsPerStream },
+  });
   const runs = createRuns(base, { limits, events, admit: dispatches.admit });
   const schedules = createSchedules(base, { startRun: runs.startRun });
   const parts = [dispatches, runs, schedules];

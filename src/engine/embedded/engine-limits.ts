@@ -14,6 +14,8 @@ export interface EngineLimits {
   readonly longestBackoffMs: number;
   /** What has ended is kept for so long. Default seven days. */
   readonly retentionMs: number;
+  /** The newest events that a stream keeps; older ones go. Default 100,000. */
+  readonly eventsPerStream: number;
   /** How long the process that works may be silent before another takes over. Default 10,000. */
   readonly leaseMs: number;
   /** How often a process looks for what others have written. Default 50. */
@@ -28,6 +30,7 @@ export const defaultLimits: EngineLimits = {
   backoffMs: 1_000,
   longestBackoffMs: 60_000,
   retentionMs: 7 * 24 * 3_600_000,
+  eventsPerStream: 100_000,
   leaseMs: 10_000,
   pollMs: 50,
 };
