@@ -179,6 +179,18 @@ const ends: Readonly<Record<string, EngineCheck>> = {
     }
   },
 
+  "a run that is cancelled just as it begins does not go on": async (tools) => {
+    const engine = await tools.create();
+    const run: RunHandler = async (context) => await context.step("long", untilAborted);
+    await engine.start(handlers({ run }));
+    for (let turn = 0; turn < 10; turn += 1) {
+      const { run_id } = await engine.startRun({ workflow: "w", payload: {} });
+      for (let tick = 0; tick < turn; tick += 1) await Promise.resolve();
+      assert.equal(await engine.cancelRun(run_id), true);
+      assert.equal((await engine.awaitRun(run_id))?.status, "cancelled");
+    }
+  },
+
   "those who wait for an end may leave": async (tools) => {
     const engine = await tools.create();
     const { run_id } = await engine.startRun({ workflow: "w", payload: {} });

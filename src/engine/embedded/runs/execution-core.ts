@@ -1,6 +1,7 @@
 import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
 import type { AdmitRequest, EventLog } from "../../contract.ts";
 import type { EngineBase } from "../engine-base.ts";
+import type { GuardedCalls } from "./guarded-calls.ts";
 import type { EntryEnd, JournalEntry } from "./journal-entry.ts";
 import type { JournalRows } from "./journal-rows.ts";
 import type { Replay } from "./replay.ts";
@@ -21,14 +22,12 @@ export interface ExecutionCore {
   readonly host: ExecutionHost;
   readonly run: RunRow;
   readonly signal: AbortSignal;
-  readonly isClosed: boolean;
-  /** A call's promise: it settles while the run is alive, and is rejected when the run is cancelled. */
-  guard<Value>(call: () => Promise<Value>): Promise<Value>;
+  readonly guard: GuardedCalls["guard"];
   /** Takes the next position. Throws `replay_mismatch`, which is then the run's end. */
   readonly ask: Replay["ask"];
   /** The run is at work until the promise settles, and is not suspended meanwhile. */
   atWork<Value>(work: () => Promise<Value>): Promise<Value>;
-  /** Writes with the fence, as soon as the store can be written. What fails otherwise interrupts the run. */
+  /** Writes with the fence, as soon as the store can be written. What fails otherwise ends the run. */
   commit<Value>(write: () => Value): Promise<Value>;
   store(value: unknown): Promise<string | null>;
   /** In a transaction: records an end. */

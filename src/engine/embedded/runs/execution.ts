@@ -4,6 +4,7 @@ import type { EngineBase } from "../engine-base.ts";
 import { checkJson } from "./check-json.ts";
 import { createDeliveries } from "./deliveries.ts";
 import type { ExecutionCore, ExecutionHost } from "./execution-core.ts";
+import { createGuardedCalls } from "./guarded-calls.ts";
 import type { EntryEnd } from "./journal-entry.ts";
 import { createReplay } from "./replay.ts";
 import { createRunContext } from "./run-context.ts";
@@ -14,15 +15,14 @@ import { createWaits } from "./waits.ts";
 
 /**
  * `suspended`: it waits for longer than a moment, and its promise was left behind. `left`: the lease is
- * lost, or a drain has waited long enough. `interrupted`: its journal could not be written.
+ * lost, or a drain has waited long enough.
  */
 export type ExecutionEnd =
   | { readonly kind: "completed"; readonly result: string | null }
   | { readonly kind: "failed"; readonly error: unknown }
   | { readonly kind: "cancelled" }
   | { readonly kind: "suspended"; readonly wakeAt: number | undefined }
-  | { readonly kind: "left" }
-  | { readonly kind: "interrupted" };
+  | { readonly kind: "left" };
 
 /** A run at work in this process, from its first position to its end or its next long wait. */
 export interface Execution {
@@ -54,7 +54,7 @@ export function createExecution(
   const replay = createReplay(entries);
   const ending = Promise.withResolvers<ExecutionEnd>();
   const controller = new AbortController();
-  const calls = new Set<(reason: unknown) => void>();
+  const calls = createGuardedCalls(controller.signal);
   let ends = entries.reduce((count, { outcome }) => count + (outcome.state === "pending" ? 0 : 1), 0);
   let committedEnds = ends;
   let working = 0;
@@ -76,7 +76,7 @@ export function createExecution(
     deliveries.close();
     waits.close();
     callOffGrace?.();
-    calls.clear();
+    calls.close();
     controller.abort(reason);
     ending.resolve(end);
   }
@@ -94,23 +94,18 @@ export function createExecution(
     close({ kind: "suspended", wakeAt: waits.earliest }, leftBehind());
   }
 
-  function reject(reason: unknown): void {
-    for (const call of calls) call(reason);
-    calls.clear();
-  }
-
   /**
-   * Writes until the store can be written: what was done must not be done twice for want of a note. Any
-   * other failure interrupts the run. What is written for a run that was left behind never comes back.
+   * Writes until the store can be written: what was done must not be done twice for want of a note. What
+   * cannot be written at all ends the run. Of a run that was left behind no write comes back.
    */
   async function insist<Value>(write: () => Promise<Value>): Promise<Value> {
     while (!closed) {
       try {
         return await write();
       } catch (error) {
-        const passes = error instanceof KitError && error.code === "unavailable";
-        if (passes) await base.clock.sleep(retryMs);
-        else close({ kind: "interrupted" }, error);
+        const code = error instanceof KitError ? error.code : undefined;
+        if (code === "unavailable") await base.clock.sleep(retryMs);
+        else close(code === "lease_lost" ? { kind: "left" } : { kind: "failed", error }, error);
       }
     }
     return await new Promise<never>(() => undefined);
@@ -120,31 +115,7 @@ export function createExecution(
     host,
     run,
     signal: controller.signal,
-    get isClosed() {
-      return closed;
-    },
-    guard<Value>(call: () => Promise<Value>) {
-      const promise = new Promise<Value>((resolve, refuse) => {
-        // Of a run that was left behind nothing goes on: its calls do nothing, and never settle.
-        if (closed) return;
-        if (controller.signal.aborted) {
-          refuse(controller.signal.reason);
-          return;
-        }
-        calls.add(refuse);
-        const settled = (then: () => void): void => {
-          calls.delete(refuse);
-          if (!closed) then();
-        };
-        call().then(
-          (value) => settled(() => resolve(value)),
-          (error) => settled(() => refuse(error)),
-        );
-      });
-      // A branch that the workflow no longer awaits must not end the process with its failure.
-      promise.catch(() => undefined);
-      return promise;
-    },
+    guard: calls.guard,
     ask(kind, name) {
       // A run that has left its journal gets nowhere, also when its code looks past the error.
       if (verdict?.kind === "failed") throw verdict.error;
@@ -242,7 +213,7 @@ export function createExecution(
       const reason = cancelled();
       controller.abort(reason);
       waits.close();
-      reject(reason);
+      calls.reject(reason);
       const callOff = after(unwindMs, () => close({ kind: "cancelled" }, reason));
       ending.promise.then(callOff, callOff);
     },

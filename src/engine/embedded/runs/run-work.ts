@@ -36,12 +36,13 @@ const suspectPauseMs = 500;
 export function createRunWork(host: ExecutionHost, options: RunWorkOptions): RunWork {
   const { database, clock, lease, stopping, commit } = host.base;
   const executions = new Map<string, Execution>();
-  // A run whose journal could not be written is begun again without having been queued.
+  // One that was claimed and could not be begun is claimed again.
   const claim = query<RunRow>(
     database,
     `UPDATE runs SET status = 'running', started_at = coalesce(started_at, ?)
      WHERE id = ? AND status IN ('queued', 'running') RETURNING *`,
   );
+  const isCancelling = query(database, "SELECT 1 FROM runs WHERE id = ? AND cancelling = 1");
   const dequeue = query(database, "DELETE FROM run_queue WHERE run = ?");
   const enqueue = query(database, "INSERT INTO run_queue (run) VALUES (?)");
   const settle = query(
@@ -70,9 +71,9 @@ export function createRunWork(host: ExecutionHost, options: RunWorkOptions): Run
       const execution = createExecution(host, handlers.run, { run, fence, lastEvent });
       const leave = (): void => execution.leave(signal.aborted ? signal.reason : stopping.reason);
       if (signal.aborted || stopping.aborted) leave();
-      // Somebody may have asked for its end while it was taken from the queue.
-      if (run.cancelling === 1) execution.cancel();
       executions.set(run.run_id, execution);
+      // Somebody may have asked for its end before it was there to be told.
+      if (isCancelling.get(run.id) !== undefined) execution.cancel();
       const end = await execution.end.finally(() => executions.delete(run.run_id));
       return await write(run, end, { fence, signal });
     } catch {
@@ -88,7 +89,6 @@ export function createRunWork(host: ExecutionHost, options: RunWorkOptions): Run
   ): Promise<WorkEnd> {
     for (;;) {
       if (tenure.signal.aborted) return over;
-      if (end.kind === "interrupted") return stopping.aborted ? over : { retryAt: clock.now() + retryMs };
       try {
         const status = await commit(() => note(run, end), { fence: tenure.fence });
         if (status === "queued") options.queued();
@@ -104,7 +104,7 @@ export function createRunWork(host: ExecutionHost, options: RunWorkOptions): Run
   }
 
   /** In a transaction. Gives the status that the run has now. */
-  function note(run: RunRow, end: Exclude<ExecutionEnd, { kind: "interrupted" }>): RunRow["status"] {
+  function note(run: RunRow, end: ExecutionEnd): RunRow["status"] {
     const now = clock.now();
     switch (end.kind) {
       case "completed":
