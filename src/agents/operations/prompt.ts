@@ -1,6 +1,7 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { AssistantMessage, UserMessage } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/message.ts";
+import type { MaybePromise } from "../../stores/contract.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
 import { CallGate } from "../approvals/call-gate.ts";
 import { needsCompaction } from "../compaction/compact.ts";
@@ -40,13 +41,11 @@ export async function runPrompt<Result>(
   spending.budget = { ...operation.live.profile.budget, ...options.budget };
   const past = pastPrompt(operation);
   const progress = past === undefined ? notBegun : progressOf(past);
-  const given = await givenBefore(harness, progress, options);
+  const given =
+    progress.answer === undefined ? undefined : await givenBefore(harness, progress.answer, options);
   if (past !== undefined && given !== undefined) {
-    return toResult(operation, {
-      ...given,
-      from: fromPast(past),
-      until: Date.parse(given.message.timestamp),
-    });
+    const until = Date.parse(given.message.timestamp);
+    return toResult(operation, { ...given, from: fromPast(past), until });
   }
   const started = harness.runtime.clock.now();
   const prepared = await prepare(harness, operation, options);
@@ -58,12 +57,7 @@ export async function runPrompt<Result>(
     : nativeOutput(prepared.resolved, schema, plain.tools.length > 0);
   if (past === undefined) {
     const wanted = native === undefined ? resultRequest(schema) : nativeResultRequest;
-    const text = options.result === undefined ? request.text : `${request.text}\n\n${wanted}`;
-    const written = say(harness, operation, {
-      text,
-      images: (options.images ?? []).map(toImagePart),
-      ...(request.source === undefined ? {} : { source: request.source }),
-    });
+    const written = putWords(harness, operation, { ...request, wanted });
     if (written !== undefined) await written;
   }
   const from = past === undefined ? { first: state.position, started } : fromPast(past);
@@ -89,16 +83,28 @@ export async function runPrompt<Result>(
   return toResult(operation, { message, result, from, until: harness.runtime.clock.now() });
 }
 
+/** Puts what is asked into the history, with how its result is wanted. */
+function putWords<Result>(
+  harness: Harness,
+  operation: Operation,
+  { text, options, source, wanted }: PromptWork<Result> & { readonly wanted: string },
+): MaybePromise<void> {
+  return say(harness, operation, {
+    text: options.result === undefined ? text : `${text}\n\n${wanted}`,
+    images: (options.images ?? []).map(toImagePart),
+    ...(source === undefined ? {} : { source }),
+  });
+}
+
 /** The answer that the log has already, if it is the one that is wanted. */
 async function givenBefore<Result>(
   harness: Harness,
-  { answer }: PromptProgress,
+  message: AssistantMessage,
   { result: schema }: PromptOptions<Result>,
 ): Promise<{ readonly message: AssistantMessage; readonly result: Result | undefined } | undefined> {
-  if (answer === undefined) return undefined;
-  if (schema === undefined) return { message: answer, result: undefined };
-  const check = await checkOutput(textOf(answer), schema, harness.runtime.validateJson);
-  return check.ok ? { message: answer, result: check.value } : undefined;
+  if (schema === undefined) return { message, result: undefined };
+  const check = await checkOutput(textOf(message), schema, harness.runtime.validateJson);
+  return check.ok ? { message, result: check.value } : undefined;
 }
 
 /** Where a prompt began: its place in the log, and the time in milliseconds. */
