@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createServer, type KitServer } from "./create-server.ts";
 import type { RequestEntry } from "./request-entry.ts";
+import { serveService } from "./testing/serve-service.ts";
 import { shopFiles } from "./testing/shop-files.ts";
 import { type TemporaryProject, temporaryProject } from "./testing/temporary-project.ts";
 
@@ -269,5 +270,22 @@ test("the start page escapes what comes from the project, and JSON clients get J
     }
   } finally {
     await hostile.remove();
+  }
+});
+
+test("the start page of a server with agents shows them, and how to ask one", async () => {
+  const served = await serveService();
+  try {
+    const { body } = await served.send("/", { headers: { accept: "application/json" } });
+    expect(body.agents).toEqual(["careful", "echo"]);
+    expect(body.workflows).toContain("strict");
+    for (const link of Object.values<string>(body.links)) {
+      expect([link, (await fetch(`${served.url}${link}`)).status]).toEqual([link, 200]);
+    }
+    const page = await (await fetch(served.url, { headers: { accept: "text/html" } })).text();
+    expect(page).toContain(`${served.url}/agents/careful/me`);
+    expect(page).not.toContain("hidden");
+  } finally {
+    await served.close();
   }
 });

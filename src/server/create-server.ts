@@ -89,7 +89,7 @@ export function createServer(options: ServerOptions): KitServer {
   if (onRequest !== undefined) app.use(reportTo(onRequest));
   app.use(pass(gate));
   const routes = [
-    ...homeRoutes(project),
+    ...homeRoutes(project, service?.app),
     ...healthRoutes(),
     ...guidelineRoutes(project),
     ...specRoutes(project),

@@ -21,6 +21,9 @@ export interface Overview {
   readonly specs_by_framework: Readonly<Record<string, number>>;
   readonly guidelines: number;
   readonly guidelines_by_source: Readonly<Record<string, number>>;
+  /** Names of those that can be reached; absent where nothing can be prompted. */
+  readonly agents?: readonly string[];
+  readonly workflows?: readonly string[];
   readonly links: Readonly<Record<string, string>>;
 }
 
@@ -33,6 +36,8 @@ export const overviewSchema: z.ZodType<Overview> = z
     specs_by_framework: z.record(z.string(), z.int()),
     guidelines: z.int(),
     guidelines_by_source: z.record(z.string(), z.int()),
+    agents: z.array(z.string()).exactOptional().meta({ description: "Names of those that can be reached." }),
+    workflows: z.array(z.string()).exactOptional(),
     links: z.record(z.string(), z.string()),
   })
   .meta({ id: "Overview" });

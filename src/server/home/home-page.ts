@@ -30,6 +30,8 @@ export async function homePage(overview: Overview, example: HomeExample): Promis
 <div class="cards">
 ${card("spec blocks", overview.specs, labelled(overview.specs_by_framework, specLabel))}
 ${card("guidelines", overview.guidelines, labelled(overview.guidelines_by_source, sourceLabel))}
+${overview.agents === undefined ? "" : card("agents", overview.agents.length, overview.agents.map(named))}
+${overview.workflows === undefined ? "" : card("workflows", overview.workflows.length, overview.workflows.map(named))}
 </div>
 <h2>Try</h2>
 <dl>
@@ -38,8 +40,11 @@ ${tryThis("Which guidelines apply to a file", links.guidelines_for_file ?? links
 ${tryThis("One spec block, with its file and lines", links.spec)}
 ${tryThis("What is wrong with the specs", links.diagnostics)}
 ${tryThis("How specs, code and tests hang together", links.graph)}
+${tryThis("The agents, with their files", links.agents)}
+${tryThis("What workflows did", links.runs)}
 ${tryThis("Every route, as OpenAPI 3.1", links.openapi)}
 </dl>
+${overview.agents === undefined ? "" : askAgent(overview.agents[0] ?? "default", example.origin)}
 <h2>What does a change affect?</h2>
 <pre>curl -X POST -H 'Content-Type: application/json' \\
   -d '${inSingleQuotes(JSON.stringify({ files: [example.file] }))}' \\
@@ -51,6 +56,17 @@ coding agents, from <code>kit mcp</code>.</p>
 </html>
 `;
   return page.toString();
+}
+
+function askAgent(name: string, origin: string): Markup {
+  return html`<h2>Ask an agent</h2>
+<pre>curl -N -H 'Content-Type: application/json' -H 'Accept: text/event-stream' \\
+  -d '{"message": "What is this repository about?"}' \\
+  ${origin}/agents/${encodeURIComponent(name)}/me</pre>`;
+}
+
+function named(name: string): Markup {
+  return html`<li><span>${name}</span></li>`;
 }
 
 function inSingleQuotes(text: string): string {

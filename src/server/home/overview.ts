@@ -1,9 +1,10 @@
+import type { App } from "../../app/agents/app.ts";
 import { version } from "../../base/version.ts";
 import type { Project } from "../../project/project.ts";
 import type { Overview } from "../../protocol/http/service-schemas.ts";
 
 /** The reply of `GET /` in JSON, with links that lead to something in this very project. */
-export function overviewOf(project: Project): Overview {
+export function overviewOf(project: Project, app?: App): Overview {
   const specs = project.specs.query({ limit: 1 });
   const guidelines = project.guidelines.list({ limit: 1 });
   const spec = project.specs.query({ spec_type: "requirement", limit: 1 }).specs[0] ?? specs.specs[0];
@@ -18,6 +19,7 @@ export function overviewOf(project: Project): Overview {
     specs_by_framework: specs.counts_by_framework,
     guidelines: guidelines.total_count,
     guidelines_by_source: guidelines.counts_by_source,
+    ...(app === undefined ? {} : sourcesOf(app)),
     links: {
       health: "/health",
       openapi: "/openapi.json",
@@ -29,7 +31,23 @@ export function overviewOf(project: Project): Overview {
       guidelines: "/api/guidelines?limit=10",
       ...(file === undefined ? {} : { guidelines_for_file: `/api/guidelines?file=${encode(file)}` }),
       ...(guideline === undefined ? {} : { guideline: `/api/guidelines/${guideline.id}` }),
+      ...(app === undefined ? {} : serviceLinks),
     },
+  };
+}
+
+const serviceLinks = {
+  agents: "/agents",
+  workflows: "/workflows",
+  runs: "/runs?limit=10",
+  dispatches: "/dispatches?limit=10",
+};
+
+function sourcesOf(app: App): Required<Pick<Overview, "agents" | "workflows">> {
+  const reachable = app.agents().filter(({ triggers }) => triggers.webhook);
+  return {
+    agents: reachable.map(({ name }) => name),
+    workflows: app.workflows().map(({ name }) => name),
   };
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { App } from "../../app/agents/app.ts";
 import type { Project } from "../../project/project.ts";
 import { overviewSchema } from "../../protocol/http/service-schemas.ts";
 import { homePage } from "../home/home-page.ts";
@@ -8,7 +9,7 @@ import { htmlReply } from "../reply.ts";
 import { defineRoute, type Route } from "../route.ts";
 
 /** `GET /`: a page for people; JSON for clients that ask for JSON and not for HTML. */
-export function homeRoutes(project: Project): readonly Route[] {
+export function homeRoutes(project: Project, app?: App): readonly Route[] {
   const style = createHash("sha256").update(homeStyle).digest("base64");
   const policy = `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
   return [
@@ -22,7 +23,7 @@ export function homeRoutes(project: Project): readonly Route[] {
       reply: overviewSchema,
       hasPage: true,
       handle: async ({ accept, url }) => {
-        const overview = overviewOf(project);
+        const overview = overviewOf(project, app);
         if (wantsJson(accept)) return overview;
         const example = { origin: new URL(url).origin, file: exampleFile(project) ?? "README.md" };
         return htmlReply(await homePage(overview, example), policy);
