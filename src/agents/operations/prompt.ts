@@ -17,7 +17,7 @@ import { createUsageReader } from "../turn/usage-reader.ts";
 import { compactWith } from "./compact.ts";
 import { type Prepared, prepare } from "./prepare.ts";
 import { type PromptOptions, type PromptResult, toImagePart } from "./prompt-options.ts";
-import { notBegun, type PromptProgress, pastPrompt, progressOf, settle } from "./resume-prompt.ts";
+import { notBegun, pastPrompt, progressOf, settle } from "./resume-prompt.ts";
 import { say } from "./say.ts";
 import { firstAnswer, repairLoop, typedOutput } from "./typed-answer.ts";
 
