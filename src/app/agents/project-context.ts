@@ -6,12 +6,12 @@ import { guidelinesForTool } from "../../mcp/tools/guidelines-for.ts";
 import { specImpactTool } from "../../mcp/tools/spec-impact.ts";
 import { specSearchTool } from "../../mcp/tools/spec-search.ts";
 import type { Project } from "../../project/project.ts";
-import { readInstructions } from "./read-instructions.ts";
+import { createInstructionReader } from "./read-instructions.ts";
 
 /** Introduces a project to its agents: instructions, the guidelines of a file, tools to ask with. */
 export function createProjectContext(project: Project): ProjectContext {
   return {
-    instructions: (place) => readInstructions(project.root, place),
+    instructions: createInstructionReader(project.root),
     guidelinesFor(path, hostRoot) {
       const place = hostRoot === undefined ? path : placeIn(project.root, join(hostRoot, path));
       if (place === undefined) return [];

@@ -1,3 +1,5 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
 import type { ProjectInstructions, Workplace } from "../../agents/project-context.ts";
 import { readFileInside } from "../../project/write-file.ts";
 
@@ -13,12 +15,55 @@ const maxBytes = 1024 * 1024;
 /** Deeper working folders have the instructions of the project and of the nearest folders only. */
 const maxFolders = 16;
 
+/** Folders whose files are remembered; more are read each time they are asked for. */
+const maxRemembered = 1_000;
+
+interface RememberedFile {
+  /** What the file system says of it; another mark is another file. */
+  readonly mark: string;
+  readonly text: string;
+}
+
+/** Gives the instructions of a project's agents; asked before every prompt, so what has not changed is not read. */
+export function createInstructionReader(root: string): (place: Workplace) => Promise<ProjectInstructions> {
+  const files = new Map<string, RememberedFile>();
+  return (place) => readInstructions((path) => readOfProject(root, path, files), place);
+}
+
+async function readOfProject(
+  root: string,
+  path: string,
+  files: Map<string, RememberedFile>,
+): Promise<string> {
+  const mark = markOf(join(root, path));
+  if (mark === undefined) return "";
+  const known = files.get(path);
+  if (known?.mark === mark) return known.text;
+  const bytes = await readFileInside(root, { path, maxBytes }).catch(() => undefined);
+  const text = new TextDecoder().decode(bytes);
+  if (files.size < maxRemembered || known !== undefined) files.set(path, { mark, text });
+  return text;
+}
+
+/** A look at the entry costs a hundredth of reading it; whether it may be read is found out on reading. */
+function markOf(path: string): string | undefined {
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    return stats && `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}`;
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * The instruction files of a project and of the folder that an agent works in, from the root down, as one
  * text, each once: where CLAUDE.md only imports AGENTS.md, where it repeats it, and where the workspace is
  * the project, nothing is said twice.
  */
-export async function readInstructions(root: string, place: Workplace): Promise<ProjectInstructions> {
+async function readInstructions(
+  read: (path: string) => Promise<string>,
+  place: Workplace,
+): Promise<ProjectInstructions> {
   const parts: { readonly path: string; readonly text: string; readonly ofProject: boolean }[] = [];
   const add = (path: string, text: string, ofProject: boolean): void => {
     const told = text.replace(/^\uFEFF/, "").trim();
@@ -28,8 +73,7 @@ export async function readInstructions(root: string, place: Workplace): Promise<
   for (const folder of foldersTo(place.cwd)) {
     for (const name of names) {
       const path = folder === "" ? name : `${folder}/${name}`;
-      const bytes = await readFileInside(root, { path, maxBytes }).catch(() => undefined);
-      add(path, new TextDecoder().decode(bytes), true);
+      add(path, await read(path), true);
     }
   }
   for (const { path, text } of await readFromSandbox(place.sandbox)) add(path, text, false);

@@ -1,3 +1,5 @@
+import { lstatSync } from "node:fs";
+import { join } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { toFileError } from "../../files/file-error.ts";
 import { type FindPlaceOptions, findPlace, type Place } from "../../files/find-place.ts";
@@ -14,6 +16,7 @@ export async function withPlace<Value>(
 ): Promise<Value> {
   const { work, ...options } = given;
   const inside = toWorkspacePath(view, path);
+  if (Object.keys(options).length === 0 && isMissing(view.workspace.root, inside)) throw notFound(inside);
   const place = await findPlace({ root: view.workspace.root, path: inside, area: "workspace", ...options });
   if (place === undefined) throw notFound(inside);
   try {
@@ -23,6 +26,20 @@ export async function withPlace<Value>(
     throw isOfSystem ? toFileError(error, inside === "" ? "The workspace" : inside) : error;
   } finally {
     await place.close();
+  }
+}
+
+/**
+ * Whether the root has no entry of that name: before each prompt an agent looks for files that are mostly not
+ * there, and finding that out by descriptors costs a hundred times as much. Deeper paths are not looked at
+ * in this way: a link on the way could lead out, and the answer would tell what is there.
+ */
+function isMissing(root: string, inside: string): boolean {
+  if (inside === "" || inside.includes("/")) return false;
+  try {
+    return lstatSync(join(root, inside), { throwIfNoEntry: false }) === undefined;
+  } catch {
+    return false;
   }
 }
 
