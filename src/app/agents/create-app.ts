@@ -121,11 +121,9 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
   const instances = createInstances(async ({ name, id, payload }) => {
     const definition = agentFile(name)?.definition ?? (name === "default" ? defaultAgent : undefined);
     if (definition === undefined) throw unknownSource("agent", name, sources);
-    const host = service.current();
-    if (host === undefined) return bring(definition, { ...here, name, id, payload });
-    const last_event = await host.lastEvent(name, id);
+    const last_event = (await service.current()?.lastEvent(name, id)) ?? 0;
     const agent = await bring(definition, { ...here, name, id, payload, last_event });
-    agent.subscribe((event) => host.record(event));
+    agent.subscribe((event) => service.current()?.record(event));
     return agent;
   }, options.instances);
   const mask = options.mask ?? ((text: string) => text);
@@ -160,11 +158,7 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
     run: async (name, run = {}) => (await service.get()).run(name, run),
     dispatch,
     observe: (observer) => observers.add(observer),
-    host(hosting) {
-      service.set(hosting);
-      // Instances that live already give their events to nobody.
-      instances.renew();
-    },
+    host: (hosting) => service.set(hosting),
     checkAgent(name) {
       if (agentFile(name) === undefined && name !== "default") throw unknownSource("agent", name, sources);
     },

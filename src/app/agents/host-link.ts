@@ -10,20 +10,23 @@ export interface HostLink {
 }
 
 export function createHostLink(app: () => HostedApp): HostLink {
-  let current: HostService | undefined;
+  let hosting: { readonly service: HostService } | undefined;
   let own: Promise<{ finish(): Promise<void> }> | undefined;
+  const current = (): HostService | undefined => hosting?.service;
   return {
     set(service) {
-      current = service;
+      hosting = { service };
     },
-    current: () => current,
+    current,
     async get() {
-      if (current === undefined) {
+      if (current() === undefined) {
         own ??= import("../service/open-own-service.ts").then(({ openOwnService }) => openOwnService(app()));
         await own;
       }
       // Opening a service hosts the application.
-      return current as unknown as HostService;
+      const service = current();
+      if (service === undefined) throw new Error("A service was opened that hosts nothing.");
+      return service;
     },
     async close() {
       const service = await own?.catch(() => undefined);

@@ -5,7 +5,7 @@ import type { Agent } from "../../agents/harness.ts";
 export interface InstanceLimits {
   /** Default 1,000. */
   readonly maxIdle?: number;
-  /** Default five minutes. */
+  /** How long; default: as long as there is room. Only where nobody keeps an instance for later. */
   readonly idleMs?: number;
 }
 
@@ -32,7 +32,7 @@ interface Live {
 /** Keeps instances alive, each once: two of one key would write into the same history. */
 export function createInstances(
   bring: (request: InstanceRequest) => Promise<Agent>,
-  { maxIdle = 1_000, idleMs = 300_000 }: InstanceLimits = {},
+  { maxIdle = 1_000, idleMs }: InstanceLimits = {},
 ): Instances {
   // In the order of last use.
   const alive = new Map<string, Live>();
@@ -57,14 +57,15 @@ export function createInstances(
       if (agent?.busy === false && alive.get(key) === live && mayEnd(live)) void end(key, live);
     }
   };
-  const sweep = async (): Promise<void> => {
-    const usedBefore = Date.now() - idleMs;
+  const sweep = async (ms: number): Promise<void> => {
+    const usedBefore = Date.now() - ms;
     await endIdle((live) => live.usedAt <= usedBefore);
     sweeper = undefined;
     if (alive.size > 0) sweepLater();
   };
   const sweepLater = (): void => {
-    sweeper ??= setTimeout(() => void sweep(), idleMs / 2).unref();
+    if (idleMs === undefined) return;
+    sweeper ??= setTimeout(() => void sweep(idleMs), idleMs / 2).unref();
   };
   const create = async (key: string, request: InstanceRequest): Promise<Agent> => {
     await ending.get(key);

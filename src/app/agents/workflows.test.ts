@@ -125,3 +125,19 @@ test("an observer hears every agent and workflow until it leaves", async () => {
   await (await app.instance("helper", "1")).session().prompt("x");
   expect(heard).toEqual([]);
 });
+
+test("an instance that somebody holds is not closed by a workflow that is run beside it", async () => {
+  const { app } = await open({
+    "src/agents/helper.ts": helper,
+    "src/workflows/none.ts": "export const run = async (ctx) => ctx.step('one', () => 1);\n",
+  });
+  const agent = await app.instance("helper", "1");
+  await agent.session().prompt("Before.");
+  expect((await app.run("none")).result).toBe(1);
+  expect((await agent.session().prompt("After.")).text).toBe("Done.");
+  const { dispatch_id } = await app.dispatch("helper", { id: "1", input: "Later." });
+  expect(dispatch_id).toMatch(/^\w+_/);
+  await expect(app.dispatch("nobody", { id: "1", input: "x" })).rejects.toMatchObject({
+    code: "agent_not_found",
+  });
+});

@@ -20,6 +20,8 @@ export interface CreateServiceOptions {
   readonly app: HostedApp;
   /** Not started yet. */
   readonly engine: Engine;
+  /** Whether workflows run by their schedules; default true. */
+  readonly schedules?: boolean;
   /** Told of what fails beside the work: a listener that throws, a schedule that is none. */
   readonly onError?: (error: unknown) => void;
 }
@@ -28,6 +30,7 @@ export interface CreateServiceOptions {
 export async function createService({
   app,
   engine,
+  schedules = true,
   onError = () => undefined,
 }: CreateServiceOptions): Promise<Service> {
   const { events } = engine;
@@ -61,12 +64,12 @@ export async function createService({
     dispatch,
     run: runs.toEnd,
   });
-  await engine.start({
-    dispatch: work.run,
-    run: runs.perform,
-    isRetryable,
-  });
-  const renewSchedules = (): Promise<void> => syncSchedules(engine, app.workflows(), onError);
+  // Those that live already do not know how far their streams in the engine's log have come.
+  if (engine.capabilities.durable) app.renewInstances();
+  await engine.start({ dispatch: work.run, run: runs.perform, isRetryable });
+  const renewSchedules = async (): Promise<void> => {
+    if (schedules) await syncSchedules(engine, app.workflows(), onError);
+  };
   await renewSchedules();
 
   return {
@@ -105,13 +108,9 @@ export async function createService({
   };
 }
 
-/**
- * An input whose attempt failed in a way that may pass is tried again; one that somebody has stopped is not,
- * and neither is a run: it repeats its steps itself, as its author has said.
- */
+/** An input whose attempt failed in a way that may pass is tried again; one that somebody has stopped is not. */
 function isRetryable(error: unknown): boolean {
-  if (!(error instanceof KitError) || error.code === "aborted" || error.meta?.["run_id"] !== undefined)
-    return false;
+  if (!(error instanceof KitError) || error.code === "aborted") return false;
   return Object.hasOwn(errorCodes, error.code) && errorCodes[error.code as ErrorCode].retryable;
 }
 

@@ -16,6 +16,8 @@ import type { LoadedConfig } from "../config/load-config.ts";
 import { createService } from "./create-service.ts";
 import type { Service } from "./service.ts";
 
+const defaultIdleSeconds = 300;
+
 export interface ProjectServiceOptions {
   readonly project: Project;
   readonly loaded: Pick<LoadedConfig, "config" | "environment">;
@@ -73,7 +75,7 @@ async function openProjectApp({
     approvals: approvals ?? createApprovals(),
     instances: {
       ...(agent.max_idle_instances === undefined ? {} : { maxIdle: agent.max_idle_instances }),
-      ...(agent.idle_seconds === undefined ? {} : { idleMs: agent.idle_seconds * 1_000 }),
+      idleMs: (agent.idle_seconds ?? defaultIdleSeconds) * 1_000,
     },
     ...(agent.max_waiting === undefined ? {} : { maxWaiting: agent.max_waiting }),
     ...(mcp === undefined ? {} : { mcp }),
