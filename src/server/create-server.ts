@@ -96,7 +96,11 @@ export function createServer(options: ServerOptions): KitServer {
     ...(context === undefined ? [] : serviceRoutes(context)),
   ];
   mountRoutes(app, [...routes, ...openApiRoutes(routes)], limits);
-  app.notFound(() => toResponse(new KitError({ code: "not_found", message: "There is no such route." })));
+  app.notFound(() =>
+    toResponse(
+      new KitError({ code: "not_found", message: "There is no such route: GET /openapi.json lists them." }),
+    ),
+  );
   app.onError(toResponse);
   const sockets =
     context && createSocketServer(context, { gate, ...(onRequest === undefined ? {} : { onRequest }) });

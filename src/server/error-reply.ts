@@ -42,7 +42,6 @@ function isErrorCode(code: string): code is ErrorCode {
 const advice: Partial<Record<ErrorCode, string>> = {
   invalid_json: "Send one JSON object in UTF-8.",
   unauthorized: "Send an API key in the header: Authorization: Bearer <key>.",
-  not_found: "GET /openapi.json lists the routes.",
   unsupported_media_type: "Send the body as application/json.",
   internal_error: "The log of the server says more.",
 };

@@ -7,7 +7,7 @@ import type { ErrorCode } from "../protocol/error-code.ts";
 import type { ServerLimits } from "./limits.ts";
 import { eventStreamReply, jsonReply } from "./reply.ts";
 import { checkInput, locateIssues } from "./request/check-input.ts";
-import { readJsonBody } from "./request/read-body.ts";
+import { type BodySource, readJsonBody } from "./request/read-body.ts";
 import { readQuery } from "./request/read-query.ts";
 import { readSegment } from "./request/read-segment.ts";
 
@@ -20,10 +20,9 @@ export interface ServerEnv {
 export type ServerContext = Context<ServerEnv>;
 
 /** What is known of a request before its body is read. */
-export interface RouteRequest {
+export interface RouteRequest extends BodySource {
   /** Who asks; undefined where nobody is asked for a key. */
   readonly principal: Principal | undefined;
-  readonly raw: Request;
   readonly url: string;
   readonly accept: string;
   header(name: string): string | undefined;
@@ -98,7 +97,7 @@ export function defineRoute<Query = undefined, Body = undefined>(spec: RouteSpec
       if (spec.stream === "always" && request.raw.method === "HEAD") return eventStreamReply(null);
       const query = spec.query && checkInput("query", toQuery(readQuery(request.url), spec), spec.query);
       const body =
-        spec.body && checkInput("body", toBody(await readJsonBody(request.raw, limits), spec), spec.body);
+        spec.body && checkInput("body", toBody(await readJsonBody(request, limits), spec), spec.body);
       // Absent exactly where the type says `undefined`: a route without a schema has none.
       const input: RouteInput<Query, Body> = { ...request, query: query as Query, body: body as Body };
       try {
@@ -116,6 +115,7 @@ function toRouteRequest(context: ServerContext, names: readonly string[]): Route
   return {
     principal: context.get("principal"),
     raw: req.raw,
+    incoming: env?.incoming,
     url: req.url,
     accept: req.header("accept") ?? "",
     header: (name) => req.header(name),

@@ -1,7 +1,15 @@
+import type { IncomingMessage } from "node:http";
 import { MIMEType } from "node:util";
 import { KitError } from "../../base/kit-error.ts";
 import { parseJson } from "../../base/parse-json.ts";
 import type { ServerLimits } from "../limits.ts";
+
+/** A request whose body is yet to be read. */
+export interface BodySource {
+  readonly raw: Request;
+  /** The same request as its connection has it; absent for one that came without a connection. */
+  readonly incoming: IncomingMessage | undefined;
+}
 
 /**
  * The JSON object that a request carries; `{}` for an empty body.
@@ -9,10 +17,13 @@ import type { ServerLimits } from "../limits.ts";
  * Counts the bytes that arrive and does not trust `Content-Length`. Throws `unsupported_media_type`,
  * `payload_too_large`, `invalid_json`, or `invalid_request` when the JSON is not an object.
  */
-export async function readJsonBody(request: Request, limits: ServerLimits): Promise<Record<string, unknown>> {
-  const mediaType = request.headers.get("content-type");
+export async function readJsonBody(
+  source: BodySource,
+  limits: ServerLimits,
+): Promise<Record<string, unknown>> {
+  const mediaType = source.raw.headers.get("content-type");
   if (mediaType !== null && !isJson(mediaType)) throw unsupported("The body is not application/json.");
-  const bytes = await readBody(request, limits);
+  const bytes = await readBody(source, limits);
   if (bytes.length === 0) return {};
   if (mediaType === null) throw unsupported("The body has no Content-Type.");
   const value = parseJson(decodeUtf8(bytes), { maxDepth: limits.jsonDepth });
@@ -21,12 +32,17 @@ export async function readJsonBody(request: Request, limits: ServerLimits): Prom
 }
 
 /** A body as it came, of any type. Throws `unsupported_media_type` or `payload_too_large`. */
-export async function readBody(request: Request, limits: ServerLimits): Promise<Uint8Array> {
-  const encoding = request.headers.get("content-encoding");
+export async function readBody(source: BodySource, limits: ServerLimits): Promise<Uint8Array> {
+  const { headers } = source.raw;
+  const encoding = headers.get("content-encoding");
   if (encoding !== null && encoding.toLowerCase() !== "identity") {
     throw unsupported("Compressed bodies are not accepted.");
   }
-  return await readBytes(request, limits.bodyBytes);
+  const limit = limits.bodyBytes;
+  if (Number(headers.get("content-length")) > limit) throw tooLarge(limit);
+  return await (source.incoming === undefined
+    ? readStream(source.raw, limit)
+    : readIncoming(source.incoming, limit));
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
@@ -34,6 +50,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function isJson(mediaType: string): boolean {
+  if (mediaType === "application/json") return true;
   try {
     const { essence, params } = new MIMEType(mediaType);
     return essence === "application/json" && (params.get("charset") ?? "utf-8").toLowerCase() === "utf-8";
@@ -42,8 +59,30 @@ function isJson(mediaType: string): boolean {
   }
 }
 
-async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
-  if (Number(request.headers.get("content-length")) > limit) throw tooLarge(limit);
+/** From the connection itself: a body as a web stream costs as much as the rest of a request. */
+function readIncoming(incoming: IncomingMessage, limit: number): Promise<Uint8Array> {
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const settle = (error?: KitError): void => {
+    incoming.off("data", onData).off("end", onEnd).off("error", onCut).off("close", onCut);
+    if (error === undefined) resolve(Buffer.concat(chunks, length));
+    else reject(error);
+  };
+  const onData = (chunk: Uint8Array): void => {
+    length += chunk.length;
+    chunks.push(chunk);
+    if (length <= limit) return;
+    incoming.pause();
+    settle(tooLarge(limit));
+  };
+  const onEnd = (): void => settle();
+  const onCut = (cause?: Error): void => settle(unreadable("invalid_request", cause));
+  incoming.on("data", onData).on("end", onEnd).on("error", onCut).on("close", onCut);
+  return promise;
+}
+
+async function readStream(request: Request, limit: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {

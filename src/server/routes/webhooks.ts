@@ -21,7 +21,7 @@ export function webhookRoutes({ service, limits }: ServiceContext): readonly Rou
       reply: webhookAcceptedSchema,
       status: 202,
       errors: ["invalid_signature", "stale_timestamp", "payload_too_large", "unavailable"],
-      async handle({ segment, raw }) {
+      async handle({ segment, raw, incoming }) {
         const name = segment("name");
         const webhook = service.app.webhooks().find((one) => one.name === name);
         if (webhook === undefined)
@@ -29,7 +29,7 @@ export function webhookRoutes({ service, limits }: ServiceContext): readonly Rou
         const { status, body } = await receiveWebhook(webhook.definition, {
           name,
           headers: raw.headers,
-          body: await readBody(raw, limits),
+          body: await readBody({ raw, incoming }, limits),
           env: service.app.env,
           dispatch: (agent, { id, session, input, idempotencyKey }) =>
             service.dispatch({ agent, instance_id: id, session: session ?? "default" }, input, {
