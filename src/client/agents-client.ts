@@ -10,7 +10,7 @@ import type { ApprovalBody } from "../protocol/http/approval-schemas.ts";
 import type { PromptBody, PromptReply } from "../protocol/prompt.ts";
 import type { CallOptions, WorkOptions } from "./call-options.ts";
 import { followEvents } from "./event-stream.ts";
-import { type PromptStream, promptStream } from "./prompt-stream.ts";
+import { type PromptStream, promptReply, promptStream } from "./prompt-stream.ts";
 import { type AgentConnection, connectAgent } from "./socket/agent-connection.ts";
 import type { Transport } from "./transport.ts";
 
@@ -74,11 +74,8 @@ export function createAgentsClient(transport: Transport): AgentsClient {
       const call = { method: "GET", path: ["agents"], options } as const;
       return (await request<{ agents: readonly AgentEntry[] }>(call)).agents;
     },
-    async invoke(name, { id, ...body }, options = {}) {
-      const path = ["agents", name, id];
-      const call = { method: "POST", path, body, options, patient: true } as const;
-      return (await request<{ result: PromptReply }>(call)).result;
-    },
+    invoke: async (name, { id, ...body }, options = {}) =>
+      await promptReply(transport, { path: ["agents", name, id], body, options }),
     stream: (name, { id, ...body }, options = {}) =>
       promptStream(transport, { path: ["agents", name, id], body, options }),
     dispatch: (name, { id, ...body }, options = {}) =>

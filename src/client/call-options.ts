@@ -37,6 +37,7 @@ export interface RetryPolicy {
 export interface CallOptions {
   /** Rejects with its reason, and closes the connection. */
   readonly signal?: AbortSignal;
+  /** Of the call with all its attempts; of a stream, until it begins. */
   readonly timeoutMs?: number;
 }
 

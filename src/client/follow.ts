@@ -1,8 +1,9 @@
 import { systemClock } from "../base/clock.ts";
+import { anyOf, timedOut } from "./in-time.ts";
 import { isKnownEvent } from "./known-events.ts";
 import { readStream, type StreamItem } from "./read-stream.ts";
-import { connectionLost, isTransient } from "./to-kit-error.ts";
-import { anyOf, backoff, type Call, delayBefore, isRepeatable, type Transport } from "./transport.ts";
+import { connectionLost, isTransient, notAnAnswer } from "./to-kit-error.ts";
+import { backoff, type Call, delayBefore, isRepeatable, type Transport } from "./transport.ts";
 
 /**
  * Follows a stream to its end. Where the connection breaks, it is made again after the last event that
@@ -25,7 +26,7 @@ export async function* follow(
     for (;;) {
       let delayMs: number | undefined;
       try {
-        const response = await transport.open(resumeAt(call, after), signal);
+        const response = await connect(transport, resumeAt(call, after), signal);
         if (response.status === 204) return;
         failures = 0;
         for await (const item of readStream(response, idleTimeoutMs)) {
@@ -45,7 +46,7 @@ export async function* follow(
         signal.throwIfAborted();
         failures += 1;
         if (!isTransient(error) || !isRepeatable(call) || failures >= retry.attempts) throw error;
-        delayMs = delayBefore(error, failures, retry);
+        delayMs = delayBefore(error, Math.max(failures, quiet + 1), retry);
         if (delayMs === undefined) throw error;
       }
       quiet += 1;
@@ -53,6 +54,21 @@ export async function* follow(
     }
   } finally {
     leaving.abort();
+  }
+}
+
+/** Gives a stream once it has begun, which takes no longer than any other call. */
+async function connect(transport: Transport, call: Call, signal: AbortSignal): Promise<Response> {
+  const late = new AbortController();
+  const limitMs = call.options?.timeoutMs ?? transport.timeoutMs;
+  const timer = setTimeout(() => late.abort(timedOut()), limitMs);
+  try {
+    const response = await transport.open(call, anyOf([signal, late.signal]));
+    const type = response.headers.get("content-type") ?? "";
+    if (response.status !== 204 && !type.startsWith("text/event-stream")) throw notAnAnswer(response.status);
+    return response;
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -6,7 +6,7 @@ import { type AgentsClient, createAgentsClient } from "./agents-client.ts";
 import type { CallOptions, KitClientOptions, WorkOptions } from "./call-options.ts";
 import { createDispatchesClient, type DispatchesClient } from "./dispatches-client.ts";
 import { createGuidelinesClient, type GuidelinesClient } from "./guidelines-client.ts";
-import { type PromptStream, promptStream } from "./prompt-stream.ts";
+import { type PromptStream, promptReply, promptStream } from "./prompt-stream.ts";
 import { createRunsClient, type RunsClient } from "./runs-client.ts";
 import { createSpecsClient, type SpecsClient } from "./specs-client.ts";
 import { createTransport, type Transport } from "./transport.ts";
@@ -57,21 +57,17 @@ export class KitClient {
   }
 
   /** Prompts the project's default agent, and waits for its answer as long as it takes. */
-  async prompt(prompt: DefaultPrompt, options: WorkOptions = {}): Promise<PromptReply> {
-    const { session, body } = read(prompt);
-    const path = ["prompt", session];
-    const call = { method: "POST", path, body, options, patient: true } as const;
-    return (await this.#transport.request<{ readonly result: PromptReply }>(call)).result;
+  prompt(prompt: DefaultPrompt, options: WorkOptions = {}): Promise<PromptReply> {
+    return promptReply(this.#transport, { ...read(prompt), options });
   }
 
   /** Prompts the project's default agent, and gives its events as they are made; see `agents.stream`. */
   stream(prompt: DefaultPrompt, options: WorkOptions = {}): PromptStream {
-    const { session, body } = read(prompt);
-    return promptStream(this.#transport, { path: ["prompt", session, "events"], body, options });
+    return promptStream(this.#transport, { ...read(prompt), options });
   }
 }
 
-function read(prompt: DefaultPrompt): { readonly session: string; readonly body: PromptRequest } {
+function read(prompt: DefaultPrompt): { readonly path: readonly string[]; readonly body: PromptRequest } {
   const { session = "default", ...body } = typeof prompt === "string" ? { message: prompt } : prompt;
-  return { session, body };
+  return { path: ["prompt", session, "events"], body };
 }

@@ -1,9 +1,9 @@
 import { randomInt } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { KitEvent } from "../protocol/event.ts";
 import { type ServedService, serveService } from "../server/testing/serve-service.ts";
-import { KitClient } from "./kit-client.ts";
 import { type CuttingProxy, openCuttingProxy } from "../testing/cutting-proxy.ts";
+import { KitClient } from "./kit-client.ts";
 
 const retry = { baseDelayMs: 1, maxDelayMs: 5 };
 let served: ServedService;
@@ -48,12 +48,39 @@ test("a run's stream that is cut anywhere gives every event once, in order, and 
 });
 
 test("a workflow that is followed from its start survives cuts, too", async () => {
-  // The first connection starts the run, and lives.
-  const client = await clientBehind([Number.POSITIVE_INFINITY, 700, 900, 0, 1_500]);
-  const stream = client.workflows.stream("talking", { lines: 30 });
-  const indexes = await indexesOf(stream);
+  const client = await clientBehind([]);
+  const direct = new KitClient({ baseUrl: served.url });
+  const stream = client.workflows.stream("waiting");
+  const indexes: number[] = [];
+  for await (const event of stream) {
+    indexes.push(event.index);
+    if (event.type !== "run_start") continue;
+    proxy?.cutAll();
+    await direct.runs.signal(event.run_id ?? "", { name: "word", payload: 1 });
+  }
   expect(indexes).toEqual(upTo(indexes.length));
-  expect((await stream.result()).result).toBe("done");
+  expect((await stream.result()).result).toEqual({ said: 1 });
+});
+
+test("waiting for a workflow's result survives cuts, and gives the run's id when it does not", async () => {
+  const direct = new KitClient({ baseUrl: served.url });
+  const untilBegun = (): Promise<string> =>
+    vi.waitUntil(async () => {
+      const { runs } = await direct.runs.list({ workflow: "waiting" });
+      return runs.find(({ ended_at }) => ended_at === undefined)?.run_id ?? "";
+    });
+  const patient = await clientBehind([]);
+  const result = patient.workflows.invoke("waiting", {}, { idempotencyKey: "patient" });
+  const first = await untilBegun();
+  proxy?.cutAll();
+  await direct.runs.signal(first, { name: "word", payload: 2 });
+  expect(await result).toEqual({ status: "completed", run_id: first, result: { said: 2 } });
+
+  const hasty = (await clientBehind([], 1)).workflows.stream("waiting");
+  for await (const { run_id } of hasty) {
+    proxy?.cutAll();
+    await expect(hasty.result()).rejects.toMatchObject({ code: "unavailable", meta: { run_id } });
+  }
 });
 
 test("an instance's events go on after cuts while more are made", async () => {

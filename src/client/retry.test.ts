@@ -124,6 +124,7 @@ test("an answer that is none of kit's is told by its status", async () => {
   const html: Answer = (response) => response.end("<html>It works!</html>");
   const other = await answering([html], { retry: { attempts: 1 } });
   await expect(other.client.health()).rejects.toMatchObject({ code: "unavailable" });
+  await expect(other.client.runs.stream("run_1").result()).rejects.toMatchObject({ code: "unavailable" });
 });
 
 test("a call ends with its time, and with nobody there", async () => {

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { KitEvent } from "../protocol/event.ts";
 import { type ServedService, serveService } from "../server/testing/serve-service.ts";
-import { KitClient } from "./kit-client.ts";
 import { type CuttingProxy, openCuttingProxy } from "../testing/cutting-proxy.ts";
+import { KitClient } from "./kit-client.ts";
 
 const apiKey = "key~of/some+signs?";
 let served: ServedService;

@@ -95,12 +95,6 @@ test("never throws, and never hangs, on text that is no stream", () => {
   fc.assert(fc.property(fc.array(fc.string({ unit: "binary" })), (pieces) => void parse(pieces)));
 });
 
-test("remembers how long the server asks to wait", () => {
-  const parser = createSseParser();
-  parser.push("retry: 250\nretry: soon\n\n");
-  expect(parser.retryMs).toBe(250);
-});
-
 test("an event without end is refused, comments without end are not", () => {
   const parser = createSseParser();
   for (let count = 0; count < 40; count += 1) parser.push(`:${"x".repeat(1_000_000)}\n`);

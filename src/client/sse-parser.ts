@@ -12,8 +12,6 @@ export interface ServerSentEvent {
 export interface SseParser {
   /** Takes the next piece of the text, cut anywhere; gives the events that it completes. */
   push(text: string): readonly ServerSentEvent[];
-  /** What the stream last asked for with `retry`, in milliseconds. */
-  readonly retryMs: number | undefined;
 }
 
 /** In UTF-16 units: an event above this is no event of kit. */
@@ -21,7 +19,8 @@ const maxEventLength = 32_000_000;
 
 /**
  * Parses `text/event-stream`. Linear in the length of the text, however it is cut; an event that the
- * stream does not complete is dropped. Throws `unavailable` for an event without end.
+ * stream does not complete is dropped, and so is `retry`, since the client has a policy of its own.
+ * Throws `unavailable` for an event without end.
  *
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
  */
@@ -34,13 +33,11 @@ export function createSseParser(): SseParser {
   let id: string | undefined;
   let event = "";
   let data: string[] = [];
-  let retryMs: number | undefined;
 
   function takeField(name: string, value: string): void {
     if (name === "data") data.push(value);
     else if (name === "event") event = value;
     else if (name === "id" && !value.includes("\0")) id = value;
-    else if (name === "retry" && /^\d+$/.test(value)) retryMs = Number(value);
   }
 
   function takeLine(line: string, events: ServerSentEvent[]): void {
@@ -60,9 +57,6 @@ export function createSseParser(): SseParser {
   }
 
   return {
-    get retryMs() {
-      return retryMs;
-    },
     push(text) {
       const events: ServerSentEvent[] = [];
       let start = 0;

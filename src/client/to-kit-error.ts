@@ -35,13 +35,13 @@ export function connectionLost(cause?: unknown): KitError {
   });
 }
 
-export function notAnAnswer(status: number, cause: unknown): KitError {
+export function notAnAnswer(status: number, cause?: unknown): KitError {
   return new KitError({
     code: "unavailable",
     message: "The server's answer is none of kit's.",
     hint: "Look at baseUrl: it leads to another service, or to a proxy.",
     meta: { status },
-    cause,
+    ...(cause === undefined ? {} : { cause }),
   });
 }
 

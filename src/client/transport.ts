@@ -1,6 +1,7 @@
 import { systemClock } from "../base/clock.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { CallOptions, KitClientOptions, RetryPolicy, WorkOptions } from "./call-options.ts";
+import { inTime } from "./in-time.ts";
 import { isTransient, notAnAnswer, toKitError, unreachable } from "./to-kit-error.ts";
 
 /** One call of a route. */
@@ -15,8 +16,6 @@ export interface Call {
   readonly options?: CallOptions & WorkOptions;
   /** Whether doing it twice is doing it once. Default: for GET and DELETE, and under an idempotency key. */
   readonly repeatable?: boolean;
-  /** Whether the answer takes as long as an agent or a workflow does. */
-  readonly patient?: boolean;
 }
 
 /** What all parts of a client share. */
@@ -30,7 +29,7 @@ export interface Transport {
   url(call: Pick<Call, "path" | "query">): URL;
   /** Gives the JSON of the answer. */
   request<Reply>(call: Call): Promise<Reply>;
-  /** Gives the answer of one attempt as soon as its head is there; `signal` closes it. */
+  /** Gives the answer of one attempt once its head is there; `signal` closes it. */
   open(call: Call, signal: AbortSignal): Promise<Response>;
 }
 
@@ -92,26 +91,22 @@ export function createTransport(client: KitClientOptions): Transport {
     return parseReply(text, response.status) as Reply;
   }
 
-  async function request<Reply>(call: Call): Promise<Reply> {
-    const { options } = call;
-    const timeoutMs = options?.timeoutMs ?? (call.patient === true ? undefined : limitMs);
-    const timeout = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
-    const signal = anyOf([client.signal, options?.signal, timeout]);
-    try {
-      for (let attempts = 1; ; attempts += 1) {
-        try {
-          return await attempt<Reply>(call, signal);
-        } catch (error) {
-          const delayMs =
-            attempts < retry.attempts && isRepeatable(call) ? delayBefore(error, attempts, retry) : undefined;
-          if (delayMs === undefined) throw error;
-          await systemClock.sleep(delayMs, signal);
-        }
+  async function repeat<Reply>(call: Call, signal: AbortSignal): Promise<Reply> {
+    for (let attempts = 1; ; attempts += 1) {
+      try {
+        return await attempt<Reply>(call, signal);
+      } catch (error) {
+        const delayMs =
+          attempts < retry.attempts && isRepeatable(call) ? delayBefore(error, attempts, retry) : undefined;
+        if (delayMs === undefined) throw error;
+        await systemClock.sleep(delayMs, signal);
       }
-    } catch (error) {
-      if (timeout?.aborted === true && error === timeout.reason) throw timedOut(error);
-      throw error;
     }
+  }
+
+  async function request<Reply>(call: Call): Promise<Reply> {
+    const { timeoutMs = limitMs, signal } = call.options ?? {};
+    return await inTime(timeoutMs, [client.signal, signal], (limited) => repeat<Reply>(call, limited));
   }
 
   return {
@@ -133,12 +128,6 @@ function encodeSegment(segment: string): string {
     code: "invalid_request",
     message: `${JSON.stringify(segment)} is not a name or an id.`,
   });
-}
-
-/** One signal of several; one that never fires where there is none. */
-export function anyOf(signals: readonly (AbortSignal | undefined)[]): AbortSignal {
-  const given = signals.filter((signal) => signal !== undefined);
-  return given.length === 1 && given[0] !== undefined ? given[0] : AbortSignal.any(given);
 }
 
 export function isRepeatable({ method, options, repeatable }: Call): boolean {
@@ -164,8 +153,4 @@ function parseReply(text: string, status: number): unknown {
   } catch (error) {
     throw notAnAnswer(status, error);
   }
-}
-
-function timedOut(cause: unknown): KitError {
-  return new KitError({ code: "unavailable", message: "The server did not answer in time.", cause });
 }

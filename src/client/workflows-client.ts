@@ -1,6 +1,8 @@
+import { KitError } from "../base/kit-error.ts";
 import type { RunAccepted, RunCompleted, WorkflowEntry } from "../protocol/http/run-schemas.ts";
 import type { CallOptions, WorkOptions } from "./call-options.ts";
 import { follow } from "./follow.ts";
+import { inTime } from "./in-time.ts";
 import type { StreamItem } from "./read-stream.ts";
 import { createResultStream } from "./result-stream.ts";
 import type { RunStream } from "./runs-client.ts";
@@ -9,12 +11,18 @@ import type { Call, Transport } from "./transport.ts";
 
 export type WorkflowPayload = Readonly<Record<string, unknown>>;
 
+/** Who waits for a result alone follows the stream after the last index that there can be. */
+const pastAllEvents = 999_999_999_999_999;
+
 /** Workflows. A run goes on when its client goes away. */
 export interface WorkflowsClient {
   list(options?: CallOptions): Promise<readonly WorkflowEntry[]>;
   /** Runs a workflow; resolves once the run is on the server's disk. */
   start(name: string, payload?: WorkflowPayload, options?: WorkOptions): Promise<RunAccepted>;
-  /** Runs a workflow and waits for its result. Throws its failure, with `meta.run_id`. */
+  /**
+   * Runs a workflow and waits for its result, over broken connections too. What goes wrong once the run
+   * is on the server's disk has its id in `meta.run_id`.
+   */
   invoke(name: string, payload?: WorkflowPayload, options?: WorkOptions): Promise<RunCompleted>;
   /** Runs a workflow, and gives its events to its end, over broken connections too. */
   stream(name: string, payload?: WorkflowPayload, options?: WorkOptions): RunStream;
@@ -31,23 +39,45 @@ export function createWorkflowsClient(transport: Transport): WorkflowsClient {
     body: { payload },
     options,
   });
-  async function* run(call: Call): AsyncGenerator<StreamItem, void> {
+  async function* run(call: Call, after?: number): AsyncGenerator<StreamItem, void> {
     const { run_id } = await request<RunAccepted>(call);
     const { signal } = call.options ?? {};
     const options = signal === undefined ? {} : { signal };
-    yield* follow(transport, { method: "GET", path: ["runs", run_id, "stream"], options });
+    try {
+      yield* follow(transport, { method: "GET", path: ["runs", run_id, "stream"], after, options });
+    } catch (error) {
+      throw nameRun(error, run_id);
+    }
   }
+  const stream = (call: Call, after?: number): RunStream =>
+    createResultStream(run(call, after), (body) => body as RunCompleted);
   return {
     async list(options = {}) {
       const call = { method: "GET", path: ["workflows"], options } as const;
       return (await request<{ workflows: readonly WorkflowEntry[] }>(call)).workflows;
     },
     start: (name, payload = {}, options = {}) => request(startCall(name, payload, options)),
-    invoke: (name, payload = {}, options = {}) =>
-      request({ ...startCall(name, payload, options), query: { wait: "result" }, patient: true }),
-    stream: (name, payload = {}, options = {}) =>
-      createResultStream(run(startCall(name, payload, options)), (body) => body as RunCompleted),
+    async invoke(name, payload = {}, options = {}) {
+      const { timeoutMs, signal } = options;
+      return await inTime(timeoutMs, [signal], (limited) =>
+        stream(startCall(name, payload, { ...options, signal: limited }), pastAllEvents).result(),
+      );
+    },
+    stream: (name, payload = {}, options = {}) => stream(startCall(name, payload, options)),
     connect: async (name, options = {}) =>
       await connectWorkflow(transport, { path: ["workflows", name], options }),
   };
+}
+
+/** The run goes on whatever happens to its client, who can ask for it by its id. */
+function nameRun(error: unknown, runId: string): unknown {
+  if (!(error instanceof KitError) || error.meta?.["run_id"] !== undefined) return error;
+  const { code, message, hint, meta, cause } = error;
+  return new KitError({
+    code,
+    message,
+    ...(hint === undefined ? {} : { hint }),
+    meta: { ...meta, run_id: runId },
+    cause,
+  });
 }

@@ -2,10 +2,11 @@ import { KitError } from "../../base/kit-error.ts";
 import type { ClientFrame, ServerFrame } from "../../protocol/socket-frame.ts";
 import { bearerProtocolPrefix, socketProtocol } from "../../protocol/socket-frame.ts";
 import type { CallOptions } from "../call-options.ts";
+import { anyOf } from "../in-time.ts";
 import { isKnownEvent } from "../known-events.ts";
 import type { StreamItem } from "../read-stream.ts";
 import { connectionLost, fromEnvelope, unreachable } from "../to-kit-error.ts";
-import { anyOf, type Call, type Transport } from "../transport.ts";
+import type { Call, Transport } from "../transport.ts";
 import { createFrameQueue, type FrameQueue } from "./frame-queue.ts";
 
 type Asking = Extract<ClientFrame, { readonly request_id?: string }>;
@@ -61,6 +62,7 @@ export async function openSocket(transport: Transport, { path, options }: Socket
   function fail(error: unknown): void {
     failure ??= error;
     clearInterval(beat);
+    transport.signal?.removeEventListener("abort", stop);
     ready.reject(failure);
     for (const { queue } of requests.values()) queue.fail(failure);
     requests.clear();
@@ -68,6 +70,7 @@ export async function openSocket(transport: Transport, { path, options }: Socket
     socket.close();
   }
 
+  const stop = (): void => fail(transport.signal?.reason);
   const beat = setInterval(() => {
     if (Date.now() - heardAt > transport.idleTimeoutMs) fail(connectionLost());
     else if (isReady) send({ type: "ping" });
@@ -128,7 +131,7 @@ export async function openSocket(transport: Transport, { path, options }: Socket
     signal.removeEventListener("abort", giveUp);
   }
   // From here on each request has a signal of its own; that of the client ends them all.
-  transport.signal?.addEventListener("abort", () => fail(transport.signal?.reason), { once: true });
+  transport.signal?.addEventListener("abort", stop, { once: true });
 
   return {
     get isOpen() {

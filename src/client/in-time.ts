@@ -1,0 +1,33 @@
+import { KitError } from "../base/kit-error.ts";
+
+/**
+ * Does work that has to end in time: gives it a signal that fires with the given ones, and after
+ * `timeoutMs`, if there is such a limit. Throws `unavailable` when the time is over.
+ */
+export async function inTime<Value>(
+  timeoutMs: number | undefined,
+  signals: readonly (AbortSignal | undefined)[],
+  work: (signal: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  const timeout = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
+  try {
+    return await work(anyOf([...signals, timeout]));
+  } catch (error) {
+    if (timeout?.aborted === true && error === timeout.reason) throw timedOut(error);
+    throw error;
+  }
+}
+
+/** One signal of several; one that never fires where there is none. */
+export function anyOf(signals: readonly (AbortSignal | undefined)[]): AbortSignal {
+  const given = signals.filter((signal) => signal !== undefined);
+  return given.length === 1 && given[0] !== undefined ? given[0] : AbortSignal.any(given);
+}
+
+export function timedOut(cause?: unknown): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "The server did not answer in time.",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
