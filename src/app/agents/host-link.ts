@@ -10,12 +10,12 @@ export interface HostLink {
 }
 
 export function createHostLink(app: () => HostedApp): HostLink {
-  let hosting: { readonly service: HostService } | undefined;
+  let hosting: HostService | undefined;
   let own: Promise<{ finish(): Promise<void> }> | undefined;
-  const current = (): HostService | undefined => hosting?.service;
+  const current = (): HostService | undefined => hosting;
   return {
     set(service) {
-      hosting = { service };
+      hosting = service;
     },
     current,
     async get() {
