@@ -1,11 +1,30 @@
 /** `kit/client`: a kit server from elsewhere, browsers included. */
 export { KitError } from "../base/kit-error.ts";
 export type { ApprovalRequest } from "../protocol/approval.ts";
-export type { DispatchRecord } from "../protocol/dispatch.ts";
-export type { ErrorCode } from "../protocol/error-code.ts";
-export type { KitEvent } from "../protocol/event.ts";
-export type { PromptReply } from "../protocol/prompt.ts";
-export type { RunRecord } from "../protocol/run.ts";
+export type { Diagnostic } from "../protocol/diagnostic.ts";
+export type { DispatchRecord, DispatchStatus } from "../protocol/dispatch.ts";
+export type { ErrorCode, ErrorIssue } from "../protocol/error-code.ts";
+export type { EventType, KitEvent } from "../protocol/event.ts";
+export type { ConversionResult, ExportResult, Guideline, GuidelineList } from "../protocol/guideline.ts";
+export type { ConvertRequest, GuidelineQuery } from "../protocol/guideline-query.ts";
+export type { AgentEntry, DispatchAccepted, HistoryMessage } from "../protocol/http/agent-schemas.ts";
+export type { ApprovalBody } from "../protocol/http/approval-schemas.ts";
+export type { DispatchPage, DispatchQuery } from "../protocol/http/dispatch-schemas.ts";
+export type {
+  RunAccepted,
+  RunCompleted,
+  RunEventPage,
+  RunPage,
+  RunQuery,
+  SignalBody,
+  WorkflowEntry,
+} from "../protocol/http/run-schemas.ts";
+export type { Health } from "../protocol/http/service-schemas.ts";
+export type { PromptBody, PromptImage, PromptReply, PromptRequest } from "../protocol/prompt.ts";
+export type { RunRecord, RunStatus } from "../protocol/run.ts";
+export type { SpecBlock } from "../protocol/spec-block.ts";
+export type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
+export type { Usage } from "../protocol/usage.ts";
 export type {
   AgentsClient,
   DispatchInput,
