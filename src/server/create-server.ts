@@ -1,4 +1,4 @@
-import { Hono, type MiddlewareHandler } from "hono";
+import { Hono } from "hono";
 import type { AuthorizeHook, RateLimit } from "../app/config/access-config.ts";
 import type { Service } from "../app/service/service.ts";
 import { KitError } from "../base/kit-error.ts";
@@ -6,12 +6,13 @@ import type { Project } from "../project/project.ts";
 import { errorCodes } from "../protocol/error-code.ts";
 import { type AccessOptions, createAccess } from "./access/access.ts";
 import { createAuthorize } from "./access/authorize.ts";
-import { createGate, type Gate } from "./access/gate.ts";
+import { createGate } from "./access/gate.ts";
 import { toErrorEnvelope, toErrorReply } from "./error-reply.ts";
 import { defaultLimits, type ServerLimits } from "./limits.ts";
 import { createListener, type ListenAddress, type ListenOptions } from "./listen.ts";
+import { checkAccess, reportTo, shareWithPages } from "./middleware.ts";
 import { mountRoutes } from "./mount-routes.ts";
-import { emptyReply, type ReplyParts } from "./reply.ts";
+import type { ReplyParts } from "./reply.ts";
 import type { RequestEntry } from "./request-entry.ts";
 import type { ServerEnv } from "./route.ts";
 import { guidelineRoutes } from "./routes/guidelines.ts";
@@ -87,7 +88,7 @@ export function createServer(options: ServerOptions): KitServer {
   };
   const app = new Hono<ServerEnv>({ getPath: pathAsSent });
   if (onRequest !== undefined) app.use(reportTo(onRequest));
-  app.use(pass(gate));
+  app.use(shareWithPages(gate), checkAccess(gate));
   const routes = [
     ...homeRoutes(project, service?.app),
     ...healthRoutes(),
@@ -118,52 +119,6 @@ export function createServer(options: ServerOptions): KitServer {
     },
   };
 }
-
-type Middleware = MiddlewareHandler<ServerEnv>;
-
-function reportTo(onRequest: (entry: RequestEntry) => void): Middleware {
-  return async (context, next) => {
-    const started = performance.now();
-    await next();
-    const { method, path } = context.req;
-    onRequest({ method, path, status: context.res.status, duration_ms: performance.now() - started });
-  };
-}
-
-/** Lets a request through to the routes, or not; allowed foreign pages may read what comes back. */
-function pass(gate: Gate): Middleware {
-  return async (context, next) => {
-    const { req, env } = context;
-    const socket = env?.incoming?.socket;
-    const principal = await gate.check({
-      method: req.method,
-      path: req.path,
-      headers: req.raw.headers,
-      host: req.header("host") ?? new URL(req.url).host,
-      localAddress: socket?.localAddress ?? "127.0.0.1",
-      remoteAddress: socket?.remoteAddress ?? "",
-    });
-    if (principal !== undefined) context.set("principal", principal);
-    const shared = gate.crossOriginHeaders(req.header("origin"));
-    if (shared === undefined) return await next();
-    if (req.header("access-control-request-method") !== undefined) {
-      return emptyReply({ ...shared, ...preflight });
-    }
-    await next();
-    for (const [name, value] of Object.entries({ ...shared, ...readable }))
-      context.res.headers.set(name, value);
-    return undefined;
-  };
-}
-
-const preflight = {
-  "access-control-allow-methods": "GET, POST, DELETE",
-  "access-control-allow-headers": "authorization, content-type, idempotency-key, last-event-id",
-  "access-control-max-age": "600",
-};
-
-// A page may read only what it is told of.
-const readable = { "access-control-expose-headers": "retry-after" };
 
 // The default decodes before it matches; ids are to be decoded once, after the path was split.
 function pathAsSent(request: Request): string {

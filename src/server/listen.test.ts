@@ -88,11 +88,23 @@ test("the config's auth is asked after the keys, and a failure of it opens nothi
   });
 });
 
-test("a configured page may call, and reads the reply; others may not", async () => {
-  await withServer(asAccess({ allowedOrigins: ["https://app.example"] }), async (port) => {
+test("a configured page may call, and reads the reply, a refusal too; others may not", async () => {
+  const access = { allowedOrigins: ["https://app.example"], apiKeys: ["a-key"] };
+  await withServer(asAccess(access), async (port) => {
     const headers = { origin: "https://app.example" };
-    const reply = await sendRequest(port, { path: "/api/specs", headers });
-    expect(reply.headers["access-control-allow-origin"]).toBe("https://app.example");
+    const reply = await sendRequest(port, {
+      path: "/api/specs",
+      headers: { ...headers, authorization: "Bearer a-key" },
+    });
+    expect([reply.status, reply.headers["access-control-allow-origin"]]).toEqual([
+      200,
+      "https://app.example",
+    ]);
+    const refused = await sendRequest(port, { path: "/api/specs", headers });
+    expect([refused.status, refused.headers["access-control-allow-origin"]]).toEqual([
+      401,
+      "https://app.example",
+    ]);
     const preflight = await sendRequest(port, {
       path: "/api/specs/impact",
       method: "OPTIONS",

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { collectEvents, readEventStream } from "../testing/read-event-stream.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
@@ -180,6 +182,21 @@ describe("agents", () => {
     expect([(await asked).status, (await asked).body.error.type]).toEqual([409, "aborted"]);
     expect((await abort({})).body).toEqual({ aborted: false });
     expect((await abort({ session: 7 })).status).toBe(400);
+  });
+
+  test("may take longer than a connection may be silent", async () => {
+    const patient = await serveService({ limits: { idleTimeoutMs: 100 } });
+    try {
+      const asked = patient.send("/agents/echo/1", { body: { message: "hold" } });
+      await patient.echo.held(1);
+      const silent = connect({ host: "127.0.0.1", port: patient.port });
+      silent.resume();
+      await once(silent, "close");
+      patient.echo.release();
+      expect((await asked).body.result.text).toBe("hold");
+    } finally {
+      await patient.close();
+    }
   });
 
   test("are deleted with all that they have, once", async () => {
