@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
 import { KitError } from "../../../base/kit-error.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
@@ -152,6 +153,27 @@ test("what waited while the lease was away for a moment is written once it is ba
   const again = createEventLog({ folder, clock, lease: held(3).lease });
   expect(await indexesOf(again)).toEqual([1, 2]);
   again.close();
+});
+
+test("a log that another program locks is read, written in memory, and on disk once it is free", async () => {
+  const folder = newFolder();
+  const clock = createManualClock();
+  const log = createEventLog({ folder, clock, lease: held(1).lease });
+  log.append(stream, delta(1));
+  await log.flush();
+  const other = new DatabaseSync(join(folder, "events.db"));
+  other.exec("BEGIN IMMEDIATE");
+  log.append(stream, delta(2));
+  await expect(log.flush()).rejects.toMatchObject({ code: "unavailable" });
+  expect(await indexesOf(log)).toEqual([1, 2]);
+  expect(() => log.append("run/new", delta(1))).toThrow(expect.objectContaining({ code: "unavailable" }));
+  other.exec("ROLLBACK");
+  await clock.advance(2_000);
+  const reader = createEventLog({ folder, clock, lease: held(0).lease });
+  expect(await indexesOf(reader)).toEqual([1, 2]);
+  other.close();
+  reader.close();
+  log.close();
 });
 
 test("events are counted whether or not they are on disk", async () => {

@@ -13,6 +13,8 @@ import { createWatchers } from "./watchers.ts";
 
 /** From an append to its disk; also how long a stream that says nothing stays in memory, twice over. */
 const flushMs = 50;
+/** Until a disk that refused is tried again. */
+const retryMs = 1_000;
 const pruneEveryMs = 60_000;
 /** Rows that one transaction deletes at most. */
 const pruneRows = 200;
@@ -71,10 +73,10 @@ export function createEventLog({ folder, clock, lease, retention }: EventLogOpti
   async function tick(): Promise<void> {
     ticking = true;
     try {
-      for (let busy = true; busy; ) {
-        await clock.sleep(flushMs, closing.signal);
-        busy = flushQuietly() && prune();
-        busy = writer.evictIdle() || busy;
+      for (let state = "more"; state !== "idle"; ) {
+        await clock.sleep(state === "failed" ? retryMs : flushMs, closing.signal);
+        state = write();
+        if (!writer.evictIdle() && state === "written") state = "idle";
       }
     } catch {
       // The log is closing.
@@ -83,13 +85,13 @@ export function createEventLog({ folder, clock, lease, retention }: EventLogOpti
     }
   }
 
-  /** False when it is due still: it is tried again with the next tick, and an append says when it is too much. */
-  function flushQuietly(): boolean {
+  /** What failed is due still, and tried again; an append says when it is too much. */
+  function write(): "written" | "more" | "failed" {
     try {
       writer.flush();
-      return true;
+      return prune() ? "more" : "written";
     } catch {
-      return false;
+      return "failed";
     }
   }
 

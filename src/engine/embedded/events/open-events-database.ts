@@ -45,12 +45,14 @@ PRAGMA user_version = ${schemaVersion};
  */
 export function openEventsDatabase(folder: string | undefined): DatabaseSync {
   const database = new DatabaseSync(folder === undefined ? ":memory:" : join(folder, "events.db"), {
-    timeout: 2_000,
+    timeout: 5_000,
   });
   try {
     migrate(database);
     // A lost tail of events is told by a gap in the indexes, so an fsync for each flush buys nothing.
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
+    // From here on waiting holds up the work, and what cannot be written now can be written later.
+    database.exec("PRAGMA busy_timeout = 250");
     return database;
   } catch (error) {
     database.close();
