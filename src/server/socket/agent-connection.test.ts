@@ -170,3 +170,19 @@ describe("a connection to an agent", () => {
     client.socket.close();
   });
 });
+
+test("a client for whom too much waits is told so, and its prompt is aborted", async () => {
+  const small = await serveService({ limits: { unreadBytes: 50_000 } });
+  try {
+    const client = await openSocket(`${small.url}/agents/echo/slow`);
+    await client.until("ready");
+    client.socket.pause();
+    client.send({ type: "prompt", request_id: "1", message: "long" });
+    const target = { agent: "echo", instance_id: "slow" };
+    for await (const event of small.service.events(target, {})) if (event.type === "aborted") break;
+    client.socket.resume();
+    expect(await client.closed).toBe(1013);
+  } finally {
+    await small.close();
+  }
+});
