@@ -68,7 +68,7 @@ export async function createService({
   if (engine.capabilities.durable) app.renewInstances();
   await engine.start({ dispatch: work.run, run: runs.perform, isRetryable });
   const renewSchedules = async (): Promise<void> => {
-    if (schedules) await syncSchedules(engine, app.workflows(), onError);
+    if (schedules) await syncSchedules(engine, app, onError);
   };
   await renewSchedules();
 

@@ -1,4 +1,4 @@
-import { readFile, rm } from "node:fs/promises";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../base/clock.ts";
@@ -330,4 +330,13 @@ test("a file's schedules are put at the start, and taken back when it has them n
   // One that stays is not put again: a time that it missed is still to come.
   expect(second.get("file:daily")).toEqual(first.get("file:daily"));
   expect((await named(await restart())).get("file:daily#2")).toEqual(first.get("file:daily#2"));
+  // Nor does a file that is broken for a while lose its own.
+  await writeFile(join(root, "src/workflows/weekly.ts"), schedule('"0 0 * * 1"'));
+  const third = await restart();
+  const weekly = (await named(third)).get("file:weekly");
+  expect(weekly?.next_at).toBeDefined();
+  await rename(join(root, "src/workflows/weekly.ts"), join(root, "src/workflows/weekly.kept"));
+  await writeFile(join(root, "src/workflows/weekly.mts"), "export const run = 1;\n");
+  await third.reload();
+  expect((await named(third)).get("file:weekly")).toEqual(weekly);
 });
