@@ -16,7 +16,12 @@ export interface TestService extends Service {
  * Opens a project as `kit start` serves it, without the HTTP: prompts, dispatches and workflows go through a
  * durable engine, answered by a model of the test's own. Close it at the end of the test.
  */
-export async function openTestService(
+export async function openTestService(options: TestServiceOptions): Promise<TestService> {
+  return await createTestService(options);
+}
+
+/** The same, under other limits. */
+export async function createTestService(
   options: TestServiceOptions,
   limits: Partial<EngineLimits> = {},
 ): Promise<TestService> {

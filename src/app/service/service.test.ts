@@ -7,7 +7,7 @@ import type { KitEvent } from "../../protocol/event.ts";
 import { textOf } from "../../protocol/message.ts";
 import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { openTestService, type TestService } from "../../testing/test-service.ts";
+import { createTestService, type TestService } from "../../testing/test-service.ts";
 
 // As `createAgent` of kit makes it.
 const helper = `export default { kind: "kit.agent", describe: async () => ({ instructions: "Help." }) };\n`;
@@ -25,7 +25,7 @@ async function open(
   { more = {}, engineFolder }: { more?: Readonly<Record<string, string>>; engineFolder?: string } = {},
 ): Promise<TestService> {
   const repository = await createTemporaryRepository({ ...files, ...more });
-  const service = await openTestService(
+  const service = await createTestService(
     {
       root: repository.root,
       model: createScriptedModel(script),
