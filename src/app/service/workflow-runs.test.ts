@@ -217,6 +217,25 @@ export const run = (ctx) => ctx.payload.when.getUTCFullYear();`,
   expect(ends).toEqual([2, 2026]);
 });
 
+test("a run that is cancelled while it waits for its turn, or for a word, ends its stream", async () => {
+  const { service, restart } = await open({
+    "src/workflows/wait.ts": `export async function run(ctx) {
+  ctx.log.info("waiting");
+  return ctx.waitFor("word");
+}`,
+  });
+  const { run_id } = await service.startRun("wait", {});
+  await waiting(service, run_id);
+  // Left behind by the one, cancelled by the other before it is at work again.
+  const second = await restart();
+  await second.engine.cancelRun(run_id);
+  expect(await second.engine.awaitRun(run_id)).toMatchObject({ status: "cancelled" });
+  const types: string[] = [];
+  for await (const { type } of second.engine.events.subscribe(runStream(run_id), { after: 0 }))
+    types.push(type);
+  expect(types).toEqual(["run_start", "log", "run_end"]);
+});
+
 test("what a workflow throws ends its run at once, however retryable it is", async () => {
   const { service } = await open(
     {

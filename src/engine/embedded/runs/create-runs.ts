@@ -14,6 +14,7 @@ import { createRunList } from "./list-runs.ts";
 import { createRecovery } from "./recover-runs.ts";
 import { hasEnded, lineOfRun, type RunRow, toRunRecord } from "./run-rows.ts";
 import { createRunWork, type RunPlace } from "./run-work.ts";
+import { sayCancelled } from "./say-cancelled.ts";
 import { createSignalSender } from "./send-signal.ts";
 import { createWakeUps } from "./wake-ups.ts";
 
@@ -137,6 +138,7 @@ export function createRuns(base: EngineBase, options: RunsOptions): Runs {
       if (row.status === "running") work.executions.get(runId)?.cancel();
       else {
         lines.leave({ id: runId, line: lineOfRun(row) });
+        await sayCancelled(events, row, clock.now());
         noteEnd(runId);
       }
       return true;

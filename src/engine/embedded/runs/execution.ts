@@ -182,7 +182,8 @@ export function createExecution(
     emit: createRunEvents(host.events, {
       stream: runStream(run.run_id),
       last: taken.lastEvent,
-      isSilent: () => closed || replay.behind,
+      // A replay that does not come to its end says something new: that it was cancelled, or does not match.
+      isSilent: () => closed || (verdict === undefined && replay.behind),
     }),
   });
 
