@@ -67,7 +67,7 @@ function isPeer(subject: SubjectName): subject is PeerName {
 async function installPeers(names: readonly SubjectName[]): Promise<ReadonlyMap<SubjectName, string>> {
   const failed = new Map<SubjectName, string>();
   for (const name of names.filter(isPeer)) {
-    const reason = await installPeer(name);
+    const reason = await installPeer(name, peers[name].packages);
     if (reason !== undefined) failed.set(name, reason);
   }
   return failed;
@@ -77,8 +77,8 @@ async function measure(row: (typeof allRows)[number], subject: SubjectName): Pro
   try {
     const figures =
       row === "import"
-        ? await runChild<Record<string, number>>("import-child.ts", [subject])
-        : await runChild<Record<string, number>>("child.ts", [row, subject]);
+        ? await runChild<Record<string, number>>(script("import-child.ts"), [subject])
+        : await runChild<Record<string, number>>(script("child.ts"), [row, subject]);
     return { measurement: row, subject, figures };
   } catch (error) {
     const failure = error instanceof Error ? error.message : String(error);
@@ -87,8 +87,12 @@ async function measure(row: (typeof allRows)[number], subject: SubjectName): Pro
   }
 }
 
+function script(name: string): { readonly file: string } {
+  return { file: join(import.meta.dirname, name) };
+}
+
 async function loadedByKit(): Promise<readonly string[]> {
-  return runChild<string[]>("import-child.ts", ["kit", "packages"]);
+  return runChild<string[]>(script("import-child.ts"), ["kit", "packages"]);
 }
 
 function report(): void {

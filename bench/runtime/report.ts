@@ -73,7 +73,7 @@ export function toVerdicts(verdicts: readonly Verdict[]): string {
     .join("\n");
 }
 
-function toText(value: number | undefined): string {
+export function toText(value: number | undefined): string {
   if (value === undefined) return "–";
   const digits = value >= 100 ? 0 : value >= 10 ? 1 : 2;
   return value.toLocaleString("en-US", { maximumFractionDigits: digits, minimumFractionDigits: digits });

@@ -9,15 +9,21 @@ const timeoutMs = 600_000;
 /** A RAM disk where there is one, so that figures say what the code costs and not the disk. */
 export const scratchRoot: string = statSync("/dev/shm", { throwIfNoEntry: false }) ? "/dev/shm" : tmpdir();
 
-/** Runs a script of this folder in a process of its own, and reads the last line of its output as JSON. */
-export async function runChild<Result>(script: string, args: readonly string[]): Promise<Result> {
-  const folder = mkdtempSync(join(scratchRoot, "kit-bench-"));
+/**
+ * Runs a script in a process of its own, with a fresh folder below `root` as its last argument, and reads the
+ * last line of its output as JSON.
+ */
+export async function runChild<Result>(
+  { file, root = scratchRoot }: { readonly file: string; readonly root?: string },
+  args: readonly string[],
+): Promise<Result> {
+  const folder = mkdtempSync(join(root, "kit-bench-"));
   try {
-    const { stdout } = await promisify(execFile)(
-      process.execPath,
-      [join(import.meta.dirname, script), ...args, folder],
-      { timeout: timeoutMs, maxBuffer: 64 * 1024 * 1024, env: childEnvironment() },
-    );
+    const { stdout } = await promisify(execFile)(process.execPath, [file, ...args, folder], {
+      timeout: timeoutMs,
+      maxBuffer: 64 * 1024 * 1024,
+      env: childEnvironment(),
+    });
     return JSON.parse(stdout.trimEnd().split("\n").at(-1) ?? "") as Result;
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -26,13 +32,15 @@ export async function runChild<Result>(script: string, args: readonly string[]):
 
 /** Nothing of the caller's environment changes what is measured, and no library reports home. */
 function childEnvironment(): NodeJS.ProcessEnv {
-  const { PATH, HOME } = process.env;
+  const { PATH, HOME, KIT_BENCH_SERVER_FLAGS } = process.env;
   return {
     PATH,
     HOME,
+    KIT_BENCH_SERVER_FLAGS,
     NODE_ENV: "production",
     NODE_NO_WARNINGS: "1",
     MASTRA_TELEMETRY_DISABLED: "1",
+    VOLTAGENT_TELEMETRY_DISABLED: "true",
     LANGCHAIN_TRACING_V2: "false",
     OPENAI_AGENTS_DISABLE_TRACING: "1",
   };

@@ -3,16 +3,18 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
-import { type PeerName, peers } from "./manifest.ts";
 
 const peersFolder = join(import.meta.dirname, "../../peers");
 const installTimeoutMs = 600_000;
 
-/** Installs a peer from npm unless it is there. Gives the reason when it cannot be had. */
-export async function installPeer(name: PeerName): Promise<string | undefined> {
+/** Installs packages of a peer from npm unless they are there. Gives the reason when they cannot be had. */
+export async function installPeer(
+  name: string,
+  packages: Readonly<Record<string, string>>,
+): Promise<string | undefined> {
   const folder = join(peersFolder, name);
   const manifest = JSON.stringify(
-    { name: `bench-peer-${name}`, private: true, type: "module", dependencies: peers[name].packages },
+    { name: `bench-peer-${name}`, private: true, type: "module", dependencies: packages },
     null,
     2,
   );
@@ -35,7 +37,7 @@ export async function installPeer(name: PeerName): Promise<string | undefined> {
 }
 
 /** Imports a package as installed for a peer. */
-export async function loadPeer<Module>(name: PeerName, specifier: string): Promise<Module> {
+export async function loadPeer<Module>(name: string, specifier: string): Promise<Module> {
   const file = pathToFileURL(join(peersFolder, name, "load.mjs")).href;
   const { load }: { load: (specifier: string) => Promise<Module> } = await import(file);
   return load(specifier);

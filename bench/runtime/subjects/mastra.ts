@@ -66,7 +66,7 @@ async function open({ script, file }: Parameters<Subject["open"]>[0]): Promise<O
 }
 
 /** The same model as the AI SDK's older interface, which Mastra calls most directly. */
-function toModelV2(script: Script): unknown {
+export function toModelV2(script: Script): unknown {
   const usage = { inputTokens: 100, outputTokens: 10, totalTokens: 110 };
   const answers = createAnswers(script);
   const converted = new WeakMap<object, readonly PartV2[]>();

@@ -1,0 +1,9 @@
+/**
+ * The client of one measurement of one subject, in a process of its own: `node child.ts <measurement>
+ * <subject> <folder>`. It starts the server; its last line of output is the figures as JSON.
+ */
+import { type MeasurementName, measurements } from "./measurements.ts";
+import type { SubjectName } from "./subjects.ts";
+
+const [measurement, subject, folder] = process.argv.slice(2) as [MeasurementName, SubjectName, string];
+console.log(JSON.stringify(await measurements[measurement].run(subject, folder)));

@@ -1,0 +1,51 @@
+import type { Serve } from "./subject.ts";
+
+export const subjectNames = ["floor", "kit", "voltagent", "mastra-server"] as const;
+export type SubjectName = (typeof subjectNames)[number];
+
+export const labels: Readonly<Record<SubjectName, string>> = {
+  floor: "bare Hono",
+  kit: "kit",
+  voltagent: "VoltAgent",
+  "mastra-server": "Mastra",
+};
+
+/** Loads one subject only: what the others import would weigh on its measurement. */
+export async function loadSubject(name: SubjectName): Promise<Serve> {
+  switch (name) {
+    case "floor":
+      return (await import("./subjects/floor.ts")).serveFloor;
+    case "kit":
+      return (await import("./subjects/kit.ts")).serveKit;
+    case "voltagent":
+      return (await import("./subjects/voltagent.ts")).serveVoltAgent;
+    case "mastra-server":
+      return (await import("./subjects/mastra.ts")).serveMastra;
+  }
+}
+
+/** How a prompt of an instance is sent to a subject. */
+export function toPrompt(
+  subject: SubjectName,
+  instance: string,
+  message: string,
+): { readonly path: string; readonly body: unknown } {
+  switch (subject) {
+    case "floor":
+    case "kit":
+      return { path: `/agents/bench/${instance}`, body: { message } };
+    case "voltagent":
+      return {
+        path: "/agents/bench/text",
+        body: {
+          input: message,
+          options: { memory: { userId: "bench", conversationId: instance } },
+        },
+      };
+    case "mastra-server":
+      return {
+        path: "/api/agents/bench/generate",
+        body: { messages: message, memory: { thread: instance, resource: "bench" } },
+      };
+  }
+}

@@ -1,0 +1,39 @@
+import { join } from "node:path";
+import { getRequestListener } from "@hono/node-server";
+import { Hono } from "hono";
+import { streamSSE } from "hono/streaming";
+import { openFloor } from "../../engine/floor.ts";
+import { answer, timedTexts } from "../model.ts";
+import { askForDeltas, type Serve } from "../subject.ts";
+import { listen } from "./listen.ts";
+
+/**
+ * What no server can be faster than: Hono's handlers, which parse the body and answer; a dispatch is one
+ * row in SQLite, grouped by hand and synchronized to the disk.
+ */
+export const serveFloor: Serve = async ({ folder }) => {
+  const app = new Hono();
+  const floor = openFloor(join(folder, "floor.db"));
+  let dispatches = 0;
+  app.post("/agents/:name/:id", async (context) => {
+    const { message } = await context.req.json<{ readonly message: string }>();
+    if (message === askForDeltas) {
+      return streamSSE(context, async (stream) => {
+        let index = 0;
+        for await (const text of timedTexts()) {
+          index += 1;
+          const event = JSON.stringify({ type: "text_delta", index, text });
+          await stream.writeSSE({ id: `${index}`, event: "text_delta", data: event });
+        }
+      });
+    }
+    return context.json({ result: { text: answer, model: { id: "zero" }, metadata: {} } });
+  });
+  app.post("/agents/:name/:id/dispatch", async (context) => {
+    const { input } = await context.req.json<{ readonly input: unknown }>();
+    dispatches += 1;
+    await floor.insert(dispatches, JSON.stringify(input));
+    return context.json({ status: "accepted", dispatch_id: `dispatch_${dispatches}` }, 202);
+  });
+  return await listen(getRequestListener(app.fetch));
+};

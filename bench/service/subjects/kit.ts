@@ -1,0 +1,49 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { createServedModel } from "../model.ts";
+import type { Serve } from "../subject.ts";
+
+const built = (path: string): string => new URL(`../../../dist/${path}`, import.meta.url).href;
+
+/** Told nothing of a repository, because no peer is. */
+const files: Readonly<Record<string, string>> = {
+  "src/agents/bench.js": `export default {
+  kind: "kit.agent",
+  describe: async () => ({
+    model: "bench/zero",
+    instructions: "You help.",
+    specs: false,
+    guidelines: false,
+    projectInstructions: false,
+    compaction: { enabled: false },
+  }),
+};
+`,
+  "src/workflows/waiting.js": "export const run = (ctx) => ctx.waitFor('word');\n",
+};
+
+/** kit as `kit start` serves it: the built package, sessions and accepted work in SQLite. */
+export const serveKit: Serve = async ({ folder, ...model }) => {
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), text);
+  }
+  const { openProject }: typeof import("../../../src/project/open-project.ts") = await import(
+    built("project/open-project.js")
+  );
+  const { openProjectService }: typeof import("../../../src/app/service/open-project-service.ts") =
+    await import(built("app/service/open-project-service.js"));
+  const { createServer }: typeof import("../../../src/server/index.ts") = await import(
+    built("server/index.js")
+  );
+  const project = await openProject({ root: folder });
+  const onError = (error: unknown): void => console.error(error);
+  const service = await openProjectService({
+    project,
+    loaded: { config: {}, environment: {} },
+    models: { "bench/zero": createServedModel(model) },
+    onError,
+  });
+  const { port } = await createServer({ project, service, onError }).listen({ port: 0 });
+  return port;
+};
