@@ -4,6 +4,7 @@ import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { EngineLimits } from "../engine-limits.ts";
 import { isLost } from "../lease/lease-holder.ts";
+import { createPace } from "../work/create-pace.ts";
 import { type LinkedSignals, linkSignals } from "../work/link-signals.ts";
 import { mayPass, toEventError } from "../work/to-event-error.ts";
 import type { Work, WorkEnd } from "../work/work-lines.ts";
@@ -40,9 +41,13 @@ type Outcome =
 
 const ended: WorkEnd = { ended: true };
 
+/** Attempts that begin in one turn of the event loop. */
+const perTurn = 8;
+
 export function createDispatchAttempts(base: EngineBase, options: AttemptOptions): DispatchAttempts {
   const { database, clock, blobs, lease, stopping } = base;
   const { limits } = options;
+  const pace = createPace(perTurn);
   const running = new Map<string, Attempt>();
   const retrying = new Map<string, DispatchPlace>();
   const claim = query<DispatchRow>(
@@ -95,6 +100,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
   async function work(attempt: Attempt, handlers: EngineHandlers): Promise<WorkEnd> {
     running.set(attempt.row.dispatch_id, attempt);
     try {
+      await pace();
       return await settle(attempt, await run(attempt, handlers), handlers);
     } finally {
       running.delete(attempt.row.dispatch_id);
