@@ -148,7 +148,10 @@ test("whatever joins, leaves and ends: order in a line, one at a time, slots, an
           });
         } else if (one.kind === "leave") {
           const id = joined[one.which % Math.max(1, joined.length)];
-          if (id !== undefined && lines.leave({ id, line: id.split(":")[0] ?? "" })) left.add(id);
+          if (id === undefined || left.has(id)) continue;
+          // The next of its line may begin before `leave` returns.
+          left.add(id);
+          if (!lines.leave({ id, line: id.split(":")[0] ?? "" })) left.delete(id);
         } else await endOne(one.which, one.kind === "end" ? { ended: true } : { retryAt: 0 });
       }
       while (finished.length + left.size < joined.length) {
