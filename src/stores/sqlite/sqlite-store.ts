@@ -5,6 +5,7 @@ import type { AppendRequest, SessionStore } from "../contract.ts";
 import { parseEntry } from "../parse-entry.ts";
 import { toInfo } from "../session-row.ts";
 import { openDatabase } from "./open-database.ts";
+import { toSqliteError } from "./sqlite-error.ts";
 
 export interface SqliteSessionStoreOptions {
   /** The database file; `":memory:"` for none. Its folder must exist. */
@@ -27,7 +28,10 @@ interface Statements {
   readonly delete: StatementSync;
 }
 
-/** Sessions in one SQLite file, shared safely by several processes. */
+/**
+ * Sessions in one SQLite file, shared safely by several processes. Methods throw `unavailable` where the file
+ * cannot be read or written: the disk is full, another process holds it for long.
+ */
 export class SqliteSessionStore implements SessionStore {
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
@@ -62,6 +66,10 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   append(request: AppendRequest): void {
+    guard(() => this.#append(request));
+  }
+
+  #append(request: AppendRequest): void {
     const { entries, expected } = request;
     const known = this.#ids.get(nameOf(request.key));
     const only = entries[0];
@@ -91,26 +99,28 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   read(key: SessionKey, after = 0): readonly SessionEntry[] {
-    const id = this.#find(key)?.id;
-    if (id === undefined) return [];
-    const rows: unknown[] = this.#statements.read.all(id, after);
+    const rows = guard((): unknown[] => {
+      const id = this.#find(key)?.id;
+      return id === undefined ? [] : this.#statements.read.all(id, after);
+    });
     const entries: SessionEntry[] = [];
     for (const row of rows) entries.push(parseEntry(String((row as unknown[])[0])));
     return entries;
   }
 
   info(key: SessionKey): SessionInfo | undefined {
-    const row = this.#statements.list.get(key.agent, key.instance_id, key.session);
+    const row = guard(() => this.#statements.list.get(key.agent, key.instance_id, key.session));
     return row === undefined ? undefined : toInfo(row);
   }
 
   list(filter: { readonly agent: string; readonly instance_id?: string }): readonly SessionInfo[] {
-    return this.#statements.list.all(filter.agent, filter.instance_id ?? null, null).map(toInfo);
+    const { agent, instance_id = null } = filter;
+    return guard(() => this.#statements.list.all(agent, instance_id, null)).map(toInfo);
   }
 
   delete(key: SessionKey): void {
     // The foreign keys take the entries and the sessions below along.
-    this.#statements.delete.run(key.agent, key.instance_id, key.session);
+    guard(() => this.#statements.delete.run(key.agent, key.instance_id, key.session));
     this.#ids.clear();
   }
 
@@ -141,6 +151,14 @@ export class SqliteSessionStore implements SessionStore {
     const { agent, instance_id, session } = key;
     const now = new Date().toISOString();
     return Number(this.#statements.create.run(agent, instance_id, session, now, above).lastInsertRowid);
+  }
+}
+
+function guard<Value>(work: () => Value): Value {
+  try {
+    return work();
+  } catch (error) {
+    throw toSqliteError(error);
   }
 }
 
