@@ -1,0 +1,78 @@
+import { expect } from "vitest";
+import type { FaultProject } from "./fault-project.ts";
+import { answerTo } from "./model-server.ts";
+import { dispatchUntilAccepted, send } from "./requests.ts";
+
+/** An input that was answered with a receipt. */
+export interface Accepted {
+  readonly instance: string;
+  readonly input: string;
+  readonly id: string;
+}
+
+/** One input after the other, so that the order in which they are accepted is known. */
+export async function dispatchAll(
+  url: string,
+  { instance, count }: { readonly instance: string; readonly count: number },
+): Promise<readonly Accepted[]> {
+  const accepted: Accepted[] = [];
+  for (let number = 1; number <= count; number += 1) {
+    const input = `#${number}`;
+    accepted.push({ instance, input, id: await dispatchUntilAccepted(url, { instance, input }) });
+  }
+  return accepted;
+}
+
+/**
+ * Every input stands once in its session's history, in its order, with its answer. Gives the calls of which
+ * the model was told that nobody knows whether they were done.
+ */
+export async function checkHistories(
+  url: string,
+  accepted: readonly Accepted[],
+): Promise<ReadonlySet<string>> {
+  const uncertain = new Set<string>();
+  for (const instance of new Set(accepted.map((one) => one.instance))) {
+    const { body } = await send(`${url}/agents/worker/${instance}/history`);
+    const inputs = accepted.filter((one) => one.instance === instance).map(({ input }) => input);
+    const told: string[] = [];
+    let current = "";
+    for (const { role, content } of body.messages) {
+      const text = JSON.stringify(content);
+      if (role === "user") {
+        current = inputs.find((input) => text.includes(`"${input}"`)) ?? text;
+        told.push(current);
+      } else if (role === "assistant" && text.includes(answerTo(current))) told.push(answerTo(current));
+      else if (text.includes("unknown")) uncertain.add(`${instance}${current}`);
+    }
+    expect(told).toEqual(inputs.flatMap((input) => [input, answerTo(input)]));
+  }
+  return uncertain;
+}
+
+/** No call that may not be run again ran twice, and none is missing of which the model was not told so. */
+export function checkEffects(
+  { effects }: FaultProject,
+  accepted: readonly Accepted[],
+  uncertain: ReadonlySet<string>,
+): void {
+  const kept = effects("keep");
+  const noted = effects("note");
+  // A call has one key, however often it ran; what may not be run again did not run twice.
+  expect(new Set(kept.map(({ key }) => key)).size).toBe(new Set(kept.map(({ place }) => place)).size);
+  expect(new Set(noted.map(({ place }) => place)).size).toBe(noted.length);
+  const done = new Set([...kept, ...noted].map(({ place }) => place));
+  const undone = accepted
+    .map(({ instance, input }) => `${instance}${input}`)
+    .filter((place) => !done.has(place));
+  // A crash between the decision to call and the call leaves nothing but a word to the model.
+  expect(undone.filter((place) => !uncertain.has(place))).toEqual([]);
+  for (const instance of new Set(accepted.map((one) => one.instance))) {
+    for (const lines of [kept, noted]) {
+      const numbers = lines
+        .filter(({ place }) => place.startsWith(`${instance}#`))
+        .map(({ place }) => Number(place.split("#")[1]));
+      expect(numbers).toEqual(numbers.toSorted((left, right) => left - right));
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import { createTemporaryRepository } from "../../../src/testing/temporary-repository.ts";
+import { createKitProcess, type KitProcess } from "./kit-process.ts";
+import { type ModelServer, startModelServer } from "./model-server.ts";
+
+/** A project that a real `kit start` serves, and the provider of its model. */
+export interface FaultProject {
+  readonly root: string;
+  readonly kit: KitProcess;
+  readonly model: ModelServer;
+  /** What a tool has written: the key of each call that ran, and its number. */
+  effects(tool: "keep" | "note"): readonly { readonly key: string; readonly place: string }[];
+}
+
+// `keep` may be run again after a crash, `note` may not. Both take a moment after their effect is there.
+const agent = `import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { createAgent, defineTool } from "kit";
+
+const write = (id, name, idempotent) => defineTool({
+  name,
+  description: "Writes a number down.",
+  input: { type: "object", properties: { number: { type: "integer" } }, required: ["number"] },
+  idempotent,
+  async execute({ number }, { idempotency_key }) {
+    appendFileSync(join(process.cwd(), name + ".log"), idempotency_key + " " + id + "#" + number + "\\n");
+    await delay(number % 7);
+    return "Written.";
+  },
+});
+
+export default createAgent(({ id }) => ({
+  model: "local/any",
+  instructions: "You write numbers down.",
+  tools: [write(id, "keep", true), write(id, "note", false)],
+  specs: false,
+  guidelines: false,
+}));
+`;
+
+export async function createFaultProject(
+  random: (below: number) => number,
+  engine = "",
+): Promise<FaultProject> {
+  const model = await startModelServer(random);
+  const repository = await createTemporaryRepository({
+    "src/agents/worker.ts": agent,
+    "kit.toml": `[providers.local]\nbase_url = "${model.baseUrl}"\n\n[engine]\n${engine}\n`,
+  });
+  const { root } = repository;
+  const kit = await createKitProcess(root);
+  onTestFinished(async () => {
+    await kit.end("SIGKILL");
+    await model.close();
+    await repository[Symbol.asyncDispose]();
+  });
+  return {
+    root,
+    kit,
+    model,
+    effects(tool) {
+      const lines = readLines(join(root, `${tool}.log`));
+      return lines.map((line) => {
+        const [key = "", place = ""] = line.split(" ");
+        return { key, place };
+      });
+    },
+  };
+}
+
+function readLines(file: string): readonly string[] {
+  try {
+    return readFileSync(file, "utf8").trim().split("\n");
+  } catch {
+    return [];
+  }
+}

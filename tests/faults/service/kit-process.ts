@@ -1,0 +1,90 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+const launcher = join(import.meta.dirname, "../../../bin/kit.mjs");
+
+/** `kit start` on a project, again and again on the same port. */
+export interface KitProcess {
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  /** Starts it, and resolves once it listens. */
+  start(): Promise<void>;
+  /** Ends it by a signal; gives its exit code, null after a kill. */
+  end(signal: "SIGKILL" | "SIGTERM"): Promise<number | null>;
+  /** What it wrote to stderr, all starts together. */
+  stderr(): string;
+  /** Resident memory in MB. Linux only, as the next one. */
+  memoryMb(): number;
+  sockets(): number;
+}
+
+export async function createKitProcess(root: string): Promise<KitProcess> {
+  const port = await freePort();
+  let child: ChildProcess | undefined;
+  let errors = "";
+  const pid = (): number => child?.pid ?? 0;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    get pid() {
+      return pid();
+    },
+    async start() {
+      const { KIT_API_KEYS: _, ...env } = process.env;
+      const started = spawn(process.execPath, [launcher, "start", "--port", `${port}`, "--json"], {
+        cwd: root,
+        env,
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      child = started;
+      started.stderr.on("data", (chunk: Buffer) => {
+        errors += chunk.toString();
+      });
+      const listening = once(createInterface({ input: started.stdout }), "line");
+      const ended = once(started, "exit").then(() => {
+        throw new Error(`kit start has ended: ${errors}`);
+      });
+      ended.catch(() => undefined);
+      await Promise.race([listening, ended]);
+    },
+    async end(signal) {
+      if (child === undefined || child.exitCode !== null || child.signalCode !== null) return null;
+      const ended = once(child, "exit");
+      child.kill(signal);
+      const [code] = await ended;
+      return code;
+    },
+    stderr: () => errors,
+    memoryMb() {
+      const status = readFileSync(`/proc/${pid()}/status`, "utf8");
+      return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1_024;
+    },
+    sockets() {
+      const folder = `/proc/${pid()}/fd`;
+      const links = readdirSync(folder).map((name) => {
+        try {
+          return readlinkSync(join(folder, name));
+        } catch {
+          // Closed between the two looks.
+          return "";
+        }
+      });
+      return links.filter((link) => link.startsWith("socket:")).length;
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (typeof address !== "object" || address === null) throw new Error("There is no port.");
+  return address.port;
+}

@@ -1,0 +1,121 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { text } from "node:stream/consumers";
+import { setTimeout as delay } from "node:timers/promises";
+import { providerProtocols } from "../../../src/testing/provider-server/protocols.ts";
+
+/** A provider over HTTP that outlives the servers that ask it. */
+export interface ModelServer {
+  /** What `providers.local.base_url` is set to. */
+  readonly baseUrl: string;
+  /** Why requests were refused: a history that no provider would take. */
+  readonly refused: readonly string[];
+  /** How many answers were begun whose reader went away. */
+  readonly abandoned: number;
+  /** Resolves once so many requests have come in all. */
+  asked(count: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What the model answers in the end to the prompt `#7`. */
+export const answerTo = (prompt: string): string => `Done with ${prompt}.`;
+
+/** An answer of this many letters to the prompt `long`; `endless` is answered a word a second. */
+export const longAnswer = 200_000;
+
+interface ChatMessage {
+  readonly role: string;
+  readonly content?: unknown;
+  readonly tool_calls?: readonly { readonly id: string }[];
+  readonly tool_call_id?: string;
+}
+
+/**
+ * Starts a provider whose model answers `#7` with a call of the tool `keep` (odd numbers) or `note` (even
+ * ones), and then with a text; it takes a few milliseconds, as `random` says.
+ */
+export async function startModelServer(random: (below: number) => number): Promise<ModelServer> {
+  const protocol = providerProtocols.find(({ provider }) => provider === "local");
+  if (protocol === undefined) throw new Error("No protocol of that name.");
+  const refused: string[] = [];
+  const waiting: { readonly count: number; readonly resolve: () => void }[] = [];
+  let count = 0;
+  let abandoned = 0;
+  const server = createServer(async (request, response) => {
+    count += 1;
+    for (const one of waiting) if (one.count <= count) one.resolve();
+    response.on("close", () => {
+      if (!response.writableFinished) abandoned += 1;
+    });
+    // A killed server may leave half a request.
+    const body = await text(request).catch(() => "");
+    if (body === "") return;
+    const { messages }: { readonly messages: readonly ChatMessage[] } = JSON.parse(body);
+    const fault = faultOf(messages);
+    if (fault !== undefined) {
+      refused.push(fault);
+      response.writeHead(400, { "content-type": "application/json" }).end(protocol.errorBody(fault));
+      return;
+    }
+    const user = messages.findLastIndex(({ role }) => role === "user");
+    const asked = textOf(messages[user]);
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    for (const chunk of protocol.chunks(answer(asked, messages.length - user > 1))) {
+      await delay(asked === "endless" ? 1_000 : random(4));
+      if (response.destroyed) return;
+      response.write(chunk);
+    }
+    response.end();
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  return {
+    baseUrl: `http://127.0.0.1:${port}${protocol.basePath}`,
+    refused,
+    get abandoned() {
+      return abandoned;
+    },
+    async asked(wanted) {
+      if (count >= wanted) return;
+      await new Promise<void>((resolve) => waiting.push({ count: wanted, resolve }));
+    },
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, "close");
+    },
+  };
+}
+
+function answer(asked: string, hasResult: boolean): { text: string } | { toolCall: ToolCall } {
+  const number = Number(/^#(\d+)$/.exec(asked)?.[1]);
+  if (asked === "long") return { text: "x".repeat(longAnswer) };
+  if (Number.isNaN(number) || hasResult) return { text: answerTo(asked) };
+  const name = number % 2 === 1 ? "keep" : "note";
+  return { toolCall: { id: `call_${number}`, name, args: JSON.stringify({ number }) } };
+}
+
+interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  readonly args: string;
+}
+
+/** Every call has its result right behind it, as providers demand. */
+function faultOf(messages: readonly ChatMessage[]): string | undefined {
+  for (const [index, message] of messages.entries()) {
+    const called = (message.tool_calls ?? []).map(({ id }) => id);
+    const results = messages.slice(index + 1, index + 1 + called.length);
+    const answered = results.map(({ tool_call_id }) => tool_call_id);
+    if (called.join() !== answered.join()) return `${called.join()} was answered by ${answered.join()}`;
+  }
+  return undefined;
+}
+
+function textOf(message: ChatMessage | undefined): string {
+  const content = message?.content;
+  if (typeof content === "string") return content;
+  const parts = Array.isArray(content) ? content : [];
+  return parts.map((part: { readonly text?: string }) => part.text ?? "").join("");
+}

@@ -1,0 +1,57 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+export interface Answer {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever was sent.
+  readonly body: any;
+}
+
+export async function send(
+  url: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const reply = await fetch(url, {
+    ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
+    headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
+  });
+  return { status: reply.status, body: await reply.json() };
+}
+
+/**
+ * Dispatches an input until it is accepted, as a careful client does: with a key, so that it is one input
+ * however often it is sent. Gives its id.
+ */
+export async function dispatchUntilAccepted(
+  url: string,
+  { instance, input }: { readonly instance: string; readonly input: string },
+): Promise<string> {
+  const headers = { "idempotency-key": input };
+  for (;;) {
+    try {
+      const { status, body } = await send(`${url}/agents/worker/${instance}/dispatch`, { input }, headers);
+      if (status === 202) return body.dispatch_id;
+      if (status !== 503 && status !== 429) throw new RefusedError(`${status} ${JSON.stringify(body)}`);
+    } catch (error) {
+      if (error instanceof RefusedError) throw error;
+      // Nobody listens, or the connection broke before the answer.
+    }
+    await delay(20);
+  }
+}
+
+class RefusedError extends Error {}
+
+/** Resolves once nothing waits and nothing runs. */
+export async function untilSettled(url: string): Promise<void> {
+  for (;;) {
+    const counts = await Promise.all(
+      ["queued", "running"].map(async (status) => {
+        const { body } = await send(`${url}/dispatches?status=${status}&limit=1`);
+        return body.dispatches.length;
+      }),
+    );
+    if (counts.every((count) => count === 0)) return;
+    await delay(20);
+  }
+}
