@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { createRandom } from "./seeded-random.ts";
-import { checkEffects, checkHistories, dispatchAll } from "./service/accepted-inputs.ts";
-import { createFaultProject } from "./service/fault-project.ts";
+import { type Accepted, checkEffects, checkHistories, dispatchAll } from "./service/accepted-inputs.ts";
+import { createFaultProject, type FaultProject } from "./service/fault-project.ts";
 import { answerTo } from "./service/model-server.ts";
 import { send, untilSettled } from "./service/requests.ts";
 
@@ -16,10 +16,10 @@ test(
   async () => {
     const random = createRandom(seed);
     const project = await createFaultProject(random, `max_attempts = ${kills + 2}`);
-    const { kit, model } = project;
+    const { kit } = project;
     await kit.start();
     const senders = Array.from({ length: instances }, (_, index) =>
-      dispatchAll(kit.url, { instance: `worker-${index}`, count: each }),
+      dispatchAll([kit.url], { instance: `worker-${index}`, count: each }),
     );
     const all = Promise.all(senders);
     for (let round = 0; round < kills; round += 1) {
@@ -29,23 +29,51 @@ test(
       else await kit.end("SIGKILL");
       await kit.start();
     }
-    const accepted = (await all).flat();
-    await untilSettled(kit.url);
-
-    const failed: unknown[] = [];
-    let repeated = 0;
-    for (const { id, input } of accepted) {
-      const { body } = await send(`${kit.url}/dispatches/${id}`);
-      if (body.status !== "completed" || body.result.text !== answerTo(input)) failed.push(body);
-      if (body.attempts > 1) repeated += 1;
-    }
-    expect(failed).toEqual([]);
-    // The kills have hit work.
-    expect(repeated).toBeGreaterThan(0);
-    expect(new Set(accepted.map(({ id }) => id)).size).toBe(instances * each);
-    expect(model.refused).toEqual([]);
-    const uncertain = await checkHistories(kit.url, accepted);
-    checkEffects(project, accepted, uncertain);
+    await checkAllDone(project, (await all).flat());
   },
   120_000 + kills * 5_000,
 );
+
+test(
+  `two servers of one project, each killed while it works and the other stands by, lose nothing either (seed ${seed})`,
+  async () => {
+    const random = createRandom(seed);
+    const project = await createFaultProject(random, `max_attempts = ${kills + 2}`);
+    const servers = [project.kit, await project.another()];
+    const urls = servers.map(({ url }) => url);
+    for (const server of servers) await server.start();
+    const all = Promise.all(
+      Array.from({ length: instances }, (_, index) =>
+        dispatchAll(urls, { instance: `worker-${index}`, count: each }),
+      ),
+    );
+    for (let round = 0; round < kills; round += 1) {
+      await delay(30 + random(400));
+      // The one that works: the other took over when it was killed the time before.
+      const server = servers[round % 2] ?? project.kit;
+      await server.end("SIGKILL");
+      await delay(random(200));
+      await server.start();
+    }
+    await checkAllDone(project, (await all).flat());
+  },
+  120_000 + kills * 5_000,
+);
+
+async function checkAllDone(project: FaultProject, accepted: readonly Accepted[]): Promise<void> {
+  const { kit, model } = project;
+  await untilSettled(kit.url);
+  const failed: unknown[] = [];
+  let repeated = 0;
+  for (const { id, input } of accepted) {
+    const { body } = await send(`${kit.url}/dispatches/${id}`);
+    if (body.status !== "completed" || body.result.text !== answerTo(input)) failed.push(body);
+    if (body.attempts > 1) repeated += 1;
+  }
+  expect(failed).toEqual([]);
+  // The kills have hit work.
+  expect(repeated).toBeGreaterThan(0);
+  expect(new Set(accepted.map(({ id }) => id)).size).toBe(instances * each);
+  expect(model.refused).toEqual([]);
+  checkEffects(project, accepted, await checkHistories(kit.url, accepted));
+}

@@ -19,7 +19,7 @@ async function workThrough(
 ): Promise<void> {
   const { kit } = project;
   const clients = Array.from({ length: instances }, (_, index) =>
-    dispatchAll(kit.url, { instance: `worker-${index}`, count: options.each }),
+    dispatchAll([kit.url], { instance: `worker-${index}`, count: options.each }),
   );
   const all = Promise.all(clients);
   await options.happen();

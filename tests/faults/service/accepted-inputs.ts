@@ -10,15 +10,15 @@ export interface Accepted {
   readonly id: string;
 }
 
-/** One input after the other, so that the order in which they are accepted is known. */
+/** One input after the other, so that the order in which they are accepted is known; of several servers, any. */
 export async function dispatchAll(
-  url: string,
+  urls: readonly string[],
   { instance, count }: { readonly instance: string; readonly count: number },
 ): Promise<readonly Accepted[]> {
   const accepted: Accepted[] = [];
   for (let number = 1; number <= count; number += 1) {
     const input = `#${number}`;
-    accepted.push({ instance, input, id: await dispatchUntilAccepted(url, { instance, input }) });
+    accepted.push({ instance, input, id: await dispatchUntilAccepted(urls, { instance, input }) });
   }
   return accepted;
 }

@@ -10,6 +10,8 @@ export interface FaultProject {
   readonly root: string;
   readonly kit: KitProcess;
   readonly model: ModelServer;
+  /** One more server of the same project, not started. */
+  another(): Promise<KitProcess>;
   /** What a tool has written: the key of each call that ran, and its number. */
   effects(tool: "keep" | "note"): readonly { readonly key: string; readonly place: string }[];
 }
@@ -52,8 +54,9 @@ export async function createFaultProject(
   });
   const { root } = repository;
   const kit = await createKitProcess(root);
+  const servers = [kit];
   onTestFinished(async () => {
-    await kit.end("SIGKILL");
+    for (const server of servers) await server.end("SIGKILL");
     await model.close();
     await repository[Symbol.asyncDispose]();
   });
@@ -61,6 +64,11 @@ export async function createFaultProject(
     root,
     kit,
     model,
+    async another() {
+      const other = await createKitProcess(root);
+      servers.push(other);
+      return other;
+    },
     effects(tool) {
       const lines = readLines(join(root, `${tool}.log`));
       return lines.map((line) => {

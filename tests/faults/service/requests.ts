@@ -20,14 +20,15 @@ export async function send(
 
 /**
  * Dispatches an input until it is accepted, as a careful client does: with a key, so that it is one input
- * however often it is sent. Gives its id.
+ * however often it is sent, and to whichever server. Gives its id.
  */
 export async function dispatchUntilAccepted(
-  url: string,
+  urls: readonly string[],
   { instance, input }: { readonly instance: string; readonly input: string },
 ): Promise<string> {
   const headers = { "idempotency-key": input };
-  for (;;) {
+  for (let time = Number(input.slice(1)); ; time += 1) {
+    const url = urls[time % urls.length];
     try {
       const { status, body } = await send(`${url}/agents/worker/${instance}/dispatch`, { input }, headers);
       if (status === 202) return body.dispatch_id;
