@@ -12,8 +12,8 @@ export interface FaultProject {
   readonly model: ModelServer;
   /** One more server of the same project, not started. */
   another(): Promise<KitProcess>;
-  /** What a tool has written: the key of each call that ran, and its number. */
-  effects(tool: "keep" | "note"): readonly { readonly key: string; readonly place: string }[];
+  /** What a tool has written: the key of each call that ran, and its number; or what steps have. */
+  effects(tool: "keep" | "note" | "steps"): readonly { readonly key: string; readonly place: string }[];
 }
 
 // `keep` may be run again after a crash, `note` may not. Both take a moment after their effect is there.
@@ -43,6 +43,23 @@ export default createAgent(({ id }) => ({
 }));
 `;
 
+// Each step says that it ran; the agent's part is between them.
+const workflow = `import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+import worker from "../agents/worker.ts";
+
+export async function run(ctx) {
+  const number = ctx.payload.number;
+  const note = (step) => appendFileSync(join(process.cwd(), "steps.log"), step + " order-" + number + "#" + number + "\\n");
+  await ctx.step("first", () => note("first"));
+  await ctx.sleep(number % 5);
+  const agent = await ctx.init(worker, { id: "order-" + number });
+  const { text } = await agent.session().prompt("#" + number);
+  await ctx.step("second", () => note("second"));
+  return { text };
+}
+`;
+
 export async function createFaultProject(
   random: (below: number) => number,
   engine = "",
@@ -50,6 +67,7 @@ export async function createFaultProject(
   const model = await startModelServer(random);
   const repository = await createTemporaryRepository({
     "src/agents/worker.ts": agent,
+    "src/workflows/order.ts": workflow,
     "kit.toml": `[providers.local]\nbase_url = "${model.baseUrl}"\n\n[engine]\n${engine}\n`,
   });
   const { root } = repository;

@@ -18,6 +18,23 @@ export async function send(
   return { status: reply.status, body: await reply.json() };
 }
 
+/** Asks for work under a key until it is answered, over broken connections too. Gives the answer's body. */
+export async function askUntilAnswered(
+  url: string,
+  { key, body }: { readonly key: string; readonly body: unknown },
+): Promise<Answer["body"]> {
+  for (;;) {
+    try {
+      const answer = await send(url, body, { "idempotency-key": key });
+      if (answer.status === 200) return answer.body;
+      if (answer.status !== 503) throw new RefusedError(`${answer.status} ${JSON.stringify(answer.body)}`);
+    } catch (error) {
+      if (error instanceof RefusedError) throw error;
+    }
+    await delay(20);
+  }
+}
+
 /**
  * Dispatches an input until it is accepted, as a careful client does: with a key, so that it is one input
  * however often it is sent, and to whichever server. Gives its id.

@@ -1,0 +1,64 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { createRandom } from "./seeded-random.ts";
+import { createFaultProject } from "./service/fault-project.ts";
+import type { KitProcess } from "./service/kit-process.ts";
+import { answerTo } from "./service/model-server.ts";
+import { askUntilAnswered, send } from "./service/requests.ts";
+
+const rounds = Number(process.env["KIT_FAULT_ROUNDS"] ?? 0);
+const seed = Number(process.env["KIT_FAULT_SEED"] ?? 1);
+const [sessions, each, runs, kills] = rounds > 0 ? [20, 25, 200, Math.min(rounds, 40)] : [8, 8, 40, 3];
+
+test(
+  `prompts under a key and workflows are answered over ${kills} kills, and each input and step counts once (seed ${seed})`,
+  async () => {
+    const random = createRandom(seed);
+    const project = await createFaultProject(random, `max_attempts = ${kills + 2}`);
+    const { kit } = project;
+    await kit.start();
+    const all = Promise.all([
+      ...Array.from({ length: sessions }, (_, index) => converse(kit, `talker-${index}`)),
+      ...Array.from({ length: runs }, (_, index) => order(kit, index + 1)),
+    ]);
+    for (let round = 0; round < kills; round += 1) {
+      await delay(30 + random(400));
+      await kit.end("SIGKILL");
+      await kit.start();
+    }
+    await all;
+
+    expect(project.model.refused).toEqual([]);
+    const noted = project.effects("note");
+    expect(new Set(noted.map(({ place }) => place)).size).toBe(noted.length);
+    // A step that was cut off is done again, one that had ended is not: nothing comes after what follows it.
+    const steps = project.effects("steps");
+    expect(new Set(steps.map(({ key, place }) => `${key} ${place}`)).size).toBe(2 * runs);
+    for (let number = 1; number <= runs; number += 1) {
+      const mine = steps.filter(({ place }) => place === `order-${number}#${number}`).map(({ key }) => key);
+      expect(mine).toEqual(mine.toSorted());
+    }
+    const { body } = await send(`${kit.url}/runs?status=completed&limit=1000`);
+    expect(body.runs).toHaveLength(runs);
+  },
+  120_000 + kills * 5_000,
+);
+
+/** A conversation whose next question waits for the answer to the one before. */
+async function converse({ url }: KitProcess, instance: string): Promise<void> {
+  const path = `${url}/agents/worker/${instance}`;
+  const prompts = Array.from({ length: each }, (_, index) => `#${index + 1}`);
+  for (const message of prompts) {
+    const { result } = await askUntilAnswered(path, { key: message, body: { message } });
+    expect(result.text).toBe(answerTo(message));
+  }
+  const { body } = await send(`${path}/history`);
+  const asked = body.messages.filter(({ role }: { readonly role: string }) => role === "user");
+  expect(JSON.stringify(asked).match(/#\d+/g)).toEqual(prompts);
+}
+
+async function order({ url }: KitProcess, number: number): Promise<void> {
+  const path = `${url}/workflows/order?wait=result`;
+  const { result } = await askUntilAnswered(path, { key: `order-${number}`, body: { number } });
+  expect(result).toEqual({ text: answerTo(`#${number}`) });
+}
