@@ -27,6 +27,7 @@ test(
       await kit.start();
     }
     await all;
+    for (let index = 0; index < sessions; index += 1) await checkHistory(kit, `talker-${index}`);
 
     expect(project.model.refused).toEqual([]);
     const noted = project.effects("note");
@@ -44,15 +45,19 @@ test(
   120_000 + kills * 5_000,
 );
 
+const prompts = Array.from({ length: each }, (_, index) => `#${index + 1}`);
+
 /** A conversation whose next question waits for the answer to the one before. */
 async function converse({ url }: KitProcess, instance: string): Promise<void> {
-  const path = `${url}/agents/worker/${instance}`;
-  const prompts = Array.from({ length: each }, (_, index) => `#${index + 1}`);
   for (const message of prompts) {
+    const path = `${url}/agents/worker/${instance}`;
     const { result } = await askUntilAnswered(path, { key: message, body: { message } });
     expect(result.text).toBe(answerTo(message));
   }
-  const { body } = await send(`${path}/history`);
+}
+
+async function checkHistory({ url }: KitProcess, instance: string): Promise<void> {
+  const { body } = await send(`${url}/agents/worker/${instance}/history`);
   const asked = body.messages.filter(({ role }: { readonly role: string }) => role === "user");
   expect(JSON.stringify(asked).match(/#\d+/g)).toEqual(prompts);
 }
