@@ -13,7 +13,7 @@ export interface Connection {
 }
 
 export interface RequestParts {
-  readonly method?: "GET" | "POST";
+  readonly method?: "GET" | "POST" | "DELETE";
   readonly path: string;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;

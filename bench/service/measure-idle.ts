@@ -7,19 +7,34 @@ import type { Figures } from "./measurements.ts";
 import { type Memory, type ServerProcess, startServer } from "./server-process.ts";
 import { type SubjectName, toPrompt } from "./subjects.ts";
 
-/** What a server holds after it was used, and what it holds more after something has happened. */
+const prompts = 10_000;
+
+/** What a server holds more after something has happened than after it was used, both after a collection. */
 async function measureMemory(
   [subject, folder]: readonly [SubjectName, string],
   happen: (server: ServerProcess) => Promise<() => void>,
 ): Promise<Figures> {
   const server = await startServer(subject, folder);
-  await prompt(server, subject, { group: "warm", count: 2_000, instances: 20 });
+  const instances = 20;
+  await prompt(server, subject, { group: "warm", count: prompts, instances });
+  await remove(
+    server,
+    Array.from({ length: instances }, (_, index) => `warm-${index}`),
+  );
   const before = await server.memory();
   const end = await happen(server);
   const after = await server.memory();
   end();
   await server.stop();
   return difference(after, before);
+}
+
+async function remove({ port }: ServerProcess, instances: readonly string[]): Promise<void> {
+  const connection = await openConnection(port);
+  for (const instance of instances) {
+    await connection.send(toRequest({ method: "DELETE", path: `/agents/bench/${instance}` }));
+  }
+  connection.close();
 }
 
 function difference(after: Memory, before: Memory): Figures {
@@ -38,7 +53,7 @@ async function prompt(
 
 export function measureInstances(subject: SubjectName, folder: string): Promise<Figures> {
   return measureMemory([subject, folder], async (server) => {
-    await prompt(server, subject, { group: "idle", count: 10_000, instances: 10_000 });
+    await prompt(server, subject, { group: "idle", count: prompts, instances: prompts });
     return () => undefined;
   });
 }

@@ -22,7 +22,8 @@ export function judge(samples: readonly Sample[]): readonly Verdict[] {
       const { atMost, atLeast } = figure;
       const value = median(samples, [name as MeasurementName, "kit"], figure.name);
       if (value === undefined || (atMost ?? atLeast) === undefined) return [];
-      const met = value <= (atMost ?? Number.POSITIVE_INFINITY) && value >= (atLeast ?? 0);
+      const met =
+        value <= (atMost ?? Number.POSITIVE_INFINITY) && value >= (atLeast ?? Number.NEGATIVE_INFINITY);
       const limit = atMost === undefined ? `at least ${atLeast}` : `at most ${atMost}`;
       return [{ text: `${title}: ${figure.title} ${toText(value)} (${limit})`, met }];
     }),
