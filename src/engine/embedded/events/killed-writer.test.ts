@@ -1,23 +1,35 @@
-import { spawn } from "node:child_process";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { afterAll, expect, test } from "vitest";
 import { systemClock } from "../../../base/clock.ts";
 import { createEventLog, type EmbeddedEventLog } from "./create-event-log.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "kit-events-killed-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const root = mkdtempSync(join(tmpdir(), "kit-events-killed-"));
+afterAll(() => rmSync(root, { recursive: true }));
 const stream = "agent/reviewer/1";
 const script = new URL("testing/serve-process.ts", import.meta.url).pathname;
 
-/** Lets a process write until it has said `lines` lines, kills it, and gives the last index it told. */
-async function killWriterAfter(lines: number, fence: number): Promise<number> {
-  const child = spawn(process.execPath, [script, folder, String(fence), stream], {
+function startWriter(folder: string, fence: number): ChildProcessByStdio<null, Readable, null> {
+  return spawn(process.execPath, [script, folder, String(fence), stream], {
     stdio: ["ignore", "pipe", "inherit"],
   });
+}
+
+function openLog(folder: string, fence: number): EmbeddedEventLog {
+  return createEventLog({
+    folder,
+    clock: systemClock,
+    lease: { fence, signal: new AbortController().signal },
+  });
+}
+
+/** Lets a process write until it has said `lines` lines, kills it, and gives the last index it told. */
+async function killAfter(child: ReturnType<typeof startWriter>, lines: number): Promise<number> {
   let told = 0;
   let seen = 0;
   for await (const line of createInterface(child.stdout)) {
@@ -39,15 +51,12 @@ async function readAll(log: EmbeddedEventLog): Promise<readonly number[]> {
 }
 
 test("a killed writer's events are readable without a hole, and no index it gave is given again", async () => {
+  const folder = mkdtempSync(join(root, "log-"));
   let before = 0;
   for (const [round, lines] of [1, 40, 2, 300].entries()) {
-    const told = await killWriterAfter(lines, round * 2 + 1);
+    const told = await killAfter(startWriter(folder, round * 2 + 1), lines);
     expect(told).toBeGreaterThan(before);
-    const log = createEventLog({
-      folder,
-      clock: systemClock,
-      lease: { fence: round * 2 + 2, signal: new AbortController().signal },
-    });
+    const log = openLog(folder, round * 2 + 2);
     const indexes = await readAll(log);
     // Within what one process wrote there is no hole: what is lost is its end.
     const own = indexes.filter((index) => index > before);
@@ -55,5 +64,29 @@ test("a killed writer's events are readable without a hole, and no index it gave
     before = await log.last(stream);
     expect(before).toBeGreaterThanOrEqual(told);
     log.close();
+  }
+});
+
+test("readers in another process follow a writer while it writes, each from where it likes", async () => {
+  const folder = mkdtempSync(join(root, "log-"));
+  const child = startWriter(folder, 1);
+  const killed = killAfter(child, Number.POSITIVE_INFINITY);
+  const log = openLog(folder, 0);
+  const read = async (after: number, wanted: number): Promise<readonly number[]> => {
+    const indexes: number[] = [];
+    for await (const { index } of log.subscribe(stream, { after })) {
+      indexes.push(index);
+      if (indexes.length === wanted) break;
+    }
+    return indexes;
+  };
+  const starts = [0, 1, 777, 5_000];
+  const all = await Promise.all(starts.map((after) => read(after, 3_000)));
+  child.kill("SIGKILL");
+  await killed;
+  log.close();
+  for (const [number, indexes] of all.entries()) {
+    const after = starts[number] ?? 0;
+    expect(indexes).toEqual(Array.from({ length: 3_000 }, (_, offset) => after + 1 + offset));
   }
 });
