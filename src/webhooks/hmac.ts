@@ -21,7 +21,7 @@ export function fromHex(text: string): Uint8Array<ArrayBuffer> | undefined {
   return bytes;
 }
 
-export function toHex(bytes: Uint8Array): string {
+function toHex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
