@@ -28,7 +28,7 @@ export async function startServer(
   folder: string,
   { holds = true }: { readonly holds?: boolean } = {},
 ): Promise<ServerProcess> {
-  const flags = (process.env["KIT_BENCH_SERVER_FLAGS"] ?? "").split(" ").filter((flag) => flag !== "");
+  const flags = (process.env.KIT_BENCH_SERVER_FLAGS ?? "").split(" ").filter((flag) => flag !== "");
   const startedAt = process.hrtime.bigint();
   const child = spawn(
     process.execPath,
@@ -43,8 +43,8 @@ export async function startServer(
     // Libraries write their own lines there.
     if (!text.startsWith('{"bench":')) return;
     const line: Record<string, string> = JSON.parse(text).bench;
-    if (line["port"] !== undefined) listening.resolve(Number(line["port"]));
-    else if (line["called_at"] !== undefined) firstCall.resolve(BigInt(line["called_at"]));
+    if (line.port !== undefined) listening.resolve(Number(line.port));
+    else if (line.called_at !== undefined) firstCall.resolve(BigInt(line.called_at));
     else answers.shift()?.(line);
   });
   const ask = async (question: string): Promise<Record<string, string>> => {
@@ -64,7 +64,7 @@ export async function startServer(
       const { heap, rss } = await ask("memory");
       return { heap_mb: Number(heap) / 2 ** 20, rss_mb: Number(rss) / 2 ** 20 };
     },
-    cpuMs: async () => Number((await ask("cpu"))["cpu_ms"]),
+    cpuMs: async () => Number((await ask("cpu")).cpu_ms),
     async kill() {
       child.kill("SIGKILL");
       await ended;

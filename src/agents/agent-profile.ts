@@ -93,6 +93,6 @@ export function mergeProfiles(base: AgentProfile, over: AgentProfile): AgentProf
       merged[field] = { ...base[field], ...over[field] };
   }
   if (base.approvals !== undefined && over.approvals !== undefined)
-    merged["approvals"] = mergeApprovals(base.approvals, over.approvals);
+    merged.approvals = mergeApprovals(base.approvals, over.approvals);
   return merged as AgentProfile;
 }

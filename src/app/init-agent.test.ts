@@ -28,7 +28,7 @@ test("initAgent brings a program's own agent to life under the configuration of 
   });
   const definition = createAgent((ctx) => ({
     name: "reporter",
-    instructions: `Reports ${ctx.id} for ${String(ctx.payload["who"])} in ${ctx.env["REGION"]}.`,
+    instructions: `Reports ${ctx.id} for ${String(ctx.payload.who)} in ${ctx.env.REGION}.`,
   }));
   const options = { root, env: { REGION: "eu" }, models: { "scripted/test": model } };
   const ask = async () => {

@@ -48,7 +48,7 @@ export function notAnAnswer(status: number, cause?: unknown): KitError {
 /** Whether the same call may succeed by itself a little later. */
 export function isTransient(error: unknown): error is KitError {
   if (!(error instanceof KitError)) return false;
-  const status = error.meta?.["status"];
+  const status = error.meta?.status;
   if (status === undefined) return error.code === "unavailable";
   return (status === 429 || status === 503) && retryable(error.code);
 }

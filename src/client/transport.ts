@@ -137,7 +137,7 @@ export function isRepeatable({ method, options, repeatable }: Call): boolean {
 /** How long to wait before the next attempt; undefined where there is none. */
 export function delayBefore(error: unknown, attempts: number, retry: RetryPolicy): number | undefined {
   if (!isTransient(error)) return undefined;
-  const asked = Number(error.meta?.["retry_after_s"] ?? 0) * 1_000;
+  const asked = Number(error.meta?.retry_after_s ?? 0) * 1_000;
   return asked > retry.maxDelayMs ? undefined : Math.max(asked, backoff(attempts, retry));
 }
 

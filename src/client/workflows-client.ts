@@ -71,7 +71,7 @@ export function createWorkflowsClient(transport: Transport): WorkflowsClient {
 
 /** The run goes on whatever happens to its client, who can ask for it by its id. */
 function nameRun(error: unknown, runId: string): unknown {
-  if (!(error instanceof KitError) || error.meta?.["run_id"] !== undefined) return error;
+  if (!(error instanceof KitError) || error.meta?.run_id !== undefined) return error;
   const { code, message, hint, meta, cause } = error;
   return new KitError({
     code,

@@ -51,8 +51,8 @@ describe("a provider that makes JSON of a schema beside tools", () => {
     const { result } = await agentOf("openai").session().prompt("price?", { result: Price });
     expect(result).toEqual({ cents: 5 });
     expect(sent()).toMatchObject({ text: { format: strictFormat } });
-    expect(sent()["tools"]).not.toEqual([]);
-    expect(JSON.stringify(sent()["input"])).not.toContain("JSON Schema");
+    expect(sent().tools).not.toEqual([]);
+    expect(JSON.stringify(sent().input)).not.toContain("JSON Schema");
   });
 
   test("is given a schema with optional fields as it is, and told not to enforce it to the letter", async () => {
@@ -93,8 +93,8 @@ describe("a provider that makes JSON of a schema beside tools", () => {
     ]);
     const session = agentOf("openai").session();
     expect((await session.prompt("price?", { result: Price })).result).toEqual({ cents: 5 });
-    for (const index of [1, 2]) expect(sent(index)["text"]).toBeUndefined();
-    expect(JSON.stringify(sent(1)["input"])).toContain("JSON Schema");
+    for (const index of [1, 2]) expect(sent(index).text).toBeUndefined();
+    expect(JSON.stringify(sent(1).input)).toContain("JSON Schema");
   });
 
   test("is not asked for it again where it fails for another reason", async () => {
@@ -110,7 +110,7 @@ describe("a provider that makes JSON of a schema beside tools", () => {
       .session()
       .prompt("prices?", { result: z.array(z.number()) });
     expect(result).toEqual([1, 2]);
-    expect(sent()["text"]).toBeUndefined();
+    expect(sent().text).toBeUndefined();
   });
 
   test("may be an endpoint of one's own, when the configuration says that it can", async () => {
@@ -123,7 +123,7 @@ describe("a provider that makes JSON of a schema beside tools", () => {
     expect(sent()).toMatchObject({ response_format: { type: "json_schema", json_schema: { strict: true } } });
     await agentOf("local").session().prompt("price?", { result: Price });
     expect(sent(1)).not.toHaveProperty("response_format");
-    expect(JSON.stringify(sent(1)["messages"])).toContain("JSON Schema");
+    expect(JSON.stringify(sent(1).messages)).toContain("JSON Schema");
   });
 });
 
@@ -132,7 +132,7 @@ describe("a provider that makes JSON of a schema only without tools", () => {
     server.script([{ text: "Five cents." }, { text: json }]);
     const session = agentOf("google").session();
     expect((await session.prompt("price?", { result: Price })).result).toEqual({ cents: 5 });
-    expect(sent(0)["generationConfig"]).not.toHaveProperty("responseMimeType");
+    expect(sent(0).generationConfig).not.toHaveProperty("responseMimeType");
     expect(sent(0)).toHaveProperty("tools");
     expect(sent(1)).toMatchObject({
       generationConfig: {
@@ -153,7 +153,7 @@ describe("a provider that makes JSON of a schema only without tools", () => {
       cents: 5,
     });
     expect(sent(2)).toHaveProperty("tools");
-    expect(JSON.stringify(sent(2)["tools"])).toContain('"exists"');
+    expect(JSON.stringify(sent(2).tools)).toContain('"exists"');
   });
 
   test("may make it by a tool of its own, whose call is the answer", async () => {

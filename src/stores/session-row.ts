@@ -5,17 +5,17 @@ export type SessionRow = Readonly<Record<string, unknown>>;
 
 export function toInfo(row: SessionRow): SessionInfo {
   return {
-    agent: String(row["agent"]),
-    instance_id: String(row["instance_id"]),
-    session: String(row["session"]),
-    created_at: String(row["created_at"]),
-    position: Number(row["position"]),
-    ...(typeof row["parent_session"] === "string"
+    agent: String(row.agent),
+    instance_id: String(row.instance_id),
+    session: String(row.session),
+    created_at: String(row.created_at),
+    position: Number(row.position),
+    ...(typeof row.parent_session === "string"
       ? {
           parent: {
-            agent: String(row["parent_agent"]),
-            instance_id: String(row["parent_instance_id"]),
-            session: row["parent_session"],
+            agent: String(row.parent_agent),
+            instance_id: String(row.parent_instance_id),
+            session: row.parent_session,
           },
         }
       : {}),

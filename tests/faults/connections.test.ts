@@ -8,8 +8,8 @@ import { createFaultProject } from "./service/fault-project.ts";
 import { answerTo, longAnswer } from "./service/model-server.ts";
 import { send } from "./service/requests.ts";
 
-const rounds = Number(process.env["KIT_FAULT_ROUNDS"] ?? 0);
-const seed = Number(process.env["KIT_FAULT_SEED"] ?? 1);
+const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 0);
+const seed = Number(process.env.KIT_FAULT_SEED ?? 1);
 const open = rounds > 0 ? 1_000 : 200;
 
 /** A raw connection, as a client is that does not read, or goes without a word. */

@@ -11,8 +11,8 @@ import { SqliteSessionStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import { answerTo, createBusyAgent } from "./busy-agent.ts";
 import { createRandom } from "./seeded-random.ts";
 
-const rounds = Number(process.env["KIT_FAULT_ROUNDS"] ?? 8);
-const seed = Number(process.env["KIT_FAULT_SEED"] ?? 1);
+const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 8);
+const seed = Number(process.env.KIT_FAULT_SEED ?? 1);
 /** Kills of one database; then a new one, so that reading it all each time stays quick. */
 const killsPerDatabase = 25;
 

@@ -6,8 +6,8 @@ import { createFaultProject, type FaultProject } from "./service/fault-project.t
 import { answerTo } from "./service/model-server.ts";
 import { send, untilSettled } from "./service/requests.ts";
 
-const rounds = Number(process.env["KIT_FAULT_ROUNDS"] ?? 0);
-const seed = Number(process.env["KIT_FAULT_SEED"] ?? 1);
+const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 0);
+const seed = Number(process.env.KIT_FAULT_SEED ?? 1);
 const isLarge = rounds > 0;
 const [instances, each, kills] = isLarge ? [50, 20, Math.max(4, Math.min(rounds, 60))] : [20, 10, 4];
 

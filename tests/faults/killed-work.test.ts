@@ -6,8 +6,8 @@ import type { KitProcess } from "./service/kit-process.ts";
 import { answerTo } from "./service/model-server.ts";
 import { askUntilAnswered, send } from "./service/requests.ts";
 
-const rounds = Number(process.env["KIT_FAULT_ROUNDS"] ?? 0);
-const seed = Number(process.env["KIT_FAULT_SEED"] ?? 1);
+const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 0);
+const seed = Number(process.env.KIT_FAULT_SEED ?? 1);
 const [sessions, each, runs, kills] = rounds > 0 ? [20, 25, 200, Math.min(rounds, 40)] : [8, 8, 40, 3];
 
 test(

@@ -8,8 +8,8 @@ import { checkEffects, checkHistories, dispatchAll } from "./service/accepted-in
 import { createFaultProject, type FaultProject } from "./service/fault-project.ts";
 import { send, untilSettled } from "./service/requests.ts";
 
-const seed = Number(process.env["KIT_FAULT_SEED"] ?? 1);
-const rounds = Math.min(20, Number(process.env["KIT_FAULT_ROUNDS"] ?? 1));
+const seed = Number(process.env.KIT_FAULT_SEED ?? 1);
+const rounds = Math.min(20, Number(process.env.KIT_FAULT_ROUNDS ?? 1));
 const instances = 10;
 
 /** Lets clients dispatch while something happens to the server, and looks that all of it is done in the end. */

@@ -23,5 +23,5 @@ export function inputSchemaOf(name: string, schema: StandardSchemaV1 | JsonSchem
       `The schema of tool "${name}" cannot be written as JSON Schema: give a JSON Schema instead.`,
     );
   }
-  return found["type"] === undefined ? { type: "object", ...found } : found;
+  return found.type === undefined ? { type: "object", ...found } : found;
 }

@@ -21,7 +21,7 @@ export function nativeOutput(
   const { structuredOutput, looseSchemaOptions } = resolved;
   if (structuredOutput === "never" || (structuredOutput === "without_tools" && offersTools)) return undefined;
   // A list or a plain value at the root is refused by every provider.
-  if (schema?.["type"] !== "object") return undefined;
+  if (schema?.type !== "object") return undefined;
   const strict = toStrictSchema(schema);
   const format = (given: JsonSchema): JsonFormat => ({
     type: "json",

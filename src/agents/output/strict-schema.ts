@@ -42,7 +42,7 @@ function strict(schema: unknown, depth: number): JsonSchema | undefined {
     if (read === undefined) return undefined;
     result[keyword] = read;
   }
-  if (schema["type"] !== "object") return result;
+  if (schema.type !== "object") return result;
   const { properties, required } = schema;
   if (!isTable(properties) || !Array.isArray(required)) return undefined;
   if (!Object.keys(properties).every((name) => required.includes(name))) return undefined;

@@ -11,5 +11,5 @@ export class PutOff extends Error {
  */
 export function isPutOff({ aborted, reason }: AbortSignal): boolean {
   if (!aborted || !(reason instanceof KitError)) return false;
-  return reason.code === "lease_lost" || reason.meta?.["will_resume"] === true;
+  return reason.code === "lease_lost" || reason.meta?.will_resume === true;
 }

@@ -45,7 +45,7 @@ function toSchedules(schedule: unknown): readonly WorkflowSchedule[] {
   if (schedule === undefined) return [];
   return (Array.isArray(schedule) ? schedule : [schedule]).map((item: unknown): WorkflowSchedule => {
     if (typeof item === "string") return { cron: item };
-    if (!isObject(item) || typeof item["cron"] !== "string") {
+    if (!isObject(item) || typeof item.cron !== "string") {
       throw new TypeError('`schedule` must be a cron expression such as "0 9 * * 1", or have one as `cron`.');
     }
     const { cron, timezone, payload, ...rest } = item;

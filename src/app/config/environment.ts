@@ -54,7 +54,7 @@ export function parseEnvironment(environment: Environment): {
     variableOf.set(path, variable);
     if (path.startsWith(serverTable)) {
       server[path.slice(serverTable.length)] = convert(written);
-      given["server"] = server;
+      given.server = server;
     } else given[path] = convert(written);
   }
   const { config = {}, issues } = parseConfig(given);

@@ -97,7 +97,7 @@ test("a caller hears the events of its own prompt, tasks included, as they are m
   ]);
   expect(reply.text).toBe("Done.");
   const operation = heard[0]?.operation_id;
-  expect(reply.metadata["operation_id"]).toBe(operation);
+  expect(reply.metadata.operation_id).toBe(operation);
   expect(heard[0]?.type).toBe("operation_start");
   expect(heard.map(({ type }) => type)).toEqual(
     expect.arrayContaining(["task_start", "text_delta", "task_end"]),

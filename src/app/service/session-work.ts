@@ -93,7 +93,7 @@ const maxRounds = 20;
  * at the end, as a new operation.
  */
 function isOvertaken(error: unknown): boolean {
-  return error instanceof KitError && error.code === "conflict" && error.meta?.["overtaken"] === true;
+  return error instanceof KitError && error.code === "conflict" && error.meta?.overtaken === true;
 }
 
 function keyOf({ agent, instance_id }: InstanceTarget): string {

@@ -43,7 +43,7 @@ export const invoke: Command = defineCommand({
   run: async ({ args: [agent = "", id = ""], options }, context) => {
     const message = options.message === "-" ? await readText(process.stdin) : options.message;
     const body = { ...options.payload, ...(message === undefined ? {} : { message }) };
-    if (typeof body["message"] !== "string" || body["message"].trim() === "") {
+    if (typeof body.message !== "string" || body.message.trim() === "") {
       throw usageError("There is no message.", "Give --message, or --payload with a message.");
     }
     const client = await openClient(context, options.url);

@@ -279,9 +279,9 @@ describe("a workflow", () => {
       .map((line): Record<string, unknown> => JSON.parse(line));
     const [first] = events;
     expect(first).toMatchObject({ type: "run_start", index: 1, workflow: "count" });
-    expect(events.slice(0, -1).every((event) => event["run_id"] === first?.["run_id"])).toBe(true);
-    expect(events.slice(-2).map((event) => event["type"])).toEqual(["run_end", "result"]);
-    expect(events.map((event) => event["type"])).toContain("text_delta");
+    expect(events.slice(0, -1).every((event) => event.run_id === first?.run_id)).toBe(true);
+    expect(events.slice(-2).map((event) => event.type)).toEqual(["run_end", "result"]);
+    expect(events.map((event) => event.type)).toContain("text_delta");
   });
 
   test("the line's model is that of its agents", async () => {

@@ -26,10 +26,10 @@ export async function findClient(
   url: string | undefined,
 ): Promise<KitClient | undefined> {
   const { environment } = await loadProjectConfig(context);
-  const named = url ?? environment["KIT_URL"];
+  const named = url ?? environment.KIT_URL;
   const baseUrl = named ?? findRunningServer(context.root);
   if (baseUrl === undefined) return undefined;
-  const apiKey = environment["KIT_API_KEY"] ?? environment["KIT_API_KEYS"]?.split(",")[0]?.trim();
+  const apiKey = environment.KIT_API_KEY ?? environment.KIT_API_KEYS?.split(",")[0]?.trim();
   return new KitClient({
     baseUrl,
     signal: context.signal,

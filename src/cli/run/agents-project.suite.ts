@@ -79,7 +79,7 @@ export async function createServedProject(): Promise<{
   readonly server: ProviderServer;
 }> {
   const server = await startProviderServer();
-  const toml = `[providers.local]\nbase_url = "${server.providers["local"]?.base_url}"\napi_key = "${providerKey}"\n`;
+  const toml = `[providers.local]\nbase_url = "${server.providers.local?.base_url}"\napi_key = "${providerKey}"\n`;
   return { server, project: createAgentsProject({ "kit.toml": toml }) };
 }
 

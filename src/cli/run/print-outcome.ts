@@ -19,7 +19,7 @@ export function printFailure(error: unknown, context: CommandContext, stream: bo
   const asLine = json && stream;
   const exitCode = reportError(error, output, {
     json: json && !asLine,
-    debug: process.env["KIT_DEBUG"] === "1",
+    debug: process.env.KIT_DEBUG === "1",
   });
   if (asLine) output.write(`${toSafeJsonLine({ type: "error", ...toErrorEnvelope(error) })}\n`);
   return exitCode;

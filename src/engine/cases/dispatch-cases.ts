@@ -337,5 +337,5 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
 function assertRefusal(error: unknown, code: string): void {
   assert.ok(error instanceof KitError, String(error));
   assert.equal(error.code, code);
-  assert.ok(Number(error.meta?.["retry_after_s"]) > 0);
+  assert.ok(Number(error.meta?.retry_after_s) > 0);
 }

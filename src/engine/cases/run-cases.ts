@@ -97,7 +97,7 @@ const admission: Readonly<Record<string, EngineCheck>> = {
     const engine = await tools.create({ waiting: 3 });
     for (let index = 0; index < 3; index += 1) await engine.startRun({ workflow: "w", payload: index });
     const full = (error: unknown): boolean =>
-      error instanceof KitError && error.code === "unavailable" && Number(error.meta?.["retry_after_s"]) > 0;
+      error instanceof KitError && error.code === "unavailable" && Number(error.meta?.retry_after_s) > 0;
     await assert.rejects(engine.startRun({ workflow: "w", payload: 4 }), full);
     const [newest] = (await engine.listRuns()).items;
     assert.equal(await engine.cancelRun(newest?.run_id ?? ""), true);

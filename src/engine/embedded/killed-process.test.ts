@@ -11,8 +11,8 @@ const root = mkdtempSync(join(tmpdir(), "kit-engine-killed-"));
 afterAll(() => rmSync(root, { recursive: true }));
 
 /** More rounds find more: `KIT_FAULT_ROUNDS=100 vitest run src/engine/embedded/killed-process.test.ts`. */
-const rounds = Number(process.env["KIT_FAULT_ROUNDS"] ?? 4);
-const seed = Number(process.env["KIT_FAULT_SEED"] ?? 7);
+const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 4);
+const seed = Number(process.env.KIT_FAULT_SEED ?? 7);
 const instances = 12;
 
 /** mulberry32: the same moments for the same seed. */
@@ -68,7 +68,7 @@ test(`of ${rounds} engines killed under load, nothing accepted is lost, done out
   await engine.drain();
 
   const database = new DatabaseSync(join(folder, "engine.db"));
-  const count = (sql: string): number => Number(database.prepare(sql).get()?.["count"]);
+  const count = (sql: string): number => Number(database.prepare(sql).get()?.count);
   const settled = count("SELECT count(*) AS count FROM settlements");
   expect(settled).toBe(count("SELECT count(DISTINCT dispatch_id) AS count FROM settlements"));
   expect(settled).toBe(count("SELECT count(*) AS count FROM dispatches"));

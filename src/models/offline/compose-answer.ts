@@ -34,15 +34,15 @@ function toSection(lookup: Lookup): string {
 function heading(lookup: Lookup): string {
   switch (lookup.tool) {
     case "guidelines_for":
-      return `Guidelines that apply to ${String(lookup.input["file"])}`;
+      return `Guidelines that apply to ${String(lookup.input.file)}`;
     case "spec_impact":
-      return `What a change of ${listOf(lookup.input["files"])} affects`;
+      return `What a change of ${listOf(lookup.input.files)} affects`;
     case "spec_search":
-      return `Specs about "${String(lookup.input["q"])}"`;
+      return `Specs about "${String(lookup.input.q)}"`;
     case "grep":
-      return `Lines with "${String(lookup.input["pattern"])}"`;
+      return `Lines with "${String(lookup.input.pattern)}"`;
     case "read":
-      return String(lookup.input["path"]);
+      return String(lookup.input.path);
     default:
       return lookup.tool;
   }

@@ -68,11 +68,11 @@ async function versionOf(connection: PostgresQuery, schema: string): Promise<num
   const found = await connection.query("SELECT to_regclass($1) IS NOT NULL AS there", [
     `${schema}.migrations`,
   ]);
-  if (found.rows[0]?.["there"] !== true) return 0;
+  if (found.rows[0]?.there !== true) return 0;
   const { rows } = await connection.query(
     `SELECT coalesce(max(version), 0) AS version FROM ${schema}.migrations`,
   );
-  return Number(rows[0]?.["version"]);
+  return Number(rows[0]?.version);
 }
 
 function tooNew(): KitError {

@@ -65,7 +65,7 @@ export class PostgresSessionStore implements SessionStore {
 
   async read(key: SessionKey, after = 0): Promise<readonly SessionEntry[]> {
     const rows = await this.#query(this.#statements.read, [...toValues(key), after]);
-    return rows.map((row) => parseEntry(String(row["data"])));
+    return rows.map((row) => parseEntry(String(row.data)));
   }
 
   async info(key: SessionKey): Promise<SessionInfo | undefined> {

@@ -141,9 +141,9 @@ export class SqliteSessionStore implements SessionStore {
   #find(key: SessionKey): { readonly id: number; readonly position: number } | undefined {
     const row = this.#statements.find.get(key.agent, key.instance_id, key.session);
     if (row === undefined) return undefined;
-    const id = Number(row["id"]);
+    const id = Number(row.id);
     this.#ids.set(nameOf(key), id);
-    return { id, position: Number(row["position"]) };
+    return { id, position: Number(row.position) };
   }
 
   #create({ key, parent }: AppendRequest): number {

@@ -21,7 +21,7 @@ function open(): { database: DatabaseSync; file: string; rows: () => unknown[] }
       database
         .prepare("SELECT value FROM rows")
         .all()
-        .map((row) => row["value"]),
+        .map((row) => row.value),
   };
 }
 
@@ -38,7 +38,7 @@ test("writes of one turn are one transaction, in the order in which they were as
   const look = other.prepare("SELECT count(*) AS count FROM rows");
   const all = [1, 2, 3].map((value) =>
     queue.commit((connection) => {
-      seen.push(look.get()?.["count"]);
+      seen.push(look.get()?.count);
       return insert(value)(connection);
     }),
   );
@@ -92,7 +92,7 @@ test("a lock of another process is waited for without stopping this one, and the
 test("a store without room refuses the whole transaction, and takes the next when there is room again", async () => {
   const { database, rows } = open();
   const queue = createCommitQueue(database);
-  const pages = Number(database.prepare("PRAGMA page_count").get()?.["page_count"]);
+  const pages = Number(database.prepare("PRAGMA page_count").get()?.page_count);
   database.exec(`PRAGMA max_page_count = ${pages + 1}`);
   const results = await Promise.allSettled([
     queue.commit(insert("a")),

@@ -174,7 +174,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
   /** Doubled each time, between half and the whole of it, and no less than the error asks for. */
   function delay(attempts: number, error: unknown): number {
     const whole = Math.min(limits.longestBackoffMs, limits.backoffMs * 2 ** (attempts - 1));
-    const asked = error instanceof KitError ? error.meta?.["retry_after_s"] : undefined;
+    const asked = error instanceof KitError ? error.meta?.retry_after_s : undefined;
     const least =
       typeof asked === "number" && asked > 0 ? Math.min(asked * 1_000, limits.longestBackoffMs) : 0;
     return Math.ceil(Math.max(least, whole * (0.5 + Math.random() / 2)));

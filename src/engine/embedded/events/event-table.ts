@@ -105,7 +105,7 @@ export function createEventTable(database: DatabaseSync): EventTable {
     dataVersion: () => number(sql.dataVersion) ?? 0,
     newestGeneration() {
       const row = sql.newestGeneration.get();
-      return row === undefined ? undefined : { id: Number(row["id"]), fence: Number(row["fence"]) };
+      return row === undefined ? undefined : { id: Number(row.id), fence: Number(row.fence) };
     },
     addGeneration: (fence) => Number(sql.addGeneration.run(fence).lastInsertRowid),
     renewGeneration: (id, fence) => void sql.renewGeneration.run(fence, id),
@@ -138,7 +138,7 @@ export function createEventTable(database: DatabaseSync): EventTable {
       const events: KitEvent[] = [];
       for (const row of sql.read.all(id, after, batches)) {
         // The log's own writing, of events that were checked when they came in.
-        const batch = JSON.parse(String(row["data"])) as KitEvent[];
+        const batch = JSON.parse(String(row.data)) as KitEvent[];
         for (const event of batch) if (event.index > after) events.push(event);
       }
       return events;
@@ -146,19 +146,19 @@ export function createEventTable(database: DatabaseSync): EventTable {
     deleteOldest(id, excess, batches) {
       let rest = excess;
       for (const row of sql.oldestOfStream.all(id, batches)) {
-        const events = Number(row["events"]);
+        const events = Number(row.events);
         if (events > rest) break;
         rest -= events;
-        sql.deleteBatch.run(Number(row["id"]));
+        sql.deleteBatch.run(Number(row.id));
       }
       if (rest < excess) sql.shrink.run(excess - rest, id);
     },
     deleteBefore(writtenMs, batches) {
       const rows = sql.oldest.all(batches);
       for (const row of rows) {
-        if (Number(row["written_ms"]) >= writtenMs) return false;
-        sql.deleteBatch.run(Number(row["id"]));
-        sql.shrink.run(Number(row["events"]), Number(row["stream_id"]));
+        if (Number(row.written_ms) >= writtenMs) return false;
+        sql.deleteBatch.run(Number(row.id));
+        sql.shrink.run(Number(row.events), Number(row.stream_id));
       }
       return rows.length === batches;
     },

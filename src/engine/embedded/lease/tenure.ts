@@ -21,7 +21,7 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
   const { clock, lines } = base;
   const over = new AbortController();
   const version = base.database.prepare("PRAGMA data_version");
-  let seen = Number(version.get()?.["data_version"]);
+  let seen = Number(version.get()?.data_version);
 
   async function tryFor(handlers: EngineHandlers): Promise<void> {
     if (!lease.isFree()) return;
@@ -47,7 +47,7 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
   }
 
   async function look(): Promise<void> {
-    const now = Number(version.get()?.["data_version"]);
+    const now = Number(version.get()?.data_version);
     if (now === seen) return;
     seen = now;
     for (const part of parts) part.lookAround();

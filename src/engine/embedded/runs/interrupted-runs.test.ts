@@ -137,7 +137,7 @@ test("however often a run is interrupted, it sees the same, and does no finished
         for (const journal of seen) expect(last.slice(0, journal.length)).toEqual(journal);
       },
     ),
-    { numRuns: Number(process.env["KIT_FAULT_ROUNDS"] ?? 40) },
+    { numRuns: Number(process.env.KIT_FAULT_ROUNDS ?? 40) },
   );
 }, 600_000);
 
