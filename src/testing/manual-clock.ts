@@ -4,14 +4,21 @@ import type { Clock } from "../base/clock.ts";
 export interface ManualClock extends Clock {
   /** Lets time pass: wakes who sleeps, one after the other, and lets them get on. */
   advance(ms: number): Promise<void>;
+  /** Says another time (ms since 1970) from now on: somebody has set it, or the machine was asleep. Sleepers sleep on. */
+  set(ms: number): void;
 }
 
 /** A clock that stands still until it is told to go on. */
 export function createManualClock(startMs: number = Date.parse("2026-11-21T10:00:00Z")): ManualClock {
   const sleepers = new Set<{ readonly at: number; readonly wake: () => void }>();
-  let now = startMs;
+  // What sleepers count, and what the clock says beside that.
+  let now = 0;
+  let ahead = startMs;
   return {
-    now: () => now,
+    now: () => ahead + now,
+    set(ms) {
+      ahead = ms - now;
+    },
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
         if (signal?.aborted) {

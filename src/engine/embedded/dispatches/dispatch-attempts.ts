@@ -54,7 +54,8 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
     database,
     `UPDATE dispatches SET status = 'running', attempts = attempts + 1, fence = ?, next_attempt_at = NULL,
        started_at = coalesce(started_at, ?)
-     WHERE dispatch_id = ? AND status = 'queued' AND coalesce(next_attempt_at, 0) <= ? RETURNING *`,
+     WHERE dispatch_id = ? AND status = 'queued'
+       AND coalesce(next_attempt_at, 0) NOT BETWEEN ? + 1 AND ? RETURNING *`,
   );
   const nextAttempt = query<{ next_attempt_at: number | null }>(
     database,
@@ -77,9 +78,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
     const tenure = lease.signal;
     retrying.delete(place.dispatch_id);
     try {
-      const row = await base.commit(() => claim.get(fence, clock.now(), place.dispatch_id, clock.now()), {
-        fence,
-      });
+      const row = await base.commit(() => takeOne(place, fence), { fence });
       if (row === undefined) {
         // Cancelled meanwhile, or not due yet: it may have been waiting for an attempt when its holder died.
         const at = nextAttempt.get(place.dispatch_id)?.next_attempt_at;
@@ -90,6 +89,12 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
       // The store cannot be written, or the lease is gone; then the line is closed, and this goes nowhere.
       return tenure.aborted ? ended : { retryAt: clock.now() + limits.backoffMs };
     }
+  }
+
+  /** In a transaction. A time that is further away than any pause was put down by a clock that has been set back. */
+  function takeOne({ dispatch_id }: DispatchPlace, fence: number): DispatchRow | undefined {
+    const now = clock.now();
+    return claim.get(fence, now, dispatch_id, now, now + limits.longestBackoffMs);
   }
 
   function waitFor(place: DispatchPlace, retryAt: number): WorkEnd {

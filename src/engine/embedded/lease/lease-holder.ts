@@ -22,8 +22,6 @@ export interface LeaseHolder extends Lease {
   lose(): void;
   /** In a transaction: gives the lease back, so that another process need not wait. */
   release(): void;
-  /** Whether our last sign of life is so old that another may have taken over. */
-  isLate(): boolean;
 }
 
 export interface LeaseOptions {
@@ -57,13 +55,12 @@ export function createLease(database: DatabaseSync, options: LeaseOptions): Leas
 
   let fence = 0;
   let taken = 0;
-  let expiresAt = 0;
   let tenure = new AbortController();
   tenure.abort(lost());
 
   function isFree(): boolean {
     const row = read.get();
-    // What is still ours was lost for being late, or by mistake: nobody else has wanted it.
+    // What is still ours was lost by mistake: nobody else has wanted it.
     if (row === undefined || row.owner === null || row.owner === owner) return true;
     if (row.expires_at <= clock.now()) return true;
     return row.locked === 1 && isUnlocked();
@@ -89,8 +86,7 @@ export function createLease(database: DatabaseSync, options: LeaseOptions): Leas
     isFree,
     acquire() {
       if (!isFree()) return false;
-      expiresAt = clock.now() + ttlMs;
-      taken = Number(take.get(owner, Number(lock.tryHold()), expiresAt)?.fence);
+      taken = Number(take.get(owner, Number(lock.tryHold()), clock.now() + ttlMs)?.fence);
       return true;
     },
     begin() {
@@ -98,11 +94,8 @@ export function createLease(database: DatabaseSync, options: LeaseOptions): Leas
       tenure = new AbortController();
     },
     renew() {
-      const until = clock.now() + ttlMs;
       // A frozen process that this one took over from may have woken, and let the lock go.
-      if (extend.run(Number(lock.tryHold()), until, owner, fence) === 0) return false;
-      expiresAt = until;
-      return true;
+      return extend.run(Number(lock.tryHold()), clock.now() + ttlMs, owner, fence) > 0;
     },
     check(wanted = fence) {
       const row = read.get();
@@ -115,7 +108,6 @@ export function createLease(database: DatabaseSync, options: LeaseOptions): Leas
     release() {
       free.run(owner, fence);
     },
-    isLate: () => clock.now() >= expiresAt,
   };
 }
 

@@ -41,9 +41,8 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
   /** Well before the lease runs out, and again: a locked store must not cost it. */
   async function beat(handlers: EngineHandlers): Promise<void> {
     if (!lease.isHeld) return await tryFor(handlers);
-    // Frozen, or starved, for so long that another may have begun: what runs here stops before it writes.
-    if (lease.isLate()) lease.lose();
-    else if (!(await base.commit(() => lease.renew()))) lease.lose();
+    // However late this comes, after a sleep of the machine say: what nobody has taken is still ours.
+    if (!(await base.commit(() => lease.renew()))) lease.lose();
   }
 
   async function look(): Promise<void> {

@@ -1,3 +1,4 @@
+import { sleepUntil } from "../work/sleep-until.ts";
 import type { ExecutionCore } from "./execution-core.ts";
 import type { EntryEnd, JournalEntry } from "./journal-entry.ts";
 
@@ -20,9 +21,6 @@ interface OpenWait {
   readonly deadline: number | undefined;
   end(end: EntryEnd): void;
 }
-
-/** The longest that one timer can count is 24 days; a longer wait looks again each day. */
-const longestTimerMs = 24 * 3_600_000;
 
 export function createWaits(core: ExecutionCore): Waits {
   const { run, host } = core;
@@ -65,8 +63,7 @@ export function createWaits(core: ExecutionCore): Waits {
     const at = earliest();
     if (closed || at === undefined) return;
     callOff = new AbortController();
-    const ms = Math.min(longestTimerMs, Math.max(0, at - clock.now()));
-    clock.sleep(ms, callOff.signal).then(look, () => undefined);
+    sleepUntil(clock, at, callOff.signal).then(look, () => undefined);
   }
 
   function look(): void {

@@ -1,5 +1,6 @@
 import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
+import { sleepUntil } from "../work/sleep-until.ts";
 import type { RunRow } from "./run-rows.ts";
 
 export interface WakeUps {
@@ -10,8 +11,6 @@ export interface WakeUps {
 
 /** What one transaction wakes. */
 const batch = 500;
-/** The longest that one timer can count is 24 days; a longer wait looks again each day. */
-const longestTimerMs = 24 * 3_600_000;
 const retryMs = 1_000;
 
 /** Queues the runs whose time has come. Those that wait cost nothing: the first of them is read from an index. */
@@ -40,8 +39,7 @@ export function createWakeUps(base: EngineBase, options: { readonly queued: () =
     stop();
     armedAt = at;
     timer = new AbortController();
-    const ms = Math.min(longestTimerMs, Math.max(0, at - clock.now()));
-    clock.sleep(ms, timer.signal).then(
+    sleepUntil(clock, at, timer.signal).then(
       () => void wakeThoseDue(),
       () => undefined,
     );

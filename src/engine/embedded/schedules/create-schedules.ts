@@ -5,6 +5,7 @@ import type { Engine, RunReceipt, RunRequest } from "../../contract.ts";
 import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { EnginePart } from "../engine-part.ts";
+import { sleepUntil } from "../work/sleep-until.ts";
 import { nextOccurrence } from "./next-occurrence.ts";
 
 export type Schedules = EnginePart & Pick<Engine, "putSchedule" | "deleteSchedule" | "listSchedules">;
@@ -24,8 +25,6 @@ interface ScheduleRow {
   readonly payload: string | null;
 }
 
-/** The longest that one timer can count is 24 days; a longer wait looks again each day. */
-const longestTimerMs = 24 * 3_600_000;
 /** After a run that could not be started. */
 const retryMs = 5_000;
 
@@ -50,8 +49,7 @@ export function createSchedules(base: EngineBase, options: SchedulesOptions): Sc
     const at = isWorking() ? sql.first.get()?.at : undefined;
     if (at === null || at === undefined) return;
     timer = new AbortController();
-    const ms = Math.max(leastMs, at - clock.now(), 0);
-    clock.sleep(Math.min(ms, longestTimerMs), timer.signal).then(
+    sleepUntil(clock, Math.max(at, clock.now() + leastMs), timer.signal).then(
       () => void fire(),
       () => undefined,
     );
@@ -97,6 +95,15 @@ export function createSchedules(base: EngineBase, options: SchedulesOptions): Sc
     }
   }
 
+  /** In a transaction. A clock that was far ahead for a while has put down times which are far away by now. */
+  function bringForward(): void {
+    for (const row of sql.all.all()) {
+      const next = nextOccurrence(toSpec(row), clock.now());
+      if (next !== undefined && next < Number(row.next_at))
+        sql.advance.run(next, row.last_run_id, row.id, row.next_at);
+    }
+  }
+
   function toRecord(row: ScheduleRow): ScheduleRecord {
     const { name, workflow, next_at, last_run_id, payload } = row;
     return {
@@ -130,6 +137,7 @@ export function createSchedules(base: EngineBase, options: SchedulesOptions): Sc
     async takeUp() {
       tenure = lease.signal;
       tenure.addEventListener("abort", () => timer?.abort(), { once: true });
+      await base.commit(bringForward, { fenced: true });
       arm();
     },
 
