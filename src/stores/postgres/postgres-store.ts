@@ -2,7 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { SessionEntry, SessionInfo, SessionKey } from "../../protocol/session-entry.ts";
 import { conflict } from "../conflict.ts";
 import type { AppendRequest, SessionStore } from "../contract.ts";
-import { parseEntry } from "../parse-entry.ts";
+import { decodeEntry, encodeEntry } from "../entry-text.ts";
 import { type SessionRow, toInfo } from "../session-row.ts";
 import { isPostgresUrl } from "./is-postgres-url.ts";
 import { migrate } from "./migrate.ts";
@@ -54,7 +54,7 @@ export class PostgresSessionStore implements SessionStore {
 
   async append({ key, expected, entries, parent }: AppendRequest): Promise<void> {
     const { append, create } = this.#statements;
-    const data = entries.map((entry) => JSON.stringify(entry));
+    const data = entries.map(encodeEntry);
     const values = [...toValues(key), expected, data];
     const rows =
       expected === 0
@@ -65,7 +65,7 @@ export class PostgresSessionStore implements SessionStore {
 
   async read(key: SessionKey, after = 0): Promise<readonly SessionEntry[]> {
     const rows = await this.#query(this.#statements.read, [...toValues(key), after]);
-    return rows.map((row) => parseEntry(String(row.data)));
+    return rows.map((row) => decodeEntry(String(row.data)));
   }
 
   async info(key: SessionKey): Promise<SessionInfo | undefined> {

@@ -3,9 +3,9 @@ import { KitError } from "../../base/kit-error.ts";
 
 /** Marks the file as one of kit's session stores ("kits"). */
 const applicationId = 0x6b697473;
-const schemaVersion = 1;
+const schemaVersion = 2;
 
-const schema = `
+const sessions = `
 CREATE TABLE sessions (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   agent TEXT NOT NULL,
@@ -16,14 +16,32 @@ CREATE TABLE sessions (
   UNIQUE (agent, instance_id, session)
 ) STRICT;
 CREATE INDEX sessions_by_parent ON sessions (parent_id);
-CREATE TABLE entries (
-  session_id INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
-  position INTEGER NOT NULL,
-  data TEXT NOT NULL,
-  PRIMARY KEY (session_id, position)
-) STRICT, WITHOUT ROWID;
-PRAGMA application_id = ${applicationId};
-PRAGMA user_version = ${schemaVersion};
+`;
+
+/**
+ * An entry's id is its session's id and its position in one number, `session << 24 | position`: SQLite
+ * appends to a table with one integer as its key in three quarters of the time that two columns take.
+ * Ids of sessions are never used again, so that no entry can come under another session.
+ */
+const entries = `
+CREATE TABLE entries (id INTEGER PRIMARY KEY, data TEXT NOT NULL) STRICT;
+CREATE TRIGGER entries_of_deleted_session AFTER DELETE ON sessions BEGIN
+  DELETE FROM entries WHERE id > old.id << 24 AND id < (old.id + 1) << 24;
+END;
+`;
+
+/** The last position that such an id has room for. */
+export const maxPosition: number = 2 ** 24 - 1;
+
+const mark = `PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${schemaVersion};`;
+
+/** Version 1 had a column each for session and position. */
+const fromVersion1 = `
+ALTER TABLE entries RENAME TO entries_1;
+${entries}
+INSERT INTO entries SELECT session_id << 24 | position, data FROM entries_1 ORDER BY session_id, position;
+DROP TABLE entries_1;
+${mark}
 `;
 
 /**
@@ -59,7 +77,11 @@ function migrate(database: DatabaseSync): void {
   if (pragma("user_version") === schemaVersion && pragma("application_id") === applicationId) return;
   database.exec("BEGIN IMMEDIATE");
   // Another process may have created the tables while this one waited for the lock.
-  if (pragma("user_version") === 0 && pragma("application_id") === 0) database.exec(schema);
+  if (pragma("user_version") === 0 && pragma("application_id") === 0) {
+    database.exec(sessions + entries + mark);
+  } else if (pragma("user_version") === 1 && pragma("application_id") === applicationId) {
+    database.exec(fromVersion1);
+  }
   database.exec("COMMIT");
   if (pragma("application_id") !== applicationId || pragma("user_version") > schemaVersion) {
     throw new KitError({

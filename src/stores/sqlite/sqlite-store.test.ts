@@ -75,3 +75,38 @@ test("a file that is destroyed while it is used is `unavailable`, to read and to
   expect(() => store.delete(key)).toThrow(unavailable);
   store.close();
 });
+
+test("a store of version 1 is taken over with all its sessions and goes on", () => {
+  const old = join(folder, "version-1.db");
+  const text = (value: number): string =>
+    JSON.stringify({ version: 1, type: "note", name: "n", value, timestamp: "2026-11-20T10:00:00.000Z" });
+  const database = new DatabaseSync(old);
+  database.exec(`
+    CREATE TABLE sessions (
+      id INTEGER PRIMARY KEY AUTOINCREMENT, agent TEXT NOT NULL, instance_id TEXT NOT NULL, session TEXT NOT NULL,
+      created_at TEXT NOT NULL, parent_id INTEGER REFERENCES sessions (id) ON DELETE CASCADE,
+      UNIQUE (agent, instance_id, session)
+    ) STRICT;
+    CREATE INDEX sessions_by_parent ON sessions (parent_id);
+    CREATE TABLE entries (
+      session_id INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+      position INTEGER NOT NULL, data TEXT NOT NULL, PRIMARY KEY (session_id, position)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO sessions VALUES (1, 'a', '1', 'default', '2026-11-20T10:00:00.000Z', NULL);
+    INSERT INTO sessions VALUES (7, 'a', '1', 'task', '2026-11-20T10:00:00.000Z', 1);
+    INSERT INTO entries VALUES (1, 1, '${text(11)}'), (1, 2, '${text(12)}'), (7, 1, '${text(71)}');
+    PRAGMA application_id = 0x6b697473;
+    PRAGMA user_version = 1;`);
+  database.close();
+  const store = new SqliteSessionStore({ file: old });
+  const key = { agent: "a", instance_id: "1", session: "default" };
+  const task = { ...key, session: "task" };
+  expect([...store.read(key), ...store.read(task)]).toEqual([11, 12, 71].map((n) => JSON.parse(text(n))));
+  expect(store.read(key, 1)).toHaveLength(1);
+  expect(store.info(task)).toMatchObject({ position: 1, parent: key });
+  store.append({ key, expected: 2, entries: [JSON.parse(text(13))] });
+  expect(store.info(key)?.position).toBe(3);
+  store.delete(key);
+  expect([...store.read(key), ...store.read(task)]).toEqual([]);
+  store.close();
+});

@@ -1,10 +1,11 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue, StatementResultingChanges, StatementSync } from "node:sqlite";
+import { KitError } from "../../base/kit-error.ts";
 import type { SessionEntry, SessionInfo, SessionKey } from "../../protocol/session-entry.ts";
 import { conflict } from "../conflict.ts";
 import type { AppendRequest, SessionStore } from "../contract.ts";
-import { parseEntry } from "../parse-entry.ts";
+import { decodeEntry, encodeEntry } from "../entry-text.ts";
 import { toInfo } from "../session-row.ts";
-import { openDatabase } from "./open-database.ts";
+import { maxPosition, openDatabase } from "./open-database.ts";
 import { toSqliteError } from "./sqlite-error.ts";
 
 export interface SqliteSessionStoreOptions {
@@ -45,18 +46,20 @@ export class SqliteSessionStore implements SessionStore {
       begin: prepare("BEGIN IMMEDIATE"),
       commit: prepare("COMMIT"),
       find: prepare(
-        `SELECT id, (SELECT coalesce(max(position), 0) FROM entries WHERE session_id = id) AS position
+        `SELECT id, ${position("sessions.id")} AS position
          FROM sessions WHERE agent = ? AND instance_id = ? AND session = ?`,
       ),
       create: prepare(
         "INSERT INTO sessions (agent, instance_id, session, created_at, parent_id) VALUES (?, ?, ?, ?, ?)",
       ),
-      insert: prepare("INSERT INTO entries (session_id, position, data) VALUES (?, ?, ?)"),
-      read: prepare("SELECT data FROM entries WHERE session_id = ? AND position > ? ORDER BY position"),
+      insert: prepare(
+        "INSERT INTO entries SELECT ?1 << 24 | ?2, ?3 WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ?1)",
+      ),
+      read: prepare("SELECT data FROM entries WHERE id > ?1 << 24 | ?2 AND id < (?1 + 1) << 24 ORDER BY id"),
       list: prepare(
         `SELECT s.agent, s.instance_id, s.session, s.created_at, p.agent AS parent_agent,
                 p.instance_id AS parent_instance_id, p.session AS parent_session,
-                (SELECT coalesce(max(position), 0) FROM entries WHERE session_id = s.id) AS position
+                ${position("s.id")} AS position
          FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id
          WHERE s.agent = ?1 AND (?2 IS NULL OR s.instance_id = ?2) AND (?3 IS NULL OR s.session = ?3) ORDER BY s.id`,
       ),
@@ -74,17 +77,15 @@ export class SqliteSessionStore implements SessionStore {
     const known = this.#ids.get(nameOf(request.key));
     const only = entries[0];
     if (known !== undefined && entries.length === 1 && only !== undefined && expected > 0) {
-      // One row is one transaction by itself. The primary key refuses a position that is taken, and
-      // the foreign key a session that was deleted; a position cannot be skipped, because `expected`
-      // comes from a writer that has seen all rows before it.
+      // One row is one transaction by itself. The primary key refuses a position that is taken, the
+      // statement a session that was deleted; a position cannot be skipped, because `expected` comes
+      // from a writer that has seen all rows before it.
       this.#insert(known, expected + 1, only);
       return;
     }
     this.#statements.begin.run();
     try {
-      const found = this.#find(request.key);
-      if ((found?.position ?? 0) !== expected) throw conflict();
-      const id = found?.id ?? this.#create(request);
+      const id = expected === 0 ? this.#create(request) : this.#findAt(request.key, expected);
       let position = expected;
       for (const entry of entries) {
         position += 1;
@@ -104,7 +105,7 @@ export class SqliteSessionStore implements SessionStore {
       return id === undefined ? [] : this.#statements.read.all(id, after);
     });
     const entries: SessionEntry[] = [];
-    for (const row of rows) entries.push(parseEntry(String((row as unknown[])[0])));
+    for (const row of rows) entries.push(decodeEntry(String((row as unknown[])[0])));
     return entries;
   }
 
@@ -119,7 +120,7 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   delete(key: SessionKey): void {
-    // The foreign keys take the entries and the sessions below along.
+    // A trigger takes the entries along, the foreign key the sessions below.
     guard(() => this.#statements.delete.run(key.agent, key.instance_id, key.session));
     this.#ids.clear();
   }
@@ -130,12 +131,9 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   #insert(id: number, position: number, entry: SessionEntry): void {
-    try {
-      this.#statements.insert.run(id, position, JSON.stringify(entry));
-    } catch (error) {
-      if (error instanceof Error && error.message.includes("constraint")) throw conflict(error);
-      throw error;
-    }
+    if (position > maxPosition) throw full();
+    if (this.#change(this.#statements.insert, [id, position, encodeEntry(entry)]).changes === 0)
+      throw conflict();
   }
 
   #find(key: SessionKey): { readonly id: number; readonly position: number } | undefined {
@@ -146,12 +144,43 @@ export class SqliteSessionStore implements SessionStore {
     return { id, position: Number(row.position) };
   }
 
+  #findAt(key: SessionKey, expected: number): number {
+    const found = this.#find(key);
+    if (found?.position !== expected) throw conflict();
+    return found.id;
+  }
+
+  /** A session without entries is none, so that one that is there already is a conflict. */
   #create({ key, parent }: AppendRequest): number {
     const above = parent === undefined ? null : (this.#find(parent)?.id ?? null);
     const { agent, instance_id, session } = key;
     const now = new Date().toISOString();
-    return Number(this.#statements.create.run(agent, instance_id, session, now, above).lastInsertRowid);
+    return Number(
+      this.#change(this.#statements.create, [agent, instance_id, session, now, above]).lastInsertRowid,
+    );
   }
+
+  #change(statement: StatementSync, values: SQLInputValue[]): StatementResultingChanges {
+    try {
+      return statement.run(...values);
+    } catch (error) {
+      if (error instanceof Error && error.message.includes("constraint")) throw conflict(error);
+      throw error;
+    }
+  }
+}
+
+/** SQL for how many entries a session has. */
+function position(session: string): string {
+  return `coalesce((SELECT max(id) & ${maxPosition} FROM entries WHERE id > ${session} << 24 AND id < (${session} + 1) << 24), 0)`;
+}
+
+function full(): KitError {
+  return new KitError({
+    code: "conflict",
+    message: `The session is full: it has ${maxPosition} entries.`,
+    hint: "Go on in a new session.",
+  });
 }
 
 function guard<Value>(work: () => Value): Value {

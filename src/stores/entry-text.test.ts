@@ -1,0 +1,90 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { SessionEntry } from "../protocol/session-entry.ts";
+import { decodeEntry, encodeEntry } from "./entry-text.ts";
+
+const text = fc.string({ unit: "binary" });
+const count = fc.nat();
+const price = fc.option(
+  fc.double({ min: 0, noDefaultInfinity: true, noNaN: true }).map((value) => value + 0),
+);
+const content = fc.array(
+  fc.oneof(
+    fc.record({ type: fc.constant("text"), text }),
+    fc.record({ type: fc.constant("tool_call"), tool_call_id: text, tool: text, args: fc.jsonValue() }),
+    fc.record({ type: fc.constant("image"), media_type: text, data: text }),
+  ),
+);
+// What a newer kit, or a store's user, may have put beside the fields that are known.
+const unknown = fc.dictionary(fc.constantFrom("mood", "2", "__other"), fc.jsonValue(), { maxKeys: 1 });
+const plus = (known: fc.Arbitrary<object>): fc.Arbitrary<object> =>
+  fc.tuple(known, unknown).map(([fields, others]) => ({ ...others, ...fields }));
+
+const cost = fc.record({ input: price, output: price, cache_read: price, cache_write: price, total: price });
+const usage = fc.record({
+  input: count,
+  output: count,
+  cache_read: count,
+  cache_write: count,
+  total_tokens: count,
+  cost: fc.oneof(plus(cost), cost),
+});
+const message = fc.oneof(
+  fc.record(
+    { role: fc.constant("user"), content, timestamp: text, source: fc.constantFrom("summary", "repair") },
+    { requiredKeys: ["role", "content", "timestamp"] },
+  ),
+  fc.record({ role: fc.constant("tool"), content, timestamp: text }),
+  fc.record({
+    role: fc.constant("assistant"),
+    content,
+    timestamp: text,
+    model: text,
+    finish_reason: fc.constantFrom("stop", "tool-calls", "length"),
+    usage: fc.oneof(plus(usage), usage),
+  }),
+);
+const entry = fc.oneof(
+  plus(
+    fc.record({
+      version: fc.constant(1),
+      type: fc.constant("message"),
+      operation_id: text,
+      message: fc.oneof(plus(message), message),
+    }),
+  ),
+  fc.record({
+    version: fc.constant(1),
+    type: fc.constant("note"),
+    name: text,
+    value: fc.jsonValue(),
+    timestamp: text,
+  }),
+) as fc.Arbitrary<unknown> as fc.Arbitrary<SessionEntry>;
+
+test("every entry is read as it was written, with whatever fields it has", () => {
+  fc.assert(
+    fc.property(entry, (written) => {
+      expect(decodeEntry(encodeEntry(written))).toEqual(JSON.parse(JSON.stringify(written)));
+    }),
+  );
+});
+
+test("a message takes less room than its JSON, and an entry that was stored as JSON is still read", () => {
+  const written: SessionEntry = {
+    version: 1,
+    type: "message",
+    operation_id: "op_1",
+    message: { role: "tool", content: [], timestamp: "2026-11-20T10:00:00.000Z" },
+  };
+  expect(encodeEntry(written).length).toBeLessThan(JSON.stringify(written).length * 0.6);
+  expect(decodeEntry(JSON.stringify(written))).toEqual(written);
+});
+
+test("an entry of an unknown version is refused, and says what to do", () => {
+  for (const stored of ['{"version":2,"type":"message"}', '[3,"user"]', "null", '"text"', "[]"]) {
+    expect(() => decodeEntry(stored)).toThrow(
+      expect.objectContaining({ code: "unavailable", hint: expect.stringContaining("Update kit") }),
+    );
+  }
+});

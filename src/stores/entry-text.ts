@@ -1,0 +1,112 @@
+import { KitError } from "../base/kit-error.ts";
+import type { AssistantMessage, Message } from "../protocol/message.ts";
+import type { SessionEntry } from "../protocol/session-entry.ts";
+import { type Cost, unknownCost } from "../protocol/usage.ts";
+
+/**
+ * The text that a store keeps of an entry: a message as a list without the names of its fields, which is
+ * half as long and read in half the time; anything else, or a message with fields that this kit does not
+ * know, as plain JSON. The first element is the version of the list.
+ */
+export function encodeEntry(entry: SessionEntry): string {
+  if (entry.type !== "message" || !hasKeys(entry, 4)) return JSON.stringify(entry);
+  const { message, operation_id } = entry;
+  const { role, content, timestamp } = message;
+  if (role === "assistant") {
+    if (!isPlain(message)) return JSON.stringify(entry);
+    const { model, finish_reason, usage } = message;
+    const { input, output, cache_read, cache_write, total_tokens, cost } = usage;
+    const tokens = [input, output, cache_read, cache_write, total_tokens];
+    const costs = isUnknown(cost)
+      ? 0
+      : [cost.input, cost.output, cost.cache_read, cost.cache_write, cost.total];
+    return JSON.stringify([2, role, operation_id, timestamp, content, model, finish_reason, tokens, costs]);
+  }
+  if (role === "user" && message.source !== undefined) {
+    if (!hasKeys(message, 4)) return JSON.stringify(entry);
+    return JSON.stringify([2, role, operation_id, timestamp, content, message.source]);
+  }
+  return hasKeys(message, 3)
+    ? JSON.stringify([2, role, operation_id, timestamp, content])
+    : JSON.stringify(entry);
+}
+
+/** Reads what `encodeEntry` wrote, also of older versions. Throws `unavailable` for what is not ours. */
+export function decodeEntry(text: string): SessionEntry {
+  const value: unknown = JSON.parse(text);
+  if (Array.isArray(value) && value[0] === 2) {
+    const message = toMessage(value as unknown as MessageRow);
+    return { version: 1, type: "message", message, operation_id: String(value[2]) };
+  }
+  if (
+    typeof value === "object" &&
+    value !== null &&
+    "version" in value &&
+    value.version === 1 &&
+    "type" in value
+  ) {
+    return value as SessionEntry;
+  }
+  throw new KitError({
+    code: "unavailable",
+    message: "A stored session entry has a version this kit does not know.",
+    hint: "Update kit: the session was written by a newer version.",
+  });
+}
+
+type Of<Role extends Message["role"]> = Extract<Message, { readonly role: Role }>;
+type Head<Role extends Message["role"]> = readonly [2, Role, string, string, Of<Role>["content"]];
+type CostRow = readonly [
+  Cost["input"],
+  Cost["output"],
+  Cost["cache_read"],
+  Cost["cache_write"],
+  Cost["total"],
+];
+type MessageRow =
+  | Head<"tool">
+  | readonly [...Head<"user">, source?: NonNullable<Of<"user">["source"]>]
+  | readonly [
+      ...Head<"assistant">,
+      model: string,
+      finish_reason: AssistantMessage["finish_reason"],
+      tokens: readonly [number, number, number, number, number],
+      costs: CostRow | 0,
+    ];
+
+function toMessage(row: MessageRow): Message {
+  switch (row[1]) {
+    case "assistant": {
+      const [, role, , timestamp, content, model, finish_reason, tokens, costs] = row;
+      const [input, output, cache_read, cache_write, total_tokens] = tokens;
+      const cost = costs === 0 ? unknownCost : toCost(costs);
+      const usage = { input, output, cache_read, cache_write, total_tokens, cost };
+      return { role, content, timestamp, model, usage, finish_reason };
+    }
+    case "user": {
+      const [, role, , timestamp, content, source] = row;
+      return source === undefined ? { role, content, timestamp } : { role, content, timestamp, source };
+    }
+    case "tool": {
+      const [, role, , timestamp, content] = row;
+      return { role, content, timestamp };
+    }
+  }
+}
+
+function toCost([input, output, cache_read, cache_write, total]: CostRow): Cost {
+  return { input, output, cache_read, cache_write, total };
+}
+
+function isPlain(message: AssistantMessage): boolean {
+  return hasKeys(message, 6) && hasKeys(message.usage, 6) && hasKeys(message.usage.cost, 5);
+}
+
+function isUnknown({ input, output, cache_read, cache_write, total }: Cost): boolean {
+  return input === null && output === null && cache_read === null && cache_write === null && total === null;
+}
+
+/** Its type says which fields it must have; nothing may be lost of one that has others too. */
+function hasKeys(value: object, count: number): boolean {
+  return Object.keys(value).length === count;
+}
