@@ -13,8 +13,11 @@ export async function openOwnService(app: HostedApp): Promise<{ finish(): Promis
   return {
     async finish() {
       for (const status of ["queued", "running"] as const) {
-        const { items } = await engine.listDispatches({ status, limit: 1_000 });
-        await Promise.all(items.map(({ dispatch_id }) => engine.awaitDispatch(dispatch_id)));
+        for (;;) {
+          const { items } = await engine.listDispatches({ status });
+          if (items.length === 0) break;
+          await Promise.all(items.map(({ dispatch_id }) => engine.awaitDispatch(dispatch_id)));
+        }
       }
       await drain({ timeoutMs: 0 });
     },

@@ -236,6 +236,40 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     for (const limit of [0, 1_001, 1.5]) {
       await assert.rejects(engine.listDispatches({ limit }), { code: "invalid_request" });
     }
+    for (const cursor of ["", "~", "dispatch_", "' OR 1"]) {
+      await assert.rejects(engine.listDispatches({ cursor }), { code: "invalid_request" });
+    }
+  },
+
+  "a list of large records comes in smaller pages": async (tools) => {
+    const engine = await tools.create();
+    const large = "x".repeat(3_000_000);
+    for (let index = 0; index < 5; index += 1) {
+      await engine.admit({ ...key, input: { index, large } });
+      await engine.startRun({ workflow: "w", payload: { index, large } });
+    }
+    const inputs: unknown[] = [];
+    const payloads: unknown[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await engine.listDispatches(cursor === undefined ? {} : { cursor });
+      assert.ok(page.items.length > 0 && page.items.length < 5);
+      inputs.push(...page.items.map(({ input }) => (input as { readonly index: number }).index));
+      cursor = page.next_cursor;
+    } while (cursor !== undefined);
+    do {
+      const page = await engine.listRuns(cursor === undefined ? {} : { cursor });
+      assert.ok(page.items.length > 0 && page.items.length < 5);
+      payloads.push(...page.items.map(({ payload }) => (payload as { readonly index: number }).index));
+      cursor = page.next_cursor;
+    } while (cursor !== undefined);
+    assert.deepEqual(
+      [inputs, payloads],
+      [
+        [4, 3, 2, 1, 0],
+        [4, 3, 2, 1, 0],
+      ],
+    );
   },
 
   "draining gives what runs its time, accepts nothing more, and tells who waits": async (tools) => {

@@ -48,4 +48,6 @@ export interface Blobs {
   store(value: unknown): Promise<string>;
   /** The value that `store` was given. */
   load(stored: string): unknown;
+  /** How long its JSON is, in characters or bytes. */
+  size(stored: string): number;
 }

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { open, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
@@ -21,7 +21,12 @@ export interface BlobStore extends Blobs {
 /** Large payloads as files, named after the SHA-256 of their content; inline when there is no folder. */
 export function createBlobStore(folder: string | undefined, database: DatabaseSync): BlobStore {
   if (folder === undefined) {
-    return { store: async (value) => toText(value), load: (text) => JSON.parse(text), sweep: async () => {} };
+    return {
+      store: async (value) => toText(value),
+      load: (text) => JSON.parse(text),
+      size: (text) => text.length,
+      sweep: async () => {},
+    };
   }
   mkdirSync(folder, { recursive: true });
   const isUsed = database.prepare("SELECT 1 FROM blob_uses WHERE blob = ? LIMIT 1");
@@ -43,6 +48,10 @@ export function createBlobStore(folder: string | undefined, database: DatabaseSy
       } catch (cause) {
         throw lost(cause);
       }
+    },
+    size(stored) {
+      if (!stored.startsWith(prefix)) return stored.length;
+      return statSync(fileOf(stored.slice(prefix.length)), { throwIfNoEntry: false })?.size ?? 0;
     },
     async sweep(now) {
       for (const name of await readdir(folder)) {

@@ -4,6 +4,8 @@ import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 export interface Query<Row> {
   get(...values: SQLInputValue[]): Row | undefined;
   all(...values: SQLInputValue[]): Row[];
+  /** One after the other; to be read to its end, or left, before anything else happens. */
+  each(...values: SQLInputValue[]): Iterable<Row>;
   /** How many rows it changed. */
   run(...values: SQLInputValue[]): number;
 }
@@ -13,6 +15,7 @@ export function query<Row = never>(database: DatabaseSync, sql: string): Query<R
   return {
     get: (...values) => statement.get(...values) as Row | undefined,
     all: (...values) => statement.all(...values) as Row[],
+    each: (...values) => statement.iterate(...values) as Iterable<Row>,
     run: (...values) => Number(statement.run(...values).changes),
   };
 }

@@ -1,11 +1,11 @@
 import type { Page, RunFilter } from "../../contract.ts";
 import { type Query, query } from "../database/query.ts";
+import { badCursor, readPage } from "../database/read-page.ts";
 import type { EngineBase } from "../engine-base.ts";
-import { invalid } from "./check-name.ts";
 import type { RunRow } from "./run-rows.ts";
 
 /** Pages of runs, newest first. A cursor is the run that the page before ended with. */
-export function createRunList({ database }: EngineBase): (filter: RunFilter) => Page<RunRow> {
+export function createRunList({ database, blobs }: EngineBase): (filter: RunFilter) => Page<RunRow> {
   const queries = new Map<string, Query<RunRow>>();
 
   function find({ workflow, status }: RunFilter): Query<RunRow> {
@@ -26,19 +26,16 @@ export function createRunList({ database }: EngineBase): (filter: RunFilter) => 
   }
 
   return (filter) => {
-    const { workflow, status, limit = 50, cursor } = filter;
-    if (!Number.isInteger(limit) || limit < 1 || limit > 1_000) {
-      throw invalid("A limit is a whole number from 1 to 1,000.");
-    }
+    const { workflow, status, limit, cursor } = filter;
+    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : placeOf(cursor);
     const values = [workflow, status].filter((value) => value !== undefined);
-    const rows = find(filter).all(
-      ...values,
-      cursor === undefined ? Number.MAX_SAFE_INTEGER : placeOf(cursor),
-      limit + 1,
-    );
-    const items = rows.slice(0, limit);
-    const last = items.at(-1);
-    return rows.length > limit && last !== undefined ? { items, next_cursor: String(last.id) } : { items };
+    return readPage({
+      rows: (most) => find(filter).each(...values, before, most),
+      limit,
+      size: ({ payload, result }) => blobs.size(payload) + (result === null ? 0 : blobs.size(result)),
+      toItem: (row) => row,
+      toCursor: ({ id }) => String(id),
+    });
   };
 }
 
@@ -54,6 +51,6 @@ function indexFor({
 }
 
 function placeOf(cursor: string): number {
-  if (!/^\d{1,15}$/.test(cursor)) throw invalid("The cursor is none that a list has given.");
+  if (!/^\d{1,15}$/.test(cursor)) throw badCursor();
   return Number(cursor);
 }
