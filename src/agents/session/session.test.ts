@@ -96,7 +96,7 @@ test("a line that is full turns the next operation away", async () => {
   const session = createTestAgent(model, {}, { maxWaitingOperations: 2 }).session();
   const results = await Promise.allSettled(["1", "2", "3", "4"].map((text) => session.prompt(text)));
   expect(results.map((result) => result.status)).toEqual(["fulfilled", "fulfilled", "fulfilled", "rejected"]);
-  expect(results[3]).toMatchObject({ reason: { code: "too_many_requests" } });
+  expect(results[3]).toMatchObject({ reason: { code: "too_many_requests", meta: { retry_after_s: 5 } } });
 });
 
 test("an abort during a tool call leaves a history that the next prompt can use", async () => {
