@@ -5,6 +5,7 @@ import { KitError } from "../base/kit-error.ts";
 import { isStandardSchema, type StandardSchemaV1 } from "../base/standard-schema.ts";
 import type { KitEvent } from "../protocol/event.ts";
 import type { AgentJournal } from "./agent-journal.ts";
+import { fromRecorded, toRecorded } from "./recorded-failure.ts";
 
 /** What a journaled operation is given beside what the caller asks for. */
 interface OperationSettings {
@@ -23,12 +24,18 @@ export function journalSession(session: Session, agent: string, journal: AgentJo
     { signal }: { readonly signal?: AbortSignal },
     work: (given: OperationSettings) => Promise<Value>,
   ): Promise<Value> =>
-    journal.step(`${kind} ${agent}/${session.name}`, (given) =>
-      work({
-        operationId: toOperationId(given.idempotency_key),
-        signal: signal === undefined ? given.signal : AbortSignal.any([given.signal, signal]),
-      }),
-    );
+    journal
+      .step(`${kind} ${agent}/${session.name}`, (given) =>
+        work({
+          operationId: toOperationId(given.idempotency_key),
+          signal: signal === undefined ? given.signal : AbortSignal.any([given.signal, signal]),
+        }).catch((error: unknown) => {
+          throw toRecorded(error);
+        }),
+      )
+      .catch((error: unknown) => {
+        throw fromRecorded(error);
+      });
 
   const operate = async <Result>(
     kind: string,

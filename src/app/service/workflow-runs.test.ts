@@ -359,3 +359,33 @@ test("a file's schedules are put at the start, and taken back when it has them n
   await third.reload();
   expect((await named(third)).get("file:weekly")).toEqual(weekly);
 });
+
+test("answers that did not fit are told to the workflow that asked, the same in a replay", async () => {
+  const { service, restart } = await open(
+    {
+      "src/workflows/ask.ts": `import writer from "../agents/writer.ts";
+const never = {
+  "~standard": { version: 1, vendor: "test", validate: () => ({ issues: [{ message: "no number" }] }) },
+};
+export async function run(ctx) {
+  const agent = await ctx.init(writer);
+  const seen = await agent.session().prompt("How many?", { result: never }).catch((error) => error);
+  ctx.log.info("waiting");
+  await ctx.waitFor("go");
+  return { code: seen.code, hint: seen.hint, attempts: seen.attempts };
+}`,
+    },
+    () => ({ text: '{"many":true}' }),
+  );
+  const runs = await Promise.all([service.startRun("ask", {}), service.startRun("ask", {})]);
+  const [first, second] = runs.map(({ run_id }) => run_id);
+  if (first === undefined || second === undefined) throw new Error("Two runs were started.");
+  for (const id of [first, second]) await waiting(service, id);
+  await service.engine.signal(first, { name: "go" });
+  const live = await service.engine.awaitRun(first);
+  const attempt = { text: '{"many":true}', issues: ["no number"] };
+  expect(live?.result).toEqual({ code: "typed_output", hint: "no number", attempts: Array(4).fill(attempt) });
+  const next = await restart();
+  await next.engine.signal(second, { name: "go" });
+  expect((await next.engine.awaitRun(second))?.result).toEqual(live?.result);
+});
