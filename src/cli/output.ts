@@ -36,9 +36,7 @@ export function createOutput(stdout: OutputStream, stderr: OutputStream): Output
   const progress = (text: string): void => {
     if (!stderr.isTTY || (text === "" && !isShowingProgress)) return;
     isShowingProgress = text !== "";
-    writeNote(
-      `${clearLine}${styleText("dim", text.slice(0, (stderr.columns ?? 80) - 1), { stream: stderr })}`,
-    );
+    writeNote(`${clearLine}${styleText("dim", text.slice(0, widthOf(stderr) - 1), { stream: stderr })}`);
   };
   const writeAnswer = (text: string): void => {
     progress("");
@@ -46,7 +44,7 @@ export function createOutput(stdout: OutputStream, stderr: OutputStream): Output
   };
   return {
     isTerminal: stdout.isTTY === true,
-    width: stdout.isTTY ? (stdout.columns ?? 80) : Number.POSITIVE_INFINITY,
+    width: stdout.isTTY ? widthOf(stdout) : Number.POSITIVE_INFINITY,
     style: (style, text) => styleText(style, text, { stream: stdout }),
     write: writeAnswer,
     line: (text = "") => writeAnswer(`${text}\n`),
@@ -58,6 +56,11 @@ export function createOutput(stdout: OutputStream, stderr: OutputStream): Output
     noteStyle: (style, text) => styleText(style, text, { stream: stderr }),
     progress,
   };
+}
+
+/** A terminal that does not know its width says 0. */
+function widthOf({ columns = 0 }: OutputStream): number {
+  return columns > 0 ? columns : 80;
 }
 
 function createWriter(stream: OutputStream): (text: string) => void {

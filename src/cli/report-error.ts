@@ -17,7 +17,8 @@ export function reportError(error: unknown, output: Output, options: ReportOptio
   const known = toKnownError(error);
   output.note(`${output.noteStyle("red", "error:")} ${safeLine(known.message)}`);
   for (const issue of issuesOf(known)) output.note(`  ${safeLine(issue)}`);
-  if (known.hint) output.note(`${output.noteStyle("dim", "hint:")} ${safeLine(known.hint)}`);
+  if (known.hint && !repeatsIssues(known.hint, known))
+    output.note(`${output.noteStyle("dim", "hint:")} ${safeLine(known.hint)}`);
   if (options.debug) output.note(describeError(error));
   if (options.json) output.json(toEnvelope(known));
   return known.code === "invalid_request" ? 2 : 1;
@@ -80,11 +81,27 @@ function isErrorCode(code: string): code is ErrorCode {
 
 /** What the message itself does not say. */
 function issuesOf(error: KitError<ErrorCode>): readonly string[] {
-  const issues: unknown = error.meta?.issues;
-  if (!Array.isArray(issues)) return [];
-  return issues
-    .filter((issue) => !error.message.includes(issue.message))
-    .map((issue) => `${issue.path}: ${issue.message}`);
+  return issueListOf(error)
+    .filter(({ message }) => !error.message.includes(message))
+    .map(toIssueLine);
+}
+
+/** The details of a server's error are its issues again. */
+function repeatsIssues(hint: string, error: KitError<ErrorCode>): boolean {
+  return hint === issueListOf(error).map(toIssueLine).join("; ");
+}
+
+interface Issue {
+  readonly path: string;
+  readonly message: string;
+}
+
+function issueListOf({ meta }: KitError<ErrorCode>): readonly Issue[] {
+  return Array.isArray(meta?.issues) ? meta.issues : [];
+}
+
+function toIssueLine({ path, message }: Issue): string {
+  return `${path}: ${message}`;
 }
 
 /** What the routes answer for an error. */

@@ -1,36 +1,69 @@
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stateFolder } from "../app/agents/state-folder.ts";
 
-/** Where `kit start` says that it serves a project: for the commands that ask it. */
-const fileName = "server.json";
+/** A server that says where it serves a project, for the commands that ask it. */
+export interface RunningServer {
+  readonly url: string;
+  readonly pid: number;
+  /** ISO 8601. */
+  readonly started_at: string;
+}
 
-/** Says where the server of a project listens, until disposed of. */
-export async function announceServer(root: string, url: string): Promise<AsyncDisposable> {
-  const file = join(stateFolder(root), fileName);
-  writeFileSync(file, `${JSON.stringify({ url, pid: process.pid })}\n`);
+/** Below the state folder: a file for each server, named after its process. */
+const folderName = "servers";
+
+/** Says where a server of the project listens, until disposed of. Those that have crashed are forgotten. */
+export function announceServer(root: string, url: string): Disposable {
+  const folder = join(stateFolder(root), folderName);
+  mkdirSync(folder, { recursive: true });
+  for (const pid of pidsIn(folder)) if (!isAlive(pid)) rmSync(fileOf(folder, pid), { force: true });
+  const server: RunningServer = { url, pid: process.pid, started_at: new Date().toISOString() };
+  writeFileSync(fileOf(folder, server.pid), `${JSON.stringify(server)}\n`);
   return {
-    async [Symbol.asyncDispose]() {
-      // A second server may have said so since: the file is then its own.
-      if (readAnnouncement(root)?.pid === process.pid) rmSync(file, { force: true });
+    [Symbol.dispose]() {
+      rmSync(fileOf(folder, server.pid), { force: true });
     },
   };
 }
 
-/** The address of the server that runs for a project; undefined when there is none. */
-export function findRunningServer(root: string): string | undefined {
-  const found = readAnnouncement(root);
-  return found !== undefined && isAlive(found.pid) ? found.url : undefined;
+/**
+ * The servers that run for a project, oldest first: that one does the work, the others accept it and
+ * take over when it is gone.
+ */
+export function findRunningServers(root: string): readonly RunningServer[] {
+  const folder = join(root, ".kit", folderName);
+  return pidsIn(folder)
+    .filter(isAlive)
+    .map((pid) => readAnnouncement(fileOf(folder, pid)))
+    .filter((server) => server !== undefined)
+    .sort((left, right) => (left.started_at < right.started_at ? -1 : 1));
 }
 
-function readAnnouncement(root: string): { readonly url: string; readonly pid: number } | undefined {
+function fileOf(folder: string, pid: number): string {
+  return join(folder, `${pid}.json`);
+}
+
+function pidsIn(folder: string): readonly number[] {
   try {
-    const { url, pid }: { url?: unknown; pid?: unknown } = JSON.parse(
-      readFileSync(join(root, ".kit", fileName), "utf8"),
-    );
-    return typeof url === "string" && typeof pid === "number" ? { url, pid } : undefined;
+    return readdirSync(folder)
+      .map((name) => Number(/^(\d+)\.json$/.exec(name)?.[1]))
+      .filter((pid) => !Number.isNaN(pid));
   } catch {
-    // Missing, or cut off by a crash: nobody has said anything.
+    // Nothing was ever served here.
+    return [];
+  }
+}
+
+function readAnnouncement(file: string): RunningServer | undefined {
+  try {
+    const { url, pid, started_at }: Partial<Record<keyof RunningServer, unknown>> = JSON.parse(
+      readFileSync(file, "utf8"),
+    );
+    const isWhole = typeof url === "string" && typeof pid === "number" && typeof started_at === "string";
+    return isWhole ? { url, pid, started_at } : undefined;
+  } catch {
+    // Cut off by a crash, or gone since: nobody has said anything.
     return undefined;
   }
 }

@@ -13,7 +13,7 @@ import {
   option,
 } from "./command.ts";
 import { printWelcome } from "./render/print-welcome.ts";
-import { announceServer } from "./running-server.ts";
+import { announceServer, findRunningServers, type RunningServer } from "./running-server.ts";
 import { asText, wholeNumber } from "./values.ts";
 import { type OpenedProject, withProject } from "./with-project.ts";
 
@@ -65,7 +65,9 @@ export function serve(
       const watcher = await opened.project.watch((scan) => mode.onChange?.(scan));
       closing.defer(() => watcher.close());
       if (service !== undefined) {
-        closing.use(await announceServer(opened.project.root, url));
+        const [other] = findRunningServers(opened.project.root);
+        if (other !== undefined) sayStandby(context, other);
+        closing.use(announceServer(opened.project.root, url));
         mode.onServe?.(service, closing);
       }
       if (context.json) context.output.json({ host, port, url, project: opened.project.name });
@@ -75,6 +77,13 @@ export function serve(
       return 0;
     },
     { isReadOnly: ({ server }) => options.readOnly ?? server?.read_only ?? false },
+  );
+}
+
+/** Two servers of one project are fine, but seldom meant. */
+function sayStandby({ output }: CommandContext, { url, pid }: RunningServer): void {
+  output.note(
+    `${output.noteStyle("yellow", "warning:")} This project is served at ${url} already (process ${pid}). That server does the work; this one takes over when it is gone.`,
   );
 }
 

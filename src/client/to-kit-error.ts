@@ -14,17 +14,24 @@ export function fromEnvelope(
   meta: Readonly<Record<string, unknown>> = {},
 ): KitError | undefined {
   if (!isEnvelope(body)) return undefined;
-  const { type, message, details, meta: own } = body.error;
+  const { type, message, details, meta: own, dev } = body.error;
+  // `kit dev` tells more than details may say.
+  const hint = [details, dev?.hint].find((text) => typeof text === "string" && text !== "");
   return new KitError({
     code: type,
     message,
-    ...(typeof details === "string" && details !== "" ? { hint: details } : {}),
+    ...(typeof hint === "string" ? { hint } : {}),
     meta: { ...meta, ...own },
   });
 }
 
-export function unreachable(cause: unknown): KitError {
-  return new KitError({ code: "unavailable", message: "The server cannot be reached.", cause });
+export function unreachable(cause: unknown, target?: URL): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "The server cannot be reached.",
+    ...(target === undefined ? {} : { hint: `Nothing answers at ${target.origin}.` }),
+    cause,
+  });
 }
 
 export function connectionLost(cause?: unknown): KitError {

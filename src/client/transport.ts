@@ -76,7 +76,7 @@ export function createTransport(client: KitClientOptions): Transport {
       });
     } catch (error) {
       signal.throwIfAborted();
-      throw unreachable(error);
+      throw unreachable(error, target);
     }
     if (!response.ok) throw await toKitError(response);
     return response;

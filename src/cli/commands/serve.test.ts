@@ -115,3 +115,18 @@ test("dev logs requests and changes, and explains errors in its replies", async 
   await expect.poll(() => stderr()).toContain("files changed: read 1 file again");
   expect(await stop("SIGINT")).toBe(0);
 });
+
+test("a second server of a project says so, and commands keep asking the one that works", async () => {
+  const first = await serve("start", ["--port", "0"]);
+  const second = await serve("start", ["--port", "0"]);
+  await second.says(`already (process`);
+  expect(second.stderr()).toContain(first.url);
+  const standing = await runKit(["logs", "--json"], { cwd: project.root });
+  expect(standing.exitCode).toBe(0);
+  expect(await second.stop("SIGTERM")).toBe(0);
+  const reply = await runKit(["invoke", "nobody", "1", "-m", "x"], { cwd: project.root });
+  expect(reply.stderr).toContain("There is no agent of this name.");
+  expect(await first.stop("SIGTERM")).toBe(0);
+  const none = await runKit(["invoke", "nobody", "1", "-m", "x"], { cwd: project.root });
+  expect(none.stderr).toContain("No server runs for this project.");
+});

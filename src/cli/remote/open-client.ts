@@ -2,7 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { KitClient } from "../../client/kit-client.ts";
 import { type CommandContext, type CommandOption, option } from "../command.ts";
 import { usageError } from "../report-error.ts";
-import { findRunningServer } from "../running-server.ts";
+import { findRunningServers } from "../running-server.ts";
 import { loadProjectConfig } from "../with-project.ts";
 
 /** Names a server; without it, the one that runs for this project. */
@@ -27,7 +27,7 @@ export async function findClient(
 ): Promise<KitClient | undefined> {
   const { environment } = await loadProjectConfig(context);
   const named = url ?? environment.KIT_URL;
-  const baseUrl = named ?? findRunningServer(context.root);
+  const baseUrl = named ?? findRunningServers(context.root)[0]?.url;
   if (baseUrl === undefined) return undefined;
   const apiKey = environment.KIT_API_KEY ?? environment.KIT_API_KEYS?.split(",")[0]?.trim();
   return new KitClient({
