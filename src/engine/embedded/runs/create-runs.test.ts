@@ -164,6 +164,25 @@ test("a run that waits takes no slot: the next one begins", async () => {
   expect((await engine.awaitRun(first.run_id))?.result).toBe(1);
 });
 
+test("many runs that wait keep nobody else from working: they give their slots back when these are wanted", async () => {
+  const clock = createManualClock();
+  const engine = createEmbeddedEngine({ clock, limits: { ...patient, running: 2 } });
+  opened.push(engine);
+  await engine.start(handlers({ run: (context) => context.waitFor("go"), dispatch: async () => "done" }));
+  const runs = await Promise.all(
+    Array.from({ length: 16 }, (_, payload) => engine.startRun({ workflow: "w", payload })),
+  );
+  const input = { agent: "a", instance_id: "i", session: "s", input: 1 };
+  const { dispatch_id } = await engine.admit(input);
+  const began = clock.now();
+  for (let turn = 0; (await engine.getDispatch(dispatch_id))?.status !== "completed"; turn += 1) {
+    if (clock.now() - began >= 1_000) throw new Error("Nobody gave a slot back.");
+    await (turn % 20 === 19 ? clock.advance(50) : setImmediate());
+  }
+  for (const { run_id } of runs) await engine.signal(run_id, { name: "go", payload: run_id });
+  for (const { run_id } of runs) expect((await engine.awaitRun(run_id))?.result).toBe(run_id);
+});
+
 test("a run that waits is cancelled where it lies", async () => {
   let begun = 0;
   const subject = await begin(async (context) => {

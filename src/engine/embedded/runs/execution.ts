@@ -34,8 +34,9 @@ export interface Execution {
   look(): void;
 }
 
-/** How long a run may do nothing but wait before it is suspended. */
+/** How long a run may do nothing but wait before it is suspended; the first of it also when its slot is wanted. */
 const graceMs = 1_000;
+const leastGraceMs = 50;
 /** How long an end is kept back for one before it that the run has not asked for. */
 const stallMs = 1_000;
 /** Between two attempts at a store that cannot be written. */
@@ -83,11 +84,25 @@ export function createExecution(
 
   function settle(): void {
     const mayRest = !closed && verdict === undefined && working === 0 && !deliveries.busy && waits.size > 0;
-    if (mayRest) callOffGrace ??= after(graceMs, suspend);
+    if (mayRest) callOffGrace ??= rest();
     else {
       callOffGrace?.();
       callOffGrace = undefined;
     }
+  }
+
+  /** Suspends it after its grace; gives the way to call that off. */
+  function rest(): () => void {
+    let callOff = after(leastGraceMs, () => {
+      const keepSlot = base.lines.offerSlot(suspend);
+      const stop = after(graceMs - leastGraceMs, suspend);
+      callOff = () => {
+        keepSlot();
+        stop();
+      };
+      if (closed) callOff();
+    });
+    return () => callOff();
   }
 
   function suspend(): void {

@@ -58,6 +58,27 @@ test("lines take turns, whatever the length of each", async () => {
   expect(order).toEqual(["a1", "b1", "c1", "a2", "b2", "a3"]);
 });
 
+test("slots that are offered are asked back as many as are wanted, the oldest offer first", async () => {
+  const bench = createBench(3);
+  bench.lines.open();
+  const asked: string[] = [];
+  for (const id of ["a", "b", "c"]) {
+    bench.join(id, id);
+    bench.lines.offerSlot(() => asked.push(id));
+  }
+  const keep = bench.lines.offerSlot(() => asked.push("nobody"));
+  keep();
+  expect(asked).toEqual([]);
+  bench.join("d", "d");
+  bench.join("a2", "a");
+  expect(asked).toEqual(["a"]);
+  await bench.end();
+  expect([bench.running(), asked]).toEqual([
+    ["b", "c", "d"],
+    ["a", "b"],
+  ]);
+});
+
 test("work that is to be tried again keeps its line, and gives its slot to others", async () => {
   const bench = createBench(1);
   bench.lines.open();

@@ -26,6 +26,9 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
   let running = 0;
   let waiting = 0;
   const idlers: (() => void)[] = [];
+  const offers = new Set<() => void>();
+  // Slots that were asked for and have not been given back yet.
+  let asked = 0;
 
   function beginWhatMay(): void {
     while (isOpen && running < slots) {
@@ -36,6 +39,18 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
       if (work === undefined) continue;
       waiting -= 1;
       begin(line, work);
+    }
+    askForSlots();
+  }
+
+  /** What could begin, had it a slot, is given those that were offered. */
+  function askForSlots(): void {
+    if (!isOpen) return;
+    for (const giveBack of offers) {
+      if (asked >= ready.size) return;
+      asked += 1;
+      offers.delete(giveBack);
+      giveBack();
     }
   }
 
@@ -50,6 +65,7 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
 
   function finish(line: Line, work: Work, end: WorkEnd): void {
     running -= 1;
+    asked = Math.max(0, asked - 1);
     line.head = undefined;
     // A closed house keeps no timers: its work is taken up from the database.
     if ("retryAt" in end && isOpen) waitForRetry(line, work, end.retryAt);
@@ -125,6 +141,11 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
       goOn(line);
       beginWhatMay();
       return true;
+    },
+    offerSlot(giveBack) {
+      offers.add(giveBack);
+      askForSlots();
+      return () => void offers.delete(giveBack);
     },
     waiting(name) {
       if (name === undefined) return waiting;

@@ -24,6 +24,11 @@ export interface WorkLines {
   join(work: Work): void;
   /** Takes out what waits, also for its next attempt. False for what runs, or is in no line. */
   leave(work: { readonly id: string; readonly line: string }): boolean;
+  /**
+   * Of work that runs and could go on later: `giveBack` is called once something waits for its slot. Gives the
+   * way to take the offer back.
+   */
+  offerSlot(giveBack: () => void): () => void;
   /** How many wait in a line, or in all; those that run are not counted. */
   waiting(line?: string): number;
   readonly running: number;
