@@ -5,7 +5,7 @@ import { KitError } from "../base/kit-error.ts";
 import type { Project } from "../project/project.ts";
 import { errorCodes } from "../protocol/error-code.ts";
 import { type AccessOptions, createAccess } from "./access/access.ts";
-import { createAuthorize } from "./access/authorize.ts";
+import { createAuthorization } from "./access/authorize.ts";
 import { createGate } from "./access/gate.ts";
 import { toErrorEnvelope, toErrorReply } from "./error-reply.ts";
 import { defaultLimits, type ServerLimits } from "./limits.ts";
@@ -31,7 +31,7 @@ export interface ServerOptions {
   /** Agents and workflows; without it, there are no routes for them. Whoever opened it drains it, after the server. */
   readonly service?: Service;
   readonly access?: AccessOptions;
-  /** Asked before anything is done with an agent, a workflow, a run or a dispatch. */
+  /** Asked before anything is done, and about each name and record that a list would give. */
   readonly authorize?: AuthorizeHook;
   /** Counted per principal, or per address where nobody is asked for a key. */
   readonly rateLimit?: RateLimit;
@@ -75,9 +75,10 @@ export function createServer(options: ServerOptions): KitServer {
     return new Response(body, rest);
   };
   const streams = createEventStreams({ heartbeatMs: limits.heartbeatMs, maxStreams: limits.eventStreams });
+  const authorization = createAuthorization(options.authorize);
   const context: ServiceContext | undefined = service && {
     service,
-    authorize: createAuthorize(options.authorize),
+    authorization,
     streams,
     limits,
     toEnvelope(error) {
@@ -90,10 +91,10 @@ export function createServer(options: ServerOptions): KitServer {
   if (onRequest !== undefined) app.use(reportTo(onRequest));
   app.use(shareWithPages(gate), checkAccess(gate));
   const routes = [
-    ...homeRoutes(project, service?.app),
+    ...homeRoutes({ project, app: service?.app, authorization }),
     ...healthRoutes(),
-    ...guidelineRoutes(project),
-    ...specRoutes(project),
+    ...guidelineRoutes(project, authorization),
+    ...specRoutes(project, authorization),
     ...(context === undefined ? [] : serviceRoutes(context)),
   ];
   mountRoutes(app, [...routes, ...openApiRoutes(routes)], limits);

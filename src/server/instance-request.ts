@@ -17,12 +17,12 @@ export function instanceOf({ segment }: Pick<RouteRequest, "segment">): Instance
 
 /** Refuses who may not do this with the instance, and agents that are not reachable. */
 export function guardAgent(
-  { authorize, service }: ServiceContext,
+  { authorization, service }: ServiceContext,
   action: ServiceAction,
 ): (request: RouteRequest) => Promise<void> {
   return async (request) => {
     const { agent, instance_id } = instanceOf(request);
-    await authorize({ principal: request.principal, action, agent, instance: instance_id });
+    await authorization.check({ principal: request.principal, action, agent, instance: instance_id });
     checkAgent(service.app, agent);
   };
 }

@@ -1,13 +1,13 @@
 import type { Service } from "../app/service/service.ts";
 import type { ErrorEnvelope } from "../protocol/error-code.ts";
-import type { Authorize } from "./access/authorize.ts";
+import type { Authorization } from "./access/authorize.ts";
 import type { ServerLimits } from "./limits.ts";
 import type { EventStreams } from "./stream/event-streams.ts";
 
 /** What the routes of agents, workflows and runs share. */
 export interface ServiceContext {
   readonly service: Service;
-  readonly authorize: Authorize;
+  readonly authorization: Authorization;
   readonly streams: EventStreams;
   readonly limits: ServerLimits;
   /** The body of an error reply; reports what is an error of ours. */

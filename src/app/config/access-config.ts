@@ -9,14 +9,25 @@ export interface Principal {
 /** What `server.auth` answers: whether the request may pass, or who it is that passes. */
 export type AuthResult = boolean | Principal;
 
-/** What is about to be done, as `server.authorize` is told. */
+/**
+ * What is about to be done, as `server.authorize` is told.
+ *
+ * Specs and guidelines are the project's: `project.read`, and `project.write` for a conversion that is
+ * written. `agent.list` and `workflow.list` are asked for each name that a list would give; `run.list`
+ * and `dispatch.list` once with the filter, and `run.read` and `dispatch.read` then for each record. What
+ * is refused is left out of the list.
+ */
 export const serviceActions = [
+  "project.read",
+  "project.write",
+  "agent.list",
   "agent.prompt",
   "agent.dispatch",
   "agent.read",
   "agent.abort",
   "agent.delete",
   "agent.approve",
+  "workflow.list",
   "workflow.run",
   "run.list",
   "run.read",
@@ -34,11 +45,11 @@ export interface AuthorizeRequest {
   /** Undefined where nobody was asked for a key. */
   readonly principal: Principal | undefined;
   readonly action: ServiceAction;
-  /** Of agents, their dispatches and approvals; of a list, the filter that was given. */
+  /** Of agents, their dispatches and approvals; of `dispatch.list`, the filter that was given. */
   readonly agent?: string;
   /** The id of the agent's instance. */
   readonly instance?: string;
-  /** Of workflows and runs. */
+  /** Of workflows and runs; of `run.list`, the filter that was given. */
   readonly workflow?: string;
   readonly run_id?: string;
 }

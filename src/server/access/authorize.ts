@@ -1,13 +1,33 @@
 import type { AuthorizeHook, AuthorizeRequest } from "../../app/config/access-config.ts";
 import { KitError } from "../../base/kit-error.ts";
+import type { RouteRequest } from "../route.ts";
 
-/** Throws `forbidden` for what the configuration's `authorize` refuses. */
-export type Authorize = (request: AuthorizeRequest) => Promise<void>;
+/** What the configuration's `authorize` says. Without a hook, whoever may use the server may do everything. */
+export interface Authorization {
+  /** Throws `forbidden` for what is refused. */
+  check(request: AuthorizeRequest): Promise<void>;
+  /** Those of a list that may be seen, in their order: `toRequest` says what each is asked about. */
+  permitted<Item>(
+    items: readonly Item[],
+    toRequest: (item: Item) => AuthorizeRequest,
+  ): Promise<readonly Item[]>;
+}
 
-/** Without a hook, whoever may use the server may do everything. */
-export function createAuthorize(hook: AuthorizeHook | undefined): Authorize {
-  return async (request) => {
-    if (hook === undefined || (await hook(request)) === true) return;
-    throw new KitError({ code: "forbidden", message: "This is not allowed." });
+export function createAuthorization(hook: AuthorizeHook | undefined): Authorization {
+  return {
+    async check(request) {
+      if (hook === undefined || (await hook(request)) === true) return;
+      throw new KitError({ code: "forbidden", message: "This is not allowed." });
+    },
+    async permitted(items, toRequest) {
+      if (hook === undefined) return items;
+      const answers = await Promise.all(items.map(async (item) => (await hook(toRequest(item))) === true));
+      return items.filter((_, position) => answers[position]);
+    },
   };
+}
+
+/** Refuses a request for specs or guidelines of who may not read the project. */
+export function guardProject({ check }: Authorization): (request: RouteRequest) => Promise<void> {
+  return ({ principal }) => check({ principal, action: "project.read" });
 }

@@ -1,10 +1,12 @@
 import type { App } from "../../app/agents/app.ts";
+import type { Principal } from "../../app/config/access-config.ts";
 import { version } from "../../base/version.ts";
 import type { Project } from "../../project/project.ts";
 import type { Overview } from "../../protocol/http/service-schemas.ts";
+import type { Authorization } from "../access/authorize.ts";
 
 /** The reply of `GET /` in JSON, with links that lead to something in this very project. */
-export function overviewOf(project: Project, app?: App): Overview {
+export function overviewOf(project: Project, sources?: OverviewSources): Overview {
   const specs = project.specs.query({ limit: 1 });
   const guidelines = project.guidelines.list({ limit: 1 });
   const spec = project.specs.query({ spec_type: "requirement", limit: 1 }).specs[0] ?? specs.specs[0];
@@ -19,7 +21,7 @@ export function overviewOf(project: Project, app?: App): Overview {
     specs_by_framework: specs.counts_by_framework,
     guidelines: guidelines.total_count,
     guidelines_by_source: guidelines.counts_by_source,
-    ...(app === undefined ? {} : sourcesOf(app)),
+    ...sources,
     links: {
       health: "/health",
       openapi: "/openapi.json",
@@ -31,7 +33,7 @@ export function overviewOf(project: Project, app?: App): Overview {
       guidelines: "/api/guidelines?limit=10",
       ...(file === undefined ? {} : { guidelines_for_file: `/api/guidelines?file=${encode(file)}` }),
       ...(guideline === undefined ? {} : { guideline: `/api/guidelines/${guideline.id}` }),
-      ...(app === undefined ? {} : serviceLinks),
+      ...(sources === undefined ? {} : serviceLinks),
     },
   };
 }
@@ -43,11 +45,25 @@ const serviceLinks = {
   dispatches: "/dispatches?limit=10",
 };
 
-function sourcesOf(app: App): Required<Pick<Overview, "agents" | "workflows">> {
-  const reachable = app.agents().filter(({ triggers }) => triggers.webhook);
+type OverviewSources = Required<Pick<Overview, "agents" | "workflows">>;
+
+/** The names of agents that can be reached, and of workflows, as far as who asks may see them. */
+export async function permittedSources(
+  app: App,
+  {
+    authorization,
+    principal,
+  }: { readonly authorization: Authorization; readonly principal: Principal | undefined },
+): Promise<OverviewSources> {
+  const agents = app.agents().flatMap(({ name, triggers }) => (triggers.webhook ? [name] : []));
+  const workflows = app.workflows().map(({ name }) => name);
   return {
-    agents: reachable.map(({ name }) => name),
-    workflows: app.workflows().map(({ name }) => name),
+    agents: await authorization.permitted(agents, (agent) => ({ principal, action: "agent.list", agent })),
+    workflows: await authorization.permitted(workflows, (workflow) => ({
+      principal,
+      action: "workflow.list",
+      workflow,
+    })),
   };
 }
 

@@ -28,7 +28,7 @@ const defaultSession = "default";
 
 /** `/agents`: prompts, dispatches, events and histories of agents' instances. */
 export function agentRoutes(context: ServiceContext): readonly Route[] {
-  const { service } = context;
+  const { service, authorization } = context;
   const guardFor = (action: ServiceAction): ReturnType<typeof guardAgent> => guardAgent(context, action);
   return [
     defineRoute({
@@ -38,9 +38,14 @@ export function agentRoutes(context: ServiceContext): readonly Route[] {
       summary: "The agents of the project",
       tag,
       reply: agentListSchema,
-      handle: () => ({
-        agents: service.app.agents().map(({ name, path, triggers }) => ({ name, path, triggers })),
-      }),
+      async handle({ principal }) {
+        const agents = await authorization.permitted(service.app.agents(), ({ name }) => ({
+          principal,
+          action: "agent.list",
+          agent: name,
+        }));
+        return { agents: agents.map(({ name, path, triggers }) => ({ name, path, triggers })) };
+      },
     }),
     defineRoute({
       operation: "promptAgent",

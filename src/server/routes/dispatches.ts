@@ -14,7 +14,7 @@ const tag = "dispatches";
 const parameters = { dispatch_id: "As the receipt names it." };
 
 /** `/dispatches`: what became of inputs, and dead letters tried again. */
-export function dispatchRoutes({ service, authorize }: ServiceContext): readonly Route[] {
+export function dispatchRoutes({ service, authorization }: ServiceContext): readonly Route[] {
   const { engine } = service;
   /** The dispatch of a request whose sender may do this with it. */
   const find = async (
@@ -24,7 +24,7 @@ export function dispatchRoutes({ service, authorize }: ServiceContext): readonly
     const record = await engine.getDispatch(segment("dispatch_id"));
     if (record === undefined)
       throw new KitError({ code: "not_found", message: "There is no such dispatch." });
-    await authorize({ principal, action, agent: record.agent, instance: record.instance_id });
+    await authorization.check({ principal, action, agent: record.agent, instance: record.instance_id });
     return record;
   };
   return [
@@ -39,14 +39,20 @@ export function dispatchRoutes({ service, authorize }: ServiceContext): readonly
       reply: dispatchPageSchema,
       async handle({ query, principal }) {
         const { agent, instance_id } = query;
-        await authorize({
+        await authorization.check({
           principal,
           action: "dispatch.list",
           ...(agent === undefined ? {} : { agent }),
           ...(instance_id === undefined ? {} : { instance: instance_id }),
         });
         const { items, next_cursor } = await engine.listDispatches(query);
-        return { dispatches: items, next_cursor };
+        const dispatches = await authorization.permitted(items, (record) => ({
+          principal,
+          action: "dispatch.read",
+          agent: record.agent,
+          instance: record.instance_id,
+        }));
+        return { dispatches, next_cursor };
       },
     }),
     defineRoute({

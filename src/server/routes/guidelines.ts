@@ -10,12 +10,14 @@ import {
   guidelineQuerySchema,
   guidelineSchema,
 } from "../../protocol/http/guideline-schemas.ts";
+import { type Authorization, guardProject } from "../access/authorize.ts";
 import { defineRoute, type Route } from "../route.ts";
 
 const tag = "guidelines";
 
 /** `/api/guidelines`: list, one, convert, export. */
-export function guidelineRoutes({ guidelines }: Project): readonly Route[] {
+export function guidelineRoutes({ guidelines }: Project, authorization: Authorization): readonly Route[] {
+  const guard = guardProject(authorization);
   return [
     defineRoute({
       operation: "listGuidelines",
@@ -25,6 +27,7 @@ export function guidelineRoutes({ guidelines }: Project): readonly Route[] {
       description:
         "Filters combine with AND. `source` also takes the names kiro, cursor and claude. In order of file, then position.",
       tag,
+      guard,
       query: guidelineQuerySchema,
       aliases: { source: sourceTypeOf },
       reply: guidelineListSchema,
@@ -36,6 +39,7 @@ export function guidelineRoutes({ guidelines }: Project): readonly Route[] {
       path: "/api/guidelines/{id}",
       summary: "One guideline",
       tag,
+      guard,
       parameters: { id: "The guideline's id: 16 hex digits." },
       reply: guidelineSchema,
       errors: ["guideline_not_found"],
@@ -53,11 +57,15 @@ export function guidelineRoutes({ guidelines }: Project): readonly Route[] {
       description:
         "Writes nothing unless `preview` is false. `format` also takes the names kiro, cursor and claude.",
       tag,
+      guard,
       body: convertRequestSchema,
       aliases: { format: conversionFormatOf },
       reply: conversionResultSchema,
       errors: ["guideline_not_found", "conflict"],
-      handle: ({ body }) => guidelines.convert(body),
+      async handle({ body, principal }) {
+        if (body.preview === false) await authorization.check({ principal, action: "project.write" });
+        return guidelines.convert(body);
+      },
     }),
     defineRoute({
       operation: "exportGuidelines",
@@ -66,6 +74,7 @@ export function guidelineRoutes({ guidelines }: Project): readonly Route[] {
       summary: "All guidelines as one file",
       description: "`format` also takes the names cursor and claude. Writes nothing.",
       tag,
+      guard,
       body: exportRequestSchema,
       aliases: { format: conversionFormatOf },
       reply: exportResultSchema,

@@ -2,14 +2,21 @@ import { createHash } from "node:crypto";
 import type { App } from "../../app/agents/app.ts";
 import type { Project } from "../../project/project.ts";
 import { overviewSchema } from "../../protocol/http/service-schemas.ts";
+import { type Authorization, guardProject } from "../access/authorize.ts";
 import { homePage } from "../home/home-page.ts";
 import { homeStyle } from "../home/home-style.ts";
-import { exampleFile, overviewOf } from "../home/overview.ts";
+import { exampleFile, overviewOf, permittedSources } from "../home/overview.ts";
 import { htmlReply } from "../reply.ts";
 import { defineRoute, type Route } from "../route.ts";
 
+interface HomeOptions {
+  readonly project: Project;
+  readonly app: App | undefined;
+  readonly authorization: Authorization;
+}
+
 /** `GET /`: a page for people; JSON for clients that ask for JSON and not for HTML. */
-export function homeRoutes(project: Project, app?: App): readonly Route[] {
+export function homeRoutes({ project, app, authorization }: HomeOptions): readonly Route[] {
   const style = createHash("sha256").update(homeStyle).digest("base64");
   const policy = `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
   return [
@@ -22,8 +29,10 @@ export function homeRoutes(project: Project, app?: App): readonly Route[] {
       tag: "service",
       reply: overviewSchema,
       hasPage: true,
-      handle: async ({ accept, url }) => {
-        const overview = overviewOf(project, app);
+      guard: guardProject(authorization),
+      handle: async ({ accept, url, principal }) => {
+        const sources = app && (await permittedSources(app, { authorization, principal }));
+        const overview = overviewOf(project, sources);
         if (wantsJson(accept)) return overview;
         const example = { origin: new URL(url).origin, file: exampleFile(project) ?? "README.md" };
         return htmlReply(await homePage(overview, example), policy);

@@ -25,7 +25,7 @@ export function promptRoutes(context: ServiceContext): readonly Route[] {
     async guard(request: RouteRequest): Promise<void> {
       const { agent, instance_id } = keyOf(request);
       const { principal } = request;
-      await context.authorize({ principal, action: "agent.prompt", agent, instance: instance_id });
+      await context.authorization.check({ principal, action: "agent.prompt", agent, instance: instance_id });
       checkAgent(context.service.app, agent);
     },
   } as const;

@@ -25,13 +25,13 @@ const defaultPageSize = 100;
 
 /** `/runs`: what became of workflows, their events, and signals to those that wait. */
 export function runRoutes(context: ServiceContext): readonly Route[] {
-  const { service, authorize } = context;
+  const { service, authorization } = context;
   const { engine } = service;
   /** The run of a request whose sender may do this with it. */
   const find = async ({ segment, principal }: RouteRequest, action: ServiceAction): Promise<RunRecord> => {
     const record = await engine.getRun(segment("run_id"));
     if (record === undefined) throw new KitError({ code: "run_not_found", message: "There is no such run." });
-    await authorize({ principal, action, workflow: record.workflow, run_id: record.run_id });
+    await authorization.check({ principal, action, workflow: record.workflow, run_id: record.run_id });
     return record;
   };
   return [
@@ -45,9 +45,19 @@ export function runRoutes(context: ServiceContext): readonly Route[] {
       reply: runPageSchema,
       async handle({ query, principal }) {
         const { workflow } = query;
-        await authorize({ principal, action: "run.list", ...(workflow === undefined ? {} : { workflow }) });
+        await authorization.check({
+          principal,
+          action: "run.list",
+          ...(workflow === undefined ? {} : { workflow }),
+        });
         const { items, next_cursor } = await engine.listRuns(query);
-        return { runs: items, next_cursor };
+        const runs = await authorization.permitted(items, ({ workflow, run_id }) => ({
+          principal,
+          action: "run.read",
+          workflow,
+          run_id,
+        }));
+        return { runs, next_cursor };
       },
     }),
     defineRoute({

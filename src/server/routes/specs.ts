@@ -15,13 +15,15 @@ import {
 import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { frameworkOf } from "../../specs/frameworks.ts";
 import { validateBlocks } from "../../specs/validate.ts";
+import { type Authorization, guardProject } from "../access/authorize.ts";
 import { invalidSegment } from "../request/read-segment.ts";
 import { defineRoute, type Route } from "../route.ts";
 
 const tag = "specs";
 
 /** `/api/specs`: list and search, one, diagnostics, impact, graph, validate. */
-export function specRoutes({ specs }: Project): readonly Route[] {
+export function specRoutes({ specs }: Project, authorization: Authorization): readonly Route[] {
+  const guard = guardProject(authorization);
   return [
     defineRoute({
       operation: "listSpecs",
@@ -31,6 +33,7 @@ export function specRoutes({ specs }: Project): readonly Route[] {
       description:
         "Filters combine with AND. With `q`, ranked by relevance, lifecycle and priority; without it, in order of file, then position. `framework` also takes the names kiro, cursor, claude, speckit and tessl.",
       tag,
+      guard,
       query: specQuerySchema,
       aliases: { framework: frameworkOf },
       reply: specPageSchema,
@@ -42,6 +45,7 @@ export function specRoutes({ specs }: Project): readonly Route[] {
       path: "/api/specs/diagnostics",
       summary: "What is wrong with the specs",
       tag,
+      guard,
       reply: diagnosticsSchema,
       handle: () => ({ diagnostics: specs.diagnostics() }),
     }),
@@ -51,6 +55,7 @@ export function specRoutes({ specs }: Project): readonly Route[] {
       path: "/api/specs/graph",
       summary: "How specs, code and tests hang together",
       tag,
+      guard,
       reply: specGraphSchema,
       handle: () => specs.graph(),
     }),
@@ -60,6 +65,7 @@ export function specRoutes({ specs }: Project): readonly Route[] {
       path: "/api/specs/impact",
       summary: "What a change affects",
       tag,
+      guard,
       body: impactRequestSchema,
       reply: impactSchema,
       errors: ["spec_not_found"],
@@ -72,6 +78,7 @@ export function specRoutes({ specs }: Project): readonly Route[] {
       summary: "Judge spec blocks by the validation rules",
       description: "The blocks need not belong to the project, and nothing is stored.",
       tag,
+      guard,
       body: validateRequestSchema,
       reply: validationResultSchema,
       handle: ({ body }) => {
@@ -85,6 +92,7 @@ export function specRoutes({ specs }: Project): readonly Route[] {
       path: "/api/specs/{id}",
       summary: "One spec block",
       tag,
+      guard,
       parameters: { id: "The block's id, percent-encoded." },
       reply: specBlockSchema,
       errors: ["spec_not_found"],

@@ -17,7 +17,7 @@ const tag = "workflows";
 
 /** `/workflows`: what there is, and a run of it. */
 export function workflowRoutes(context: ServiceContext): readonly Route[] {
-  const { service, authorize } = context;
+  const { service, authorization } = context;
   return [
     defineRoute({
       operation: "listWorkflows",
@@ -26,7 +26,14 @@ export function workflowRoutes(context: ServiceContext): readonly Route[] {
       summary: "The workflows of the project",
       tag,
       reply: workflowListSchema,
-      handle: () => ({ workflows: service.app.workflows().map(({ name, path }) => ({ name, path })) }),
+      async handle({ principal }) {
+        const workflows = await authorization.permitted(service.app.workflows(), ({ name }) => ({
+          principal,
+          action: "workflow.list",
+          workflow: name,
+        }));
+        return { workflows: workflows.map(({ name, path }) => ({ name, path })) };
+      },
     }),
     defineRoute({
       operation: "startRun",
@@ -48,7 +55,7 @@ export function workflowRoutes(context: ServiceContext): readonly Route[] {
       errors: ["workflow_not_found", "conflict", "too_many_requests", "unavailable"],
       async guard({ segment, principal }) {
         const workflow = segment("name");
-        await authorize({ principal, action: "workflow.run", workflow });
+        await authorization.check({ principal, action: "workflow.run", workflow });
         checkWorkflow(service.app, workflow);
       },
       async handle(input) {

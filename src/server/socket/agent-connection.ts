@@ -24,7 +24,7 @@ export function serveAgent(
   target: InstanceTarget,
   { context, peer }: { readonly context: ServiceContext; readonly peer: ConnectionPeer },
 ): FrameHandler {
-  const { service, authorize, limits } = context;
+  const { service, authorization, limits } = context;
   const { principal } = peer;
   const about = { principal, agent: target.agent, instance: target.instance_id };
   const underWay = new Map<string, AbortController>();
@@ -52,7 +52,7 @@ export function serveAgent(
     const done = before.then(async () => {
       try {
         controller.signal.throwIfAborted();
-        await authorize({ ...about, action: "agent.prompt" });
+        await authorization.check({ ...about, action: "agent.prompt" });
         connection.send({ type: "started", request_id });
         const result = await perform(frame, session, controller);
         connection.send({ type: "result", request_id, result });
@@ -96,7 +96,7 @@ export function serveAgent(
 
   const approve = async ({ approval_id, approved, reason, request_id }: ApproveFrame): Promise<void> => {
     try {
-      await authorize({ ...about, action: "agent.approve" });
+      await authorization.check({ ...about, action: "agent.approve" });
       const decision = {
         approved,
         ...(reason === undefined ? {} : { reason }),

@@ -37,7 +37,7 @@ export function createSocketServer(
   context: ServiceContext,
   { gate, onRequest }: { readonly gate: Gate; readonly onRequest?: (entry: RequestEntry) => void },
 ): SocketServer {
-  const { limits, authorize, service } = context;
+  const { limits, authorization, service } = context;
   const open = new Set<OpenSocket>();
   const server = new WebSocketServer({
     noServer: true,
@@ -90,7 +90,7 @@ export function createSocketServer(
   ): Promise<{ readonly target: SocketTarget; readonly peer: ConnectionPeer }> => {
     const principal = await gate.check(handshake);
     const target = findTarget(handshake.path);
-    await authorize(
+    await authorization.check(
       target.target === "agent"
         ? { principal, action: "agent.prompt", agent: target.name, instance: target.instance_id }
         : { principal, action: "workflow.run", workflow: target.name },
