@@ -1,0 +1,122 @@
+/** Stands in for Slack, Teams and the like, over real HTTP: threads, signed webhooks, and a route for bots. */
+import { randomBytes, randomUUID } from "node:crypto";
+import { EventEmitter, once } from "node:events";
+import { startLocalServer } from "./local-server.ts";
+import { sign } from "./sign.ts";
+
+export interface ChatMessage {
+  readonly id: string;
+  readonly thread: string;
+  readonly author: string;
+  readonly from_bot: boolean;
+  readonly text: string;
+}
+
+/** How a delivery differs from an honest one. */
+export interface DeliveryOptions {
+  /** Default: the chat's. */
+  readonly secret?: string;
+  /** Seconds since 1970; default: now. */
+  readonly timestamp?: number;
+}
+
+export interface FakeChat extends AsyncDisposable {
+  readonly url: string;
+  /** What it signs with, and what a bot shows. */
+  readonly secret: string;
+  readonly token: string;
+  /** From now on, every new message is delivered there. */
+  subscribe(webhook: string): void;
+  /** Somebody writes: the message is in its thread, and delivered. Gives what the webhook answers. */
+  write(message: Pick<ChatMessage, "thread" | "author" | "text">): Promise<Response>;
+  /** Delivers once more what was delivered last, as chats do that have missed the answer. */
+  repeat(): Promise<Response>;
+  /** Delivers any body. */
+  deliver(body: string, options?: DeliveryOptions): Promise<Response>;
+  /** What bots have said in a thread, once it is at least so many messages. */
+  replies(thread: string, count: number): Promise<readonly string[]>;
+  /** How the webhook has answered to the deliveries of what bots have said. */
+  echoes(): Promise<readonly unknown[]>;
+}
+
+export interface FakeChatOptions {
+  /** A bot's message has arrived, and is about to be confirmed. */
+  readonly beforeConfirming?: () => Promise<void>;
+}
+
+/** A reply that takes longer is not coming. */
+const patienceSeconds = 60;
+
+export async function startFakeChat({ beforeConfirming }: FakeChatOptions = {}): Promise<FakeChat> {
+  const secret = `whsec_${randomBytes(24).toString("base64")}`;
+  const token = randomUUID();
+  const messages: ChatMessage[] = [];
+  const byKey = new Map<string, ChatMessage>();
+  const echoes: Promise<unknown>[] = [];
+  const changes = new EventEmitter();
+  let webhook: string | undefined;
+  let last = { id: "", body: "" };
+
+  const server = await startLocalServer(async ({ route, headers, body }, response) => {
+    if (headers.authorization !== `Bearer ${token}`) return void response.writeHead(401).end();
+    if (route !== "POST /messages") return void response.writeHead(404).end();
+    const { thread, text }: { thread: string; text: string } = JSON.parse(body);
+    if (!messages.some((message) => message.thread === thread)) return void response.writeHead(404).end();
+    const key = String(headers["idempotency-key"]);
+    let message = byKey.get(key);
+    if (message === undefined) {
+      message = { id: randomUUID(), thread, author: "support", from_bot: true, text };
+      byKey.set(key, message);
+      messages.push(message);
+      echoes.push(echo(message));
+    }
+    await beforeConfirming?.();
+    response.writeHead(201, { "content-type": "application/json" }).end(JSON.stringify(message));
+    changes.emit("confirmed");
+  });
+
+  function send(delivery: { readonly id: string; readonly body: string }, options: DeliveryOptions = {}) {
+    if (webhook === undefined) throw new Error("Nobody has subscribed to the chat.");
+    const timestamp = options.timestamp ?? Math.floor(Date.now() / 1000);
+    const signature = sign({ ...delivery, timestamp }, options.secret ?? secret);
+    const headers = { "content-type": "application/json", ...signature };
+    return fetch(webhook, { method: "POST", headers, body: delivery.body });
+  }
+
+  const echo = (message: ChatMessage): Promise<unknown> =>
+    send({ id: randomUUID(), body: JSON.stringify({ message }) })
+      .then((response) => response.json())
+      .catch(() => "The webhook could not be reached.");
+
+  return {
+    url: server.url,
+    secret,
+    token,
+    subscribe(url) {
+      webhook = url;
+    },
+    write(written) {
+      const message = { ...written, id: randomUUID(), from_bot: false };
+      messages.push(message);
+      last = { id: randomUUID(), body: JSON.stringify({ message }) };
+      return send(last);
+    },
+    repeat: () => send(last),
+    deliver: (body, options) => send({ id: randomUUID(), body }, options),
+    async replies(thread, count) {
+      const signal = AbortSignal.timeout(patienceSeconds * 1_000);
+      for (;;) {
+        const found = messages.filter((message) => message.from_bot && message.thread === thread);
+        if (found.length >= count) return found.map(({ text }) => text);
+        await once(changes, "confirmed", { signal }).catch((cause) => {
+          throw new Error(`Nobody has replied in ${thread} for ${patienceSeconds} seconds.`, { cause });
+        });
+      }
+    },
+    echoes: () => Promise.all(echoes),
+    async [Symbol.asyncDispose]() {
+      await Promise.all(echoes);
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}

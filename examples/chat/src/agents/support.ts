@@ -1,0 +1,35 @@
+import { createAgent, defineTool } from "kit";
+import { z } from "zod";
+
+/** Not on HTTP: only the webhook reaches it. */
+export const triggers = { webhook: false };
+
+/** One instance for each thread: its id is the thread's. */
+export default createAgent(({ id: thread, env }) => ({
+  description: "Answers customers in the threads of a chat.",
+  instructions: `You are the support of a shop that sells lamps. What customers write reaches you one message at a time.
+They see nothing of what you say but what you send with the tool \`reply\`: send one message for each of theirs.`,
+  tools: [
+    defineTool({
+      name: "reply",
+      description: "Sends a message to the customer.",
+      // The thread is no argument: what a customer writes cannot make the model post elsewhere.
+      input: z.object({ text: z.string().min(1).max(4_000) }),
+      // The chat knows the key of a message that it has already, so that trying again is safe.
+      idempotent: true,
+      async execute({ text }, { idempotency_key, signal }) {
+        const response = await fetch(`${env.CHAT_URL}/messages`, {
+          method: "POST",
+          headers: {
+            authorization: `Bearer ${env.CHAT_TOKEN}`,
+            "content-type": "application/json",
+            "idempotency-key": idempotency_key,
+          },
+          body: JSON.stringify({ thread, text }),
+          signal,
+        });
+        return response.ok ? "Sent." : { isError: true, content: `The chat answered ${response.status}.` };
+      },
+    }),
+  ],
+}));

@@ -1,0 +1,34 @@
+import { KitError } from "kit";
+import { defineWebhook } from "kit/webhooks";
+import { z } from "zod";
+
+/** What the chat tells of each new message, the agent's own included. */
+const Delivery = z.object({
+  message: z.object({
+    thread: z.string().regex(/^[\w-]{1,64}$/),
+    author: z.string(),
+    from_bot: z.boolean(),
+    text: z.string().min(1),
+  }),
+});
+
+/** POST /webhooks/chat: whoever signs with CHAT_SECRET gives the agent a message of a thread. */
+export default defineWebhook({
+  scheme: "standard",
+  secret: (env) => env.CHAT_SECRET,
+  async handle({ payload, dispatch }) {
+    const delivery = Delivery.safeParse(payload);
+    if (!delivery.success) {
+      throw new KitError({
+        code: "invalid_request",
+        message: "This is no message of the chat.",
+        cause: delivery.error,
+      });
+    }
+    const { thread, author, from_bot, text } = delivery.data.message;
+    // Without this line the agent would answer itself, and again.
+    if (from_bot) return;
+    // kit derives the idempotency key from the delivery's id, so a delivery that is repeated is worked on once.
+    await dispatch("support", { id: thread, input: `${author}: ${text}` });
+  },
+});
