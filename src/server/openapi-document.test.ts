@@ -48,6 +48,7 @@ test("it says what the schemas check", async () => {
       "409",
       "413",
       "415",
+      "429",
       "500",
     ]);
     expect(components.schemas.SpecBlock.required).not.toContain("summary");

@@ -112,7 +112,13 @@ function queryParameters(schema: unknown): Json[] {
   });
 }
 
-const everywhere: readonly ErrorCode[] = ["invalid_request", "unauthorized", "forbidden", "internal_error"];
+const everywhere: readonly ErrorCode[] = [
+  "invalid_request",
+  "unauthorized",
+  "forbidden",
+  "too_many_requests",
+  "internal_error",
+];
 const withBody: readonly ErrorCode[] = ["invalid_json", "payload_too_large", "unsupported_media_type"];
 
 function errorReplies(route: Route, schema: unknown): Json {

@@ -82,7 +82,7 @@ export function agentRoutes(context: ServiceContext): readonly Route[] {
       unwraps: true,
       reply: dispatchAcceptedSchema,
       status: 202,
-      errors: ["agent_not_found", "agent_not_webhook", "conflict", "too_many_requests", "unavailable"],
+      errors: ["agent_not_found", "agent_not_webhook", "conflict", "unavailable"],
       guard: guardFor("agent.dispatch"),
       async handle(input) {
         const { input: message, session = defaultSession } = input.body;
@@ -169,8 +169,10 @@ export const promptErrors = [
   "agent_not_found",
   "agent_not_webhook",
   "conflict",
-  "too_many_requests",
+  "aborted",
+  "budget_exceeded",
   "model_error",
+  "context_overflow",
   "model_timeout",
   "unavailable",
 ] as const;

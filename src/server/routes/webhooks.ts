@@ -20,7 +20,16 @@ export function webhookRoutes({ service, limits }: ServiceContext): readonly Rou
       parameters: { name: "The webhook's name." },
       reply: webhookAcceptedSchema,
       status: 202,
-      errors: ["invalid_signature", "stale_timestamp", "payload_too_large", "unavailable"],
+      errors: [
+        "invalid_json",
+        "invalid_signature",
+        "stale_timestamp",
+        "not_found",
+        "agent_not_found",
+        "payload_too_large",
+        "unsupported_media_type",
+        "unavailable",
+      ],
       async handle({ segment, raw, incoming }) {
         const name = segment("name");
         const webhook = service.app.webhooks().find((one) => one.name === name);

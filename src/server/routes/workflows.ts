@@ -52,7 +52,19 @@ export function workflowRoutes(context: ServiceContext): readonly Route[] {
       status: 202,
       replyAtEnd: runCompletedSchema,
       stream: "asked",
-      errors: ["workflow_not_found", "conflict", "too_many_requests", "unavailable"],
+      // A run ends with whatever its workflow threw: these are what agents in it can end with.
+      errors: [
+        "workflow_not_found",
+        "conflict",
+        "aborted",
+        "budget_exceeded",
+        "python_error",
+        "typed_output",
+        "model_error",
+        "context_overflow",
+        "model_timeout",
+        "unavailable",
+      ],
       async guard({ segment, principal }) {
         const workflow = segment("name");
         await authorization.check({ principal, action: "workflow.run", workflow });

@@ -1,0 +1,221 @@
+import { createHmac } from "node:crypto";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import formats from "ajv-formats";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { readEventStream } from "./testing/read-event-stream.ts";
+import { type SentJson, type ServedService, serveService } from "./testing/serve-service.ts";
+import { webhookSecrets } from "./testing/service-files.ts";
+
+interface Description {
+  readonly responses: Readonly<
+    Record<
+      string,
+      { readonly description: string; readonly content: Record<string, { readonly schema: object }> }
+    >
+  >;
+}
+
+let served: ServedService;
+let ajv: Ajv2020;
+const operations = new Map<string, Description>();
+/** Operations of which a reply that is no error was seen. */
+const answered = new Set<string>();
+
+beforeAll(async () => {
+  served = await serveService();
+  const { body } = await served.send("/openapi.json");
+  ajv = new Ajv2020({ strict: true, strictTypes: false, allErrors: true });
+  formats.default(ajv);
+  ajv.addSchema({ $id: "kit:openapi", components: body.components }).addVocabulary(["components"]);
+  for (const [path, methods] of Object.entries<Record<string, Description>>(body.paths)) {
+    for (const [method, operation] of Object.entries(methods)) {
+      operations.set(`${method.toUpperCase()} ${path}`, operation);
+    }
+  }
+});
+afterAll(() => served.close());
+
+/** What is wrong with a value by a schema of the description. */
+function faultsOf(schema: object | undefined, value: unknown): unknown {
+  if (schema === undefined) return "no schema";
+  const absolute = JSON.parse(
+    JSON.stringify(schema).replaceAll('"#/components/', '"kit:openapi#/components/'),
+  );
+  const validate = ajv.compile(absolute);
+  return validate(value) ? undefined : validate.errors;
+}
+
+/** Sends a request, and holds the reply against what the description says of the operation. */
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever was sent.
+async function ask(operation: string, path: string, sent: SentJson = {}): Promise<any> {
+  const [method = ""] = operation.split(" ");
+  const reply = await served.send(path, { method, ...sent });
+  const described = operations.get(operation)?.responses[reply.status];
+  const place = `${operation} ${reply.status} ${JSON.stringify(reply.body).slice(0, 300)}`;
+  expect(faultsOf(described?.content["application/json"]?.schema, reply.body), place).toBeUndefined();
+  if (reply.status >= 400) expect(described?.description.split(", "), place).toContain(reply.body.error.type);
+  if (reply.status < 400) answered.add(operation);
+  return reply.body;
+}
+
+/** Asks for a stream to its end, or its first `count` events, and holds what comes against the description. */
+async function follow(operation: string, path: string, sent: SentJson & { readonly count?: number } = {}) {
+  const [method = ""] = operation.split(" ");
+  const reply = await served.stream(path, { method, ...sent });
+  const described = operations.get(operation)?.responses[reply.status]?.content ?? {};
+  expect([operation, Object.keys(described)]).toEqual([
+    operation,
+    expect.arrayContaining(["text/event-stream"]),
+  ]);
+  const event = { $ref: "#/components/schemas/Event" };
+  let count = 0;
+  for await (const { id, event: type, data } of readEventStream(reply)) {
+    if (id === undefined) {
+      const schema = { $ref: `#/components/schemas/${type === "error" ? "Error" : resultOf[operation]}` };
+      expect([operation, faultsOf(schema, data)]).toEqual([operation, undefined]);
+    } else expect([operation, type, faultsOf(event, data)]).toEqual([operation, type, undefined]);
+    count += 1;
+    if (count === sent.count) break;
+  }
+  expect(count).toBeGreaterThan(0);
+  answered.add(operation);
+}
+
+const resultOf: Readonly<Record<string, string>> = {
+  "POST /agents/{name}/{id}": "PromptReply",
+  "POST /prompt/{session}/events": "PromptReply",
+  "POST /workflows/{name}": "RunCompleted",
+  "GET /runs/{run_id}/stream": "RunCompleted",
+};
+
+test("specs, guidelines and the service answer as described", async () => {
+  await ask("GET /", "/", { headers: { accept: "application/json" } });
+  await ask("GET /health", "/health");
+  await ask("GET /openapi.json", "/openapi.json");
+  const { specs } = await ask("GET /api/specs", "/api/specs?limit=5");
+  await ask("GET /api/specs", "/api/specs?limit=0");
+  await ask("GET /api/specs/{id}", `/api/specs/${encodeURIComponent(specs[0].id)}`);
+  await ask("GET /api/specs/{id}", "/api/specs/none");
+  await ask("GET /api/specs/graph", "/api/specs/graph");
+  await ask("GET /api/specs/diagnostics", "/api/specs/diagnostics");
+  await ask("POST /api/specs/impact", "/api/specs/impact", { body: { ids: [specs[0].id] } });
+  await ask("POST /api/specs/impact", "/api/specs/impact", { body: { ids: ["none"] } });
+  await ask("POST /api/specs/validate", "/api/specs/validate", { body: { blocks: [{}, specs[0]] } });
+  const { guidelines } = await ask("GET /api/guidelines", "/api/guidelines?limit=1");
+  const [{ id }] = guidelines;
+  await ask("GET /api/guidelines/{id}", `/api/guidelines/${id}`);
+  await ask("GET /api/guidelines/{id}", "/api/guidelines/none");
+  const convert = "POST /api/guidelines/convert";
+  await ask(convert, "/api/guidelines/convert", { body: { guideline_id: id, format: "fw_b" } });
+  await ask(convert, "/api/guidelines/convert", { body: { guideline_id: "none", format: "fw_b" } });
+  await ask(convert, "/api/guidelines/convert", { body: {} });
+  await ask("POST /api/guidelines/export", "/api/guidelines/export", { body: { format: "fw_c" } });
+});
+
+test("agents answer as described", async () => {
+  await ask("GET /agents", "/agents");
+  const prompt = "POST /agents/{name}/{id}";
+  for (const message of ["hello", "fail", "fail for good", ""]) {
+    await ask(prompt, "/agents/echo/1", { body: { message } });
+  }
+  for (const message of ["hello", "fail for good"]) {
+    await follow(prompt, "/agents/echo/1", { body: { message } });
+  }
+  await ask(prompt, "/agents/none/1", { body: { message: "x" } });
+  await ask(prompt, "/agents/hidden/1", { body: { message: "x" } });
+  await ask(prompt, "/agents/echo/1", { body: { message: "x" }, headers: { "content-type": "text/plain" } });
+  await ask(prompt, "/agents/echo/1", { body: { message: "x".repeat(2_000_000) } });
+  const keyed = { headers: { "idempotency-key": "k" } };
+  await ask(prompt, "/agents/echo/keyed", { ...keyed, body: { message: "one" } });
+  await ask(prompt, "/agents/echo/keyed", { ...keyed, body: { message: "two" } });
+  await ask("POST /prompt/{session}", "/prompt/s", { body: { message: "hello" } });
+  await follow("POST /prompt/{session}/events", "/prompt/s", { body: { message: "hello" } });
+  const { dispatch_id } = await ask("POST /agents/{name}/{id}/dispatch", "/agents/echo/1/dispatch", {
+    body: { input: { any: "json" } },
+  });
+  await served.service.engine.awaitDispatch(dispatch_id);
+  await follow("GET /agents/{name}/{id}/events", "/agents/echo/1/events", {
+    count: await served.service.engine.events.last("agent/echo/1"),
+  });
+  await ask("GET /agents/{name}/{id}/history", "/agents/echo/1/history");
+  await ask("GET /agents/{name}/{id}/history", "/agents/echo/unknown/history");
+  await ask("POST /agents/{name}/{id}/abort", "/agents/echo/1/abort");
+  await ask("DELETE /agents/{name}/{id}", "/agents/echo/1");
+  await ask("DELETE /agents/{name}/{id}", "/agents/echo/1");
+});
+
+test("approvals answer as described", async () => {
+  const paying = ask("POST /agents/{name}/{id}", "/agents/careful/1", { body: { message: "pay 5" } });
+  for await (const { event } of readEventStream(await served.stream("/agents/careful/1/events"))) {
+    if (event === "approval_request") break;
+  }
+  const { approvals } = await ask("GET /agents/{name}/{id}/approvals", "/agents/careful/1/approvals");
+  const decide = "POST /agents/{name}/{id}/approvals/{approval_id}";
+  const path = `/agents/careful/1/approvals/${approvals[0].approval_id}`;
+  for (const body of [{}, { approved: true }, { approved: true }]) await ask(decide, path, { body });
+  await paying;
+  await follow("GET /agents/{name}/{id}/events", "/agents/careful/1/events", {
+    count: await served.service.engine.events.last("agent/careful/1"),
+  });
+});
+
+test("dispatches answer as described, dead letters too", async () => {
+  const body = { input: "fail for good" };
+  const sent = await ask("POST /agents/{name}/{id}/dispatch", "/agents/echo/dead/dispatch", { body });
+  await served.service.engine.awaitDispatch(sent.dispatch_id);
+  const path = `/dispatches/${sent.dispatch_id}`;
+  expect(await ask("GET /dispatches/{dispatch_id}", path)).toMatchObject({ status: "failed" });
+  await ask("GET /dispatches/{dispatch_id}", "/dispatches/none");
+  await ask("GET /dispatches", "/dispatches?limit=2");
+  await ask("GET /dispatches", "/dispatches?cursor=none");
+  await ask("POST /dispatches/{dispatch_id}/retry", `${path}/retry`);
+  await served.service.engine.awaitDispatch(sent.dispatch_id);
+  await ask("POST /dispatches/{dispatch_id}/cancel", `${path}/cancel`);
+  const done = await ask("POST /agents/{name}/{id}/dispatch", "/agents/echo/2/dispatch", {
+    body: { input: "x" },
+  });
+  await served.service.engine.awaitDispatch(done.dispatch_id);
+  await ask("POST /dispatches/{dispatch_id}/retry", `/dispatches/${done.dispatch_id}/retry`);
+  await ask("GET /dispatches/{dispatch_id}", `/dispatches/${done.dispatch_id}`);
+});
+
+test("workflows and runs answer as described, however they end", async () => {
+  await ask("GET /workflows", "/workflows");
+  const start = "POST /workflows/{name}";
+  await ask(start, "/workflows/strict", { body: { n: "no number" } });
+  await ask(start, "/workflows/none", { body: {} });
+  for (const [name, body] of Object.entries({ strict: { n: 1 }, failing: {}, talking: { lines: 3 } })) {
+    const { run_id } = await ask(start, `/workflows/${name}`, { body });
+    await ask(start, `/workflows/${name}?wait=result`, { body });
+    await follow(start, `/workflows/${name}`, { body });
+    await follow("GET /runs/{run_id}/stream", `/runs/${run_id}/stream`);
+    await ask("GET /runs/{run_id}", `/runs/${run_id}`);
+    await ask("GET /runs/{run_id}/events", `/runs/${run_id}/events?limit=2`);
+    await ask("POST /runs/{run_id}/signal", `/runs/${run_id}/signal`, { body: { name: "late" } });
+  }
+  const waiting = { body: {}, headers: { "idempotency-key": "waiting" } };
+  const { run_id } = await ask(start, "/workflows/waiting", waiting);
+  const ended = ask(start, "/workflows/waiting?wait=result", waiting);
+  await ask("POST /runs/{run_id}/signal", `/runs/${run_id}/signal`, { body: { name: "other" } });
+  await ask("GET /runs/{run_id}", `/runs/${run_id}`);
+  await ask("POST /runs/{run_id}/cancel", `/runs/${run_id}/cancel`);
+  await ended;
+  await ask("GET /runs", "/runs?limit=50");
+  await ask("GET /runs", "/runs?status=cancelled&limit=1");
+  await ask("GET /runs/{run_id}", "/runs/none");
+});
+
+test("a webhook answers as described", async () => {
+  const post = async (signature: string): Promise<void> => {
+    const headers = { "x-hub-signature-256": signature };
+    await ask("POST /webhooks/{name}", "/webhooks/github", { body: { zen: "x" }, headers });
+  };
+  const right = createHmac("sha256", webhookSecrets.github).update('{"zen":"x"}').digest("hex");
+  await post(`sha256=${right}`);
+  await post("sha256=00");
+  await ask("POST /webhooks/{name}", "/webhooks/none", { body: {} });
+});
+
+test("there is no operation that these tests leave out", () => {
+  expect([...operations.keys()].filter((operation) => !answered.has(operation))).toEqual([]);
+});
