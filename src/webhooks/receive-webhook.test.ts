@@ -96,3 +96,19 @@ test("a signed body that cannot be read is an error of its own", async () => {
     code: "invalid_json",
   });
 });
+
+test.each([
+  ["id", { id: "acme/shop#12" }],
+  ["id", { id: "" }],
+  ["id", { id: "x".repeat(129) }],
+  ["id", { id: undefined as unknown as string }],
+  ["session", { id: "T1", session: ".." }],
+])("an %s that no path can name is refused before anything is accepted: %o", async (path, names) => {
+  const dispatch = vi.fn();
+  const webhook = chat(({ dispatch: send }) => send("support", { input: "hello", ...names }));
+  await expect(receiveWebhook(webhook, incoming("{}", { dispatch }))).rejects.toMatchObject({
+    code: "invalid_request",
+    meta: { issues: [{ path, message: expect.any(String) }] },
+  });
+  expect(dispatch).not.toHaveBeenCalled();
+});

@@ -1,5 +1,6 @@
 import { KitError } from "../base/kit-error.ts";
 import type { DispatchReceipt } from "../protocol/dispatch.ts";
+import { faultOfName } from "../protocol/http/fields.ts";
 import type { WebhookDefinition, WebhookDispatch } from "./define-webhook.ts";
 import { sha256, toBytes } from "./hmac.ts";
 import { type VerifiedWebhook, verifyWebhook } from "./verify-webhook.ts";
@@ -21,8 +22,9 @@ export interface IncomingWebhook {
 /**
  * Verifies a delivery, then hands it to its file. Gives the status and the body of the reply.
  *
- * Throws `invalid_signature`, `stale_timestamp`, `invalid_json` for a signed body that is none, and
- * `unavailable` while there is no secret.
+ * Throws `invalid_signature`, `stale_timestamp`, `invalid_json` for a signed body that is none,
+ * `invalid_request` for a dispatch to what cannot be an instance or a session, and `unavailable` while
+ * there is no secret.
  */
 export async function receiveWebhook(
   definition: WebhookDefinition,
@@ -49,6 +51,7 @@ export async function receiveWebhook(
     payload,
     env,
     async dispatch(agent, input) {
+      checkNames(input);
       count += 1;
       const idempotencyKey = `webhook:${incoming.name.slice(0, 40)}:${key}:${count}`;
       const receipt = await incoming.dispatch(agent, { ...input, idempotencyKey });
@@ -59,6 +62,20 @@ export async function receiveWebhook(
   return given === undefined
     ? { status: 202, body: { status: "accepted", dispatches: receipts } }
     : { status: 200, body: given };
+}
+
+/** Ids are made of what senders send; one that no path can name would be an instance that nobody reaches. */
+function checkNames({ id, session = "default" }: WebhookDispatch): void {
+  for (const [path, value] of Object.entries({ id, session })) {
+    const fault = typeof value === "string" ? faultOfName(value) : "must be a string";
+    if (fault === undefined) continue;
+    throw new KitError({
+      code: "invalid_request",
+      message: "The delivery cannot be given to a session.",
+      meta: { issues: [{ path, message: fault }] },
+      hint: `Make the ${path} of one path segment in the webhook's file: replace what separates its parts by "-" or ":".`,
+    });
+  }
 }
 
 function secretOf(definition: WebhookDefinition, { env, name }: IncomingWebhook): string | readonly string[] {
