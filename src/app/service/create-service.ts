@@ -58,8 +58,12 @@ export async function createService({
   app.host({
     lastEvent: (agent, instanceId) => events.last(agentStream(agent, instanceId)),
     record(event) {
-      append(agentStream(event.agent, event.instance_id), event);
-      listeners.hear(event);
+      try {
+        append(agentStream(event.agent, event.instance_id), event);
+      } finally {
+        // Who waits for the answer hears of it, whether or not the log has room for it.
+        listeners.hear(event);
+      }
     },
     dispatch,
     run: runs.toEnd,

@@ -6,11 +6,10 @@ import type { Engine } from "../../engine/contract.ts";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
 import type { Project } from "../../project/project.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
-import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import type { HostedApp } from "../agents/hosted-app.ts";
 import { openApp } from "../agents/open-app.ts";
 import { stateFolder } from "../agents/state-folder.ts";
-import { toProfile } from "../config/agent-config.ts";
+import { toAppOptions } from "../agents/to-app-options.ts";
 import { toEngineLimits } from "../config/engine-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { createService } from "./create-service.ts";
@@ -21,7 +20,7 @@ const defaultIdleSeconds = 300;
 export interface ProjectServiceOptions {
   readonly project: Project;
   readonly loaded: Pick<LoadedConfig, "config" | "environment">;
-  /** For agents that name none; default: a virtual workspace below `.kit/sandboxes`. */
+  /** For agents that name none; default: what the configuration names, else a virtual workspace. */
   readonly sandbox?: SandboxFactory;
   /** Default: in the memory of this process, for as long as it takes. */
   readonly approvals?: Approvals;
@@ -66,21 +65,14 @@ async function openProjectApp({
   models,
   onError,
 }: ProjectServiceOptions): Promise<HostedApp> {
-  const { agent = {}, compaction, mcp, providers, store } = loaded.config;
+  const configured = toAppOptions(loaded, project.root);
+  const idleSeconds = loaded.config.agent?.idle_seconds ?? defaultIdleSeconds;
   return await openApp({
+    ...configured,
     project,
-    env: loaded.environment,
-    defaults: toProfile(agent, compaction),
-    sandbox: sandbox ?? virtual({ root: project.root }),
     approvals: approvals ?? createApprovals(),
-    instances: {
-      ...(agent.max_idle_instances === undefined ? {} : { maxIdle: agent.max_idle_instances }),
-      idleMs: (agent.idle_seconds ?? defaultIdleSeconds) * 1_000,
-    },
-    ...(agent.max_waiting === undefined ? {} : { maxWaiting: agent.max_waiting }),
-    ...(mcp === undefined ? {} : { mcp }),
-    ...(providers === undefined ? {} : { providers }),
-    ...(store === undefined ? {} : { store }),
+    instances: { ...configured.instances, idleMs: idleSeconds * 1_000 },
+    ...(sandbox === undefined ? {} : { sandbox }),
     ...(models === undefined ? {} : { models }),
     ...(onError === undefined ? {} : { onListenerError: onError }),
   });

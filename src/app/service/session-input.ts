@@ -55,6 +55,8 @@ function isPrompt(input: unknown): input is StoredPrompt {
 
 function checkedPrompt(request: PromptRequest): PromptRequest {
   if (request.message.trim() === "") throw noText();
+  // Half of a surrogate pair is in no UTF-8: providers refuse it, with all that the history holds beside it.
+  if (!request.message.isWellFormed()) throw notUnicode();
   try {
     request.images?.forEach(toImagePart);
   } catch (error) {
@@ -65,6 +67,10 @@ function checkedPrompt(request: PromptRequest): PromptRequest {
 
 function noText(): KitError {
   return new KitError({ code: "invalid_request", message: "A prompt needs a text." });
+}
+
+function notUnicode(): KitError {
+  return new KitError({ code: "invalid_request", message: "A prompt's text must be well-formed Unicode." });
 }
 
 function wrongImage(cause: unknown): KitError {

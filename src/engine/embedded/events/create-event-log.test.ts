@@ -166,13 +166,42 @@ test("a log that another program locks is read, written in memory, and on disk o
   log.append(stream, delta(2));
   await expect(log.flush()).rejects.toMatchObject({ code: "unavailable" });
   expect(await indexesOf(log)).toEqual([1, 2]);
-  expect(() => log.append("run/new", delta(1))).toThrow(expect.objectContaining({ code: "unavailable" }));
+  // A new stream as well, for readers that are there already, too.
+  const heard: number[] = [];
+  const reading = (async () => {
+    for await (const { index } of log.subscribe("run/new")) heard.push(index);
+  })();
+  for (const index of [1, 2]) log.append("run/new", delta(index));
+  expect(await log.last("run/new")).toBe(2);
+  expect(log.count("run/new")).toBe(2);
   other.exec("ROLLBACK");
+  log.append("run/new", delta(3));
+  log.end("run/new");
   await clock.advance(2_000);
+  await reading;
+  expect(heard).toEqual([1, 2, 3]);
   const reader = createEventLog({ folder, clock, lease: held(0).lease });
   expect(await indexesOf(reader)).toEqual([1, 2]);
+  expect((await reader.read("run/new")).map(({ index }) => index)).toEqual([1, 2, 3]);
   other.close();
   reader.close();
+  log.close();
+});
+
+test("while another program locks the log, many events of many streams cost no waiting", async () => {
+  const folder = newFolder();
+  const log = createEventLog({ folder, clock: createManualClock(), lease: held(1).lease });
+  log.append(stream, delta(1));
+  await log.flush();
+  const other = new DatabaseSync(join(folder, "events.db"));
+  other.exec("BEGIN IMMEDIATE");
+  // Did each ask the disk, and wait for its answer, the test would not come to its end in time.
+  for (let index = 1; index <= 6_000; index += 1) log.append(`run/${index % 500}`, delta(index));
+  for (let index = 2; index <= 6_000; index += 1) log.append(stream, delta(index));
+  other.exec("ROLLBACK");
+  other.close();
+  await log.flush();
+  expect(await indexesOf(log, 5_990)).toHaveLength(10);
   log.close();
 });
 

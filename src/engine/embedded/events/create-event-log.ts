@@ -108,8 +108,8 @@ export function createEventLog({ folder, clock, lease, retention }: EventLogOpti
   function look(stream: string, after: number): readonly KitEvent[] {
     const live = writer.live(stream);
     const id = live?.id ?? table.findStream(stream)?.id;
-    if (id === undefined) return [];
-    const stored = live === undefined || after < live.floor ? table.read(id, after, readRows) : [];
+    const isStored = id !== undefined && (live === undefined || after < live.floor);
+    const stored = isStored ? table.read(id, after, readRows) : [];
     if (stored.length > 0 || live === undefined) return stored;
     return live.tail.slice(positionAfter(live.tail, after));
   }

@@ -62,8 +62,8 @@ export function createEventReader(
     if (streamId !== undefined && found?.id !== streamId) return "end";
     if (found === undefined) return undefined;
     streamId = found.id;
-    if (live === undefined || cursor < live.floor) {
-      row = table.read(found.id, cursor, 1);
+    if (streamId !== undefined && (live === undefined || cursor < live.floor)) {
+      row = table.read(streamId, cursor, 1);
       position = 0;
       const event = fromRow();
       if (event !== undefined) return event;

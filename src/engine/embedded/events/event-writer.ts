@@ -1,5 +1,6 @@
 import { KitError } from "../../../base/kit-error.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
+import { isStoreError } from "../database/store-error.ts";
 import type { Lease } from "../engine-base.ts";
 import type { EventTable, StreamRow } from "./event-table.ts";
 import { type LiveStream, settle, toBatches } from "./live-stream.ts";
@@ -11,6 +12,8 @@ const manyEvents = crashGap / 2;
 /** The same over all streams, in UTF-16 units of their JSON. */
 const muchText = 1_000_000;
 const tooMuchText = 64_000_000;
+/** After a disk that refused. */
+const restMs = 100;
 /** Rows that are looked at to make room for a new one, once a stream has its fill. */
 const pruneRatio = 2;
 
@@ -48,6 +51,7 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
   const dirty = new Set<LiveStream>();
   const touched = new Set<LiveStream>();
   let unwrittenLength = 0;
+  let restUntil = 0;
   let generation: { readonly id: number; readonly fence: number } | undefined;
 
   function forget(): void {
@@ -108,13 +112,49 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     if (known !== undefined) return known;
     const row = table.findStream(name);
     const last = row === undefined ? 0 : floorOf(row, own);
-    let id = row?.id;
-    // Its row says from now on that this process may have given indexes that it did not live to write.
-    if (id === undefined) id = fenced(() => table.addStream(name, own));
-    else if (row?.generation !== own) fenced(() => table.takeStream(Number(id), own, last));
-    const live = { name, id, last, floor: last, tail: [], unwritten: [], ended: row?.ended ?? false };
+    const live: LiveStream = {
+      name,
+      id: row?.id,
+      isOwn: row?.generation === own,
+      last,
+      floor: last,
+      tail: [],
+      unwritten: [],
+      ended: row?.ended ?? false,
+    };
+    // Its row says from now on that this process may have given indexes that it did not live to write. A disk that
+    // refuses just now is told so with the first flush.
+    if (!live.isOwn) unlessRefused(() => settleIds([[live, fenced(() => take(live, own))]]));
     streams.set(name, live);
     return live;
+  }
+
+  /** In a transaction: makes a stream's row this process's own. Gives its id. */
+  function take({ name, id, floor }: LiveStream, own: number): number {
+    if (id === undefined) return table.addStream(name, own);
+    table.takeStream(id, own, floor);
+    return id;
+  }
+
+  function settleIds(taken: readonly (readonly [LiveStream, number])[]): void {
+    for (const [live, id] of taken) {
+      live.id = id;
+      live.isOwn = true;
+    }
+  }
+
+  /**
+   * Writes what can be written later as well. A disk that has just refused is left alone for a moment: who writes
+   * waits for other programs, and each event would.
+   */
+  function unlessRefused(write: () => void): void {
+    if (options.now() < restUntil) return;
+    try {
+      write();
+    } catch (error) {
+      if (!isStoreError(error)) throw error;
+      restUntil = options.now() + restMs;
+    }
   }
 
   function touch(live: LiveStream): void {
@@ -124,17 +164,22 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     touched.add(live);
   }
 
+  /** In a transaction. Gives the id of the stream's row. */
+  function write(live: LiveStream, own: number, writtenMs: number): number {
+    const id = live.isOwn && live.id !== undefined ? live.id : take(live, own);
+    const batches = toBatches(live);
+    const events = table.addBatches(id, batches, { last: live.last, ended: live.ended, writtenMs });
+    const excess = events - options.maxEvents;
+    if (excess > 0) table.deleteOldest(id, excess, batches.length * pruneRatio);
+    return id;
+  }
+
   function flush(): void {
     if (dirty.size === 0) return;
     const writtenMs = options.now();
-    fenced(() => {
-      for (const live of dirty) {
-        const batches = toBatches(live);
-        const events = table.addBatches(live.id, batches, { last: live.last, ended: live.ended, writtenMs });
-        const excess = events - options.maxEvents;
-        if (excess > 0) table.deleteOldest(live.id, excess, batches.length * pruneRatio);
-      }
-    });
+    const own = claim();
+    const taken = fenced(() => [...dirty].map((live) => [live, write(live, own, writtenMs)] as const));
+    settleIds(taken);
     for (const live of dirty) settle(live);
     dirty.clear();
     unwrittenLength = 0;
@@ -165,7 +210,7 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
       live.ended = false;
       unwrittenLength += text.length;
       touch(live);
-      if (unwrittenLength > muchText || live.unwritten.length >= manyEvents) tryFlush();
+      if (unwrittenLength > muchText || live.unwritten.length >= manyEvents) unlessRefused(flush);
     },
     end(stream) {
       const live = open(stream);
@@ -199,15 +244,6 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
       generation = undefined;
     },
   };
-
-  function tryFlush(): void {
-    try {
-      flush();
-    } catch (error) {
-      // What the disk refuses now is tried again with the next flush; a lost lease is the caller's to know.
-      if (error instanceof KitError) throw error;
-    }
-  }
 }
 
 function leaseLost(cause: unknown): KitError {

@@ -10,8 +10,10 @@ const maxWrittenEvents = 1_000;
 /** A stream that is being written: its newest events, and which of them are not on disk yet. */
 export interface LiveStream {
   readonly name: string;
-  /** Of its row. */
-  readonly id: number;
+  /** Of its row; undefined while there is none, because it could not be written. */
+  id: number | undefined;
+  /** Whether its row says that this process writes it. */
+  isOwn: boolean;
   /** The highest index that was given, or may have been by a process that was killed. */
   last: number;
   /** All events above this index are in the tail; it and those below are on disk. */

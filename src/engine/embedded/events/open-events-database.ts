@@ -51,8 +51,8 @@ export function openEventsDatabase(folder: string | undefined): DatabaseSync {
     migrate(database);
     // A lost tail of events is told by a gap in the indexes, so an fsync for each flush buys nothing.
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
-    // From here on waiting holds up the work, and what cannot be written now can be written later.
-    database.exec("PRAGMA busy_timeout = 250");
+    // From here on waiting holds up the process, and what cannot be written now can be written later.
+    database.exec("PRAGMA busy_timeout = 10");
     return database;
   } catch (error) {
     database.close();
