@@ -50,7 +50,7 @@ interface StartOptions {
 
 async function start({ folder, env, port }: StartOptions) {
   const child = spawn(process.execPath, [kit, "start", "--json", "--port", `${port}`, "--cwd", folder], {
-    env: { ...process.env, ...env },
+    env: { ...ownEnvironment(), ...env },
     stdio: ["ignore", "pipe", "inherit"],
   });
   const exit = once(child, "exit");
@@ -64,4 +64,9 @@ async function start({ folder, env, port }: StartOptions) {
   if (!output.endsWith("}\n")) throw new Error("kit start has ended before it served.");
   const address: { url: string; port: number } = JSON.parse(output);
   return { ...address, child, exit };
+}
+
+/** Without the settings of kit that are meant for your own projects. */
+function ownEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("KIT_")));
 }
