@@ -54,12 +54,17 @@ function toOperation(route: Route, schemas: Json): Json {
     ],
     ...(body === undefined
       ? {}
-      : { requestBody: { required: true, content: { "application/json": { schema: body } } } }),
+      : { requestBody: { required: isNeeded(body), content: { "application/json": { schema: body } } } }),
     responses: {
       ...replies(route, schemas),
       ...errorReplies(route, schemas.error),
     },
   };
+}
+
+/** An empty body is `{}`, which is enough where no field is required. */
+function isNeeded(body: unknown): boolean {
+  return isJson(body) && Array.isArray(body.required) && body.required.length > 0;
 }
 
 function pathParameters(route: Route): Json[] {

@@ -216,6 +216,31 @@ test("a webhook answers as described", async () => {
   await ask("POST /webhooks/{name}", "/webhooks/none", { body: {} });
 });
 
+test("whatever takes a body refuses one that is no JSON object, and takes a wrapped one for what is in it", async () => {
+  const places: Readonly<Record<string, string>> = { name: "echo", run_id: "none", dispatch_id: "none" };
+  const posts = [...operations.keys()].filter((one) => /^POST (?!\/webhooks)/.test(one));
+  expect(posts.length).toBeGreaterThan(12);
+  for (const operation of posts) {
+    const path = operation
+      .slice("POST ".length)
+      .replace("/workflows/{name}", "/workflows/strict")
+      .replace(/\{(\w+)\}/g, (_, name: string) => places[name] ?? "1");
+    const send = async (type: string, body: string): Promise<string> => {
+      const headers = { "content-type": type };
+      const reply = await fetch(served.url + path, { method: "POST", headers, body });
+      const { error } = JSON.parse(await reply.text());
+      return `${operation} ${reply.status} ${error.type}`;
+    };
+    expect(await send("application/json", "{")).toBe(`${operation} 400 invalid_json`);
+    expect(await send("application/json", "[]")).toBe(`${operation} 400 invalid_request`);
+    expect(await send("text/plain", "{}")).toBe(`${operation} 415 unsupported_media_type`);
+    const issues = async (body: unknown): Promise<unknown> =>
+      (await served.send(path, { body })).body.error.meta?.issues;
+    const wrong = { colour: "red", n: "no number" };
+    expect(await issues({ payload: wrong })).toEqual(await issues(wrong));
+  }
+});
+
 test("there is no operation that these tests leave out", () => {
   expect([...operations.keys()].filter((operation) => !answered.has(operation))).toEqual([]);
 });

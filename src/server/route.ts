@@ -57,8 +57,6 @@ export interface RouteSpec<Query, Body> {
   readonly headers?: readonly ("Idempotency-Key" | "Last-Event-ID")[];
   readonly query?: z.ZodType<Query>;
   readonly body?: z.ZodType<Body>;
-  /** Whether a body of one key, `payload`, stands for what is in it. */
-  readonly unwraps?: true;
   /** Names that clients may write instead of a wire value, by query parameter or body field. */
   readonly aliases?: Readonly<Record<string, (name: string) => string | undefined>>;
   readonly reply: z.ZodType;
@@ -135,7 +133,7 @@ function toRouteRequest(context: ServerContext, names: readonly string[]): Route
   };
 }
 
-type Reading = Pick<Route, "aliases" | "unwraps">;
+type Reading = Pick<Route, "aliases">;
 
 // In a URL every value is text; the schemas say which are numbers.
 function toQuery(query: Record<string, unknown>, spec: Reading): Record<string, unknown> {
@@ -146,9 +144,10 @@ function toQuery(query: Record<string, unknown>, spec: Reading): Record<string, 
   return withAliases(query, spec);
 }
 
+/** A body of one key, `payload`, stands for what is in it. */
 function toBody(body: Record<string, unknown>, spec: Reading): Record<string, unknown> {
   const { payload } = body;
-  const wraps = spec.unwraps === true && isObject(payload) && Object.keys(body).length === 1;
+  const wraps = isObject(payload) && Object.keys(body).length === 1;
   return withAliases(wraps ? payload : body, spec);
 }
 

@@ -42,21 +42,29 @@ export const agentListSchema: z.ZodType<AgentList> = z
 /** Longer texts than this do not fit into a body anyway. */
 const maxMessage = 1_073_741_824;
 
-const messageField = textField(maxMessage).min(1, "must not be empty");
+const messageField = textField(maxMessage)
+  .min(1, "must not be empty")
+  .refine((text) => text.isWellFormed(), "must be well-formed Unicode");
 
 export const sessionField: z.ZodType<string> = nameField.meta({
   description: "Which conversation of the instance; default `default`.",
 });
 
+// What no model takes for a picture would stay in the history, and fail every prompt after it.
+const imageTypeField = textField(200).regex(
+  /^image\/[\w*.+-]+$/,
+  "must be a type of picture, such as image/png",
+);
+
 const imageSchema: z.ZodType<PromptImage> = z.union(
   [
     z.strictObject({
-      data: z.base64("must be base64"),
-      media_type: textField(200).min(1, "must not be empty"),
+      data: z.base64("must be base64").min(1, "must not be empty"),
+      media_type: imageTypeField,
     }),
     z.strictObject({
       url: textField(8_192).regex(/^https:\/\//, "must start with https://"),
-      media_type: textField(200).min(1, "must not be empty").exactOptional(),
+      media_type: imageTypeField.exactOptional(),
     }),
   ],
   { error: needed("must be a picture: data and media_type, or url") },

@@ -33,6 +33,9 @@ export const projectPathField: z.ZodType<string> = textField(4_096)
   .refine(isInsideProject, "must be a path inside the project, relative to its root")
   .meta({ description: "A path inside the project, relative to its root, with forward slashes." });
 
+/** The body of a request that has nothing to say. */
+export const emptyBodySchema: z.ZodType<Readonly<Record<string, never>>> = z.strictObject({});
+
 /** A whole number from 1 to `max`. */
 export function countField(max: number): z.ZodInt {
   const message = `must be a whole number from 1 to ${max}`;
@@ -52,11 +55,13 @@ export const cursorField: z.ZodType<string> = textField(1_000).meta({
 export const maxNameBytes = 128;
 
 /**
- * What is wrong with a text as a name or id of one path segment: empty, too long, or holding a
- * separator, a control character, or nothing but a dot segment.
+ * What is wrong with a text as a name or id of one path segment: empty, too long, half a character, or
+ * holding a separator, a control character, or nothing but a dot segment.
  */
 export function faultOfName(text: string, maxBytes: number = maxNameBytes): string | undefined {
   if (text === "") return "must not be empty";
+  // JSON can say half of a surrogate pair; stores and URLs cannot, and would take one name for another.
+  if (!text.isWellFormed()) return "must be well-formed Unicode";
   if (text.length > maxBytes || new TextEncoder().encode(text).length > maxBytes)
     return `must have at most ${maxBytes} bytes`;
   if (text === "." || text === ".." || /[/\\\p{Cc}]/u.test(text))

@@ -90,6 +90,18 @@ describe("agents", () => {
     }
     const { body } = await served.send("/agents/echo/x", { body: {} });
     expect(body.error.meta.issues).toEqual([{ path: "body.message", message: "is required" }]);
+    const half = "half \ud800 of a character";
+    const page = { data: "PGI+", media_type: "text/html" };
+    for (const [wrongField, request] of [
+      ["message", { message: half }],
+      ["session", { message: "x", session: half }],
+      ["images.0.media_type", { message: "x", images: [page] }],
+      ["images.0.data", { message: "x", images: [{ data: "", media_type: "image/png" }] }],
+    ] as const) {
+      const refused = await served.send("/agents/echo/x", { body: request });
+      expect(refused.body.error.meta?.issues[0].path).toBe(`body.${wrongField}`);
+    }
+    expect((await served.send("/agents/echo/x/dispatch", { body: { input: half } })).status).toBe(400);
     expect((await served.send("/agents/echo/x/history")).status).toBe(404);
   });
 

@@ -39,7 +39,6 @@ export function approvalRoutes(context: ServiceContext): readonly Route[] {
       tag,
       parameters: { ...instanceParameters, approval_id: "As the `approval_request` event names it." },
       body: approvalBodySchema,
-      unwraps: true,
       reply: decidedSchema,
       errors: ["agent_not_found", "agent_not_webhook", "not_found"],
       guard: guardFor("agent.approve"),

@@ -7,6 +7,7 @@ import {
   dispatchQuerySchema,
   dispatchRecordSchema,
 } from "../../protocol/http/dispatch-schemas.ts";
+import { emptyBodySchema } from "../../protocol/http/fields.ts";
 import { defineRoute, type Route, type RouteRequest } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
 
@@ -74,6 +75,7 @@ export function dispatchRoutes({ service, authorization }: ServiceContext): read
       description: "It goes to the end of its session's line.",
       tag,
       parameters,
+      body: emptyBodySchema,
       reply: dispatchRecordSchema,
       errors: ["not_found", "conflict"],
       handle: async (input) => engine.redrive((await find(input, "dispatch.retry")).dispatch_id),
@@ -85,6 +87,7 @@ export function dispatchRoutes({ service, authorization }: ServiceContext): read
       summary: "Take back an input that waits, or abort the work on it",
       tag,
       parameters,
+      body: emptyBodySchema,
       reply: cancelledSchema,
       errors: ["not_found"],
       handle: async (input) => ({

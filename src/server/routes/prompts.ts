@@ -19,7 +19,6 @@ export function promptRoutes(context: ServiceContext): readonly Route[] {
     parameters: { session: "The session's name." },
     headers: ["Idempotency-Key"],
     body: promptRequestSchema,
-    unwraps: true,
     reply: promptReplySchema,
     errors: promptErrors,
     async guard(request: RouteRequest): Promise<void> {

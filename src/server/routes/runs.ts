@@ -3,6 +3,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { runStream } from "../../engine/contract.ts";
 import { cancelledSchema } from "../../protocol/http/dispatch-schemas.ts";
 import { eventSchema } from "../../protocol/http/event-schemas.ts";
+import { emptyBodySchema } from "../../protocol/http/fields.ts";
 import {
   runEventPageSchema,
   runEventsQuerySchema,
@@ -115,6 +116,7 @@ export function runRoutes(context: ServiceContext): readonly Route[] {
       summary: "Cancel a run",
       tag,
       parameters,
+      body: emptyBodySchema,
       reply: cancelledSchema,
       errors: ["run_not_found"],
       handle: async (input) => ({

@@ -47,7 +47,6 @@ export function workflowRoutes(context: ServiceContext): readonly Route[] {
       headers: ["Idempotency-Key"],
       query: startRunQuerySchema,
       body: payloadSchema,
-      unwraps: true,
       reply: runAcceptedSchema,
       status: 202,
       replyAtEnd: runCompletedSchema,
