@@ -77,7 +77,9 @@ class OpenSession implements LiveSession {
 
   async #openSandbox(): Promise<Sandbox> {
     const { profile } = this;
-    const opened = await (profile.sandbox ?? this.#harness.runtime.sandbox).open(this.key);
+    const { sandbox, projectRoot } = this.#harness.runtime;
+    const owner = projectRoot === undefined ? this.key : { ...this.key, project_root: projectRoot };
+    const opened = await (profile.sandbox ?? sandbox).open(owner);
     return profile.cwd === undefined ? opened : opened.at(profile.cwd);
   }
 

@@ -175,8 +175,8 @@ test("built-in tools that only look are run again after a crash; those that chan
     createTestAgent(createScriptedModel(turns), { allowWrite: true }, { store });
   await agent(script).session().prompt("begin", { operationId: "op_1" });
   const crashed = store.read(key).slice(0, 2);
-  store.delete(key);
-  store.append({ key, expected: 0, entries: crashed });
+  await store.delete(key);
+  await store.append({ key, expected: 0, entries: crashed });
   const again = agent(script.slice(1)).session();
   const { messages } = await again.prompt("begin", { operationId: "op_1" });
   // This agent has no sandbox: what is run again says so.

@@ -56,6 +56,8 @@ export function openDatabase(file: string, durability: "normal" | "full"): Datab
     database.exec(
       `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${durability === "full" ? "FULL" : "NORMAL"};`,
     );
+    // From now on waiting is the store's: it does not stop the process meanwhile.
+    database.exec("PRAGMA busy_timeout = 0;");
     return database;
   } catch (error) {
     database.close();

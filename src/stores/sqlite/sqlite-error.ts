@@ -12,6 +12,12 @@ const reasons: Readonly<Record<number, string>> = {
   26: "it is damaged",
 };
 
+/** Whether another process holds the file, which passes. */
+export function isBusy(error: unknown): boolean {
+  const code = error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : undefined;
+  return code === 5 || code === 6;
+}
+
 /** `unavailable`, with what SQLite said as its cause. What is no fault of the file stays as it is. */
 export function toSqliteError(cause: unknown): unknown {
   if (!(cause instanceof Error) || !("errcode" in cause)) return cause;

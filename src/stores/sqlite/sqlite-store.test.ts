@@ -2,7 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
+import type { KitError } from "../../base/kit-error.ts";
 import { sessionStoreContract } from "../contract.suite.ts";
 import { SqliteSessionStore } from "./sqlite-store.ts";
 
@@ -21,7 +23,7 @@ sessionStoreContract({
   reopen: () => new SqliteSessionStore({ file }),
 });
 
-test("two stores on one file see each other, and refuse each other's position", () => {
+test("two stores on one file see each other, and refuse each other's position", async () => {
   const shared = join(folder, "shared.db");
   const first = new SqliteSessionStore({ file: shared });
   const second = new SqliteSessionStore({ file: shared });
@@ -33,9 +35,9 @@ test("two stores on one file see each other, and refuse each other's position", 
     value: 1,
     timestamp: "2026-11-20T10:00:00.000Z",
   } as const;
-  first.append({ key, expected: 0, entries: [entry] });
+  await first.append({ key, expected: 0, entries: [entry] });
   expect(second.read(key)).toEqual([entry]);
-  second.append({ key, expected: 1, entries: [entry] });
+  await second.append({ key, expected: 1, entries: [entry] });
   expect(() => first.append({ key, expected: 1, entries: [entry] })).toThrow(
     expect.objectContaining({ code: "conflict" }),
   );
@@ -51,7 +53,7 @@ test("a file that is no session store is refused and left as it is", () => {
   );
 });
 
-test("a file that is destroyed while it is used is `unavailable`, to read and to write", () => {
+test("a file that is destroyed while it is used is `unavailable`, to read and to write", async () => {
   const destroyed = join(folder, "destroyed.db");
   const store = new SqliteSessionStore({ file: destroyed });
   const key = { agent: "a", instance_id: "1", session: "default" };
@@ -62,7 +64,7 @@ test("a file that is destroyed while it is used is `unavailable`, to read and to
     value: 1,
     timestamp: "2026-11-20T10:00:00.000Z",
   } as const;
-  store.append({ key, expected: 0, entries: [entry] });
+  await store.append({ key, expected: 0, entries: [entry] });
   const other = new DatabaseSync(destroyed);
   other.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   other.close();
@@ -76,7 +78,7 @@ test("a file that is destroyed while it is used is `unavailable`, to read and to
   store.close();
 });
 
-test("a store of version 1 is taken over with all its sessions and goes on", () => {
+test("a store of version 1 is taken over with all its sessions and goes on", async () => {
   const old = join(folder, "version-1.db");
   const text = (value: number): string =>
     JSON.stringify({ version: 1, type: "note", name: "n", value, timestamp: "2026-11-20T10:00:00.000Z" });
@@ -104,9 +106,41 @@ test("a store of version 1 is taken over with all its sessions and goes on", () 
   expect([...store.read(key), ...store.read(task)]).toEqual([11, 12, 71].map((n) => JSON.parse(text(n))));
   expect(store.read(key, 1)).toHaveLength(1);
   expect(store.info(task)).toMatchObject({ position: 1, parent: key });
-  store.append({ key, expected: 2, entries: [JSON.parse(text(13))] });
+  await store.append({ key, expected: 2, entries: [JSON.parse(text(13))] });
   expect(store.info(key)?.position).toBe(3);
-  store.delete(key);
+  await store.delete(key);
   expect([...store.read(key), ...store.read(task)]).toEqual([]);
+  store.close();
+});
+
+test("a file that another process locks delays writes, in their order, and stops neither reads nor this process", async () => {
+  const locked = join(folder, "locked.db");
+  const store = new SqliteSessionStore({ file: locked });
+  const key = { agent: "a", instance_id: "1", session: "default" };
+  const note = (value: number) =>
+    ({ version: 1, type: "note", name: "n", value, timestamp: "2026-11-20T10:00:00.000Z" }) as const;
+  await store.append({ key, expected: 0, entries: [note(0)] });
+  const other = new DatabaseSync(locked);
+  other.exec("BEGIN IMMEDIATE");
+  const said: string[] = [];
+  const writes = [
+    store.append({ key, expected: 1, entries: [note(1)] }),
+    store.append({ key, expected: 2, entries: [note(2), note(3)] }),
+    store.append({ key, expected: 2, entries: [note(4)] }),
+    store.delete({ ...key, session: "none" }),
+  ].map((write) =>
+    Promise.resolve(write).then(
+      () => said.push("written"),
+      (error: KitError) => said.push(error.code),
+    ),
+  );
+  for (let turn = 0; turn < 3; turn += 1) await delay(10);
+  expect(store.read(key)).toHaveLength(1);
+  said.push("unlocked");
+  other.exec("COMMIT");
+  other.close();
+  await Promise.all(writes);
+  expect(said).toEqual(["unlocked", "written", "written", "conflict", "written"]);
+  expect(store.info(key)?.position).toBe(4);
   store.close();
 });

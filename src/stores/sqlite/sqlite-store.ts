@@ -2,11 +2,12 @@ import type { DatabaseSync, SQLInputValue, StatementResultingChanges, StatementS
 import { KitError } from "../../base/kit-error.ts";
 import type { SessionEntry, SessionInfo, SessionKey } from "../../protocol/session-entry.ts";
 import { conflict } from "../conflict.ts";
-import type { AppendRequest, SessionStore } from "../contract.ts";
+import type { AppendRequest, MaybePromise, SessionStore } from "../contract.ts";
 import { decodeEntry, encodeEntry } from "../entry-text.ts";
 import { toInfo } from "../session-row.ts";
+import { LockedWrites } from "./locked-writes.ts";
 import { maxPosition, openDatabase } from "./open-database.ts";
-import { toSqliteError } from "./sqlite-error.ts";
+import { isBusy, toSqliteError } from "./sqlite-error.ts";
 
 export interface SqliteSessionStoreOptions {
   /** The database file; `":memory:"` for none. Its folder must exist. */
@@ -17,6 +18,8 @@ export interface SqliteSessionStoreOptions {
    */
   readonly durability?: "normal" | "full";
 }
+
+const readPatienceMs = 1_000;
 
 interface Statements {
   readonly begin: StatementSync;
@@ -36,6 +39,7 @@ interface Statements {
 export class SqliteSessionStore implements SessionStore {
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
+  readonly #writes = new LockedWrites();
   // Row ids of sessions seen before: an append then is inserts only.
   readonly #ids = new Map<string, number>();
 
@@ -68,8 +72,9 @@ export class SqliteSessionStore implements SessionStore {
     this.#statements.read.setReturnArrays(true);
   }
 
-  append(request: AppendRequest): void {
-    guard(() => this.#append(request));
+  /** Waits only while another process holds the file; so does `delete`. */
+  append(request: AppendRequest): MaybePromise<void> {
+    return this.#writes.run(() => this.#append(request));
   }
 
   #append(request: AppendRequest): void {
@@ -100,7 +105,7 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   read(key: SessionKey, after = 0): readonly SessionEntry[] {
-    const rows = guard((): unknown[] => {
+    const rows = this.#look((): unknown[] => {
       const id = this.#find(key)?.id;
       return id === undefined ? [] : this.#statements.read.all(id, after);
     });
@@ -110,24 +115,43 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   info(key: SessionKey): SessionInfo | undefined {
-    const row = guard(() => this.#statements.list.get(key.agent, key.instance_id, key.session));
+    const row = this.#look(() => this.#statements.list.get(key.agent, key.instance_id, key.session));
     return row === undefined ? undefined : toInfo(row);
   }
 
   list(filter: { readonly agent: string; readonly instance_id?: string }): readonly SessionInfo[] {
     const { agent, instance_id = null } = filter;
-    return guard(() => this.#statements.list.all(agent, instance_id, null)).map(toInfo);
+    return this.#look(() => this.#statements.list.all(agent, instance_id, null)).map(toInfo);
   }
 
-  delete(key: SessionKey): void {
-    // A trigger takes the entries along, the foreign key the sessions below.
-    guard(() => this.#statements.delete.run(key.agent, key.instance_id, key.session));
-    this.#ids.clear();
+  delete(key: SessionKey): MaybePromise<void> {
+    return this.#writes.run(() => {
+      // A trigger takes the entries along, the foreign key the sessions below.
+      this.#statements.delete.run(key.agent, key.instance_id, key.session);
+      this.#ids.clear();
+    });
   }
 
   close(): void {
     this.#ids.clear();
     if (this.#database.isOpen) this.#database.close();
+  }
+
+  /** Readers have to wait only in the moment in which another process repairs the file, or is the last to close it. */
+  #look<Value>(read: () => Value): Value {
+    try {
+      return read();
+    } catch (error) {
+      if (!isBusy(error)) throw toSqliteError(error);
+    }
+    try {
+      this.#database.exec(`PRAGMA busy_timeout = ${readPatienceMs}`);
+      return read();
+    } catch (error) {
+      throw toSqliteError(error);
+    } finally {
+      this.#database.exec("PRAGMA busy_timeout = 0");
+    }
   }
 
   #insert(id: number, position: number, entry: SessionEntry): void {
@@ -181,14 +205,6 @@ function full(): KitError {
     message: `The session is full: it has ${maxPosition} entries.`,
     hint: "Go on in a new session.",
   });
-}
-
-function guard<Value>(work: () => Value): Value {
-  try {
-    return work();
-  } catch (error) {
-    throw toSqliteError(error);
-  }
 }
 
 function nameOf(key: SessionKey): string {
