@@ -46,13 +46,60 @@ export const commandTable: readonly AnyEntry[] = [
   },
   {
     name: "invoke",
-    summary: "Prompt an agent of a running server",
+    summary: "Prompt an agent of a running server, or run a workflow there",
     load: async () => (await import("./commands/invoke.ts")).invoke,
   },
   {
     name: "logs",
     summary: "Show what a run of a workflow did, or does",
     load: async () => (await import("./commands/logs.ts")).logs,
+  },
+  {
+    name: "runs",
+    summary: "Runs of workflows: list, show, signal, cancel",
+    commands: [
+      {
+        name: "list",
+        summary: "List runs, newest first",
+        load: async () => (await import("./commands/runs.ts")).runsList,
+      },
+      {
+        name: "show",
+        summary: "Show one run with its payload and result",
+        load: async () => (await import("./commands/runs.ts")).runsShow,
+      },
+      {
+        name: "signal",
+        summary: "Hand a run what it waits for",
+        load: async () => (await import("./commands/runs.ts")).runsSignal,
+      },
+      {
+        name: "cancel",
+        summary: "Stop a run for good",
+        load: async () => (await import("./commands/runs.ts")).runsCancel,
+      },
+    ],
+  },
+  {
+    name: "approvals",
+    summary: "Tool calls that wait for somebody's word: list, approve, deny",
+    commands: [
+      {
+        name: "list",
+        summary: "List the calls of an instance that wait",
+        load: async () => (await import("./commands/approvals.ts")).approvalsList,
+      },
+      {
+        name: "approve",
+        summary: "Let a call run",
+        load: async () => (await import("./commands/approvals.ts")).approvalsApprove,
+      },
+      {
+        name: "deny",
+        summary: "Refuse a call; the model is told so",
+        load: async () => (await import("./commands/approvals.ts")).approvalsDeny,
+      },
+    ],
   },
   {
     name: "dispatches",

@@ -123,6 +123,16 @@ function toEnvelope(error: KitError<ErrorCode>): ErrorEnvelope {
 /** An error with its stack and its causes, for people who work on it. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return safeLines(String(error));
-  const stack = safeLines(String(error.stack));
-  return error.cause === undefined ? stack : `${stack}\ncaused by ${describeError(error.cause)}`;
+  const text = error instanceof KitError ? describeKitError(error) : String(error.stack);
+  const { cause } = error;
+  // What goes through the hands of kit keeps its message: it is said once.
+  const isRepeated = cause instanceof KitError && cause.message === error.message;
+  if (cause === undefined || isRepeated) return safeLines(text);
+  return `${safeLines(text)}\ncaused by ${describeError(cause)}`;
+}
+
+/** One that was thrown knowingly says what there is to know: where in kit that was helps nobody. */
+function describeKitError({ message, hint, meta, stack }: KitError): string {
+  const run = typeof meta?.run_id === "string" ? `${meta.run_id} ` : "";
+  return hint === undefined ? `${run}${stack}` : `${run}${message} ${hint}`;
 }

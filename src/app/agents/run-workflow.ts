@@ -76,7 +76,7 @@ function toJournaled(host: WorkflowHost, { context, local }: RunWork, emit: RunE
   return {
     signal: context.signal,
     attempt: context.attempt,
-    step: tellSteps(context.step, emit),
+    step: tellSteps(context.step, emit, host.root),
     sleep: context.sleep,
     now: context.now,
     uuid: context.uuid,
@@ -94,7 +94,11 @@ function toJournaled(host: WorkflowHost, { context, local }: RunWork, emit: RunE
 }
 
 /** Says when a step begins and ends; a replay, which does not do it again, says nothing. */
-function tellSteps(step: WorkflowContext["step"], emit: RunEvents["emit"]): WorkflowContext["step"] {
+function tellSteps(
+  step: WorkflowContext["step"],
+  emit: RunEvents["emit"],
+  root: string,
+): WorkflowContext["step"] {
   return (name, work, options) =>
     step(
       name,
@@ -106,6 +110,8 @@ function tellSteps(step: WorkflowContext["step"], emit: RunEvents["emit"]): Work
           const value = await work(given);
           failed = false;
           return value;
+        } catch (error) {
+          throw toStepFailure(error, name, root);
         } finally {
           const duration_ms = performance.now() - started;
           emit({ type: "step_end", step: name, is_error: failed, duration_ms });
@@ -113,6 +119,17 @@ function tellSteps(step: WorkflowContext["step"], emit: RunEvents["emit"]): Work
       },
       options,
     );
+}
+
+/** The journal keeps the text of an error, but not its stack: so the text says where it was thrown. */
+function toStepFailure(error: unknown, step: string, root: string): KitError {
+  if (error instanceof KitError) return error;
+  return new KitError({
+    code: "internal_error",
+    message: `The step ${JSON.stringify(step)} failed.`,
+    hint: failureLine(describeFailure(error, root)),
+    cause: error,
+  });
 }
 
 /** A run that ignores its signal is left behind: its agents are stopped, and nobody waits for it. */

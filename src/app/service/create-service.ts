@@ -22,7 +22,7 @@ export interface CreateServiceOptions {
   readonly engine: Engine;
   /** Whether workflows run by their schedules; default true. */
   readonly schedules?: boolean;
-  /** Told of what fails beside the work: a listener that throws, a schedule that is none. */
+  /** Told of what fails beside the work: a listener that throws, a schedule that is none; and why a run failed. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -36,7 +36,7 @@ export async function createService({
   const { events } = engine;
   const listeners = createOperationListeners(onError);
   const work = createSessionWork(app);
-  const runs = createWorkflowRuns(app, engine);
+  const runs = createWorkflowRuns(app, engine, onError);
   const admin = createInstanceAdmin({ app, engine, work });
 
   const append = (stream: string, event: KitEvent): void => {

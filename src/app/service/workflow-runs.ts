@@ -27,7 +27,12 @@ export interface WorkflowRuns {
 /** Runs that were started with a request and have not begun; of more, the oldest do without. */
 const maxLocals = 10_000;
 
-export function createWorkflowRuns(app: HostedApp, engine: Engine): WorkflowRuns {
+/** `onFailure` is told why a run failed, which says more than its record. */
+export function createWorkflowRuns(
+  app: HostedApp,
+  engine: Engine,
+  onFailure: (error: unknown) => void,
+): WorkflowRuns {
   const locals = new Map<string, LocalRun>();
   // Starts whose run is not known yet: it may begin before they are told its id.
   const starting = new Set<Promise<unknown>>();
@@ -59,6 +64,10 @@ export function createWorkflowRuns(app: HostedApp, engine: Engine): WorkflowRuns
       const startedAt = first === undefined ? undefined : Date.parse(first.timestamp);
       try {
         return await app.perform({ context, request, startedAt, local });
+      } catch (error) {
+        // Who waits for it in this process is told by the call.
+        if (!context.signal.aborted && local?.onFailure === undefined) onFailure(error);
+        throw error;
       } finally {
         // A run that goes on later does so without a request that was answered long ago.
         if (local?.onFailure === undefined) locals.delete(context.id);

@@ -34,7 +34,8 @@ export const dispatchesList: Command = defineCommand({
         ...(cursor === undefined ? {} : { cursor }),
       });
       if (context.json) context.output.json(page);
-      else if (page.dispatches.length === 0) context.output.note("There is no such dispatch.");
+      else if (page.dispatches.length === 0)
+        context.output.note("There is no such dispatch. 'kit invoke … --dispatch' makes one.");
       else printTable(context.output, page.dispatches, columns);
       return 0;
     }),
@@ -120,6 +121,14 @@ function show(record: DispatchRecord, { output, json }: CommandContext): void {
   ]);
   output.line();
   output.line(safeLines(toText(record.input)));
+  const answer = toAnswer(record.result);
+  if (answer !== undefined) output.line(`\n${safeLines(answer)}`);
+}
+
+/** What the agent said. */
+function toAnswer(result: unknown): string | undefined {
+  if (typeof result !== "object" || result === null || !("text" in result)) return undefined;
+  return typeof result.text === "string" ? result.text : undefined;
 }
 
 function toText(input: unknown): string {

@@ -3,7 +3,7 @@ import { type Command, type CommandContext, defineCommand, flag, option } from "
 import { createActivityLog } from "../dev/activity-log.ts";
 import { urlOption } from "../remote/open-client.ts";
 import { type WorkDesk, withWorkDesk } from "../remote/work-desk.ts";
-import { type Column, printTable } from "../table.ts";
+import { printRuns, runStyles } from "../render/print-runs.ts";
 import { safeLine, toSafeJsonLine } from "../text/safe-text.ts";
 import { wholeNumber } from "../values.ts";
 
@@ -17,7 +17,7 @@ export const logs: Command = defineCommand({
   },
   examples: ["kit logs", "kit logs run_01M7Y2ZJNPKAA8N21S3HAQ99FR --follow"],
   details:
-    "Asks the server that runs for this project; without one it reads what is on disk. With --json every event is a line. Exits with 1 when the run has failed.",
+    "Asks the server that runs for this project; without one it reads what is on disk. With --follow it waits for the next server when one ends. With --json every event is a line. Exits with 1 when the run has failed.",
   run: ({ args: [runId], options }, context) =>
     withWorkDesk(context, options.url, async (desk) => {
       if (runId === undefined) {
@@ -37,33 +37,9 @@ export const logs: Command = defineCommand({
 
 async function listRuns(desk: WorkDesk, context: CommandContext, limit: number): Promise<void> {
   const page = await desk.listRuns({ limit });
-  const { output } = context;
-  if (context.json) output.json(page);
-  else if (page.runs.length === 0)
-    output.note("No workflow has run here. 'kit invoke' and 'kit run' start some.");
-  else printTable(output, page.runs, columns);
+  if (context.json) context.output.json(page);
+  else printRuns(context.output, page.runs);
 }
-
-const styles = {
-  completed: "green",
-  failed: "red",
-  cancelled: "yellow",
-  running: "cyan",
-  waiting: "cyan",
-  queued: "dim",
-} as const;
-
-const columns: readonly Column<RunRecord>[] = [
-  { header: "RUN", value: ({ run_id }) => run_id, style: () => "cyan" },
-  { header: "WORKFLOW", value: ({ workflow }) => workflow },
-  { header: "STATUS", value: ({ status }) => status, style: ({ status }) => styles[status] },
-  { header: "STARTED", value: ({ started_at }) => started_at ?? "", style: () => "dim" },
-  {
-    header: "MS",
-    value: ({ duration_ms }) => (duration_ms === undefined ? "" : String(Math.round(duration_ms))),
-    align: "right",
-  },
-];
 
 async function printEvents(
   desk: WorkDesk,
@@ -77,7 +53,11 @@ async function printEvents(
     output: { noteStyle: output.style },
     log: (text) => output.line(`${output.style("dim", time)}  ${text}`),
   });
-  for await (const event of desk.runEvents(runId, { ...options, signal })) {
+  const onGone = (): void =>
+    output.note(
+      output.noteStyle("yellow", "The server is gone. The log goes on when the next one is there."),
+    );
+  for await (const event of desk.runEvents(runId, { ...options, signal, onGone })) {
     time = event.timestamp;
     if (context.json) output.write(`${toSafeJsonLine(event)}\n`);
     else show(event);
@@ -86,5 +66,5 @@ async function printEvents(
 
 function printEnd({ status, error, event_count }: RunRecord, { output }: CommandContext): void {
   const what = error === undefined ? status : `${status}: ${safeLine(error.message)}`;
-  output.note(output.noteStyle(styles[status], `${what} (${event_count} events)`));
+  output.note(output.noteStyle(runStyles[status], `${what} (${event_count} events)`));
 }

@@ -108,7 +108,7 @@ describe("kit logs", () => {
       expect(exitCode).toBe(0);
       expect(stdout.split("\n").map((line) => line.slice(26))).toEqual([
         "run of count",
-        "Counting",
+        'Counting {"characters":7}',
         expect.stringMatching(/^run of count done in /),
         "",
       ]);

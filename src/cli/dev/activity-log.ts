@@ -1,6 +1,7 @@
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Output, Style } from "../output.ts";
-import { callLine, resultLine } from "../run/tool-lines.ts";
+import { approveCommand } from "../remote/answer-approvals.ts";
+import { callLine, logLine, resultLine } from "../run/event-lines.ts";
 import { truncate } from "../text/display-width.ts";
 import { safeLine } from "../text/safe-text.ts";
 
@@ -24,8 +25,9 @@ export function createActivityLog({
   return (event) => {
     const line = lineOf(event);
     if (line === undefined) return;
-    const place = placeOf(event, runId);
-    const text = truncate(safeLine(place === "" ? line.text : `${place} ${line.text}`), maxWidth);
+    const place = safeLine(placeOf(event, runId)).replace(/(?<=.)$/, " ");
+    const indent = line.isResult === true ? "  " : "";
+    const text = truncate(`${place}${indent}${safeLine(line.text)}`, maxWidth);
     log(line.style === undefined ? text : output.noteStyle(line.style, text));
   };
 }
@@ -33,6 +35,8 @@ export function createActivityLog({
 interface Line {
   readonly text: string;
   readonly style?: Style;
+  /** What came of a call: indented below it. */
+  readonly isResult?: true;
 }
 
 /** Whose event it is: `reviewer/42`, with its session where it is another than the default one. */
@@ -55,16 +59,19 @@ function lineOf(event: KitEvent): Line | undefined {
       return { text: `→ ${callLine(event.tool, event.args)}` };
     case "tool_end":
       return {
-        text: `  ${event.is_error ? "✗ " : ""}${resultLine(event.result, event.is_error)}`,
+        text: `${event.is_error ? "✗ " : ""}${event.tool}: ${resultLine(event.result, event.is_error)}`,
         style: event.is_error ? "red" : "dim",
+        isResult: true,
       };
     case "approval_request":
-      return { text: `waits for approval of ${event.tool} (${event.approval_id})`, style: "yellow" };
+      return { text: `${event.tool} waits for approval: ${approveCommand(event)}`, style: "yellow" };
     case "approval":
       return { text: event.approved ? "approved" : "denied", style: "yellow" };
     case "task_start":
       return { text: `⤷ ${event.task_agent ?? event.role ?? "task"}: ${event.prompt}`, style: "magenta" };
     case "error":
+      // The operation says it again.
+      if (!event.will_retry && event.turn_id !== undefined) return undefined;
       return {
         text: event.will_retry ? `${event.error.message} Trying again.` : event.error.message,
         style: event.will_retry ? "yellow" : "red",
@@ -87,7 +94,7 @@ function lineOf(event: KitEvent): Line | undefined {
         style: event.is_error ? "red" : "dim",
       };
     case "log":
-      return { text: event.message, ...(event.level === "info" ? {} : { style: "yellow" as const }) };
+      return { text: logLine(event), ...(event.level === "info" ? {} : { style: "yellow" as const }) };
     default:
       return undefined;
   }

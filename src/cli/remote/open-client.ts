@@ -17,29 +17,31 @@ function parseUrl(text: string): string {
   throw usageError(`"${text}" is not the address of a server.`, "Such as http://127.0.0.1:2024.");
 }
 
+/** Finds the server that is meant, each time that it is asked for: one that comes back may be elsewhere. */
+export type LocateClient = () => KitClient | undefined;
+
 /**
- * A client of the server that is meant, with the key from KIT_API_KEY or KIT_API_KEYS; undefined when
- * none was named and none runs here.
+ * Reads which server is meant, and the key for it from KIT_API_KEY or KIT_API_KEYS. The function gives
+ * undefined when none was named and none runs here.
  */
-export async function findClient(
-  context: CommandContext,
-  url: string | undefined,
-): Promise<KitClient | undefined> {
+export async function clientLocator(context: CommandContext, url: string | undefined): Promise<LocateClient> {
   const { environment } = await loadProjectConfig(context);
   const named = url ?? environment.KIT_URL;
-  const baseUrl = named ?? findRunningServers(context.root)[0]?.url;
-  if (baseUrl === undefined) return undefined;
   const apiKey = environment.KIT_API_KEY ?? environment.KIT_API_KEYS?.split(",")[0]?.trim();
-  return new KitClient({
-    baseUrl,
-    signal: context.signal,
-    ...(apiKey === undefined || apiKey === "" ? {} : { apiKey }),
-  });
+  return () => {
+    const baseUrl = named ?? findRunningServers(context.root)[0]?.url;
+    if (baseUrl === undefined) return undefined;
+    return new KitClient({
+      baseUrl,
+      signal: context.signal,
+      ...(apiKey === undefined || apiKey === "" ? {} : { apiKey }),
+    });
+  };
 }
 
-/** The same; throws `unavailable` where there is no server. */
+/** A client of the server that is meant; throws `unavailable` where there is none. */
 export async function openClient(context: CommandContext, url: string | undefined): Promise<KitClient> {
-  const client = await findClient(context, url);
+  const client = (await clientLocator(context, url))();
   if (client !== undefined) return client;
   throw new KitError({
     code: "unavailable",

@@ -7,19 +7,27 @@ import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engi
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { DispatchPage, DispatchQuery } from "../../protocol/http/dispatch-schemas.ts";
-import type { RunPage, RunQuery } from "../../protocol/http/run-schemas.ts";
+import type { RunPage, RunQuery, SignalBody } from "../../protocol/http/run-schemas.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
 import { loadProjectConfig } from "../with-project.ts";
-import { findClient } from "./open-client.ts";
+import { followRun } from "./follow-run.ts";
+import { clientLocator, type LocateClient } from "./open-client.ts";
 
 /** Runs and dispatches, asked of a server or, where none runs, read from the project's own engine. */
 export interface WorkDesk {
   /** Throws `run_not_found`. */
   getRun(runId: string): Promise<RunRecord>;
   listRuns(query: RunQuery): Promise<RunPage>;
-  /** A run's events after an index; with `follow` each new one too, until the run has ended. */
+  /**
+   * A run's events after an index; with `follow` each new one too, until the run has ended, whatever
+   * becomes of the server meanwhile.
+   */
   runEvents(runId: string, options: FollowOptions): AsyncIterable<KitEvent>;
+  /** Hands a run what its `waitFor` waits for. Throws `run_not_found`, and `conflict` for one that has ended. */
+  signalRun(runId: string, signal: SignalBody): Promise<void>;
+  /** False when it had ended. */
+  cancelRun(runId: string): Promise<boolean>;
   /** Throws `not_found`. */
   getDispatch(dispatchId: string): Promise<DispatchRecord>;
   listDispatches(query: DispatchQuery): Promise<DispatchPage>;
@@ -32,6 +40,8 @@ export interface FollowOptions {
   readonly after: number;
   readonly follow: boolean;
   readonly signal: AbortSignal;
+  /** Told when the server is gone, and the next one is waited for. */
+  onGone(): void;
 }
 
 const pageSize = 1_000;
@@ -42,8 +52,8 @@ export async function withWorkDesk(
   url: string | undefined,
   use: (desk: WorkDesk) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const client = await findClient(context, url);
-  if (client !== undefined) return await use(remoteDesk(client));
+  const locate = await clientLocator(context, url);
+  if (locate() !== undefined) return await use(remoteDesk(locate));
   const engine = await openEngine(context);
   try {
     return await use(localDesk(engine));
@@ -59,26 +69,35 @@ async function openEngine(context: CommandContext): Promise<Engine> {
   return createEmbeddedEngine(existsSync(folder) ? { folder } : {});
 }
 
-function remoteDesk(client: KitClient): WorkDesk {
+function remoteDesk(locate: LocateClient): WorkDesk {
+  const client = (): KitClient => {
+    const found = locate();
+    if (found === undefined) throw new KitError({ code: "unavailable", message: "The server has ended." });
+    return found;
+  };
   return {
-    getRun: (runId) => client.runs.get(runId),
-    listRuns: (query) => client.runs.list(query),
-    async *runEvents(runId, { after, follow, signal }) {
+    getRun: (runId) => client().runs.get(runId).catch(explainMissing),
+    listRuns: (query) => client().runs.list(query),
+    async *runEvents(runId, { after, follow, signal, onGone }) {
+      const { runs } = client();
+      await runs.get(runId).catch(explainMissing);
       if (follow) {
-        yield* client.runs.stream(runId, { after }, { signal });
+        yield* followRun({ runId, after, signal, locate, onGone });
         return;
       }
       for (let next = after; ; ) {
-        const { events } = await client.runs.events(runId, { after: next, limit: pageSize }, { signal });
+        const { events } = await runs.events(runId, { after: next, limit: pageSize }, { signal });
         yield* events;
         next = events.at(-1)?.index ?? next;
         if (events.length < pageSize) return;
       }
     },
-    getDispatch: (dispatchId) => client.dispatches.get(dispatchId),
-    listDispatches: (query) => client.dispatches.list(query),
-    retryDispatch: (dispatchId) => client.dispatches.retry(dispatchId),
-    cancelDispatch: (dispatchId) => client.dispatches.cancel(dispatchId),
+    signalRun: (runId, signal) => client().runs.signal(runId, signal).catch(explainMissing),
+    cancelRun: (runId) => client().runs.cancel(runId).catch(explainMissing),
+    getDispatch: (dispatchId) => client().dispatches.get(dispatchId).catch(explainMissing),
+    listDispatches: (query) => client().dispatches.list(query),
+    retryDispatch: (dispatchId) => client().dispatches.retry(dispatchId).catch(explainMissing),
+    cancelDispatch: (dispatchId) => client().dispatches.cancel(dispatchId).catch(explainMissing),
   };
 }
 
@@ -112,6 +131,14 @@ function localDesk(engine: Engine): WorkDesk {
         if (events.length < pageSize) return;
       }
     },
+    async signalRun(runId, signal) {
+      await getRun(runId);
+      await engine.signal(runId, signal);
+    },
+    async cancelRun(runId) {
+      await getRun(runId);
+      return engine.cancelRun(runId);
+    },
     getDispatch,
     async listDispatches(query) {
       const { items, ...rest } = await engine.listDispatches(query);
@@ -128,6 +155,17 @@ function localDesk(engine: Engine): WorkDesk {
   };
 }
 
-function missing(code: "run_not_found" | "not_found", message: string): KitError {
-  return new KitError({ code, message });
+const lists = {
+  run_not_found: "'kit runs list' lists the runs.",
+  not_found: "'kit dispatches list' lists the dispatches.",
+} as const;
+
+function missing(code: keyof typeof lists, message: string, cause?: unknown): KitError {
+  return new KitError({ code, message, hint: lists[code], cause });
+}
+
+function explainMissing(error: unknown): never {
+  if (!(error instanceof KitError)) throw error;
+  const { code, message } = error;
+  throw code === "run_not_found" || code === "not_found" ? missing(code, message, error) : error;
 }

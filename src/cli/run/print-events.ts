@@ -4,7 +4,7 @@ import type { CommandContext } from "../command.ts";
 import type { Output, Style } from "../output.ts";
 import { truncate } from "../text/display-width.ts";
 import { safeLine, safeLines, toSafeJsonLine } from "../text/safe-text.ts";
-import { callLine, resultLine } from "./tool-lines.ts";
+import { callLine, logLine, resultLine } from "./event-lines.ts";
 
 export interface EventPrinterOptions {
   /** Show the work as it happens. */
@@ -178,12 +178,6 @@ function createProgressPrinter(output: Output): (event: KitEvent) => void {
 
 function problemLine({ path, message }: SourceProblem): string {
   return `warning: ${safeLine(path)}: ${safeLine(message)}`;
-}
-
-function logLine(event: Extract<KitEvent, { type: "log" }>): string {
-  const { message, data, operation_id, run_id } = event;
-  // What a workflow logs is its author's; beside a message of kit's own, data is for machines.
-  return data === undefined || operation_id !== run_id ? message : `${message} ${JSON.stringify(data)}`;
 }
 
 function retryLine(event: Extract<KitEvent, { type: "error" }>): string {

@@ -1,8 +1,7 @@
 import type { App } from "../../app/agents/app.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
-import { safeLines } from "../text/safe-text.ts";
 import type { EventPrinter } from "./print-events.ts";
-import { printBody } from "./print-outcome.ts";
+import { printRunResult } from "./print-outcome.ts";
 
 /** Runs a workflow and prints its result: a text as it is, anything else as JSON. */
 export async function startWorkflow(request: {
@@ -22,13 +21,10 @@ export async function startWorkflow(request: {
     onEvent: printer.onEvent,
   });
   printer.end();
-  const { output, json } = context;
-  output.progress("");
-  const body = { status: "completed", run_id, result: result ?? null };
-  if (json) printBody(body, context, options.stream === true);
-  else if (typeof result === "string") {
-    // What was streamed is often what the workflow returns; nobody needs to read it twice.
-    if (printer.printedText.trim() !== result.trim()) output.line(safeLines(result));
-  } else if (result !== undefined) output.json(result);
+  context.output.progress("");
+  printRunResult(
+    { status: "completed", run_id, result },
+    { context, printer, stream: options.stream === true },
+  );
   return 0;
 }

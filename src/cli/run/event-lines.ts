@@ -1,3 +1,5 @@
+import type { KitEvent } from "../../protocol/event.ts";
+
 /** What a call is about, in the order of preference: the argument that says most stands without its name. */
 const telling = ["command", "path", "file", "files", "pattern", "q", "query", "prompt", "name", "tool"];
 
@@ -24,6 +26,13 @@ export function resultLine(result: string, isError: boolean): string {
   if (lines.length < 2 || last === undefined) return first;
   if (isError) return lines.length === 2 ? `${first} ${last}` : `${first} … ${last}`;
   return `${first} … ${lines.length - 1} more ${lines.length === 2 ? "line" : "lines"}`;
+}
+
+/** What a log says on one line. */
+export function logLine(event: Extract<KitEvent, { type: "log" }>): string {
+  const { message, data, operation_id, run_id } = event;
+  // What a workflow logs is its author's; beside a message of kit's own, data is for machines.
+  return data === undefined || operation_id !== run_id ? message : `${message} ${JSON.stringify(data)}`;
 }
 
 function valueText(value: unknown): string {

@@ -1,0 +1,112 @@
+import { type RunRecord, type RunStatus, runStatuses } from "../../protocol/run.ts";
+import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
+import { urlOption } from "../remote/open-client.ts";
+import { withWorkDesk } from "../remote/work-desk.ts";
+import { printFields } from "../render/print-fields.ts";
+import { printRuns } from "../render/print-runs.ts";
+import { usageError } from "../report-error.ts";
+import { parseJson } from "../run/parse-payload.ts";
+import { safeLines, toSafeJson } from "../text/safe-text.ts";
+import { asText, wholeNumber } from "../values.ts";
+
+const idArgument = { usage: "<run-id>", description: "As the receipt and the list name it" };
+const details =
+  "Asks the server that runs for this project; without one it works on what is on disk, and the next 'kit start' goes on with it.";
+
+export const runsList: Command = defineCommand({
+  options: {
+    status: option("--status <status>", `Only ${runStatuses.join(", ")}`, parseStatus),
+    workflow: option("-w, --workflow <name>", "Only of this workflow", asText),
+    limit: option("-n, --limit <number>", "At most so many (default 50)", wholeNumber(1, 1_000)),
+    cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
+    url: urlOption,
+  },
+  examples: ["kit runs list", "kit runs list --status waiting"],
+  details: `Newest first. ${details}`,
+  run: ({ options }, context) =>
+    withWorkDesk(context, options.url, async (desk) => {
+      const { status, workflow, limit, cursor } = options;
+      const page = await desk.listRuns({
+        ...(status === undefined ? {} : { status }),
+        ...(workflow === undefined ? {} : { workflow }),
+        ...(limit === undefined ? {} : { limit }),
+        ...(cursor === undefined ? {} : { cursor }),
+      });
+      if (context.json) context.output.json(page);
+      else printRuns(context.output, page.runs);
+      return 0;
+    }),
+});
+
+export const runsShow: Command = defineCommand({
+  arguments: [idArgument],
+  options: { url: urlOption },
+  examples: ["kit runs show run_01M7Y2ZJNPKAA8N21S3HAQ99FR"],
+  details: `Its record, with payload and result; 'kit logs' shows what it did. ${details}`,
+  run: ({ args: [id = ""], options }, context) =>
+    withWorkDesk(context, options.url, async (desk) => {
+      show(await desk.getRun(id), context);
+      return 0;
+    }),
+});
+
+export const runsSignal: Command = defineCommand({
+  arguments: [idArgument, { usage: "<name>", description: "What the workflow's ctx.waitFor names" }],
+  options: {
+    payload: option("--payload <json>", "What waitFor gives: any JSON", parseJson),
+    url: urlOption,
+  },
+  examples: [`kit runs signal run_01M7Y2ZJNPKAA8N21S3HAQ99FR approval --payload '{"approved": true}'`],
+  details: `A signal that nothing waits for yet is kept. ${details}`,
+  run: ({ args: [id = "", name = ""], options }, context) =>
+    withWorkDesk(context, options.url, async (desk) => {
+      const { payload } = options;
+      await desk.signalRun(id, { name, ...(payload === undefined ? {} : { payload }) });
+      if (context.json) context.output.json({ status: "accepted" });
+      else context.output.note("Accepted.");
+      return 0;
+    }),
+});
+
+export const runsCancel: Command = defineCommand({
+  arguments: [idArgument],
+  options: { url: urlOption },
+  examples: ["kit runs cancel run_01M7Y2ZJNPKAA8N21S3HAQ99FR"],
+  details,
+  run: ({ args: [id = ""], options }, context) =>
+    withWorkDesk(context, options.url, async (desk) => {
+      const cancelled = await desk.cancelRun(id);
+      if (context.json) context.output.json({ cancelled });
+      else context.output.note(cancelled ? "Cancelled." : "It had ended already.");
+      return cancelled ? 0 : 1;
+    }),
+});
+
+function parseStatus(text: string): RunStatus {
+  const status = runStatuses.find((each) => each === text);
+  if (status !== undefined) return status;
+  throw usageError(`'${text}' is no status of a run.`, `They are ${runStatuses.join(", ")}.`);
+}
+
+function show(record: RunRecord, { output, json }: CommandContext): void {
+  if (json) {
+    output.json(record);
+    return;
+  }
+  const { error, duration_ms } = record;
+  printFields(output, [
+    ["run", record.run_id],
+    ["workflow", record.workflow],
+    ["status", record.status],
+    ["accepted", record.accepted_at],
+    ["started", record.started_at],
+    ["ended", record.ended_at],
+    ["took", duration_ms === undefined ? undefined : `${Math.round(duration_ms).toLocaleString("en")} ms`],
+    ["events", String(record.event_count)],
+    ["error", error === undefined ? undefined : `${error.type}: ${error.message}`],
+    ["payload", JSON.stringify(record.payload)],
+  ]);
+  if (record.result === undefined) return;
+  output.line();
+  output.line(typeof record.result === "string" ? safeLines(record.result) : toSafeJson(record.result));
+}

@@ -1,0 +1,161 @@
+import type { ChildProcess } from "node:child_process";
+import { afterAll, afterEach, expect, test } from "vitest";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { withoutKeys } from "../run/agents-project.suite.ts";
+import { type RunResult, runKit, startKit } from "../run-kit.suite.ts";
+import { type ServedKit, serveKit } from "../served-kit.suite.ts";
+
+// The built-in model looks up which guidelines apply to a file that it is asked about.
+const question = "Which rules apply to src/money.ts?";
+
+const folder = await createTemporaryRepository({
+  "package.json": '{"type": "module"}',
+  "AGENTS.md": "## Money\n\nAmounts are whole cents.\n",
+  "src/money.ts": "export const euro = 100;\n",
+  "src/agents/careful.ts": `import { createAgent } from "kit";
+export default createAgent({ approvals: { tools: ["guidelines_for"] } });
+`,
+  "src/workflows/release.ts": `import type { KitContext } from "kit";
+export async function run(ctx: KitContext) {
+  const built = await ctx.step("build", () => "v1");
+  ctx.log.info("Built", { built });
+  const answer = await ctx.waitFor<{ approved: boolean }>("approval");
+  return answer?.approved === true ? \`released \${built}\` : "not released";
+}
+`,
+  "src/workflows/failing.ts": `import type { KitContext } from "kit";
+export async function run(ctx: KitContext) {
+  await ctx.step("publish", () => {
+    throw new Error("the registry is closed");
+  });
+}
+`,
+});
+const running = new Set<ChildProcess>();
+afterEach(() => {
+  for (const child of running) child.kill("SIGKILL");
+  running.clear();
+});
+afterAll(() => folder[Symbol.asyncDispose]());
+
+const kit = (...args: readonly string[]): Promise<RunResult> =>
+  runKit(args, { cwd: folder.root, env: withoutKeys });
+const serve = (command: "start" | "dev"): Promise<ServedKit> =>
+  serveKit(running, [command, "--port", "0"], { cwd: folder.root, env: withoutKeys });
+
+/** A command beside the test, with all that it says. */
+function begin(...args: readonly string[]) {
+  const child = startKit(args, { cwd: folder.root, env: withoutKeys });
+  running.add(child);
+  let text = "";
+  const hear = (chunk: Buffer): void => {
+    text += chunk;
+  };
+  child.stdout.on("data", hear);
+  child.stderr.on("data", hear);
+  return {
+    text: () => text,
+    ended: new Promise<number | null>((resolve) => child.once("close", resolve)),
+  };
+}
+
+test("a run that is handed over is followed over the death of its server, and signalled to its end", async () => {
+  const first = await serve("start");
+  const { stdout } = await kit("invoke", "release", "--dispatch");
+  const id = stdout.trim();
+  expect(id).toMatch(/^run_/);
+  const log = begin("logs", id, "--follow");
+  await expect.poll(log.text, { timeout: 10_000 }).toContain('Built {"built":"v1"}');
+  await first.stop("SIGKILL");
+  await expect.poll(log.text, { timeout: 10_000 }).toContain("The server is gone.");
+
+  await serve("start");
+  expect(await kit("runs", "signal", id, "approval", "--payload", '{"approved": true}')).toMatchObject({
+    exitCode: 0,
+  });
+  expect(await log.ended).toBe(0);
+  expect(log.text().match(/step build done/g)).toHaveLength(1);
+  expect(log.text()).toMatch(/run of release done in .*\ncompleted/);
+  const shown = await kit("runs", "show", id);
+  expect(shown.stdout).toMatch(/^status +completed$/m);
+  expect(shown.stdout.trimEnd().split("\n").at(-1)).toBe("released v1");
+});
+
+test("without a server, runs are listed, signalled and cancelled on disk", async () => {
+  const served = await serve("start");
+  const ids = await Promise.all(
+    [1, 2].map(async () => (await kit("invoke", "release", "--dispatch")).stdout.trim()),
+  );
+  const [going = "", stopped = ""] = ids;
+  await served.stop("SIGTERM");
+  expect((await kit("runs", "cancel", stopped)).stderr).toBe("Cancelled.\n");
+  expect(await kit("runs", "cancel", stopped)).toMatchObject({
+    exitCode: 1,
+    stderr: "It had ended already.\n",
+  });
+  expect((await kit("runs", "signal", going, "approval")).exitCode).toBe(0);
+  const listed = await kit("runs", "list", "--status", "cancelled", "--workflow", "release");
+  expect(listed.stdout.split("\t").slice(0, 3)).toEqual([stopped, "release", "cancelled"]);
+  await serve("start");
+  const log = await kit("logs", going, "--follow");
+  expect(log.stderr).toMatch(/^completed/);
+  expect(JSON.parse((await kit("runs", "show", going, "--json")).stdout).result).toBe("not released");
+});
+
+test("kit invoke runs a workflow, and says what it failed with; kit dev tells its author why", async () => {
+  const served = await serve("dev");
+  const failed = await kit("invoke", "failing");
+  expect(failed).toMatchObject({ exitCode: 1, stdout: "" });
+  expect(failed.stderr).toContain('error: The step "publish" failed.');
+  await served.says("the registry is closed (src/workflows/failing.ts:4)");
+  const streamed = await kit("invoke", "failing", "--stream", "--json");
+  const lines = streamed.stdout.trimEnd().split("\n");
+  expect(lines.map((line) => JSON.parse(line).type)).toEqual([
+    "run_start",
+    "step_start",
+    "step_end",
+    "run_end",
+    "error",
+  ]);
+});
+
+test("a call that waits is listed, approved and denied on the command line", async () => {
+  await serve("start");
+  const approving = begin("invoke", "careful", "one", "-m", question);
+  await expect.poll(approving.text, { timeout: 10_000 }).toContain("guidelines_for waits for approval: kit ");
+  const words = /kit (approvals approve careful one \S+)/.exec(approving.text())?.[1]?.split(" ") ?? [];
+  expect((await kit("approvals", "list", "careful", "one")).stdout).toContain("guidelines_for src/money.ts");
+  expect(await kit(...words)).toMatchObject({ exitCode: 0, stderr: "Approved.\n" });
+  expect(await approving.ended).toBe(0);
+  expect(approving.text()).toContain("Amounts are whole cents.");
+  const late = await kit(...words);
+  expect(late).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining("kit approvals list careful one"),
+  });
+
+  const denied = begin("invoke", "careful", "two", "-m", question);
+  await expect.poll(denied.text, { timeout: 10_000 }).toContain("waits for approval");
+  const [, , , , id = ""] = /kit (.*)/.exec(denied.text())?.[1]?.split(" ") ?? [];
+  await kit("approvals", "deny", "careful", "two", id, "--reason", "Not today.");
+  expect(await denied.ended).toBe(0);
+  expect(denied.text()).not.toContain("Amounts are whole cents.");
+});
+
+test("what cannot be meant is refused with what to do", async () => {
+  expect(await kit("invoke", "release", "-m", "x")).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining("kit invoke release <id>"),
+  });
+  expect(await kit("runs", "show", "run_x")).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining("kit runs list"),
+  });
+  expect(await kit("runs", "list", "--status", "lost")).toMatchObject({ exitCode: 2 });
+  expect(await kit("runs", "signal", "run_x", "word", "--payload", "{")).toMatchObject({ exitCode: 2 });
+  await serve("start");
+  expect(await kit("invoke", "careful")).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining("An agent takes an id"),
+  });
+});

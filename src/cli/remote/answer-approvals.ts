@@ -1,0 +1,69 @@
+import type { KitClient } from "../../client/kit-client.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import type { CommandContext } from "../command.ts";
+import type { EventPrinter } from "../run/print-events.ts";
+import { createTerminalApprovals } from "../run/terminal-approvals.ts";
+import { safeLine } from "../text/safe-text.ts";
+
+type ApprovalRequested = Extract<KitEvent, { type: "approval_request" }>;
+
+/** The command that lets a call of a server run. */
+export function approveCommand({ agent, instance_id, approval_id }: ApprovalRequested): string {
+  return `kit approvals approve ${agent} ${instance_id} ${approval_id}`;
+}
+
+/**
+ * Hears the events of a server for whoever waits for an answer: a call that needs approval is asked about
+ * at the terminal. Where nobody can be asked, it says which command gives the word.
+ */
+export function createApprovalAnswers({
+  client,
+  context: { output, json },
+  printer,
+}: {
+  readonly client: KitClient;
+  readonly context: CommandContext;
+  readonly printer: EventPrinter;
+}): { readonly onEvent: (event: KitEvent) => void; close(): void } {
+  const isAsked = process.stdin.isTTY && process.stderr.isTTY && !json;
+  const terminal = createTerminalApprovals({ input: process.stdin, output, mask: (text) => text });
+  const questions = new Map<string, AbortController>();
+
+  async function ask(event: ApprovalRequested, question: AbortController): Promise<void> {
+    const { approval_id, agent, instance_id } = event;
+    const word = await terminal.request({ ...event, requested_at: event.timestamp }, question.signal);
+    const { approved, reason } = word;
+    await client.agents.approve(agent, {
+      id: instance_id,
+      approval_id,
+      approved,
+      ...(reason === undefined ? {} : { reason }),
+    });
+  }
+
+  function hear(event: ApprovalRequested): void {
+    printer.end();
+    if (!isAsked) {
+      const text = `${event.tool} waits for approval: ${approveCommand(event)}`;
+      output.note(output.noteStyle("yellow", safeLine(text)));
+      return;
+    }
+    const question = new AbortController();
+    questions.set(event.approval_id, question);
+    ask(event, question).catch((error: unknown) => {
+      if (question.signal.aborted) return;
+      output.note(`${output.noteStyle("red", "error:")} ${safeLine(String(error))}`);
+    });
+  }
+
+  return {
+    onEvent(event) {
+      if (event.type === "approval_request") hear(event);
+      // Somebody else has given the word.
+      else if (event.type === "approval") questions.get(event.approval_id)?.abort();
+    },
+    close() {
+      for (const question of questions.values()) question.abort();
+    },
+  };
+}
