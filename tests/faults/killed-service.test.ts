@@ -15,7 +15,7 @@ test(
   `of ${instances * each} inputs that were accepted while the server is killed and stopped ${kills} times, none is lost, done twice or overtaken (seed ${seed})`,
   async () => {
     const random = createRandom(seed);
-    const project = await createFaultProject(random, `max_attempts = ${kills + 2}`);
+    const project = await createFaultProject(random, { engine: `max_attempts = ${kills + 2}` });
     const { kit } = project;
     await kit.start();
     const senders = Array.from({ length: instances }, (_, index) =>
@@ -38,7 +38,7 @@ test(
   `two servers of one project, each killed while it works and the other stands by, lose nothing either (seed ${seed})`,
   async () => {
     const random = createRandom(seed);
-    const project = await createFaultProject(random, `max_attempts = ${kills + 2}`);
+    const project = await createFaultProject(random, { engine: `max_attempts = ${kills + 2}` });
     const servers = [project.kit, await project.another()];
     const urls = servers.map(({ url }) => url);
     for (const server of servers) await server.start();

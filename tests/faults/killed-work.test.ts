@@ -4,7 +4,7 @@ import { createRandom } from "./seeded-random.ts";
 import { createFaultProject } from "./service/fault-project.ts";
 import type { KitProcess } from "./service/kit-process.ts";
 import { answerTo } from "./service/model-server.ts";
-import { askUntilAnswered, send } from "./service/requests.ts";
+import { send, sendUntilAccepted } from "./service/requests.ts";
 
 const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 0);
 const seed = Number(process.env.KIT_FAULT_SEED ?? 1);
@@ -14,7 +14,7 @@ test(
   `prompts under a key and workflows are answered over ${kills} kills, and each input and step counts once (seed ${seed})`,
   async () => {
     const random = createRandom(seed);
-    const project = await createFaultProject(random, `max_attempts = ${kills + 2}`);
+    const project = await createFaultProject(random, { engine: `max_attempts = ${kills + 2}` });
     const { kit } = project;
     await kit.start();
     const all = Promise.all([
@@ -50,8 +50,8 @@ const prompts = Array.from({ length: each }, (_, index) => `#${index + 1}`);
 /** A conversation whose next question waits for the answer to the one before. */
 async function converse({ url }: KitProcess, instance: string): Promise<void> {
   for (const message of prompts) {
-    const path = `${url}/agents/worker/${instance}`;
-    const { result } = await askUntilAnswered(path, { key: message, body: { message } });
+    const path = `/agents/worker/${instance}`;
+    const { result } = await sendUntilAccepted([url], { path, key: message, body: { message } });
     expect(result.text).toBe(answerTo(message));
   }
 }
@@ -63,7 +63,7 @@ async function checkHistory({ url }: KitProcess, instance: string): Promise<void
 }
 
 async function order({ url }: KitProcess, number: number): Promise<void> {
-  const path = `${url}/workflows/order?wait=result`;
-  const { result } = await askUntilAnswered(path, { key: `order-${number}`, body: { number } });
+  const path = "/workflows/order?wait=result";
+  const { result } = await sendUntilAccepted([url], { path, key: `order-${number}`, body: { number } });
   expect(result).toEqual({ text: answerTo(`#${number}`) });
 }

@@ -68,7 +68,7 @@ test.skipIf(!hasLimits)(
   `a server without room refuses what is new with 503, lives on, and goes on when there is room (${rounds} rounds, seed ${seed})`,
   async () => {
     const random = createRandom(seed);
-    const project = await createFaultProject(random, "max_attempts = 30");
+    const project = await createFaultProject(random, { engine: "max_attempts = 30" });
     const { kit } = project;
     await kit.start();
     await workThrough(project, {

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { FaultProject } from "./fault-project.ts";
 import { answerTo } from "./model-server.ts";
-import { dispatchUntilAccepted, send } from "./requests.ts";
+import { send, sendUntilAccepted } from "./requests.ts";
 
 /** An input that was answered with a receipt. */
 export interface Accepted {
@@ -18,7 +18,14 @@ export async function dispatchAll(
   const accepted: Accepted[] = [];
   for (let number = 1; number <= count; number += 1) {
     const input = `#${number}`;
-    accepted.push({ instance, input, id: await dispatchUntilAccepted(urls, { instance, input }) });
+    const path = `/agents/worker/${instance}/dispatch`;
+    const { dispatch_id } = await sendUntilAccepted(urls, {
+      path,
+      key: input,
+      body: { input },
+      from: number,
+    });
+    accepted.push({ instance, input, id: dispatch_id });
   }
   return accepted;
 }

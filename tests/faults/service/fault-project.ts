@@ -12,8 +12,10 @@ export interface FaultProject {
   readonly model: ModelServer;
   /** One more server of the same project, not started. */
   another(): Promise<KitProcess>;
-  /** What a tool has written: the key of each call that ran, and its number; or what steps have. */
-  effects(tool: "keep" | "note" | "steps"): readonly { readonly key: string; readonly place: string }[];
+  /** What a tool has written: the key of each call that ran, and its number; or what workflows have. */
+  effects(
+    log: "keep" | "note" | "steps" | "ticks",
+  ): readonly { readonly key: string; readonly place: string }[];
 }
 
 // `keep` may be run again after a crash, `note` may not. Both take a moment after their effect is there.
@@ -60,14 +62,21 @@ export async function run(ctx) {
 }
 `;
 
+export interface FaultSettings {
+  /** Lines below `[engine]`. */
+  readonly engine?: string;
+  readonly files?: Readonly<Record<string, string>>;
+}
+
 export async function createFaultProject(
   random: (below: number) => number,
-  engine = "",
+  { engine = "", files = {} }: FaultSettings = {},
 ): Promise<FaultProject> {
   const model = await startModelServer(random);
   const repository = await createTemporaryRepository({
     "src/agents/worker.ts": agent,
     "src/workflows/order.ts": workflow,
+    ...files,
     "kit.toml": `[providers.local]\nbase_url = "${model.baseUrl}"\n\n[engine]\n${engine}\n`,
   });
   const { root } = repository;
@@ -87,8 +96,8 @@ export async function createFaultProject(
       servers.push(other);
       return other;
     },
-    effects(tool) {
-      const lines = readLines(join(root, `${tool}.log`));
+    effects(log) {
+      const lines = readLines(join(root, `${log}.log`));
       return lines.map((line) => {
         const [key = "", place = ""] = line.split(" ");
         return { key, place };

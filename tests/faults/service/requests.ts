@@ -18,38 +18,27 @@ export async function send(
   return { status: reply.status, body: await reply.json() };
 }
 
-/** Asks for work under a key until it is answered, over broken connections too. Gives the answer's body. */
-export async function askUntilAnswered(
-  url: string,
-  { key, body }: { readonly key: string; readonly body: unknown },
-): Promise<Answer["body"]> {
-  for (;;) {
-    try {
-      const answer = await send(url, body, { "idempotency-key": key });
-      if (answer.status === 200) return answer.body;
-      if (answer.status !== 503) throw new RefusedError(`${answer.status} ${JSON.stringify(answer.body)}`);
-    } catch (error) {
-      if (error instanceof RefusedError) throw error;
-    }
-    await delay(20);
-  }
+/** What is sent again and again until it is taken: with a key, so that it counts once however often it is sent. */
+export interface KeyedRequest {
+  readonly path: string;
+  readonly key: string;
+  readonly body: unknown;
+  /** Which of several servers is asked first. */
+  readonly from?: number;
 }
 
-/**
- * Dispatches an input until it is accepted, as a careful client does: with a key, so that it is one input
- * however often it is sent, and to whichever server. Gives its id.
- */
-export async function dispatchUntilAccepted(
+/** Sends as a careful client does, over broken connections too, and to whichever server. Gives the answer's body. */
+export async function sendUntilAccepted(
   urls: readonly string[],
-  { instance, input }: { readonly instance: string; readonly input: string },
-): Promise<string> {
-  const headers = { "idempotency-key": input };
-  for (let time = Number(input.slice(1)); ; time += 1) {
-    const url = urls[time % urls.length];
+  { path, key, body, from = 0 }: KeyedRequest,
+): Promise<Answer["body"]> {
+  for (let time = from; ; time += 1) {
     try {
-      const { status, body } = await send(`${url}/agents/worker/${instance}/dispatch`, { input }, headers);
-      if (status === 202) return body.dispatch_id;
-      if (status !== 503 && status !== 429) throw new RefusedError(`${status} ${JSON.stringify(body)}`);
+      const answer = await send(`${urls[time % urls.length]}${path}`, body, { "idempotency-key": key });
+      if (answer.status < 300) return answer.body;
+      if (answer.status !== 503 && answer.status !== 429) {
+        throw new RefusedError(`${answer.status} ${JSON.stringify(answer.body)}`);
+      }
     } catch (error) {
       if (error instanceof RefusedError) throw error;
       // Nobody listens, or the connection broke before the answer.

@@ -1,0 +1,96 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { createRandom } from "./seeded-random.ts";
+import { createFaultProject, type FaultProject } from "./service/fault-project.ts";
+import { send, sendUntilAccepted } from "./service/requests.ts";
+
+const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 0);
+const seed = Number(process.env.KIT_FAULT_SEED ?? 1);
+const [runs, kills] = rounds > 0 ? [200, Math.min(rounds, 40)] : [30, 4];
+
+// Steps on both sides of a word from outside, and of a wait that is long enough to be put away.
+const approval = `import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+
+export async function run(ctx) {
+  const { number } = ctx.payload;
+  const note = (step) => appendFileSync(join(process.cwd(), "steps.log"), step + " approval-" + number + "#" + number + "\\n");
+  await ctx.step("first", () => note("first"));
+  await ctx.sleep(1_000 + number % 700);
+  const word = await ctx.waitFor("word");
+  await ctx.step("second", () => note("second"));
+  return word;
+}
+`;
+
+const tick = `import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+
+export const schedule = "* * * * * *";
+export async function run(ctx) {
+  await ctx.step("tick", () => appendFileSync(join(process.cwd(), "ticks.log"), ctx.id + " tick#1\\n"));
+}
+`;
+
+test(
+  `of two servers one stands by, and takes over runs, words and schedules when the other is killed, ${kills} times (seed ${seed})`,
+  async () => {
+    const random = createRandom(seed);
+    const project = await createFaultProject(random, {
+      files: { "src/workflows/approval.ts": approval, "src/workflows/tick.ts": tick },
+    });
+    const servers = [project.kit, await project.another()];
+    const urls = servers.map(({ url }) => url);
+    for (const server of servers) await server.start();
+    const all = Promise.all(Array.from({ length: runs }, (_, index) => approve(urls, index + 1)));
+    for (let round = 0; round < kills; round += 1) {
+      await delay(300 + random(900));
+      // The one that works: the other took over when it was killed the time before.
+      const server = servers[round % 2] ?? project.kit;
+      await server.end("SIGKILL");
+      await delay(random(300));
+      await server.start();
+    }
+    await all;
+
+    // Nothing comes after what follows it, and only a step that was cut off comes twice.
+    const steps = project.effects("steps");
+    expect(new Set(steps.map(({ key, place }) => `${key} ${place}`)).size).toBe(2 * runs);
+    for (let number = 1; number <= runs; number += 1) {
+      const mine = steps
+        .filter(({ place }) => place === `approval-${number}#${number}`)
+        .map(({ key }) => key);
+      expect(mine).toEqual(mine.toSorted());
+    }
+    await checkTicks(project);
+  },
+  120_000 + kills * 5_000,
+);
+
+/** Starts a run at one server, gives it its word at the other, and waits for its end. */
+async function approve(urls: readonly string[], number: number): Promise<void> {
+  const key = `approval-${number}`;
+  const ask = (path: string, body: unknown) => sendUntilAccepted(urls, { path, body, key, from: number });
+  const { run_id } = await ask("/workflows/approval", { number });
+  await ask(`/runs/${run_id}/signal`, { name: "word", payload: { number } });
+  const { result } = await ask("/workflows/approval?wait=result", { number });
+  expect(result).toEqual({ number });
+}
+
+/** Each second's run is there once, has ended well, and they go on coming. */
+async function checkTicks({ kit, effects }: FaultProject): Promise<void> {
+  const before = effects("ticks").length;
+  while (effects("ticks").length < before + 2) await delay(50);
+  const { body } = await send(`${kit.url}/runs?workflow=tick&limit=1000`);
+  const ended = body.runs.filter(({ status }: { readonly status: string }) => status !== "running");
+  expect(new Set(ended.map(({ status }: { readonly status: string }) => status))).toEqual(
+    new Set(["completed"]),
+  );
+  const done = new Set(effects("ticks").map(({ key }) => key));
+  for (const { run_id } of ended) expect(done).toContain(run_id);
+  const seconds = body.runs.map(({ accepted_at }: { readonly accepted_at: string }) =>
+    accepted_at.slice(0, 19),
+  );
+  expect(seconds.length).toBeGreaterThan(kills / 2);
+  expect(new Set(seconds).size).toBe(seconds.length);
+}
