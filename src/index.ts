@@ -51,7 +51,12 @@ export type { SourceFile, SourceProblem } from "./app/agents/discover-sources.ts
 export { loadSkill } from "./app/agents/load-skills.ts";
 export type { LoadedAgent, Triggers } from "./app/agents/load-source.ts";
 export type { LoadedWorkflow, PayloadSchema, WorkflowSchedule } from "./app/agents/workflow-source.ts";
-export type { AgentConfig, ApprovalsConfig, CompactionConfig } from "./app/config/agent-config.ts";
+export type {
+  AgentConfig,
+  ApprovalsConfig,
+  BackendName,
+  CompactionConfig,
+} from "./app/config/agent-config.ts";
 export type { EngineConfig } from "./app/config/engine-config.ts";
 export {
   type AuthRequest,
@@ -60,6 +65,12 @@ export {
   type ServerConfig,
   type StoreConfig,
 } from "./app/config/kit-config.ts";
+export type {
+  SandboxChoice,
+  SandboxConfig,
+  SandboxKind,
+  SandboxOptions,
+} from "./app/config/sandbox-config.ts";
 export { type InitAgentOptions, initAgent } from "./app/init-agent.ts";
 export { type OpenAgentsOptions, openAgents } from "./app/open-agents.ts";
 export { openService } from "./app/open-service.ts";

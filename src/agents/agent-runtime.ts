@@ -26,6 +26,8 @@ export interface AgentRuntime {
   readonly defaultModel: string;
   /** Used where the profile names no sandbox. */
   readonly sandbox: SandboxFactory;
+  /** Told to sandboxes: the project's folder on this machine. */
+  readonly projectRoot?: string;
   readonly clock: Clock;
   readonly retry: RetryPolicy;
   readonly modelIdleTimeoutMs: number;

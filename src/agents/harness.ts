@@ -135,7 +135,9 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
         }
         pythons?.delete(name);
         await store.delete(key);
-        await (profile.sandbox ?? runtime.sandbox).remove?.(key);
+        const { sandbox, projectRoot } = runtime;
+        const owner = projectRoot === undefined ? key : { ...key, project_root: projectRoot };
+        await (profile.sandbox ?? sandbox).remove?.(owner);
       },
     },
     approvals: {

@@ -2,6 +2,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Approvals } from "../agents/approvals/approvals.ts";
 import type { AgentContext } from "../agents/create-agent.ts";
 import type { EventListener } from "../agents/events/emitter.ts";
+import { defined } from "../base/defined.ts";
 import type { SandboxFactory } from "../sandboxes/contract.ts";
 import type { SessionStore } from "../stores/contract.ts";
 import type { App } from "./agents/app.ts";
@@ -13,7 +14,7 @@ export interface OpenAgentsOptions {
   readonly env?: AgentContext["env"];
   /** Default: what the configuration names, else SQLite in `<root>/.kit/sessions.db`. */
   readonly store?: SessionStore;
-  /** For agents that name none; default: a virtual workspace below `<root>/.kit/sandboxes`. */
+  /** For agents that name none; default: what the configuration names, else a virtual workspace for each session. */
   readonly sandbox?: SandboxFactory;
   /** Models by their whole name, beside those of the providers: `{ "scripted/test": model }`. */
   readonly models?: Readonly<Record<string, LanguageModelV4>>;
@@ -43,30 +44,21 @@ export async function openWithoutSources(options: OpenAgentsOptions): Promise<Ap
 
 async function open(options: OpenAgentsOptions, code: boolean): Promise<App> {
   // What agents need to live is loaded when there is one: importing kit stays cheap.
-  const [{ openProject }, { loadConfig }, { openApp }, { toProfile }, { virtual }] = await Promise.all([
+  const [{ openProject }, { loadConfig }, { openApp }, { toAppOptions }] = await Promise.all([
     import("../project/open-project.ts"),
     import("./config/load-config.ts"),
     import("./agents/open-app.ts"),
-    import("./config/agent-config.ts"),
-    import("../sandboxes/virtual/virtual-sandbox.ts"),
+    import("./agents/to-app-options.ts"),
   ]);
-  const { onEvent, onListenerError, models, approvals } = options;
-  const { config, environment } = await loadConfig({ cwd: options.root ?? process.cwd() });
-  const store = options.store ?? config.store;
-  const project = await openProject({ root: options.root ?? process.cwd(), config });
+  const { root = process.cwd(), env, onEvent, ...own } = options;
+  const { config, environment } = await loadConfig({ cwd: root });
+  const project = await openProject({ root, config });
   try {
     const app = await openApp({
+      ...toAppOptions({ config, environment: env ?? environment }, project.root),
+      ...defined(own),
       project,
       code,
-      env: options.env ?? environment,
-      defaults: toProfile(config.agent, config.compaction),
-      sandbox: options.sandbox ?? virtual({ root: project.root }),
-      ...(config.mcp === undefined ? {} : { mcp: config.mcp }),
-      ...(config.providers === undefined ? {} : { providers: config.providers }),
-      ...(store === undefined ? {} : { store }),
-      ...(models === undefined ? {} : { models }),
-      ...(approvals === undefined ? {} : { approvals }),
-      ...(onListenerError === undefined ? {} : { onListenerError }),
     });
     if (onEvent !== undefined) app.observe(onEvent);
     const close = async (): Promise<void> => {

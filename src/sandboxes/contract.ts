@@ -160,11 +160,13 @@ export interface Sandbox {
   close(): Promise<void>;
 }
 
-/** Whose sandbox it is: all three make the workspace. */
+/** Whose sandbox it is: agent, instance and session make the workspace. */
 export interface SandboxOwner {
   readonly agent: string;
   readonly instance_id: string;
   readonly session: string;
+  /** The root of the agent's project on this machine, where it has one: the place to work in by default. */
+  readonly project_root?: string;
 }
 
 /** Opens the sandbox of a session. */

@@ -189,6 +189,7 @@ function toRuntime(options: AppOptions, observers: Observers): AgentRuntime {
     resolveModel: options.resolveModel,
     defaultModel: options.defaultModel,
     sandbox: options.sandbox,
+    projectRoot: options.root,
     clock: systemClock,
     retry: options.retry ?? defaultRetryPolicy,
     modelIdleTimeoutMs: 120_000,

@@ -1,14 +1,25 @@
 import type { AgentProfile } from "../../agents/agent-profile.ts";
 import type { ApprovalRules } from "../../agents/approvals/approval-rules.ts";
 import type { CompactionSettings } from "../../agents/compaction/compaction-settings.ts";
+import { defined } from "../../base/defined.ts";
 import type { ThinkingLevel } from "../../protocol/thinking-level.ts";
+import type { SandboxChoice } from "./sandbox-config.ts";
+
+/** Who drives the turns of agents. */
+export type BackendName = "typed";
+export const backendNames: readonly BackendName[] = ["typed"];
+export const laterBackendNames: readonly string[] = ["graph", "openai_agents", "google_adk"];
 
 /** The `agent` table: laid under the profile of every agent of the project. */
 export interface AgentConfig {
   /** `provider/model`; default: of the first provider with a key, else offline/guide. */
   readonly model?: string;
+  /** Default `typed`: kit's own loop over AI SDK models. */
+  readonly backend?: BackendName;
   readonly instructions?: string;
   readonly thinking_level?: ThinkingLevel;
+  /** Where agents work that name no sandbox; default: virtual, and for `kit run` the project itself. */
+  readonly sandbox?: SandboxChoice;
   /** Working folder inside the sandbox. */
   readonly cwd?: string;
   readonly allow_write?: boolean;
@@ -90,13 +101,4 @@ export function toProfile(agent: AgentConfig = {}, compaction: CompactionConfig 
 
 function toApprovals({ tools, timeout_seconds }: ApprovalsConfig): ApprovalRules {
   return { tools, ...(timeout_seconds === undefined ? {} : { timeoutMs: timeout_seconds * 1_000 }) };
-}
-
-type Defined<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> };
-
-/** The fields that have a value: an absent key is not one that says undefined. */
-function defined<Fields extends object>(fields: Fields): Defined<Fields> {
-  return Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined),
-  ) as Defined<Fields>;
 }

@@ -25,6 +25,7 @@ const yesOrNo: Conversion = (written) => booleans.get(written.toLowerCase()) ?? 
 
 /** Variable, key of the configuration, and how the text becomes a value. */
 const variables: readonly (readonly [string, string, Conversion])[] = [
+  ["KIT_MODEL", "agent.model", asIs],
   ["KIT_HOST", "server.host", asIs],
   ["KIT_PORT", "server.port", wholeNumber],
   ["KIT_API_KEYS", "server.api_keys", words],
@@ -40,32 +41,34 @@ const variables: readonly (readonly [string, string, Conversion])[] = [
  * are separated by commas or white space.
  */
 export function parseEnvironment(environment: Environment): {
-  readonly config: Pick<KitConfig, "server" | "store">;
+  readonly config: Pick<KitConfig, "agent" | "server" | "store">;
   readonly issues: readonly ErrorIssue[];
   /** Sentences about names that look like a slip of the pen. */
   readonly warnings: readonly string[];
 } {
   const given: Record<string, unknown> = {};
-  const server: Record<string, unknown> = {};
+  const tables = new Map<string, Record<string, unknown>>();
   const variableOf = new Map<string, string>();
   for (const [variable, path, convert] of variables) {
     const written = environment[variable]?.trim();
     if (written === undefined || written === "") continue;
     variableOf.set(path, variable);
-    if (path.startsWith(serverTable)) {
-      server[path.slice(serverTable.length)] = convert(written);
-      given.server = server;
-    } else given[path] = convert(written);
+    const [name = path, key] = path.split(".");
+    if (key === undefined) {
+      given[name] = convert(written);
+      continue;
+    }
+    const table = tables.get(name) ?? {};
+    table[key] = convert(written);
+    tables.set(name, table);
   }
-  const { config = {}, issues } = parseConfig(given);
+  const { config = {}, issues } = parseConfig({ ...given, ...Object.fromEntries(tables) });
   return {
     config,
     issues: issues.map(({ path, message }) => ({ path: variableOf.get(path) ?? path, message })),
     warnings: misspelled(environment),
   };
 }
-
-const serverTable = "server.";
 
 // A misspelled KIT_API_KEYS would leave a server open without a word.
 function misspelled(environment: Environment): readonly string[] {

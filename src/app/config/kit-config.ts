@@ -6,6 +6,7 @@ import type { PostgresUrl } from "../../stores/postgres/is-postgres-url.ts";
 import type { AuthorizeHook, AuthResult, RateLimit } from "./access-config.ts";
 import type { AgentConfig, CompactionConfig } from "./agent-config.ts";
 import type { EngineConfig } from "./engine-config.ts";
+import type { SandboxConfig } from "./sandbox-config.ts";
 
 /** What `server.auth` is told about a request. */
 export interface AuthRequest {
@@ -56,6 +57,7 @@ export interface ServerConfig {
  */
 export interface KitConfig extends ProjectConfig {
   readonly agent?: AgentConfig;
+  readonly sandbox?: SandboxConfig;
   readonly compaction?: CompactionConfig;
   readonly mcp?: McpConfig;
   readonly providers?: ProviderConfigs;

@@ -90,9 +90,31 @@ test.each([
   ['[server]\nauth = "x"', "server.auth must be a function (only in kit.config.ts)"],
   ['[engine]\nkind = "x"', 'engine.kind must be one of embedded, not "x"'],
   ["[engine]\nconcurrency = 0", "engine.concurrency must be a whole number from 1 to"],
+  ['[agent]\nmodle = "a/b"', "agent.modle is no key of kit; did you mean agent.model?"],
+  ['[agent]\nsandbox = "docker"', 'agent.sandbox must be one of virtual, local, not "docker"'],
+  ['[agent]\nsandbox = "e2b"', "agent.sandbox cannot be e2b yet: this version of kit has virtual, local"],
   [
-    '[sandbox]\nkind = "x"',
-    "sandbox belongs to agents and workflows, which this version of kit does not have yet",
+    "[agent]\nsandbox = 1",
+    "agent.sandbox must be virtual, local or (only in kit.config.ts) a sandbox, not 1",
+  ],
+  ['[agent]\nbackend = "graph"', "agent.backend cannot be graph yet: this version of kit has typed"],
+  ['[agent]\nbackend = "x"', 'agent.backend must be one of typed, not "x"'],
+  ['[sandbox]\nkind = "x"', "sandbox.kind is no key of kit"],
+  [
+    '[sandbox.options]\nrot = "x"',
+    "sandbox.options.rot is no key of kit; did you mean sandbox.options.root?",
+  ],
+  ["[sandbox.options]\nfiles = 1", "sandbox.options.files must be a table, not 1"],
+  ["[sandbox.options]\nfiles = { a = 1 }", "sandbox.options.files.a must be a text, not 1"],
+  ["[sandbox.options]\nenv = [1]", "sandbox.options.env[0] must be a text, not 1"],
+  ['[sandbox.options]\nroot = "x"', "sandbox.options is for the sandbox that agent.sandbox names: set it to"],
+  [
+    '[agent]\nsandbox = "virtual"\n[sandbox.options]\nroot = "x"',
+    "sandbox.options.root is no option of the virtual sandbox, which has folder, files, env",
+  ],
+  [
+    '[agent]\nsandbox = "local"\n[sandbox.options]\nfiles = {}',
+    "sandbox.options.files is no option of the local sandbox, which has root, env",
   ],
   ['store = "redis://host"', "store must be sqlite, memory, a postgres:// address or (only in"],
   ['store = "postgres://u:p/w@host/db"', "store must be sqlite, memory, a postgres:// address or (only in"],
@@ -132,6 +154,12 @@ test("the environment wins over the env file, and both over the configuration", 
   expect(config.server).toEqual({ port: 3, host: "127.0.0.2", api_keys: ["a", "b"], read_only: true });
   expect(environment.OTHER).toBe("x");
   await expect(load(files, { envFile: ".env.none" })).rejects.toThrow(".env.none cannot be read.");
+});
+
+test("KIT_MODEL names the model over the file, and leaves the rest of its table", async () => {
+  const files = { "kit.toml": '[agent]\nmodel = "a/b"\ncwd = "api"\n[server]\nport = 1' };
+  const { config } = await load(files, { environment: { KIT_MODEL: "c/d", KIT_HOST: "127.0.0.2" } });
+  expect(config).toEqual({ agent: { model: "c/d", cwd: "api" }, server: { port: 1, host: "127.0.0.2" } });
 });
 
 test("KIT_STORE names the store over the file, and is not repeated where it is wrong", async () => {

@@ -56,6 +56,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   const config = {
     ...fromFile,
     ...given,
+    ...(given.agent === undefined ? {} : { agent: { ...fromFile.agent, ...given.agent } }),
     ...(given.server === undefined ? {} : { server: { ...fromFile.server, ...given.server } }),
   };
   return { config, environment, warnings, ...(file === undefined ? {} : { file }) };

@@ -6,11 +6,19 @@ import { frameworks, specTypes } from "../../protocol/spec-block.ts";
 import { type SyncFormat, syncFormats } from "../../protocol/sync.ts";
 import { type ThinkingLevel, thinkingLevels } from "../../protocol/thinking-level.ts";
 import type { ModelPrice } from "../../protocol/usage.ts";
+import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SpecAdapter } from "../../specs/adapter.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { isPostgresUrl } from "../../stores/postgres/is-postgres-url.ts";
 import type { AuthorizeHook, RateLimit } from "./access-config.ts";
-import type { AgentConfig, ApprovalsConfig, CompactionConfig } from "./agent-config.ts";
+import {
+  type AgentConfig,
+  type ApprovalsConfig,
+  type BackendName,
+  backendNames,
+  type CompactionConfig,
+  laterBackendNames,
+} from "./agent-config.ts";
 import { type EngineConfig, engineKinds } from "./engine-config.ts";
 import type { KitConfig, ServerConfig, StoreConfig } from "./kit-config.ts";
 import { readMcpConfig } from "./read-mcp-config.ts";
@@ -27,120 +35,138 @@ import {
   type Report,
   table,
   text,
+  variables,
 } from "./readers.ts";
+import {
+  laterSandboxKinds,
+  type SandboxChoice,
+  type SandboxConfig,
+  type SandboxKind,
+  type SandboxOptions,
+  sandboxIssues,
+  sandboxKinds,
+} from "./sandbox-config.ts";
 
 type SpecsConfig = NonNullable<ProjectConfig["specs"]>;
 type GuidelinesConfig = NonNullable<ProjectConfig["guidelines"]>;
 type CustomSource = NonNullable<SpecsConfig["custom"]>[number];
 
-const among = <T extends string>(names: readonly T[]): ((written: string) => T | undefined) => {
-  return (written) => names.find((known) => known === written);
-};
-const syncFormat = name<SyncFormat>(syncFormats, (written) =>
-  among(syncFormats)(sourceTypeOf(written) ?? ""),
-);
+const syncFormat = name<SyncFormat>(syncFormats, (written) => {
+  const type = sourceTypeOf(written);
+  return syncFormats.find((known) => known === type);
+});
 
-const readConfig: Reader<KitConfig> = table<KitConfig>(
-  {
-    specs: table<SpecsConfig>({
-      include: list(text),
-      exclude: list(text),
-      custom: list(
-        table<CustomSource>(
-          { include: text, spec_type: name<string>(specTypes, among(specTypes)), tags: list(text) },
-          { required: ["include"] },
-        ),
-      ),
-      adapters: list(
-        guarded("an adapter with name, framework, matches and parse (only in kit.config.ts)", isSpecAdapter),
-      ),
-    }),
-    guidelines: table<GuidelinesConfig>({
-      include: list(text),
-      exclude: list(text),
-      source: syncFormat,
-      targets: list(syncFormat),
-    }),
-    agent: table<AgentConfig>({
-      model: text,
-      instructions: longText,
-      thinking_level: name<ThinkingLevel>(thinkingLevels, among(thinkingLevels)),
-      cwd: text,
-      allow_write: flag,
-      allow_shell: flag,
-      allowed_commands: list(text),
-      allow_compound_commands: flag,
-      allow_protected_paths: list(text),
-      approvals: table<ApprovalsConfig>(
-        { tools: list(text), timeout_seconds: integer(1, 31_536_000) },
-        { required: ["tools"] },
-      ),
-      max_task_depth: integer(0, 64),
-      typed_retries: integer(0, 20),
-      max_turns: integer(1, 100_000),
-      max_tokens: integer(1, 1_000_000_000),
-      max_cost: amount,
-      max_waiting: integer(1, 100_000),
-      max_idle_instances: integer(0, 1_000_000),
-      idle_seconds: integer(1, 86_400),
-      specs: flag,
-      guidelines: flag,
-      project_instructions: flag,
-    }),
-    compaction: table<CompactionConfig>({
-      enabled: flag,
-      context_window_tokens: integer(1_000, 100_000_000),
-      reserve_tokens: integer(0, 10_000_000),
-      keep_recent_tokens: integer(0, 10_000_000),
-      model: text,
-    }),
-    mcp: readMcpConfig,
-    providers: dictionary(
-      table<ProviderConfig>({
-        base_url: text,
-        api_key: text,
-        headers: dictionary(text),
-        structured_output: flag,
-        prices: dictionary(
-          table<ModelPrice>(
-            { input: amount, output: amount, cache_read: amount, cache_write: amount },
-            { required: ["input", "output"] },
-          ),
-        ),
-        context_windows: dictionary(integer(1_000, 100_000_000)),
-      }),
-    ),
-    server: table<ServerConfig>({
-      host: text,
-      port: integer(0, 65_535),
-      api_keys: list(text),
-      auth: guarded("a function (only in kit.config.ts)", isFunction<NonNullable<ServerConfig["auth"]>>),
-      authorize: guarded("a function (only in kit.config.ts)", isFunction<AuthorizeHook>),
-      rate_limit: table<RateLimit>(
-        {
-          requests: integer(1, 1_000_000_000),
-          per_seconds: integer(1, 86_400),
-          burst: integer(1, 1_000_000_000),
-        },
-        { required: ["requests"] },
-      ),
-      allowed_hosts: list(text),
-      allowed_origins: list(text),
-      read_only: flag,
-      max_body_bytes: integer(1, 1_073_741_824),
-    }),
-    store: guarded("sqlite, memory, a postgres:// address or (only in kit.config.ts) a store", isStoreConfig),
-    engine: table<EngineConfig>({
-      kind: name<"embedded">(engineKinds, among(engineKinds)),
-      folder: text,
-      concurrency: integer(1, 100_000),
-      max_waiting: integer(1, 10_000_000),
-      max_attempts: integer(1, 1_000),
-      retention_days: integer(1, 3_650),
-    }),
-  },
-  { later: ["sandbox"] },
+const sandboxKind = name<SandboxKind>(sandboxKinds, undefined, laterSandboxKinds);
+const sandboxFactory = guarded(
+  `${sandboxKinds.join(", ")} or (only in kit.config.ts) a sandbox`,
+  isSandboxFactory,
 );
+const sandboxChoice: Reader<SandboxChoice> = (value, path, report) =>
+  (typeof value === "string" ? sandboxKind : sandboxFactory)(value, path, report);
+
+const readConfig: Reader<KitConfig> = table<KitConfig>({
+  specs: table<SpecsConfig>({
+    include: list(text),
+    exclude: list(text),
+    custom: list(
+      table<CustomSource>(
+        { include: text, spec_type: name<string>(specTypes), tags: list(text) },
+        { required: ["include"] },
+      ),
+    ),
+    adapters: list(
+      guarded("an adapter with name, framework, matches and parse (only in kit.config.ts)", isSpecAdapter),
+    ),
+  }),
+  guidelines: table<GuidelinesConfig>({
+    include: list(text),
+    exclude: list(text),
+    source: syncFormat,
+    targets: list(syncFormat),
+  }),
+  agent: table<AgentConfig>({
+    model: text,
+    backend: name<BackendName>(backendNames, undefined, laterBackendNames),
+    instructions: longText,
+    thinking_level: name<ThinkingLevel>(thinkingLevels),
+    sandbox: sandboxChoice,
+    cwd: text,
+    allow_write: flag,
+    allow_shell: flag,
+    allowed_commands: list(text),
+    allow_compound_commands: flag,
+    allow_protected_paths: list(text),
+    approvals: table<ApprovalsConfig>(
+      { tools: list(text), timeout_seconds: integer(1, 31_536_000) },
+      { required: ["tools"] },
+    ),
+    max_task_depth: integer(0, 64),
+    typed_retries: integer(0, 20),
+    max_turns: integer(1, 100_000),
+    max_tokens: integer(1, 1_000_000_000),
+    max_cost: amount,
+    max_waiting: integer(1, 100_000),
+    max_idle_instances: integer(0, 1_000_000),
+    idle_seconds: integer(1, 86_400),
+    specs: flag,
+    guidelines: flag,
+    project_instructions: flag,
+  }),
+  sandbox: table<SandboxConfig>({
+    options: table<SandboxOptions>({ root: text, folder: text, files: dictionary(longText), env: variables }),
+  }),
+  compaction: table<CompactionConfig>({
+    enabled: flag,
+    context_window_tokens: integer(1_000, 100_000_000),
+    reserve_tokens: integer(0, 10_000_000),
+    keep_recent_tokens: integer(0, 10_000_000),
+    model: text,
+  }),
+  mcp: readMcpConfig,
+  providers: dictionary(
+    table<ProviderConfig>({
+      base_url: text,
+      api_key: text,
+      headers: dictionary(text),
+      structured_output: flag,
+      prices: dictionary(
+        table<ModelPrice>(
+          { input: amount, output: amount, cache_read: amount, cache_write: amount },
+          { required: ["input", "output"] },
+        ),
+      ),
+      context_windows: dictionary(integer(1_000, 100_000_000)),
+    }),
+  ),
+  server: table<ServerConfig>({
+    host: text,
+    port: integer(0, 65_535),
+    api_keys: list(text),
+    auth: guarded("a function (only in kit.config.ts)", isFunction<NonNullable<ServerConfig["auth"]>>),
+    authorize: guarded("a function (only in kit.config.ts)", isFunction<AuthorizeHook>),
+    rate_limit: table<RateLimit>(
+      {
+        requests: integer(1, 1_000_000_000),
+        per_seconds: integer(1, 86_400),
+        burst: integer(1, 1_000_000_000),
+      },
+      { required: ["requests"] },
+    ),
+    allowed_hosts: list(text),
+    allowed_origins: list(text),
+    read_only: flag,
+    max_body_bytes: integer(1, 1_073_741_824),
+  }),
+  store: guarded("sqlite, memory, a postgres:// address or (only in kit.config.ts) a store", isStoreConfig),
+  engine: table<EngineConfig>({
+    kind: name<"embedded">(engineKinds),
+    folder: text,
+    concurrency: integer(1, 100_000),
+    max_waiting: integer(1, 10_000_000),
+    max_attempts: integer(1, 1_000),
+    retention_days: integer(1, 3_650),
+  }),
+});
 
 /**
  * Checks a configuration as it was loaded. A key is `issues[].path` (`server.port`); with any issue
@@ -152,6 +178,7 @@ export function parseConfig(value: unknown): {
 } {
   const report: Report = { issues: [] };
   const config = readConfig(value, "", report);
+  if (config !== undefined && report.issues.length === 0) report.issues.push(...sandboxIssues(config));
   return config === undefined || report.issues.length > 0
     ? { issues: report.issues }
     : { config, issues: [] };
@@ -170,6 +197,12 @@ function isSpecAdapter(value: unknown): value is SpecAdapter {
     typeof adapter.matches === "function" &&
     typeof adapter.parse === "function"
   );
+}
+
+function isSandboxFactory(value: unknown): value is SandboxFactory {
+  if (typeof value !== "object" || value === null) return false;
+  const factory: Partial<Record<keyof SandboxFactory, unknown>> = value;
+  return typeof factory.name === "string" && typeof factory.open === "function";
 }
 
 const storeMethods = [

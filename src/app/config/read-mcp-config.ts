@@ -1,9 +1,6 @@
 import { type McpConfig, type McpMode, type McpServerConfig, mcpModes } from "../../mcp/client/mcp-config.ts";
 import { faultOf } from "../../mcp/client/server-settings.ts";
-import { dictionary, integer, isTable, list, name, type Reader, table, text } from "./readers.ts";
-
-const variables: Reader<NonNullable<McpServerConfig["env"]>> = (value, path, report) =>
-  isTable(value) ? dictionary(text)(value, path, report) : list(text)(value, path, report);
+import { dictionary, integer, list, name, type Reader, table, text, variables } from "./readers.ts";
 
 const readServer = table<McpServerConfig>({
   command: text,
@@ -30,7 +27,7 @@ const server: Reader<McpServerConfig> = (value, path, report) => {
 
 /** Reads the `mcp` table. Values are never repeated in what it reports: they may be keys. */
 export const readMcpConfig: Reader<McpConfig> = table<McpConfig>({
-  mode: name<McpMode>(mcpModes, (written) => mcpModes.find((known) => known === written)),
+  mode: name<McpMode>(mcpModes),
   search_limit: integer(1, 100),
   servers: dictionary(server),
 });

@@ -28,6 +28,13 @@ export const amount: Reader<number> = (value, path, report) => {
   return wrong(report, path, `must be a number from 0 up, not ${describe(value)}`);
 };
 
+/** Variables for a program: a list of names to hand on, or names with values. */
+export const variables: Reader<readonly string[] | Readonly<Record<string, string>>> = (
+  value,
+  path,
+  report,
+) => (isTable(value) ? dictionary(text)(value, path, report) : list(text)(value, path, report));
+
 /** A table whose keys are names of the user's own. */
 export function dictionary<T>(item: Reader<T>): Reader<Readonly<Record<string, T>>> {
   return (value, path, report) => {
@@ -65,17 +72,28 @@ export function list<T>(item: Reader<T>): Reader<readonly T[]> {
   };
 }
 
-/** One of a closed set of names; `toName` knows the aliases and answers undefined for others. */
+/**
+ * One of a closed set of names; `toName` knows the aliases and answers undefined for others. Those of
+ * `later` are told apart from slips of the pen.
+ */
 export function name<T extends string>(
   names: readonly T[],
-  toName: (written: string) => T | undefined,
+  toName: (written: string) => T | undefined = among(names),
+  later: readonly string[] = [],
 ): Reader<T> {
   return (value, path, report) => {
     const known = typeof value === "string" ? toName(value) : undefined;
     if (known !== undefined) return known;
+    if (typeof value === "string" && later.includes(value)) {
+      return wrong(report, path, `cannot be ${value} yet: this version of kit has ${names.join(", ")}`);
+    }
     const given = typeof value === "string" ? JSON.stringify(value.slice(0, 80)) : describe(value);
     return wrong(report, path, `must be one of ${names.join(", ")}, not ${given}`);
   };
+}
+
+function among<T extends string>(names: readonly T[]): (written: string) => T | undefined {
+  return (written) => names.find((known) => known === written);
 }
 
 /** A value that `accepts` accepts; `what` completes the sentence "must be …". */
@@ -87,7 +105,7 @@ export function guarded<T>(what: string, accepts: (value: unknown) => value is T
 /** A table with these keys and no others; none is required but those of `required`. */
 export function table<T extends object>(
   readers: { readonly [K in keyof T]-?: Reader<NonNullable<T[K]>> },
-  options: { readonly required?: readonly (keyof T & string)[]; readonly later?: readonly string[] } = {},
+  options: { readonly required?: readonly (keyof T & string)[] } = {},
 ): Reader<T> {
   const known = new Map<string, Reader<unknown>>(Object.entries(readers));
   return (value, path, report) => {
@@ -97,8 +115,7 @@ export function table<T extends object>(
     for (const [key, entry] of Object.entries(value)) {
       const keyPath = path === "" ? key : `${path}.${key}`;
       const reader = known.get(key);
-      if (reader === undefined)
-        report.issues.push(unknownKey(keyPath, { key, known: known.keys(), ...options }));
+      if (reader === undefined) report.issues.push(unknownKey(keyPath, { key, known: known.keys() }));
       else if (entry !== undefined) result[key] = reader(entry, keyPath, report);
     }
     for (const key of options.required ?? []) {
@@ -116,15 +133,8 @@ export function isTable(value: unknown): value is Readonly<Record<string, unknow
 
 function unknownKey(
   path: string,
-  {
-    key,
-    known,
-    later = [],
-  }: { readonly key: string; readonly known: Iterable<string>; readonly later?: readonly string[] },
+  { key, known }: { readonly key: string; readonly known: Iterable<string> },
 ): ErrorIssue {
-  if (later.includes(key)) {
-    return { path, message: "belongs to agents and workflows, which this version of kit does not have yet" };
-  }
   const near = suggest(key, known);
   const parent = path.slice(0, path.length - key.length);
   return {

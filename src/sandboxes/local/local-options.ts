@@ -1,5 +1,5 @@
 export interface LocalOptions {
-  /** The workspace; default: the folder that the process was started in. */
+  /** The workspace; default: the root of the agent's project, else the folder that the process was started in. */
   readonly root?: string;
   /**
    * What commands get beside `PATH`, `HOME`, the language and the like: names of variables of this

@@ -12,7 +12,7 @@ export function local(options: LocalOptions = {}): SandboxFactory {
       context.signal?.throwIfAborted();
       // Whoever imports kit pays for a sandbox when one is opened.
       const { openLocal } = await import("./open-local.ts");
-      return await openLocal(options);
+      return await openLocal(options, context);
     },
   };
 }

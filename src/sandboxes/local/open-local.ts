@@ -2,14 +2,14 @@ import { realpath, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { loadOuterRules } from "../../files/outer-rules.ts";
-import type { Sandbox } from "../contract.ts";
+import type { Sandbox, SandboxOwner } from "../contract.ts";
 import { createHostSandbox } from "../host/create-host-sandbox.ts";
 import { basicNames, pickEnvironment } from "../host/exec/environment.ts";
 import type { LocalOptions } from "./local-options.ts";
 
 /** Opens the folder. Throws `unavailable` when there is none. */
-export async function openLocal(options: LocalOptions): Promise<Sandbox> {
-  const calledRoot = resolve(options.root ?? process.cwd());
+export async function openLocal(options: LocalOptions, owner: SandboxOwner): Promise<Sandbox> {
+  const calledRoot = resolve(options.root ?? owner.project_root ?? process.cwd());
   const root = await folderAt(calledRoot);
   const environment = environmentOf(options.env ?? []);
   return createHostSandbox(

@@ -10,7 +10,7 @@ import { workspaceName } from "./workspace-name.ts";
 
 /** Opens the workspace of a session, and makes it when there is none. */
 export async function openVirtual(options: VirtualOptions, owner: SandboxOwner): Promise<Sandbox> {
-  const folder = await createFolder(folderOfAll(options));
+  const folder = await createFolder(folderOfAll(options, owner));
   const path = join(folder, workspaceName(owner));
   if (!(await isFolder(path))) {
     await createWorkspace(path, options.files ?? {}).catch((error: unknown) => {
@@ -22,12 +22,12 @@ export async function openVirtual(options: VirtualOptions, owner: SandboxOwner):
 
 /** Removes the workspace of a session, with the home folder of its commands. */
 export async function removeVirtual(options: VirtualOptions, owner: SandboxOwner): Promise<void> {
-  const path = join(folderOfAll(options), workspaceName(owner));
+  const path = join(folderOfAll(options, owner), workspaceName(owner));
   for (const each of [path, homeOf(path)]) await rm(each, { recursive: true, force: true });
 }
 
-const folderOfAll = ({ root, folder }: VirtualOptions): string =>
-  folder ?? join(root ?? process.cwd(), ".kit", "sandboxes");
+const folderOfAll = ({ root, folder }: VirtualOptions, { project_root }: SandboxOwner): string =>
+  folder ?? join(root ?? project_root ?? process.cwd(), ".kit", "sandboxes");
 
 const homeOf = (workspace: string): string => `${workspace}.home`;
 

@@ -1,5 +1,5 @@
 export interface VirtualOptions {
-  /** The project; workspaces lie in its `.kit/sandboxes`. Default: the folder the process started in. */
+  /** Workspaces lie in its `.kit/sandboxes`; default: the agent's project, else the folder that the process was started in. */
   readonly root?: string;
   /** The folder of all workspaces, in place of `.kit/sandboxes` below `root`. */
   readonly folder?: string;

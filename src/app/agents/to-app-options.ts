@@ -1,0 +1,23 @@
+import { defined } from "../../base/defined.ts";
+import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
+import { toProfile } from "../config/agent-config.ts";
+import type { LoadedConfig } from "../config/load-config.ts";
+import { toSandboxFactory } from "../config/sandbox-config.ts";
+import type { OpenAppOptions } from "./open-app.ts";
+
+type FromConfig = "env" | "defaults" | "sandbox" | "instances" | "maxWaiting" | "mcp" | "providers" | "store";
+
+/** What the configuration of the project at `root` says of its agents, for `openApp`. */
+export function toAppOptions(
+  { config, environment }: Pick<LoadedConfig, "config" | "environment">,
+  root: string,
+): Pick<OpenAppOptions, FromConfig> {
+  const { agent = {}, compaction, mcp, providers, store } = config;
+  return {
+    env: environment,
+    defaults: toProfile(agent, compaction),
+    sandbox: toSandboxFactory(config, { root, environment }) ?? virtual({ root }),
+    instances: defined({ maxIdle: agent.max_idle_instances }),
+    ...defined({ maxWaiting: agent.max_waiting, mcp, providers, store }),
+  };
+}

@@ -1,0 +1,92 @@
+import { resolve } from "node:path";
+import type { ErrorIssue } from "../../protocol/error-code.ts";
+import type { SandboxFactory } from "../../sandboxes/contract.ts";
+import { pickEnvironment } from "../../sandboxes/host/exec/environment.ts";
+import { local } from "../../sandboxes/local/local-sandbox.ts";
+import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
+
+/** The sandboxes that have a name in the configuration. */
+export type SandboxKind = "virtual" | "local";
+export const sandboxKinds: readonly SandboxKind[] = ["virtual", "local"];
+export const laterSandboxKinds: readonly string[] = ["daytona", "e2b", "modal", "runloop"];
+
+/** Where agents that name no sandbox work: a sandbox by its name, or, in `kit.config.ts`, one of your own. */
+export type SandboxChoice = SandboxKind | SandboxFactory;
+
+/** The `sandbox.options` table: options of the sandbox that `agent.sandbox` names. */
+export interface SandboxOptions {
+  /** Of `local`: the workspace, relative to the root of the project, which is the default. */
+  readonly root?: string;
+  /** Of `virtual`: the folder of all workspaces, relative to the root; default `.kit/sandboxes`. */
+  readonly folder?: string;
+  /** Of `virtual`: the texts that a new workspace starts with, by path. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** Variables that commands get: a list of names to hand on, or names with values. */
+  readonly env?: readonly string[] | Readonly<Record<string, string>>;
+}
+
+/** The `sandbox` table. */
+export interface SandboxConfig {
+  readonly options?: SandboxOptions;
+}
+
+/** The part of a configuration that says where agents work. */
+interface Choice {
+  readonly agent?: { readonly sandbox?: SandboxChoice };
+  readonly sandbox?: SandboxConfig;
+}
+
+const optionsOf: Readonly<Record<SandboxKind, readonly (keyof SandboxOptions)[]>> = {
+  virtual: ["folder", "files", "env"],
+  local: ["root", "env"],
+};
+
+/** What is wrong with options beside the sandbox that they are for. */
+export function sandboxIssues({ agent, sandbox }: Choice): readonly ErrorIssue[] {
+  const given = Object.keys(sandbox?.options ?? {});
+  if (given.length === 0) return [];
+  const kind = agent?.sandbox;
+  if (typeof kind !== "string") {
+    const instead =
+      kind === undefined ? `set it to ${sandboxKinds.join(" or ")}` : "give them to the sandbox itself";
+    return [{ path: "sandbox.options", message: `is for the sandbox that agent.sandbox names: ${instead}` }];
+  }
+  const known: readonly string[] = optionsOf[kind];
+  return given
+    .filter((option) => !known.includes(option))
+    .map((option) => ({
+      path: `sandbox.options.${option}`,
+      message: `is no option of the ${kind} sandbox, which has ${known.join(", ")}`,
+    }));
+}
+
+/** The sandbox that the configuration of a project names; undefined where it names none. */
+export function toSandboxFactory(
+  { agent, sandbox }: Choice,
+  project: { readonly root: string; readonly environment: Readonly<Record<string, string | undefined>> },
+): SandboxFactory | undefined {
+  const kind = agent?.sandbox;
+  if (kind === undefined || typeof kind !== "string") return kind;
+  const { root, folder, files, env } = sandbox?.options ?? {};
+  const shared = env === undefined ? {} : { env: valuesOf(env, project.environment) };
+  if (kind === "local") return local({ ...shared, root: resolve(project.root, root ?? "") });
+  return virtual({
+    ...shared,
+    root: project.root,
+    ...(folder === undefined ? {} : { folder: resolve(project.root, folder) }),
+    ...(files === undefined ? {} : { files }),
+  });
+}
+
+// Names are looked up in what `--env` gave as well, which the process itself does not have.
+function valuesOf(
+  env: NonNullable<SandboxOptions["env"]>,
+  environment: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, string>> {
+  if (!isList(env)) return env;
+  return pickEnvironment(env, environment);
+}
+
+function isList(env: NonNullable<SandboxOptions["env"]>): env is readonly string[] {
+  return Array.isArray(env);
+}

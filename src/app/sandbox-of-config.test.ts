@@ -1,0 +1,80 @@
+import { expect, onTestFinished, test } from "vitest";
+import { createAgent } from "../agents/create-agent.ts";
+import type { Sandbox, SandboxFactory } from "../sandboxes/contract.ts";
+import { local } from "../sandboxes/local/local-sandbox.ts";
+import { virtual } from "../sandboxes/virtual/virtual-sandbox.ts";
+import { createTemporaryRepository } from "../testing/temporary-repository.ts";
+import { initAgent } from "./init-agent.ts";
+import { type OpenAgentsOptions, openAgents } from "./open-agents.ts";
+
+/** The files of the default agent's session, in a project of these files. */
+async function open(
+  files: Readonly<Record<string, string>>,
+  options: Omit<OpenAgentsOptions, "root"> = {},
+): Promise<{ readonly sandbox: Sandbox; readonly root: string }> {
+  const folder = await createTemporaryRepository(files);
+  onTestFinished(() => folder[Symbol.asyncDispose]());
+  const app = await openAgents({ env: {}, ...options, root: folder.root });
+  onTestFinished(() => app.close());
+  const instance = await app.instance("default", "1");
+  return { sandbox: await instance.session().fs(), root: folder.root };
+}
+
+const envOf = async (sandbox: Sandbox): Promise<string> => (await sandbox.exec({ command: ["env"] })).stdout;
+
+test("the local sandbox of a configuration is the project, or a folder below it", async () => {
+  const whole = await open({ "kit.toml": '[agent]\nsandbox = "local"\n', "a.txt": "alpha" });
+  expect(whole.sandbox.name).toBe("local");
+  expect(await whole.sandbox.readFile("a.txt")).toBe("alpha");
+
+  const toml = '[agent]\nsandbox = "local"\n[sandbox.options]\nroot = "api"\n';
+  const part = await open({ "kit.toml": toml, "api/b.txt": "beta" });
+  expect(await part.sandbox.readFile("b.txt")).toBe("beta");
+  await expect(part.sandbox.readFile("../kit.toml")).rejects.toMatchObject({ code: "forbidden" });
+});
+
+test("the virtual sandbox of a configuration has the files and the folder that it names", async () => {
+  const toml = `
+    [agent]
+    sandbox = "virtual"
+    [sandbox.options]
+    folder = "work"
+    files = { "TASK.md" = "# What to do" }
+    env = { STAGE = "test" }
+  `;
+  const { sandbox, root } = await open({ "kit.toml": toml });
+  expect(sandbox.name).toBe("virtual");
+  expect(await sandbox.readFile("TASK.md")).toBe("# What to do");
+  expect((await sandbox.exec({ command: "pwd" })).stdout).toContain(`${root}/work/default-1-default-`);
+  expect(await envOf(sandbox)).toContain("STAGE=test");
+});
+
+test.each(["virtual", "local"])(
+  "commands in %s get the listed variables of kit's environment",
+  async (kind) => {
+    const toml = `[agent]\nsandbox = "${kind}"\n[sandbox.options]\nenv = ["LISTED", "UNSET"]\n`;
+    const { sandbox } = await open({ "kit.toml": toml }, { env: { LISTED: "yes", OTHER: "no" } });
+    const text = await envOf(sandbox);
+    expect(text).toContain("LISTED=yes");
+    expect(text).not.toMatch(/OTHER|UNSET/);
+  },
+);
+
+test("a sandbox of one's own stands in kit.config.ts, and the one that a program gives wins", async () => {
+  const sandbox = '{ name: "mine", open: async () => ({ name: "mine", close: async () => {} }) }';
+  const files = { "kit.config.ts": `export default { agent: { sandbox: ${sandbox} } };` };
+  expect((await open(files)).sandbox.name).toBe("mine");
+  expect((await open(files, { sandbox: virtual() })).sandbox.name).toBe("virtual");
+});
+
+test("an agent's own sandbox wins, and works in the agent's project by default", async () => {
+  const folder = await createTemporaryRepository({ "kit.toml": '[agent]\nsandbox = "virtual"\n' });
+  onTestFinished(() => folder[Symbol.asyncDispose]());
+  const placeOf = async (sandbox: SandboxFactory): Promise<string> => {
+    const agent = await initAgent(createAgent({ sandbox }), { root: folder.root, env: {} });
+    onTestFinished(() => agent.close());
+    return (await (await agent.session().fs()).exec({ command: "pwd" })).stdout;
+  };
+  expect(await placeOf(local())).toBe(`${folder.root}\n`);
+  expect(await placeOf(virtual())).toContain(`${folder.root}/.kit/sandboxes/`);
+});
