@@ -27,7 +27,7 @@ export interface TestAppOptions {
   readonly python?: boolean;
   /** Starts the MCP servers of the project's configuration when an agent works; default false. */
   readonly mcp?: boolean;
-  /** Laid under every agent's own profile. */
+  /** Laid under every agent's own profile, over the `agent` table of the configuration. */
   readonly defaults?: AgentProfile;
 }
 
@@ -44,15 +44,25 @@ export async function createTestApp(
   options: TestAppOptions,
   more: Pick<AppOptions, "approvals" | "instances"> = {},
 ): Promise<HostedApp> {
-  const [{ createApp }, { createProjectContext }, { openProject }, { loadConfig }, stores, { virtual }] =
-    await Promise.all([
-      import("../app/agents/create-app.ts"),
-      import("../app/agents/project-context.ts"),
-      import("../project/open-project.ts"),
-      import("../app/config/load-config.ts"),
-      import("../stores/memory/memory-store.ts"),
-      import("../sandboxes/virtual/virtual-sandbox.ts"),
-    ]);
+  const [
+    { mergeProfiles },
+    { createApp },
+    { createProjectContext },
+    { openProject },
+    { loadConfig },
+    { toProfile },
+    stores,
+    { virtual },
+  ] = await Promise.all([
+    import("../agents/agent-profile.ts"),
+    import("../app/agents/create-app.ts"),
+    import("../app/agents/project-context.ts"),
+    import("../project/open-project.ts"),
+    import("../app/config/load-config.ts"),
+    import("../app/config/agent-config.ts"),
+    import("../stores/memory/memory-store.ts"),
+    import("../sandboxes/virtual/virtual-sandbox.ts"),
+  ]);
   const { config } = await loadConfig({ cwd: options.root, environment: {} });
   const project = await openProject({ root: options.root, config });
   const folder = mkdtempSync(join(tmpdir(), "kit-test-app-"));
@@ -72,7 +82,7 @@ export async function createTestApp(
       project: createProjectContext(project),
       ...(await strangers(project.root, config.mcp, options)),
       ...more,
-      ...(options.defaults === undefined ? {} : { defaults: options.defaults }),
+      defaults: mergeProfiles(toProfile(config.agent, config.compaction), options.defaults ?? {}),
     });
     const close = async (): Promise<void> => {
       await app.close();
