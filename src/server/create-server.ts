@@ -39,7 +39,7 @@ export interface ServerOptions {
   /** Adds `dev` with stack and hint to every error. Never for a server that others reach. */
   readonly dev?: boolean;
   readonly onRequest?: (entry: RequestEntry) => void;
-  /** Hears what became an `internal_error`. */
+  /** Hears what became an `internal_error` of a request; why a run failed, the service's own `onError` hears. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -65,9 +65,14 @@ export function createServer(options: ServerOptions): KitServer {
   const access = createAccess(options.access ?? {});
   const gate = createGate(access, options.rateLimit);
   const dev = options.dev ?? false;
+  const report = (error: unknown): void => {
+    // Why a run failed is told by the service, where it was worked on; its record has no more to tell.
+    if (error instanceof KitError && error.meta?.run_id !== undefined) return;
+    options.onError?.(error);
+  };
   const toReply = (error: unknown): ReplyParts => {
     const reply = toErrorReply(error, { dev });
-    if (reply.status === errorCodes.internal_error.status) options.onError?.(error);
+    if (reply.status === errorCodes.internal_error.status) report(error);
     return reply;
   };
   const toResponse = (error: unknown): Response => {
@@ -83,7 +88,7 @@ export function createServer(options: ServerOptions): KitServer {
     limits,
     toEnvelope(error) {
       const envelope = toErrorEnvelope(error, { dev });
-      if (envelope.error.type === "internal_error") options.onError?.(error);
+      if (envelope.error.type === "internal_error") report(error);
       return envelope;
     },
   };

@@ -133,6 +133,7 @@ test("requests that two readers could read differently are refused", async () =>
       "GET /api/specs/../guidelines HTTP/1.1\r\nHost: localhost",
       "GET /api/specs/%2e%2E HTTP/1.1\r\nHost: localhost",
       "OPTIONS * HTTP/1.1\r\nHost: localhost",
+      "CONNECT example.com:443 HTTP/1.1\r\nHost: localhost",
       "GET /health HTTP/1.1\r\nHost: localhost\r\nExpect: magic",
       `GET /health HTTP/1.1\r\nHost: localhost\r\n${"X-A: b\r\n".repeat(120)}X-B: c`,
       `GET /health HTTP/1.1\r\nHost: localhost\r\nX-Big: ${"a".repeat(17_000)}`,

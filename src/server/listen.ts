@@ -84,6 +84,11 @@ export function createListener({ app, limits, toReply, sockets }: ListenerOption
   server.on("checkExpectation", (_, outgoing) =>
     send(toReply(invalid("Expect is not supported.")), outgoing),
   );
+  // Without a listener, Node hangs up on it without a word.
+  server.on("connect", (_, socket: Duplex) => {
+    socket.on("error", () => socket.destroy());
+    sendRaw(toReply(invalid("This server is no proxy.")), socket);
+  });
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     if (error.code === "ECONNRESET" || !socket.writable || replies.get(socket)?.headersSent) socket.destroy();
     else sendRaw(toReply(invalid(reasonOf(error.code))), socket);

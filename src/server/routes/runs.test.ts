@@ -57,6 +57,7 @@ describe("workflows", () => {
   test("fail with an envelope that names the run and keeps what they threw to themselves", async () => {
     const failed = await run("failing", {}, "?wait=result");
     expect([failed.status, failed.body.error.type]).toEqual([500, "internal_error"]);
+    expect(served.errors).toEqual([]);
     expect(failed.body.error.meta.run_id).toMatch(/^run_/);
     expect(JSON.stringify(failed.body)).not.toContain("secret");
     const events = await collectEvents(await served.stream("/workflows/failing", { body: {} }));

@@ -13,9 +13,10 @@ export interface Handshake extends RequestHead {
  */
 export function readHandshake(incoming: IncomingMessage): Handshake {
   const headers = new Headers();
-  for (const [name, value] of Object.entries(incoming.headers)) {
-    // Of headers that may come twice only cookies are lists, which nobody asks for here.
-    if (typeof value === "string") headers.set(name, value);
+  // As they came: `incoming.headers` drops the second of two keys, which the routes refuse.
+  const { rawHeaders } = incoming;
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
   }
   const key = keyAmong(headers.get("sec-websocket-protocol") ?? "");
   if (key !== undefined && !headers.has("authorization")) headers.set("authorization", `Bearer ${key}`);

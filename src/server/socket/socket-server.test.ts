@@ -24,6 +24,14 @@ async function refusal(url: string, options?: SocketOptions) {
   return { status: error.status, body: JSON.parse(error.body) };
 }
 
+const handshake = [
+  "Connection: Upgrade",
+  "Upgrade: websocket",
+  "Sec-WebSocket-Version: 13",
+  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+  "",
+].join("\r\n");
+
 describe("a handshake", () => {
   test("that leads nowhere is answered like a request", async () => {
     const cases = [
@@ -69,6 +77,13 @@ describe("a handshake", () => {
         });
       }
       expect(await refusal(`${url}?token=a-key/with+signs`)).toMatchObject({ status: 401 });
+      const twice = "Authorization: Bearer a-key/with+signs\r\nAuthorization: Bearer another\r\n";
+      for (const head of ["POST", "GET"].map((method) => `${method} /agents/echo/1 HTTP/1.1\r\n`)) {
+        const upgrade = head.startsWith("GET") ? handshake : "Connection: close\r\n";
+        const lines = `${head}Host: localhost\r\n${twice}${upgrade}\r\n`;
+        const reply = await sendRaw(guarded.port, lines, { silenceMs: 2_000 });
+        expect(reply).toMatch(/^HTTP\/1\.1 401 /);
+      }
       const byHeader = await openSocket(url, { headers: { authorization: "Bearer a-key/with+signs" } });
       const byProtocol = await openSocket(url, { protocols: ["kit", `kit.bearer.${encoded}`] });
       expect(byProtocol.socket.protocol).toBe("kit");
