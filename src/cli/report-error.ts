@@ -133,6 +133,7 @@ export function describeError(error: unknown): string {
 
 /** One that was thrown knowingly says what there is to know: where in kit that was helps nobody. */
 function describeKitError({ message, hint, meta, stack }: KitError): string {
-  const run = typeof meta?.run_id === "string" ? `${meta.run_id} ` : "";
-  return hint === undefined ? `${run}${stack}` : `${run}${message} ${hint}`;
+  const id = meta?.run_id ?? meta?.dispatch_id;
+  const place = typeof id === "string" ? `${id} ` : "";
+  return hint === undefined ? `${place}${stack}` : `${place}${message} ${hint}`;
 }

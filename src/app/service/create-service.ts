@@ -1,7 +1,7 @@
 import { createApprovals } from "../../agents/approvals/create-approvals.ts";
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { agentStream, type Engine } from "../../engine/contract.ts";
+import { agentStream, type Engine, type WorkContext } from "../../engine/contract.ts";
 import { type ErrorCode, errorCodes } from "../../protocol/error-code.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";
@@ -22,7 +22,7 @@ export interface CreateServiceOptions {
   readonly engine: Engine;
   /** Whether workflows run by their schedules; default true. */
   readonly schedules?: boolean;
-  /** Told of what fails beside the work: a listener that throws, a schedule that is none; and why a run failed. */
+  /** Told of what fails beside the work: a listener that throws, a schedule that is none; and why a run or dispatch failed. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -70,7 +70,19 @@ export async function createService({
   });
   // Those that live already do not know how far their streams in the engine's log have come.
   if (engine.capabilities.durable) app.renewInstances();
-  await engine.start({ dispatch: work.run, run: runs.perform, isRetryable });
+  await engine.start({
+    dispatch: async (context, request) => {
+      try {
+        return await work.run(context, request);
+      } catch (error) {
+        // Nobody waits for a dispatch: why it failed is said here, or nowhere.
+        if (!context.signal.aborted && isDispatch(context)) onError(nameDispatch(error, context));
+        throw error;
+      }
+    },
+    run: runs.perform,
+    isRetryable,
+  });
   const renewSchedules = async (): Promise<void> => {
     if (schedules) await syncSchedules(engine, app, onError);
   };
@@ -116,6 +128,18 @@ export async function createService({
 function isRetryable(error: unknown): boolean {
   if (!(error instanceof KitError) || error.code === "aborted") return false;
   return Object.hasOwn(errorCodes, error.code) && errorCodes[error.code as ErrorCode].retryable;
+}
+
+/** A call lives in its caller, who is told what it failed with. */
+function isDispatch({ id }: WorkContext): boolean {
+  return id.startsWith("dispatch_");
+}
+
+function nameDispatch(error: unknown, { id: dispatch_id }: WorkContext): unknown {
+  if (!(error instanceof KitError)) return error;
+  const { code, message, hint, meta, cause } = error;
+  const named = { code, message, meta: { ...meta, dispatch_id }, cause };
+  return new KitError(hint === undefined ? named : { ...named, hint });
 }
 
 /** The key alone, whatever else the caller's object has. */

@@ -15,6 +15,10 @@ const folder = await createTemporaryRepository({
   "src/agents/careful.ts": `import { createAgent } from "kit";
 export default createAgent({ approvals: { tools: ["guidelines_for"] } });
 `,
+  "kit.toml": '[providers.local]\nbase_url = "http://127.0.0.1:1/v1"\n',
+  "src/agents/unreachable.ts": `import { createAgent } from "kit";
+export default createAgent({ model: "local/none" });
+`,
   "src/workflows/release.ts": `import type { KitContext } from "kit";
 export async function run(ctx: KitContext) {
   const built = await ctx.step("build", () => "v1");
@@ -117,6 +121,13 @@ test("kit invoke runs a workflow, and says what it failed with; kit dev tells it
     "run_end",
     "error",
   ]);
+});
+
+test("why a dispatch failed is in the server's log, since nobody waits for it", async () => {
+  const served = await serve("start");
+  const { stdout } = await kit("invoke", "unreachable", "one", "-m", "x", "--dispatch");
+  await served.says(`${stdout.trim()} The model could not be reached`);
+  expect(served.stderr()).toMatch(/answer could not be read\. Cannot connect/);
 });
 
 test("a call that waits is listed, approved and denied on the command line", async () => {
