@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -77,4 +77,16 @@ test("a draft of a process that was killed goes, too", async () => {
   writeFileSync(join(place, "4f1c.tmp"), "half of it");
   await blobs.sweep(Date.now() + 2 * hour);
   expect(readdirSync(place)).toEqual([]);
+});
+
+test("a disk that takes no file is unavailable for now, and leaves no draft", async () => {
+  const { place, blobs } = open();
+  const large = "x".repeat(300_000);
+  rmSync(place, { recursive: true });
+  writeFileSync(place, "in the way");
+  await expect(blobs.store(large)).rejects.toMatchObject({ code: "unavailable", meta: { retry_after_s: 5 } });
+  rmSync(place);
+  mkdirSync(place);
+  expect(blobs.load(await blobs.store(large))).toBe(large);
+  expect(readdirSync(place)).toHaveLength(1);
 });

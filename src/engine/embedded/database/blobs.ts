@@ -86,8 +86,8 @@ async function keep(folder: string, file: string, text: string): Promise<void> {
     await rename(draft, file);
     await syncFolder(folder);
   } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
+    await rm(draft, { force: true }).catch(() => undefined);
+    throw cannotStore(error);
   }
 }
 
@@ -96,8 +96,6 @@ async function write(file: string, text: string): Promise<void> {
   try {
     await handle.writeFile(text);
     await handle.sync();
-  } catch (error) {
-    throw cannotStore(error);
   } finally {
     await handle.close();
   }
