@@ -75,7 +75,7 @@ function nextSteps(project: {
     steps.push(`npm install ${quoted(versions.kit.replace(/^\^/, "kit@^"))}`);
   }
   const install = manifest !== undefined ? "npm install" : "npm install && npm test";
-  return [...steps, install];
+  return [...steps, install, "# Over HTTP, read again as you edit it:", "kit dev"];
 }
 
 // npm 11 writes "commonjs" into every new package.json; what kit writes are ES modules.

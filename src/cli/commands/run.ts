@@ -43,7 +43,7 @@ export const run: Command = defineCommand({
     'kit run summarize --payload \'{"text": "…"}\'',
   ],
   details:
-    "Works in the project itself. Without a provider's key the built-in model offline/guide answers: it looks things up and quotes them. Conversations are kept in .kit/sessions.db; --session names another one.",
+    "Works in the project itself. Without a provider's key the built-in model offline/guide answers: it looks things up and quotes them. Conversations are kept in .kit/sessions.db; --session names another one. A workflow runs in this process and ends with it; 'kit invoke' has it run by a server, where it outlives restarts.",
   run: ({ args: [workflow], options }, context) => {
     const asked = [workflow, options.prompt, options.skill].filter((each) => each !== undefined);
     if (asked.length !== 1) {
@@ -65,7 +65,11 @@ export const run: Command = defineCommand({
         printer.end();
         context.output.progress("");
         if (context.signal.aborted) {
-          context.output.note("Stopped. The session keeps what was done.");
+          context.output.note(
+            workflow === undefined
+              ? "Stopped. The session keeps what was done."
+              : `Stopped, and the run with it. On a server it goes on: 'kit invoke ${workflow}'.`,
+          );
           throw context.signal.reason;
         }
         return printFailure(maskError(error, mask), context, options.stream === true);

@@ -67,10 +67,14 @@ function triesOf(url: string, project: Project, app: App | undefined): readonly 
       : { what: `what the specs say about "${word}"`, how: `${url}/api/specs?q=${encodeURIComponent(word)}` };
   if (agent !== undefined) {
     const message = file === undefined ? "Which rules are there?" : `Which rules apply to ${file}?`;
+    const prompt = { message };
     return [
-      rules,
-      specs,
-      { what: `ask the agent ${agent}`, how: toCall(`${url}/agents/${agent}/1`, { message }) },
+      { what: `ask the agent ${agent}`, how: toCall(`${url}/agents/${agent}/1`, prompt) },
+      {
+        what: "leave it a message, and be answered later: once accepted it is done, whatever happens",
+        how: toCall(`${url}/agents/${agent}/1/dispatch`, { input: message }),
+      },
+      word === undefined ? rules : specs,
     ];
   }
   return [
