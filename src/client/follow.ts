@@ -7,7 +7,8 @@ import { backoff, type Call, delayBefore, isRepeatable, type Transport } from ".
 
 /**
  * Follows a stream to its end. Where the connection breaks, it is made again after the last event that
- * came, so that none is lost or comes twice; a stream that cannot be asked for twice fails instead.
+ * came, so that none is lost or comes twice, and from the beginning where the server says that what was
+ * followed is gone; a stream that cannot be asked for twice fails instead.
  * Events of unknown types are skipped. Gives up, with what went wrong last, after as many attempts in a
  * row as the retry policy has.
  */
@@ -31,6 +32,10 @@ export async function* follow(
         failures = 0;
         for await (const item of readStream(response, idleTimeoutMs)) {
           quiet = 0;
+          if (item.kind === "reset") {
+            after = undefined;
+            continue;
+          }
           if (item.kind === "event") {
             if (item.event.index <= (after ?? 0)) continue;
             after = item.event.index;

@@ -7,6 +7,11 @@ export type StreamItem =
   | { readonly kind: "event"; readonly event: KitEvent }
   | { readonly kind: "result" | "failure"; readonly body: unknown };
 
+/** The server asks to be asked from the beginning the next time: the instance was deleted. */
+interface Reset {
+  readonly kind: "reset";
+}
+
 /**
  * Reads the items of an answer as they come. Throws `unavailable` when the connection breaks, or is
  * silent for `idleTimeoutMs`: the server sends a comment every 15 s. Whoever leaves early closes it.
@@ -14,7 +19,7 @@ export type StreamItem =
 export async function* readStream(
   response: Response,
   idleTimeoutMs: number,
-): AsyncGenerator<StreamItem, void> {
+): AsyncGenerator<StreamItem | Reset, void> {
   if (response.body === null) return;
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
@@ -48,7 +53,8 @@ async function readInTime(
   }
 }
 
-function toItem({ id, event, data }: ServerSentEvent): StreamItem {
+function toItem({ id, event, data }: ServerSentEvent): StreamItem | Reset {
+  if (id === "") return { kind: "reset" };
   const body = parse(data);
   if (id !== undefined && isEvent(body)) return { kind: "event", event: body };
   // An event that an agent calls `error` has an id; the end of a stream has none.

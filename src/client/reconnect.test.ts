@@ -140,3 +140,19 @@ test("a stream that waits is followed further after its connection broke", async
   expect((await events.next()).value.index).toBe(2);
   await events.return?.();
 });
+
+test("an instance that is deleted and comes again is followed from its first event", async () => {
+  const client = new KitClient({ baseUrl: served.url, retry });
+  await client.agents.invoke("echo", { id: "again", message: "the first" });
+  const indexes: number[] = [];
+  for await (const { index, type } of client.agents.events("echo", { id: "again" })) {
+    indexes.push(index);
+    if (type !== "idle") continue;
+    if (indexes.indexOf(1) < indexes.lastIndexOf(1)) break;
+    await client.agents.delete("echo", { id: "again" });
+    await client.agents.invoke("echo", { id: "again", message: "the second has some more words to say" });
+  }
+  const second = indexes.lastIndexOf(1);
+  expect(indexes.slice(0, second)).toEqual(upTo(second));
+  expect(indexes.slice(second)).toEqual(upTo(indexes.length - second));
+});

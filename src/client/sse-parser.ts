@@ -2,7 +2,7 @@ import { KitError } from "../base/kit-error.ts";
 
 /** One event of a stream, as the wire gives it. */
 export interface ServerSentEvent {
-  /** Absent where the event itself names none. */
+  /** Absent where the event itself names none; empty, and without data, where the reader is to forget its position. */
   readonly id?: string;
   /** `message` where it names none. */
   readonly event: string;
@@ -43,7 +43,8 @@ export function createSseParser(): SseParser {
   function takeLine(line: string, events: ServerSentEvent[]): void {
     if (line === "") {
       const named = id === undefined ? {} : { id };
-      if (data.length > 0) events.push({ ...named, event: event || "message", data: data.join("\n") });
+      if (data.length > 0 || id === "")
+        events.push({ ...named, event: event || "message", data: data.join("\n") });
       id = undefined;
       event = "";
       data = [];

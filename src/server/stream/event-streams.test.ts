@@ -85,6 +85,14 @@ describe("the events of an instance", () => {
     expect(wrong.body.error.meta.issues[0].path).toBe("headers.last-event-id");
   });
 
+  test("of one that is deleted end, and what comes under its name later is read from the beginning", async () => {
+    const path = "/agents/echo/deleted";
+    await served.send(path, { body: { message: "before" } });
+    const following = await served.stream(`${path}/events`);
+    expect((await served.send(path, { method: "DELETE" })).body).toEqual({ deleted: true });
+    expect(await following.text()).toMatch(/event: idle\n.*\n\nid:\n\n$/);
+  });
+
   test("a look at the head of a stream opens none", async () => {
     const reply = await fetch(`${served.url}/agents/echo/1/events`, { method: "HEAD" });
     expect([reply.status, reply.headers.get("content-type")]).toEqual([

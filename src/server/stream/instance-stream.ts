@@ -1,22 +1,31 @@
 import type { InstanceTarget } from "../../app/service/service.ts";
-import type { KitEvent } from "../../protocol/event.ts";
+import { agentStream } from "../../engine/contract.ts";
 import type { ServiceContext } from "../service-context.ts";
-import { encodeEvent, encodeOutcome } from "./server-sent-events.ts";
+import { encodeEvent, encodeOutcome, positionReset } from "./server-sent-events.ts";
 
-/** Answers with the events of an instance, for as long as the client listens. */
+/** Answers with the events of an instance, for as long as the client listens and the instance is there. */
 export function streamInstance(
   { service, streams, toEnvelope }: ServiceContext,
   target: InstanceTarget,
   options: { readonly after?: number; readonly session?: string },
 ): Response {
   const controller = new AbortController();
-  return streams.open(encodeAll(service.events(target, { ...options, signal: controller.signal })), {
+  const { signal } = controller;
+  const source = async function* (): AsyncGenerator<string> {
+    for await (const event of service.events(target, { ...options, signal })) yield encodeEvent(event);
+    // The instance was deleted, or the log has closed. Indexes begin anew with an instance that comes
+    // again: whoever went on where this stream ends would miss its first events.
+    const { events } = service.engine;
+    const stream = agentStream(target.agent, target.instance_id);
+    const logIsOpen = await events.last(stream).then(
+      () => true,
+      () => false,
+    );
+    if (logIsOpen) yield positionReset;
+  };
+  return streams.open(source(), {
     resumable: true,
     onEnd: () => controller.abort(),
     toLastChunk: (error) => encodeOutcome("error", toEnvelope(error)),
   });
-}
-
-async function* encodeAll(events: AsyncIterable<KitEvent>): AsyncGenerator<string> {
-  for await (const event of events) yield encodeEvent(event);
 }

@@ -15,6 +15,9 @@ export function encodeOutcome(type: "result" | "error", body: unknown): string {
   return `event: ${type}\ndata: ${JSON.stringify(body)}\n\n`;
 }
 
+/** Has readers forget how far they have come: a browser then sends no `Last-Event-ID` when it connects again. */
+export const positionReset = "id:\n\n";
+
 /** A line that readers skip: says that the connection lives, or why it ends. */
 export function encodeComment(text: string): string {
   return `: ${text}\n\n`;
