@@ -147,7 +147,7 @@ function serve(
   target: SocketTarget,
   { context, peer }: { readonly context: ServiceContext; readonly peer: ConnectionPeer },
 ): FrameHandler {
-  if (target.target === "workflow") return serveWorkflow(connection, target.name, context);
+  if (target.target === "workflow") return serveWorkflow(connection, target.name, { context, peer });
   const { name: agent, instance_id } = target;
   return serveAgent(connection, { agent, instance_id }, { context, peer });
 }

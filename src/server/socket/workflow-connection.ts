@@ -2,6 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { ClientFrame } from "../../protocol/socket-frame.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { followRun, toCompleted } from "../stream/run-stream.ts";
+import type { ConnectionPeer } from "./agent-connection.ts";
 import { type Connection, closeCodes, type FrameHandler, misplacedFrame } from "./connection.ts";
 
 type InvokeFrame = Extract<ClientFrame, { type: "invoke" }>;
@@ -13,8 +14,9 @@ type InvokeFrame = Extract<ClientFrame, { type: "invoke" }>;
 export function serveWorkflow(
   connection: Connection,
   workflow: string,
-  { service }: Pick<ServiceContext, "service">,
+  { context, peer }: { readonly context: ServiceContext; readonly peer: Pick<ConnectionPeer, "principal"> },
 ): FrameHandler {
+  const { service, authorization } = context;
   const { engine } = service;
   const gone = new AbortController();
   let requestId: string | undefined;
@@ -26,7 +28,7 @@ export function serveWorkflow(
     try {
       const { run_id } = await service.startRun(workflow, payload);
       runId = run_id;
-      if (cancelled) await engine.cancelRun(run_id);
+      if (cancelled) await cancel();
       connection.send({ type: "started", request_id, run_id });
       for await (const event of followRun(engine, run_id, { signal })) {
         await connection.deliver(JSON.stringify({ type: "event", request_id, event }));
@@ -43,9 +45,12 @@ export function serveWorkflow(
     cancelled = true;
     if (runId === undefined) return;
     try {
+      const { principal } = peer;
+      await authorization.check({ principal, action: "run.cancel", workflow, run_id: runId });
       await engine.cancelRun(runId);
     } catch (error) {
-      connection.sendError(error, requestId);
+      // The run goes on: this is no answer to it, and so without its request's id.
+      connection.sendError(error);
     }
   };
 
