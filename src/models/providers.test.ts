@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Agent } from "../agents/harness.ts";
 import { defineTool } from "../agents/tool.ts";
+import { defaultRetryPolicy, type RetryPolicy } from "../agents/turn/retry.ts";
 import { providerProtocols } from "../testing/provider-server/protocols.ts";
 import { type ProviderServer, startProviderServer } from "../testing/provider-server/provider-server.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";
@@ -26,7 +27,7 @@ const add = defineTool<{ a: number; b: number }>({
   execute: ({ a, b }) => String(a + b),
 });
 
-function agentOf(provider: string, over: { idleTimeoutMs?: number } = {}): Agent {
+function agentOf(provider: string, over: { idleTimeoutMs?: number; retry?: RetryPolicy } = {}): Agent {
   const resolveModel = createModelResolver({ env: {}, providers: server.providers });
   return createTestAgent(
     createOfflineGuide(),
@@ -34,6 +35,7 @@ function agentOf(provider: string, over: { idleTimeoutMs?: number } = {}): Agent
     {
       resolveModel,
       modelIdleTimeoutMs: over.idleTimeoutMs ?? 5_000,
+      ...(over.retry === undefined ? {} : { retry: over.retry }),
       validateJson: (_schema, value) =>
         typeof value === "object" && value !== null && "a" in value ? [] : ["a is missing"],
     },
@@ -93,6 +95,19 @@ describe.each(providerProtocols.map((protocol) => [protocol.provider, protocol] 
       expect(server.requests).toHaveLength(3);
     });
 
+    test("a provider that says when to come again is not asked before, and not at all after an abort", async () => {
+      server.script([{ status: 429, headers: { "retry-after": "7" } }, hello]);
+      const session = agentOf(provider, { retry: defaultRetryPolicy }).session();
+      const stream = session.stream("hi");
+      for await (const event of stream) {
+        if (event.type !== "error") continue;
+        expect(event).toMatchObject({ will_retry: true, retry_in_ms: 7_000 });
+        await session.abort();
+      }
+      await expect(stream.result).rejects.toMatchObject({ code: "aborted" });
+      expect(server.requests).toHaveLength(1);
+    });
+
     test("401 is not tried again, and its text is told to nobody", async () => {
       server.script([{ status: 401, message: "key test-key is wrong" }]);
       const error = await agentOf(provider)
@@ -106,32 +121,61 @@ describe.each(providerProtocols.map((protocol) => [protocol.provider, protocol] 
       expect(server.requests).toHaveLength(1);
     });
 
-    test("a stream that is cut, wherever it is, gives the whole answer or an error, never half of one", async () => {
-      const chunks = protocol.chunks(hello).length;
-      for (let cutAfter = 0; cutAfter < chunks; cutAfter += 1) {
-        server.script([{ answer: hello, cutAfter }, hello]);
-        const session = agentOf(provider).session();
-        expect((await session.prompt("hi")).text).toBe("Hello there.");
-        expect(await session.history()).toHaveLength(2);
-      }
-    });
+    describe.each([["between two chunks"], ["inside"], ["ended"]] as const)(
+      "a stream that is cut (%s)",
+      (cut) => {
+        const how = cut === "between two chunks" ? {} : { how: cut };
 
-    test("a tool call that is cut off is never run", async () => {
-      const call = { toolCall: { id: "call_1", name: "add", args: '{"a": 2, "b": 3}' } };
-      const chunks = protocol.chunks(call).length;
-      for (let cutAfter = 0; cutAfter < chunks - 2; cutAfter += 1) {
-        server.script([{ answer: call, cutAfter }, { text: "Never mind." }]);
-        const { messages } = await agentOf(provider).session().prompt("go");
-        expect(messages.filter((message) => message.role === "tool")).toHaveLength(0);
-      }
-    });
+        test("gives the whole answer or another one, wherever it is cut, and never half of one", async () => {
+          const chunks = protocol.chunks(hello).length;
+          for (let cutAfter = 0; cutAfter < chunks; cutAfter += 1) {
+            server.script([{ answer: hello, cutAfter, ...how }, hello]);
+            const session = agentOf(provider).session();
+            expect((await session.prompt("hi")).text).toBe("Hello there.");
+            expect(await session.history()).toHaveLength(2);
+          }
+        });
 
-    test("a stream that falls silent is given up", async () => {
-      server.script([{ answer: hello, silentAfter: 1 }, hello]);
+        test("runs no call that came in half of it", async () => {
+          const call = { toolCall: { id: "call_1", name: "add", args: '{"a": 2, "b": 3}' } };
+          const chunks = protocol.chunks(call).length;
+          for (let cutAfter = 0; cutAfter < chunks - 2; cutAfter += 1) {
+            server.script([{ answer: call, cutAfter, ...how }, { text: "Never mind." }]);
+            const { messages } = await agentOf(provider).session().prompt("go");
+            expect(messages.filter((message) => message.role === "tool")).toHaveLength(0);
+          }
+        });
+      },
+    );
+
+    test.each([0, 1, 2])("a stream that falls silent after %i chunks is given up", async (silentAfter) => {
+      server.script([{ answer: hello, silentAfter }, hello]);
       expect((await agentOf(provider, { idleTimeoutMs: 150 }).session().prompt("hi")).text).toBe(
         "Hello there.",
       );
       expect(server.requests).toHaveLength(2);
+    });
+
+    test.each(["data: {oops\n\n", "<html>gateway</html>", "data: 1\n\n", "\0\u{1F4A5}\n\n"])(
+      "an answer that turns into garbage (%j) is asked for again",
+      async (garbage) => {
+        const chunks = protocol.chunks(hello).length;
+        for (let garbageAfter = 0; garbageAfter < chunks - 2; garbageAfter += 1) {
+          server.script([{ answer: hello, garbageAfter, garbage }, hello]);
+          expect((await agentOf(provider).session().prompt("hi")).text).toBe("Hello there.");
+          expect(server.requests).toHaveLength(2);
+        }
+      },
+    );
+
+    test("a provider that says in the middle that it failed is asked again, and what it says is told to nobody", async () => {
+      const garbage = protocol.errorChunk("key test-key is wrong");
+      server.script([{ answer: hello, garbageAfter: 2, garbage }, hello]);
+      expect((await agentOf(provider).session().prompt("hi")).text).toBe("Hello there.");
+      server.script(Array.from({ length: 4 }, () => ({ answer: hello, garbageAfter: 2, garbage })));
+      const refused = agentOf(provider).session().prompt("hi");
+      await expect(refused).rejects.toMatchObject({ code: "model_error" });
+      await expect(refused).rejects.not.toThrow(/test-key/);
     });
 
     test("garbage is an error that says so, and the session goes on", async () => {
@@ -145,6 +189,23 @@ describe.each(providerProtocols.map((protocol) => [protocol.provider, protocol] 
       const session = agentOf(provider).session();
       await expect(session.prompt("hi")).rejects.toMatchObject({ code: "model_error" });
       expect((await session.prompt("again")).text).toBe("Hello there.");
+    });
+
+    test("an answer without end is given up, and nothing of it stays", async () => {
+      const more = "more ".repeat(20_000);
+      for (const endless of [
+        { text: more },
+        { toolCall: { id: "c", name: "add", args: `{"a": "${more}"}` } },
+      ]) {
+        // This protocol has no pieces of arguments that could go on.
+        if (provider === "google" && endless.text === undefined) continue;
+        server.script([{ endless }, hello]);
+        const session = agentOf(provider).session();
+        await expect(session.prompt("hi")).rejects.toMatchObject({ code: "budget_exceeded" });
+        expect(server.requests).toHaveLength(1);
+        expect((await session.prompt("again")).text).toBe("Hello there.");
+        expect(await session.history()).toHaveLength(3);
+      }
     });
 
     test("an answer of a megabyte is read whole", async () => {

@@ -47,22 +47,28 @@ interface OpenPart {
   provider: ProviderData | undefined;
 }
 
+/** A million tokens and more: no model says that much in one answer, but a broken provider may never stop. */
+const maxReplyChars = 4_000_000;
+
 interface Draft {
   readonly parts: (OpenPart | ToolCallPart)[];
   // Seldom more than one at a time.
   open: OpenPart[];
   usage: LanguageModelV4Usage | undefined;
   finishReason: FinishReason | undefined;
+  /** Characters of texts, and of arguments that are on their way. */
+  size: number;
 }
 
 /**
  * Calls a model once and reads its stream to the end.
  *
  * Throws `InterruptedReply` when the call fails, the stream breaks or falls silent (`cause` is
- * `model_timeout`), or the signal fires. What is not read to its end is cancelled.
+ * `model_timeout`), or the signal fires. What is not read to its end is cancelled. An answer without end
+ * is given up with `budget_exceeded`, and nothing of it is kept.
  */
 export async function callModel(call: ModelCall): Promise<ModelReply> {
-  const draft: Draft = { parts: [], open: [], usage: undefined, finishReason: undefined };
+  const draft: Draft = { parts: [], open: [], usage: undefined, finishReason: undefined, size: 0 };
   const { watch } = call;
   try {
     const abortSignal = watch.begin();
@@ -93,6 +99,7 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
     case "reasoning-delta": {
       const type = part.type === "text-delta" ? "text" : "reasoning";
       const open = draft.open.find(({ id }) => id === part.id) ?? openPart(draft, part.id, type);
+      grow(draft, part.delta);
       open.text += part.delta;
       if (part.providerMetadata !== undefined) open.provider = part.providerMetadata as ProviderData;
       if (part.delta !== "") onDelta(type === "text" ? "text_delta" : "reasoning_delta", part.delta);
@@ -112,6 +119,9 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
       draft.open = draft.open.filter((each) => each !== open);
       return;
     }
+    case "tool-input-delta":
+      grow(draft, part.delta);
+      return;
     case "tool-call":
       // What a provider runs on its own side is finished when the answer is: there is nothing to run.
       if (part.providerExecuted !== true) draft.parts.push(toToolCall(part));
@@ -126,9 +136,19 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
     case "error":
       throw part.error;
     default:
-      // Sources, files and the pieces of a tool call that comes whole later carry nothing we keep.
+      // Sources and files carry nothing we keep, nor do the ends of a tool call that comes whole.
       return;
   }
+}
+
+function grow(draft: Draft, delta: string): void {
+  draft.size += delta.length;
+  if (draft.size <= maxReplyChars) return;
+  draft.parts.length = 0;
+  throw new KitError({
+    code: "budget_exceeded",
+    message: `The model's answer has more than ${maxReplyChars} characters and was given up.`,
+  });
 }
 
 function openPart(draft: Draft, id: string, type: "text" | "reasoning"): OpenPart {

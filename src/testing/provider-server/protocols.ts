@@ -13,6 +13,8 @@ export interface ProviderProtocol {
   /** The stream as it goes over the wire, one event per entry. */
   readonly chunks: (answer: ProviderAnswer) => readonly string[];
   readonly errorBody: (message: string) => string;
+  /** An error in place of the rest of a stream. */
+  readonly errorChunk: (message: string) => string;
 }
 
 const sse = (data: unknown, event?: string): string =>
@@ -63,6 +65,7 @@ const chatCompletions: ProviderProtocol = {
   },
   errorBody: (message) =>
     JSON.stringify({ error: { message, type: "server_error", param: null, code: null } }),
+  errorChunk: (message) => sse({ error: { message, type: "server_error", param: null, code: null } }),
 };
 
 /** OpenAI's responses, which `openai/…` models speak. */
@@ -149,6 +152,8 @@ const responses: ProviderProtocol = {
     return chunks;
   },
   errorBody: chatCompletions.errorBody,
+  errorChunk: (message) =>
+    sse({ type: "error", sequence_number: 99, code: "server_error", message, param: null }, "error"),
 };
 
 const anthropic: ProviderProtocol = {
@@ -200,6 +205,7 @@ const anthropic: ProviderProtocol = {
     return [...chunks, event("message_stop", {})];
   },
   errorBody: (message) => JSON.stringify({ type: "error", error: { type: "api_error", message } }),
+  errorChunk: (message) => sse({ type: "error", error: { type: "overloaded_error", message } }, "error"),
 };
 
 const google: ProviderProtocol = {
@@ -233,6 +239,7 @@ const google: ProviderProtocol = {
     return [...chunks, part({ text: "" }, "STOP")];
   },
   errorBody: (message) => JSON.stringify({ error: { code: 500, message, status: "INTERNAL" } }),
+  errorChunk: (message) => sse({ error: { code: 503, message, status: "UNAVAILABLE" } }),
 };
 
 function toObject(text: string): unknown {

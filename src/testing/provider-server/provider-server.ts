@@ -12,8 +12,12 @@ export type ProviderReply =
       readonly headers?: Readonly<Record<string, string>>;
       readonly message?: string;
     }
-  /** The connection is cut after so many chunks of the answer. */
-  | { readonly answer: ProviderAnswer; readonly cutAfter: number }
+  /** The connection is cut after so many chunks of the answer, `inside` the next one, or ended as if that were all. */
+  | { readonly answer: ProviderAnswer; readonly cutAfter: number; readonly how?: "inside" | "ended" }
+  /** So many chunks, then this in place of the rest. */
+  | { readonly answer: ProviderAnswer; readonly garbageAfter: number; readonly garbage: string }
+  /** The answer up to the chunk that has "more" in it, which is sent over and over while somebody reads. */
+  | { readonly endless: ProviderAnswer }
   /** So many chunks, then nothing more. */
   | { readonly answer: ProviderAnswer; readonly silentAfter: number }
   | { readonly garbage: string };
@@ -74,17 +78,43 @@ function send(response: ServerResponse, protocol: ProviderProtocol, reply: Provi
     return;
   }
   response.writeHead(200, { "content-type": "text/event-stream" });
-  if ("garbage" in reply) {
+  if ("garbage" in reply && !("garbageAfter" in reply)) {
     response.end(reply.garbage);
     return;
   }
+  if ("endless" in reply) {
+    sendEndless(response, protocol.chunks(reply.endless));
+    return;
+  }
   const chunks = protocol.chunks("answer" in reply ? reply.answer : reply);
-  const count =
-    "cutAfter" in reply ? reply.cutAfter : "silentAfter" in reply ? reply.silentAfter : chunks.length;
   response.flushHeaders();
-  for (const chunk of chunks.slice(0, count)) response.write(chunk);
-  if ("cutAfter" in reply) {
+  for (const chunk of chunks.slice(0, countOf(reply) ?? chunks.length)) response.write(chunk);
+  if ("garbageAfter" in reply) response.end(reply.garbage);
+  else if ("cutAfter" in reply) {
+    const next = chunks[reply.cutAfter] ?? "";
+    if (reply.how === "inside") response.write(next.slice(0, next.length / 2));
     // Only once the chunks are on their way: a reset would take them along.
-    setTimeout(() => response.destroy(), 20);
+    if (reply.how === "ended") response.end();
+    else setTimeout(() => response.destroy(), 20);
   } else if (!("silentAfter" in reply)) response.end();
+}
+
+/** How many chunks of the answer are sent; undefined for all. */
+function countOf(reply: ProviderReply): number | undefined {
+  if ("cutAfter" in reply) return reply.cutAfter;
+  if ("garbageAfter" in reply) return reply.garbageAfter;
+  return "silentAfter" in reply ? reply.silentAfter : undefined;
+}
+
+function sendEndless(response: ServerResponse, chunks: readonly string[]): void {
+  const place = chunks.findIndex((chunk) => chunk.includes("more"));
+  for (const chunk of chunks.slice(0, place)) response.write(chunk);
+  const again = (): void => {
+    while (!response.destroyed) {
+      if (response.write(chunks[place] ?? "")) continue;
+      response.once("drain", again);
+      return;
+    }
+  };
+  again();
 }
