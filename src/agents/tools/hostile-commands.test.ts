@@ -7,6 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
 import type { ExecRequest, ExecResult, Sandbox } from "../../sandboxes/contract.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
+import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
+import { workspaceName } from "../../sandboxes/virtual/workspace-name.ts";
 import type { AgentPolicy } from "../agent-profile.ts";
 import { runCommand } from "./run-command.ts";
 
@@ -37,16 +39,31 @@ interface ShellCorpus {
 const file = join(import.meta.dirname, "../../../../shared/security/shell.json");
 const corpus: ShellCorpus | undefined = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined;
 
-describe.skipIf(corpus === undefined)(
-  "the command lines of ../shared/security/shell.json, run in a real workspace",
-  () => {
+const owner = { agent: "tester", instance_id: "1", session: "default" };
+
+/** Both sandboxes meet the same files, each in a workspace of its own name. */
+const subjects: readonly {
+  readonly name: string;
+  readonly folder: string;
+  open(base: string): Promise<Sandbox>;
+}[] = [
+  {
+    name: "local",
+    folder: "workspace",
+    open: (base) => local({ root: join(base, "workspace") }).open(owner),
+  },
+  { name: "virtual", folder: workspaceName(owner), open: (base) => virtual({ folder: base }).open(owner) },
+];
+
+describe.skipIf(corpus === undefined).each(subjects)(
+  "the command lines of ../shared/security/shell.json, run in a $name workspace",
+  ({ folder, open }) => {
     let base = "";
     let sandbox: Sandbox | undefined;
     beforeAll(async () => {
       base = await realpath(await mkdtemp(join(tmpdir(), "kit-commands-")));
-      await layOut(base, corpus?.fixture ?? { files: {}, executables: {}, outside: {} });
-      const opened = local({ root: join(base, "workspace") });
-      sandbox = await opened.open({ agent: "tester", instance_id: "1", session: "default" });
+      await layOut(join(base, folder), corpus?.fixture ?? { files: {}, executables: {}, outside: {} });
+      sandbox = await open(base);
     });
     afterAll(async () => {
       await sandbox?.close();
@@ -111,8 +128,7 @@ function generate(value: unknown): string {
   return concat === undefined ? generate(repeat).repeat(times ?? 0) : concat.map(generate).join("");
 }
 
-async function layOut(base: string, fixture: ShellCorpus["fixture"]): Promise<void> {
-  const workspace = join(base, "workspace");
+async function layOut(workspace: string, fixture: ShellCorpus["fixture"]): Promise<void> {
   const place = async (path: string, content: string, mode: number): Promise<void> => {
     const target = join(workspace, path);
     await mkdir(dirname(target), { recursive: true });
@@ -122,7 +138,10 @@ async function layOut(base: string, fixture: ShellCorpus["fixture"]): Promise<vo
   for (const [path, content] of Object.entries(fixture.files)) await place(path, content, 0o644);
   const git = (...args: readonly string[]): void => {
     const who = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"];
-    execFileSync("git", [...who, ...args], { cwd: workspace, env: { PATH: process.env.PATH, HOME: base } });
+    execFileSync("git", [...who, ...args], {
+      cwd: workspace,
+      env: { PATH: process.env.PATH, HOME: dirname(workspace) },
+    });
   };
   git("init", "--quiet");
   git("add", "a.txt", "README.md");
