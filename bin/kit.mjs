@@ -27,6 +27,7 @@ if (Number(process.versions.node.split(".")[0]) >= requiredMajor) {
 /** Runs the command line in this process. */
 function start() {
   if (nodeModule.enableCompileCache) nodeModule.enableCompileCache();
+  endWithLauncher();
   const built = new URL("../dist/cli/main.js", import.meta.url);
   if (isOutdated()) {
     process.stderr.write(
@@ -46,6 +47,14 @@ function start() {
       if (process.env.KIT_DEBUG === "1") process.stderr.write(`${error.stack}\n`);
       process.exitCode = 1;
     });
+}
+
+/** A launcher that is killed cannot say so; its end of the channel closes, and nothing may live on unseen. */
+function endWithLauncher() {
+  if (process.env.KIT_LAUNCHED !== "1" || !process.channel) return;
+  delete process.env.KIT_LAUNCHED;
+  process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
+  process.channel.unref();
 }
 
 /** Whether this is a checkout whose sources have changed since it was built. A package has none. */
@@ -78,7 +87,10 @@ function findInstalledNode() {
 /** Runs this same file again with another Node, and ends as that one ends. */
 function startWith(node) {
   const args = process.execArgv.concat(join(root, "bin", "kit.mjs"), process.argv.slice(2));
-  const child = spawn(node, args, { stdio: "inherit" });
+  const child = spawn(node, args, {
+    stdio: ["inherit", "inherit", "inherit", "ipc"],
+    env: Object.assign({}, process.env, { KIT_LAUNCHED: "1" }),
+  });
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
   const forward = (signal) => child.kill(signal);
   for (const signal of signals) process.on(signal, forward);

