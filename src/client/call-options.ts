@@ -1,6 +1,9 @@
 /** How a client reaches its server. */
 export interface KitClientOptions {
-  /** Where the server is, such as `http://127.0.0.1:2024`; a path in it stays in front of every route. */
+  /**
+   * Where the server is, such as `http://127.0.0.1:2024`; a path in it stays in front of every route. In a
+   * page it may be a path alone, such as `/`.
+   */
   readonly baseUrl: string | URL;
   /** Sent as `Authorization: Bearer`, and to WebSockets as a subprotocol. */
   readonly apiKey?: string;

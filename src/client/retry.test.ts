@@ -56,6 +56,26 @@ function refuse(status: number, type: string, headers: Record<string, string> = 
 const busy = refuse(429, "too_many_requests", { "retry-after": "0" });
 const away = refuse(503, "unavailable");
 
+test("what an attempt before has deleted, its answer lost, is deleted", async () => {
+  const gone = refuse(404, "not_found");
+  const { client, requests } = await answering([hangUp, gone]);
+  await client.agents.delete("a", { id: "1" });
+  expect(requests.map(({ method }) => method)).toEqual(["DELETE", "DELETE"]);
+  await expect(client.agents.delete("a", { id: "2" })).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("a call that cannot be sent says why, and is not taken for a server that cannot be reached", async () => {
+  const { client, requests } = await answering([ok]);
+  for (const idempotencyKey of ["", "clé", "キー", "k".repeat(129), "a\nb"]) {
+    const sending = client.agents.dispatch("a", { id: "1", input: "x" }, { idempotencyKey });
+    await expect(sending).rejects.toMatchObject({ code: "invalid_request" });
+  }
+  const circle: { self?: unknown } = {};
+  circle.self = circle;
+  await expect(client.agents.dispatch("a", { id: "1", input: circle })).rejects.toThrow(TypeError);
+  expect(requests).toEqual([]);
+});
+
 test("reading is tried again after a broken connection, 429 and 503", async () => {
   const { client, requests } = await answering([hangUp, busy, away, ok]);
   expect(await client.health()).toMatchObject({ ok: true });

@@ -40,7 +40,9 @@ const defaults = {
 };
 
 export function createTransport(client: KitClientOptions): Transport {
-  const base = new URL(client.baseUrl).href.replace(/[?#].*$/, "").replace(/\/+$/, "");
+  // In a page, where it stands for the server that the page came from, it may be a path.
+  const { location } = globalThis as { readonly location?: { readonly href: string } };
+  const base = new URL(client.baseUrl, location?.href).href.replace(/[?#].*$/, "").replace(/\/+$/, "");
   const retry = { ...defaults.retry, ...client.retry };
   const limitMs = client.timeoutMs ?? defaults.timeoutMs;
   const send = client.fetch ?? ((...input: Parameters<typeof fetch>) => globalThis.fetch(...input));
@@ -59,21 +61,23 @@ export function createTransport(client: KitClientOptions): Transport {
     headers.set("accept", "application/json");
     if (call.body !== undefined) headers.set("content-type", "application/json");
     const key = call.options?.idempotencyKey;
-    if (key !== undefined) headers.set("idempotency-key", key);
+    if (key !== undefined) headers.set("idempotency-key", checkedKey(key));
     for (const [name, value] of Object.entries(call.headers ?? {})) headers.set(name, value);
     return headers;
   }
 
   async function open(call: Call, signal: AbortSignal): Promise<Response> {
+    const { method, body } = call;
     const target = url(call);
+    // Made here: a call that cannot be sent is not a server that cannot be reached.
+    const request = {
+      method,
+      headers: headersOf(call),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    };
     let response: Response;
     try {
-      response = await send(target, {
-        method: call.method,
-        headers: headersOf(call),
-        signal,
-        ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
-      });
+      response = await send(target, { ...request, signal });
     } catch (error) {
       signal.throwIfAborted();
       throw unreachable(error, target);
@@ -96,6 +100,8 @@ export function createTransport(client: KitClientOptions): Transport {
       try {
         return await attempt<Reply>(call, signal);
       } catch (error) {
+        // An attempt before has deleted it, and its answer was lost.
+        if (attempts > 1 && call.method === "DELETE" && isNotFound(error)) return undefined as Reply;
         const delayMs =
           attempts < retry.attempts && isRepeatable(call) ? delayBefore(error, attempts, retry) : undefined;
         if (delayMs === undefined) throw error;
@@ -127,6 +133,18 @@ function encodeSegment(segment: string): string {
   throw new KitError({
     code: "invalid_request",
     message: `${JSON.stringify(segment)} is not a name or an id.`,
+  });
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof KitError && error.code === "not_found";
+}
+
+function checkedKey(key: string): string {
+  if (/^[\x20-\x7e]{1,128}$/.test(key)) return key;
+  throw new KitError({
+    code: "invalid_request",
+    message: "An idempotency key has 1 to 128 printable ASCII characters.",
   });
 }
 
