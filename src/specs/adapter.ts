@@ -1,13 +1,5 @@
 import type { Diagnostic } from "../protocol/diagnostic.ts";
-import type {
-  Framework,
-  Lifecycle,
-  Priority,
-  SourceSpan,
-  SpecBlock,
-  SpecMetadata,
-  SpecType,
-} from "../protocol/spec-block.ts";
+import type { Framework, SourceSpan, SpecBlock, SpecMetadata } from "../protocol/spec-block.ts";
 
 /** A file as an adapter sees it: decoded, without its byte order mark, otherwise untouched. */
 export interface SpecSource {
@@ -49,18 +41,8 @@ export interface DraftMention {
 }
 
 /** A spec block before the project around it is known. */
-export interface SpecDraft {
+export interface SpecDraft extends Omit<SpecBlock, "id" | "path"> {
   readonly id: DraftId;
-  readonly framework: Framework;
-  readonly spec_type: SpecType;
-  readonly title: string;
-  readonly content: string;
-  readonly summary?: string;
-  readonly tags: readonly string[];
-  readonly lifecycle: Lifecycle;
-  readonly priority: Priority;
-  readonly created_at?: string;
-  readonly updated_at?: string;
   /** Without `source`, `related_specs`, `code_refs` and `test_refs` where those come from links. */
   readonly metadata: SpecMetadata;
   readonly span: SourceSpan;
