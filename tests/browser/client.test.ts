@@ -108,6 +108,22 @@ test("prompts, streams and errors", async () => {
   expect(seen.types.at(0)).toBe("operation_start");
 });
 
+test("a path as the address is one of the server that the page came from", async () => {
+  const asked = await page.evaluate(async () => {
+    const urls: string[] = [];
+    const client = new globalThis.kitClient.KitClient({
+      baseUrl: "/kit/",
+      fetch: async (url) => {
+        urls.push(String(url));
+        return new Response('{"ok":true}');
+      },
+    });
+    await client.health();
+    return urls;
+  });
+  expect(asked).toEqual([`${originOf(pages)}/kit/health`]);
+});
+
 test("an instance's events, resumed after the last one that was seen, and left early", async () => {
   const indexes = await page.evaluate(async (options: Place) => {
     const client = new globalThis.kitClient.KitClient(options);
