@@ -170,10 +170,15 @@ export interface RunContext extends WorkContext {
   dispatch(request: Omit<AdmitRequest, "idempotency_key">): Promise<DispatchReceipt>;
   /**
    * Puts an event into the run's stream, at its next index. Left out while a replay has not yet passed
-   * the last recorded position: it was said before. Gives its index, or undefined where it was left out,
-   * so that others who listen hear it once, too.
+   * the last recorded position, because it was said before; the run's end never was. Gives its index, or
+   * undefined where it was left out, so that others who listen hear it once, too.
    */
   emit(event: RunEventBody): number | undefined;
+  /**
+   * Throws what would end the run as failed if its handler gave this: `internal_error` for what is no JSON,
+   * `replay_mismatch` when more was recorded than was asked for. For a handler that says how the run has ended.
+   */
+  checkResult(result: unknown): void;
 }
 
 /** An event of a run as its maker knows it: the log numbers it. */

@@ -54,6 +54,7 @@ export async function runWorkflow(
     };
     const running = (workflow.run as (context: WorkflowContext) => unknown)(context);
     const result = await untilAborted(Promise.resolve(running), signal);
+    work.context.checkResult(result);
     failed = false;
     return result;
   } catch (error) {

@@ -1,5 +1,5 @@
+import { checkedText } from "../../agents/operations/check-options.ts";
 import { toImagePart } from "../../agents/operations/prompt-options.ts";
-import { KitError } from "../../base/kit-error.ts";
 import type { PromptRequest } from "../../protocol/prompt.ts";
 
 /**
@@ -23,8 +23,7 @@ export function toPromptInput(request: PromptRequest, operationId?: string): unk
 }
 
 export function toDispatchInput(input: unknown): unknown {
-  if (typeof input === "string") return checkedPrompt({ message: input }).message;
-  if (input === undefined) throw noText();
+  if (typeof input === "string" || input === undefined) return checkedText(input ?? "");
   // What looks like a prompt of ours is given as its text, like all other JSON, only sooner.
   return typeof input === "object" && input !== null && promptKey in input ? JSON.stringify(input) : input;
 }
@@ -54,26 +53,7 @@ function isPrompt(input: unknown): input is StoredPrompt {
 }
 
 function checkedPrompt(request: PromptRequest): PromptRequest {
-  if (request.message.trim() === "") throw noText();
-  // Half of a surrogate pair is in no UTF-8: providers refuse it, with all that the history holds beside it.
-  if (!request.message.isWellFormed()) throw notUnicode();
-  try {
-    request.images?.forEach(toImagePart);
-  } catch (error) {
-    throw wrongImage(error);
-  }
+  checkedText(request.message);
+  request.images?.forEach(toImagePart);
   return request;
-}
-
-function noText(): KitError {
-  return new KitError({ code: "invalid_request", message: "A prompt needs a text." });
-}
-
-function notUnicode(): KitError {
-  return new KitError({ code: "invalid_request", message: "A prompt's text must be well-formed Unicode." });
-}
-
-function wrongImage(cause: unknown): KitError {
-  const message = cause instanceof Error ? cause.message : "The image cannot be read.";
-  return new KitError({ code: "invalid_request", message, cause });
 }

@@ -4,69 +4,15 @@ import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../base/clock.ts";
 import { runStream } from "../../engine/contract.ts";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
-import type { KitEvent } from "../../protocol/event.ts";
-import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
-import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
+import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { createTestApp } from "../../testing/test-app.ts";
-import { openTestService, type TestService } from "../../testing/test-service.ts";
+import type { TestService } from "../../testing/test-service.ts";
 import { createService } from "./create-service.ts";
-
-// As `createAgent` of kit makes it.
-const writer = `export default { kind: "kit.agent", describe: async () => ({ instructions: "Write." }) };\n`;
-
-interface Opened {
-  readonly service: TestService;
-  readonly root: string;
-  /** Ends the process, so to speak: the same project is opened again on what its engine has kept. */
-  restart(script?: Script): Promise<TestService>;
-}
-
-async function open(
-  files: Readonly<Record<string, string>>,
-  script: Script = () => ({ text: "Done." }),
-): Promise<Opened> {
-  const repository = await createTemporaryRepository({ "src/agents/writer.ts": writer, ...files });
-  const { root } = repository;
-  const opened: TestService[] = [];
-  const start = async (model: Script): Promise<TestService> => {
-    const service = await openTestService({
-      root,
-      model: createScriptedModel(model),
-      store: new SqliteSessionStore({ file: join(root, "sessions.db") }),
-      engineFolder: join(root, "engine"),
-    });
-    opened.push(service);
-    return service;
-  };
-  onTestFinished(async () => {
-    await opened.at(-1)?.close();
-    await repository[Symbol.asyncDispose]();
-  });
-  return {
-    service: await start(script),
-    root,
-    async restart(next = script) {
-      await opened.at(-1)?.close();
-      return await start(next);
-    },
-  };
-}
-
-async function eventsOf(service: TestService, runId: string): Promise<readonly KitEvent[]> {
-  return await service.engine.events.read(runStream(runId), { limit: 1_000 });
-}
-
-/** Resolves once the run has come to its `waitFor`. */
-async function waiting(service: TestService, runId: string): Promise<void> {
-  const stop = new AbortController();
-  for await (const event of service.engine.events.subscribe(runStream(runId), { signal: stop.signal })) {
-    if (event.type === "log" && event.message === "waiting") return stop.abort();
-  }
-}
+import { eventsOf, openWorkflows, waiting } from "./testing/open-workflows.ts";
 
 test("a run goes on after a restart where it was: nothing that had ended is done again", async () => {
-  const { service, root, restart } = await open(
+  const { service, root, restart } = await openWorkflows(
     {
       "src/workflows/order.ts": `import { appendFile } from "node:fs/promises";
 import writer from "../agents/writer.ts";
@@ -129,7 +75,7 @@ export async function run(ctx) {
 
 test("an agent's interrupted prompt goes on, and its input stands once in the history", async () => {
   const begun = Promise.withResolvers<void>();
-  const { service, restart } = await open(
+  const { service, restart } = await openWorkflows(
     {
       "src/workflows/ask.ts": `import writer from "../agents/writer.ts";
 export async function run(ctx) {
@@ -156,7 +102,7 @@ export async function run(ctx) {
 });
 
 test("skills, tasks, sessions and compaction of a run's agents are recorded as well", async () => {
-  const { service, restart } = await open({
+  const { service, restart } = await openWorkflows({
     ".agents/skills/tidy/SKILL.md": "---\nname: tidy\ndescription: Tidies.\n---\nTidy up.\n",
     "src/workflows/all.ts": `import writer from "../agents/writer.ts";
 export async function run(ctx) {
@@ -190,7 +136,7 @@ export async function run(ctx) {
 });
 
 test("a payload is checked before a run is accepted, and comes to the workflow as its schema gives it", async () => {
-  const { service } = await open({
+  const { service } = await openWorkflows({
     "src/workflows/strict.ts": `export const payload = { type: "object", properties: { n: { type: "integer" } }, required: ["n"], additionalProperties: false };
 export const run = (ctx) => ctx.payload.n + 1;`,
     "src/workflows/parsed.ts": `export const payload = {
@@ -218,7 +164,7 @@ export const run = (ctx) => ctx.payload.when.getUTCFullYear();`,
 });
 
 test("a run that is cancelled while it waits for its turn, or for a word, ends its stream", async () => {
-  const { service, restart } = await open({
+  const { service, restart } = await openWorkflows({
     "src/workflows/wait.ts": `export async function run(ctx) {
   ctx.log.info("waiting");
   return ctx.waitFor("word");
@@ -236,26 +182,8 @@ test("a run that is cancelled while it waits for its turn, or for a word, ends i
   expect(types).toEqual(["run_start", "log", "run_end"]);
 });
 
-test("what a workflow throws ends its run at once, however retryable it is", async () => {
-  const { service } = await open(
-    {
-      "src/workflows/fail.ts": `import writer from "../agents/writer.ts";
-export const run = async (ctx) => (await ctx.init(writer)).session().prompt("x");`,
-    },
-    () => {
-      throw new Error("The model is broken.");
-    },
-  );
-  const { run_id } = await service.startRun("fail", {});
-  expect(await service.engine.awaitRun(run_id)).toMatchObject({
-    status: "failed",
-    error: { type: "model_error" },
-  });
-  expect((await eventsOf(service, run_id)).at(-1)).toMatchObject({ type: "run_end", is_error: true });
-});
-
 test("a run leaves work to an agent, and a tool of an agent does, without waiting for it", async () => {
-  const { service } = await open(
+  const { service } = await openWorkflows(
     {
       "src/agents/lead.ts": `export default {
   kind: "kit.agent",
@@ -326,7 +254,7 @@ test("a time that a schedule missed while nobody worked is made up for once", as
 test("a file's schedules are put at the start, and taken back when it has them no longer", async () => {
   const schedule = (text: string): string =>
     `export const schedule = ${text};\nexport const run = () => null;\n`;
-  const { service, root, restart } = await open({
+  const { service, root, restart } = await openWorkflows({
     "src/workflows/daily.ts": schedule(
       '[{ cron: "0 9 * * *", timezone: "Europe/Berlin", payload: { a: 1 } }, "@hourly"]',
     ),
@@ -358,34 +286,4 @@ test("a file's schedules are put at the start, and taken back when it has them n
   await writeFile(join(root, "src/workflows/weekly.mts"), "export const run = 1;\n");
   await third.reload();
   expect((await named(third)).get("file:weekly")).toEqual(weekly);
-});
-
-test("answers that did not fit are told to the workflow that asked, the same in a replay", async () => {
-  const { service, restart } = await open(
-    {
-      "src/workflows/ask.ts": `import writer from "../agents/writer.ts";
-const never = {
-  "~standard": { version: 1, vendor: "test", validate: () => ({ issues: [{ message: "no number" }] }) },
-};
-export async function run(ctx) {
-  const agent = await ctx.init(writer);
-  const seen = await agent.session().prompt("How many?", { result: never }).catch((error) => error);
-  ctx.log.info("waiting");
-  await ctx.waitFor("go");
-  return { code: seen.code, hint: seen.hint, attempts: seen.attempts };
-}`,
-    },
-    () => ({ text: '{"many":true}' }),
-  );
-  const runs = await Promise.all([service.startRun("ask", {}), service.startRun("ask", {})]);
-  const [first, second] = runs.map(({ run_id }) => run_id);
-  if (first === undefined || second === undefined) throw new Error("Two runs were started.");
-  for (const id of [first, second]) await waiting(service, id);
-  await service.engine.signal(first, { name: "go" });
-  const live = await service.engine.awaitRun(first);
-  const attempt = { text: '{"many":true}', issues: ["no number"] };
-  expect(live?.result).toEqual({ code: "typed_output", hint: "no number", attempts: Array(4).fill(attempt) });
-  const next = await restart();
-  await next.engine.signal(second, { name: "go" });
-  expect((await next.engine.awaitRun(second))?.result).toEqual(live?.result);
 });

@@ -127,7 +127,7 @@ const ends: Readonly<Record<string, EngineCheck>> = {
     assert.deepEqual(errors, [
       { type: "forbidden", message: "Not today." },
       { type: "internal_error", message: 'The workflow "flow" failed.' },
-      { type: "invalid_request", message: "The result of the workflow is not JSON: it is a Set." },
+      { type: "internal_error", message: "The result of the workflow is not JSON: it is a Set." },
     ]);
   },
 

@@ -114,9 +114,9 @@ const steps: Readonly<Record<string, EngineCheck>> = {
       ];
     });
     assert.deepEqual(result, [
-      ["invalid_request", 'The result of step "odd" is not JSON: list[1].when is a Date.'],
-      ["invalid_request", 'The result of step "odd" is not JSON: it is a Map.'],
-      ["invalid_request", 'The result of step "odd" is not JSON: it is a bigint.'],
+      ["internal_error", 'The result of step "odd" is not JSON: list[1].when is a Date.'],
+      ["internal_error", 'The result of step "odd" is not JSON: it is a Map.'],
+      ["internal_error", 'The result of step "odd" is not JSON: it is a bigint.'],
     ]);
   },
 
@@ -135,7 +135,7 @@ const steps: Readonly<Record<string, EngineCheck>> = {
     });
     assert.deepEqual(
       result,
-      Array.from({ length: 6 }, () => "invalid_request"),
+      Array.from({ length: 6 }, () => "internal_error"),
     );
   },
 

@@ -5,6 +5,7 @@ import { KitError } from "../../../base/kit-error.ts";
 import type { RunReceipt, RunRequest } from "../../contract.ts";
 import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
+import { checkJson } from "./check-json.ts";
 import type { RunRow } from "./run-rows.ts";
 
 /** Accepts runs: resolves once one is on disk. `waiting` is how many may stand in the queue. */
@@ -41,6 +42,7 @@ export function createRunAdmission(
   }
 
   return async ({ workflow, payload, idempotency_key: key }) => {
+    checkJson(payload, "The payload");
     const stored = await blobs.store(payload);
     return await base.commit(() => {
       const earlier = key === undefined ? undefined : byKey.get(workflow, key);

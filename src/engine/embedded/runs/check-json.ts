@@ -4,15 +4,19 @@ import { KitError } from "../../../base/kit-error.ts";
 const maxDepth = 200;
 
 /**
- * Throws `invalid_request` for a value that would not come back from JSON as it is: a replay must give
- * what the first run gave. Members that are undefined are left out, as JSON does. `what` begins the
- * message: `The result of step "charge"`.
+ * Throws for a value that would not come back from JSON as it is: a replay must give what the first run
+ * gave. Members that are undefined are left out, as JSON does. `what` begins the message: `The result of
+ * step "charge"`. Whose fault it is says the code: `internal_error` of what a workflow's own code gives.
  */
-export function checkJson(value: unknown, what: string): void {
+export function checkJson(
+  value: unknown,
+  what: string,
+  code: "invalid_request" | "internal_error" = "invalid_request",
+): void {
   const found = value === undefined ? undefined : findForeign(value, "", 0);
   if (found === undefined) return;
   throw new KitError({
-    code: "invalid_request",
+    code,
     message: `${what} is not JSON: ${found}.`,
     hint: "Give plain objects, arrays, texts, finite numbers, booleans and null; a date as its ISO text.",
   });

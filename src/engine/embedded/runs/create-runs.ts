@@ -7,7 +7,6 @@ import type { EnginePart } from "../engine-part.ts";
 import type { EmbeddedEventLog } from "../events/create-event-log.ts";
 import { createWaiters } from "../work/waiters.ts";
 import { createRunAdmission } from "./admit-run.ts";
-import { checkName } from "./check-name.ts";
 import type { Dispatcher } from "./execution-core.ts";
 import { createJournalRows } from "./journal-rows.ts";
 import { createRunList } from "./list-runs.ts";
@@ -145,8 +144,6 @@ export function createRuns(base: EngineBase, options: RunsOptions): Runs {
     },
 
     async signal(runId, signal) {
-      const refusal = checkName(signal.name);
-      if (refusal !== undefined) throw refusal;
       await send(runId, signal);
       joinNew();
       work.executions.get(runId)?.look();

@@ -194,21 +194,27 @@ export function createExecution(
   const context: RunContext = createRunContext(core, {
     waits,
     fence,
+    checkResult,
     emit: createRunEvents(host.events, {
       stream: runStream(run.run_id),
       last: taken.lastEvent,
-      // A replay that does not come to its end says something new: that it was cancelled, or does not match.
-      isSilent: () => closed || (verdict === undefined && replay.behind),
+      // A replay that does not come to its end says something new: that it was cancelled, does not match, or is over.
+      isSilent: ({ type }) => closed || (verdict === undefined && replay.behind && type !== "run_end"),
     }),
   });
+
+  function checkResult(value: unknown): void {
+    if (verdict?.kind === "failed") throw verdict.error;
+    replay.checkEnd();
+    checkJson(value, "The result of the workflow", "internal_error");
+  }
 
   async function work(): Promise<void> {
     try {
       const request = toRequest(base, run);
       const value: unknown = await handler(context, request);
       if (closed || verdict !== undefined) return;
-      replay.checkEnd();
-      checkJson(value, "The result of the workflow");
+      checkResult(value);
       const result = await core.store(value);
       close({ kind: "completed", result }, ended());
     } catch (error) {

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
-import type { KitError } from "../../../base/kit-error.ts";
+import { KitError } from "../../../base/kit-error.ts";
 import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
 import type { RunContext, StepOptions, StepWork } from "../../contract.ts";
 import { attemptStep } from "./attempt-step.ts";
 import { checkJson } from "./check-json.ts";
-import { checkName, invalid } from "./check-name.ts";
+import { isName } from "./check-name.ts";
 import type { ExecutionCore } from "./execution-core.ts";
 import type { EntryKind } from "./journal-entry.ts";
 import { storeError, toStepError } from "./step-error.ts";
@@ -14,6 +14,7 @@ export interface RunContextParts {
   readonly waits: Waits;
   readonly fence: number;
   readonly emit: RunContext["emit"];
+  readonly checkResult: RunContext["checkResult"];
 }
 
 /** What a run is told, over its execution. */
@@ -43,7 +44,7 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
     async function attempt(work: (key: string) => Promise<unknown>, key: string) {
       try {
         const value = await work(key);
-        checkJson(value, `The result of ${kind} ${JSON.stringify(name)}`);
+        checkJson(value, `The result of ${kind} ${JSON.stringify(name)}`, "internal_error");
         return { state: "done", value } as const;
       } catch (error) {
         // What a cancelled run's step throws is no outcome of the step.
@@ -60,6 +61,7 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
     fence,
     signal: core.signal,
     emit,
+    checkResult: parts.checkResult,
     step: <Value>(name: string, work: StepWork<Value>, options: StepOptions = {}) => {
       const refusal = checkName(name) ?? checkStepOptions(options);
       if (refusal !== undefined) return Promise.reject(refusal);
@@ -68,13 +70,13 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
       return journaled("step", name, attempts) as Promise<Value>;
     },
     sleep: async (ms) => {
-      if (!isTime(ms)) throw invalid("A sleep takes a number of milliseconds, 0 or more.");
+      if (!isTime(ms)) throw misused("A sleep takes a number of milliseconds, 0 or more.");
       await core.guard(() => waits.wait("sleep", "", ms));
     },
     waitFor: async (name, { timeoutMs } = {}) => {
       const refusal = checkName(name);
       if (refusal !== undefined) throw refusal;
-      if (timeoutMs !== undefined && !isTime(timeoutMs)) throw invalid("timeoutMs is a number, 0 or more.");
+      if (timeoutMs !== undefined && !isTime(timeoutMs)) throw misused("timeoutMs is a number, 0 or more.");
       return await core.guard(() => waits.wait("wait", name, timeoutMs));
     },
     now: async () => Number(await journaled("now", "", async () => clock.now())),
@@ -89,17 +91,27 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
   };
 }
 
+function checkName(name: unknown): KitError | undefined {
+  if (isName(name)) return undefined;
+  return misused("The name of a step, a signal or an agent is a text of 1 to 256 characters.");
+}
+
+/** Nobody who started the run is to blame for what its code asks. */
+function misused(message: string): KitError {
+  return new KitError({ code: "internal_error", message });
+}
+
 function isTime(ms: number): boolean {
   return Number.isFinite(ms) && ms >= 0 && ms <= 8.64e15;
 }
 
 function checkStepOptions({ attempts, backoffMs, timeoutMs }: StepOptions): KitError | undefined {
   if (attempts !== undefined && !(Number.isInteger(attempts) && attempts >= 1)) {
-    return invalid("attempts is a whole number, 1 or more.");
+    return misused("attempts is a whole number, 1 or more.");
   }
   const times = { backoffMs, timeoutMs };
   for (const [name, ms] of Object.entries(times)) {
-    if (ms !== undefined && !isTime(ms)) return invalid(`${name} is a number of milliseconds, 0 or more.`);
+    if (ms !== undefined && !isTime(ms)) return misused(`${name} is a number of milliseconds, 0 or more.`);
   }
   return undefined;
 }

@@ -3,6 +3,7 @@ import type { RunSignal } from "../../contract.ts";
 import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
 import { checkJson } from "./check-json.ts";
+import { isName } from "./check-name.ts";
 import type { JournalRows } from "./journal-rows.ts";
 import { hasEnded, type RunRow } from "./run-rows.ts";
 
@@ -11,7 +12,7 @@ const mostUntaken = 1_000;
 
 /**
  * Keeps signals for runs, and queues a run that has waited for one. Resolves once it is on disk; the
- * same idempotency key is taken once. Throws `run_not_found`, `conflict` for a run that has ended,
+ * same idempotency key is taken once. Throws `invalid_request`, `run_not_found`, `conflict` for a run that has ended,
  * `too_many_requests` for one that has a thousand which it has not taken.
  */
 export function createSignalSender(
@@ -33,6 +34,7 @@ export function createSignalSender(
   const enqueue = query(database, "INSERT INTO run_queue (run) VALUES (?)");
 
   return async (runId, { name, payload = null, idempotency_key: key = null }) => {
+    if (!isName(name)) throw badName();
     checkJson(payload, "The payload of the signal");
     const stored = await blobs.store(payload);
     await base.commit(() => {
@@ -47,6 +49,13 @@ export function createSignalSender(
       enqueue.run(run.id);
     });
   };
+}
+
+function badName(): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: "The name of a signal is a text of 1 to 256 characters.",
+  });
 }
 
 function unknownRun(): KitError {
