@@ -48,15 +48,18 @@ const request = fc.nat().chain((choice) => {
   };
   return fc.record({
     method: fc.oneof({ weight: 8, arbitrary: fc.constant(method) }, fc.constantFrom("GET", "POST", "PUT")),
-    path: fc
-      .array(segment, { minLength: 3, maxLength: 3 })
-      .map((parts) => path.replace(/\{\w+\}/g, () => parts.pop() ?? "1")),
+    path: fc.array(segment, { minLength: 3, maxLength: 3 }).map((parts) => {
+      const left = [...parts];
+      return path.replace(/\{\w+\}/g, () => left.pop() ?? "1");
+    }),
     query: fc.oneof(
       { weight: 4, arbitrary: fc.constant("") },
       fc.string({ maxLength: 20 }).map((text) => text.replaceAll("#", "")),
-      record(fields).map((all) =>
-        String(new URLSearchParams(Object.entries(all).map(([k, v]) => [k, String(v)]))),
-      ),
+      record(fields).map((all) => {
+        const query = new URLSearchParams();
+        for (const [name, text] of Object.entries(all)) query.append(name, String(text));
+        return String(query);
+      }),
     ),
     body: fc.oneof(
       { weight: 6, arbitrary: record(fields).map((body) => JSON.stringify(body)) },
