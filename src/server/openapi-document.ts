@@ -91,13 +91,19 @@ function headerParameters(route: Route): Json[] {
   }));
 }
 
+const streamSchema = {
+  type: "string",
+  description:
+    "Server-sent events. `data` of each is an Event; of a last one named `result` it is what the reply is as JSON, of one named `error` an Error.",
+};
+
 /** A stream is always a 200; so is what comes at the end of work that was accepted with a 202. */
 function replies(route: Route, schemas: Json): Json {
   const jsonOf = (part: string): Json => ({
     "application/json": { schema: schemas[`${route.operation}.${part}`] },
   });
   const text = { schema: { type: "string" } };
-  const stream = route.stream === undefined ? {} : { "text/event-stream": text };
+  const stream = route.stream === undefined ? {} : { "text/event-stream": { schema: streamSchema } };
   const page = route.hasPage ? { "text/html": text } : {};
   if (route.status === undefined) {
     const json = route.stream === "always" ? {} : jsonOf("reply");
@@ -126,13 +132,23 @@ const everywhere: readonly ErrorCode[] = [
 ];
 const withBody: readonly ErrorCode[] = ["invalid_json", "payload_too_large", "unsupported_media_type"];
 
+const retryAfter = { description: "Seconds, where it is known.", schema: { type: "integer" } };
+
+function mayPass(codes: readonly ErrorCode[]): boolean {
+  return codes.includes("too_many_requests") || codes.includes("unavailable");
+}
+
 function errorReplies(route: Route, schema: unknown): Json {
   const codes = [...everywhere, ...(route.body === undefined ? [] : withBody), ...(route.errors ?? [])];
   const byStatus = Map.groupBy(codes, (code) => errorCodes[code].status);
   return Object.fromEntries(
     [...byStatus].map(([status, ofStatus]) => [
       status,
-      { description: ofStatus.join(", "), content: { "application/json": { schema } } },
+      {
+        description: ofStatus.join(", "),
+        ...(mayPass(ofStatus) ? { headers: { "Retry-After": retryAfter } } : {}),
+        content: { "application/json": { schema } },
+      },
     ]),
   );
 }

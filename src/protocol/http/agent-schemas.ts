@@ -50,6 +50,10 @@ export const sessionField: z.ZodType<string> = nameField.meta({
   description: "Which conversation of the instance; default `default`.",
 });
 
+const oneSessionField: z.ZodType<string> = nameField.meta({
+  description: "Of this session alone; default: of all sessions of the instance.",
+});
+
 // What no model takes for a picture would stay in the history, and fail every prompt after it.
 const imageTypeField = textField(200).regex(
   /^image\/[\w*.+-]+$/,
@@ -134,7 +138,7 @@ export interface InstanceEventsQuery {
 }
 
 export const instanceEventsQuerySchema: z.ZodType<InstanceEventsQuery> = z.strictObject({
-  session: sessionField.exactOptional(),
+  session: oneSessionField.exactOptional(),
   after: eventPositionField.exactOptional(),
 });
 
@@ -144,6 +148,11 @@ export interface SessionQuery {
 
 export const sessionQuerySchema: z.ZodType<SessionQuery> = z.strictObject({
   session: sessionField.exactOptional(),
+});
+
+/** The query of a list over the sessions of an instance. */
+export const oneSessionQuerySchema: z.ZodType<SessionQuery> = z.strictObject({
+  session: oneSessionField.exactOptional(),
 });
 
 /** A message of a history, without what only its provider understands. */
@@ -168,7 +177,7 @@ export const historySchema: z.ZodType<History> = z
   .meta({ id: "History" });
 
 export const abortBodySchema: z.ZodType<SessionQuery> = z.strictObject({
-  session: nameField.exactOptional().meta({ description: "Default: all sessions of the instance." }),
+  session: oneSessionField.exactOptional(),
 });
 
 export const abortedSchema: z.ZodType<{ readonly aborted: boolean }> = z

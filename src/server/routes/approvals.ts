@@ -1,5 +1,5 @@
 import type { ServiceAction } from "../../app/config/access-config.ts";
-import { sessionQuerySchema } from "../../protocol/http/agent-schemas.ts";
+import { oneSessionQuerySchema } from "../../protocol/http/agent-schemas.ts";
 import {
   approvalBodySchema,
   approvalListSchema,
@@ -23,7 +23,7 @@ export function approvalRoutes(context: ServiceContext): readonly Route[] {
       summary: "Tool calls that wait for approval, oldest first",
       tag,
       parameters: instanceParameters,
-      query: sessionQuerySchema,
+      query: oneSessionQuerySchema,
       reply: approvalListSchema,
       errors: ["agent_not_found", "agent_not_webhook"],
       guard: guardFor("agent.read"),
