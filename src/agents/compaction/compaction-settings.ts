@@ -1,3 +1,5 @@
+import { count, type FieldChecks, flag, text } from "../check-fields.ts";
+
 export interface CompactionSettings {
   readonly enabled: boolean;
   /** The model's window, where the model does not say it itself; default 128,000. */
@@ -9,6 +11,17 @@ export interface CompactionSettings {
   /** `provider/model` that writes the summary; default: the agent's own. */
   readonly model?: string;
 }
+
+export const compactionFields: { readonly of: string; readonly fields: FieldChecks<CompactionSettings> } = {
+  of: "setting of compaction",
+  fields: {
+    enabled: flag,
+    contextWindowTokens: count(1),
+    reserveTokens: count(0),
+    keepRecentTokens: count(0),
+    model: text,
+  },
+};
 
 export const defaultCompaction: CompactionSettings = {
   enabled: true,

@@ -1,3 +1,4 @@
+import { KitError } from "../../base/kit-error.ts";
 import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
 import type { ImagePart, Message } from "../../protocol/message.ts";
 import type { ThinkingLevel } from "../../protocol/thinking-level.ts";
@@ -54,15 +55,29 @@ export interface PromptResult<Result = undefined> {
   readonly messages: readonly Message[];
 }
 
-/** Reads an image input as a message carries it. Throws `TypeError` for an address that is not https. */
+const mediaTypePattern = /^image\/[\w*.+-]+$/;
+const base64Pattern = /^[A-Za-z0-9+/]+={0,2}$/;
+
+/**
+ * Reads an image input as a message carries it. Throws `invalid_request` for what is no image: a provider
+ * that refused it would refuse every later prompt as well, for it stands in the history.
+ */
 export function toImagePart(image: ImageInput): ImagePart {
+  const { media_type = "url" in image ? "image/*" : "" } = image;
+  if (!mediaTypePattern.test(media_type)) throw noImage("has a media_type such as image/png");
   if ("url" in image) {
-    if (!image.url.startsWith("https://"))
-      throw new TypeError("An image's address must start with https://.");
-    return { type: "image", media_type: image.media_type ?? "image/*", data: image.url };
+    if (typeof image.url !== "string" || !image.url.startsWith("https://") || !URL.canParse(image.url))
+      throw noImage("has an address that starts with https://");
+    return { type: "image", media_type, data: image.url };
   }
-  const data = typeof image.data === "string" ? image.data : base64Of(image.data);
-  return { type: "image", media_type: image.media_type, data };
+  const data = image.data instanceof Uint8Array ? base64Of(image.data) : image.data;
+  if (typeof data !== "string" || !base64Pattern.test(data))
+    throw noImage("has its bytes as `data`, or the same in base64");
+  return { type: "image", media_type, data };
+}
+
+function noImage(what: string): KitError {
+  return new KitError({ code: "invalid_request", message: `An image ${what}.` });
 }
 
 function base64Of(bytes: Uint8Array): string {

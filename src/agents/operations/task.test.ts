@@ -1,8 +1,13 @@
-import { expect, test } from "vitest";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
 import type { KitEvent } from "../../protocol/event.ts";
+import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
+import type { AgentProfile } from "../agent-profile.ts";
 import { defineTool } from "../tool.ts";
 
 const shared = {
@@ -64,6 +69,25 @@ test("a subagent has no right that it was not given", async () => {
   expect(seen[0]).toEqual(expect.arrayContaining(["write", "bash"]));
   expect(seen[1]).not.toEqual(expect.arrayContaining(["write"]));
   expect(seen[1]).not.toEqual(expect.arrayContaining(["bash"]));
+});
+
+test("a subagent that may write has none of the protected paths that its parent was granted", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "kit-task-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const model = createScriptedModel(({ prompt }) =>
+    prompt.at(-1)?.role === "tool"
+      ? { text: JSON.stringify(prompt.at(-1)?.content) }
+      : { toolCalls: [{ name: "write", input: { path: ".git/hooks/x", content: "x" } }] },
+  );
+  const granted: AgentProfile = {
+    sandbox: virtual({ folder }),
+    allowWrite: true,
+    allowProtectedPaths: [".git/hooks"],
+    subagents: [{ name: "writer", allowWrite: true }],
+  };
+  const session = createTestAgent(model, granted).session();
+  expect((await session.prompt("a")).text).toContain("Wrote");
+  expect((await session.task("b", { agent: "writer" })).text).toContain("is protected");
 });
 
 test("tasks may not start tasks without end", async () => {

@@ -102,6 +102,7 @@ function profileFor(parent: AgentProfile, name: string | undefined): AgentProfil
       allowShell,
       allowedCommands,
       allowCompoundCommands,
+      allowProtectedPaths,
       tools,
       commands,
       python,

@@ -1,5 +1,4 @@
 import { createId } from "../../base/id.ts";
-import { KitError } from "../../base/kit-error.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import type {
@@ -12,7 +11,7 @@ import type {
 import type { ExecResult, Sandbox } from "../../sandboxes/contract.ts";
 import type { Harness, LiveSession } from "../agent-runtime.ts";
 import { createEventStream } from "../events/event-stream.ts";
-
+import { checkedText, checkOptions } from "../operations/check-options.ts";
 import { type CompactOptions, runCompact } from "../operations/compact.ts";
 import { runPrompt } from "../operations/prompt.ts";
 import type { PromptOptions, PromptResult } from "../operations/prompt-options.ts";
@@ -106,6 +105,7 @@ class NamedSession implements Session {
     skill: string | Skill,
     options: SkillOptions<Result> = {},
   ): Promise<PromptResult<Result>> {
+    checkOptions("skill", options);
     return runSkill(this.#harness, this.#live(), { skill, options });
   }
 
@@ -113,6 +113,7 @@ class NamedSession implements Session {
     text: string,
     options: TaskOptions<Result> = {},
   ): Promise<PromptResult<Result>> {
+    checkOptions("task", options);
     return runTask(this.#harness, this.#live(), { text: checkedText(text), options });
   }
 
@@ -160,6 +161,7 @@ class NamedSession implements Session {
     kind: "prompt" | "stream",
     call: { readonly text: string; readonly options: PromptOptions<Result>; readonly id?: string },
   ): Promise<PromptResult<Result>> {
+    checkOptions("prompt", call.options);
     const { signal, operationId } = call.options;
     return this.#live().operate(
       { kind, ...(call.id && { id: call.id }), ...resumable(operationId), ...(signal && { signal }) },
@@ -167,9 +169,4 @@ class NamedSession implements Session {
         runPrompt(this.#harness, operation, { text: checkedText(call.text), options: call.options }),
     );
   }
-}
-
-function checkedText(text: string): string {
-  if (typeof text === "string" && text.trim() !== "") return text;
-  throw new KitError({ code: "invalid_request", message: "A prompt needs a text." });
 }

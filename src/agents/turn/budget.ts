@@ -1,5 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 import { addUsage, noUsage, type Usage } from "../../protocol/usage.ts";
+import { count, type FieldChecks } from "../check-fields.ts";
 
 /** Limits of one operation; what is left out is not limited, except `maxTurns`. */
 export interface Budget {
@@ -10,6 +11,15 @@ export interface Budget {
   /** US dollars, likewise; a call whose price is unknown counts as over. */
   readonly maxCost?: number;
 }
+
+export const budgetFields: { readonly of: string; readonly fields: FieldChecks<Budget> } = {
+  of: "limit of a budget",
+  fields: {
+    maxTurns: count(1),
+    maxTokens: count(1),
+    maxCost: ["a number from 0 up", (value) => typeof value === "number" && value >= 0],
+  },
+};
 
 const defaultMaxTurns = 100;
 

@@ -309,12 +309,12 @@ function cutParts(
 
 // The beginning and the end of an output say most; the middle is what one can do without.
 function cut(text: string, limit: number): string {
-  if (text.length <= limit) return text;
+  // Half of a surrogate pair, from a tool or from a cut, is what providers refuse to read.
+  if (text.length <= limit) return text.toWellFormed();
   const head = Math.ceil(limit * 0.7);
   const tail = limit - head;
   const dropped = text.length - limit;
   const rest = tail > 0 ? text.slice(-tail) : "";
-  // A cut through a surrogate pair would leave what providers refuse to read.
   return `${text.slice(0, head)}\n[… ${dropped} characters cut …]\n${rest}`.toWellFormed();
 }
 

@@ -1,17 +1,24 @@
 import type { AgentProfile } from "../../agents/agent-profile.ts";
-import { suggest } from "../../base/suggest.ts";
+import type { ApprovalRules } from "../../agents/approvals/approval-rules.ts";
+import {
+  count,
+  type FieldChecks,
+  faultOfFields,
+  flag,
+  hasName,
+  isObject,
+  isTexts,
+  named,
+  oneOf,
+  text,
+  texts,
+} from "../../agents/check-fields.ts";
+import { compactionFields } from "../../agents/compaction/compaction-settings.ts";
+import { budgetFields } from "../../agents/turn/budget.ts";
 import { thinkingLevels } from "../../protocol/thinking-level.ts";
 
-type Check = readonly [expected: string, accepts: (value: unknown) => boolean];
-
-const text: Check = ["a text", (value) => typeof value === "string"];
-const flag: Check = ["true or false", (value) => typeof value === "boolean"];
-const count: Check = ["a whole number from 0 up", (value) => Number.isInteger(value) && Number(value) >= 0];
-const object: Check = ["an object", (value) => typeof value === "object" && value !== null];
-const texts: Check = ["a list of texts", (value) => isList(value, (item) => typeof item === "string")];
-const named: Check = ["a list of objects with a name", (value) => isList(value, hasName)];
-
-const checks: { readonly [Field in keyof AgentProfile]-?: Check } = {
+const ofApprovals: FieldChecks<ApprovalRules> = { tools: texts, timeoutMs: count(1) };
+const checks: FieldChecks<AgentProfile> = {
   name: text,
   description: text,
   model: text,
@@ -21,23 +28,20 @@ const checks: { readonly [Field in keyof AgentProfile]-?: Check } = {
   skills: named,
   roles: named,
   subagents: named,
-  thinkingLevel: [
-    `one of ${thinkingLevels.join(", ")}`,
-    (value) => thinkingLevels.some((level) => level === value),
-  ],
+  thinkingLevel: oneOf(thinkingLevels),
   sandbox: [
     "a sandbox, such as local()",
     (value) => hasName(value) && "open" in Object(value) && typeof Object(value).open === "function",
   ],
   cwd: text,
-  store: ["a session store", (value) => typeof value === "object" && value !== null && "append" in value],
-  compaction: object,
-  budget: object,
-  typedRetries: count,
-  maxTaskDepth: count,
+  store: ["a session store", (value) => isObject(value) && "append" in value],
+  compaction: compactionFields,
+  budget: budgetFields,
+  typedRetries: count(0),
+  maxTaskDepth: count(0),
   python: [
     "true, false or an object such as { functions: { … } }",
-    (value) => typeof value === "boolean" || (typeof value === "object" && value !== null),
+    (value) => typeof value === "boolean" || isObject(value),
   ],
   specs: flag,
   mcp: flag,
@@ -50,8 +54,12 @@ const checks: { readonly [Field in keyof AgentProfile]-?: Check } = {
   allowCompoundCommands: flag,
   allowProtectedPaths: texts,
   approvals: [
-    'an object such as { tools: ["bash"] }',
-    (value) => typeof value === "object" && value !== null && "tools" in value && texts[1](value.tools),
+    'an object such as { tools: ["bash"], timeoutMs: 60000 }',
+    (value) =>
+      isObject(value) &&
+      "tools" in value &&
+      isTexts(value.tools) &&
+      faultOfFields(value, { of: "field of approvals", fields: ofApprovals }) === undefined,
   ],
 };
 
@@ -59,24 +67,18 @@ const checks: { readonly [Field in keyof AgentProfile]-?: Check } = {
  * What is wrong with what an agent's function gave; undefined for a profile. A field that is misspelled is
  * an error: `allowedCommand` would otherwise allow every command.
  */
-export function faultOfProfile(value: unknown): string | undefined {
-  if (typeof value !== "object" || value === null || Array.isArray(value))
+export function faultOfProfile(value: unknown, above = ""): string | undefined {
+  if (!isObject(value) || Array.isArray(value))
     return "it gave no profile: return an object such as { instructions: … }";
-  for (const [field, given] of Object.entries(value)) {
-    const check = Object.hasOwn(checks, field) ? checks[field as keyof AgentProfile] : undefined;
-    if (check === undefined) {
-      const near = suggest(field, Object.keys(checks));
-      return `\`${field}\` is no field of a profile${near === undefined ? "" : `; did you mean ${near}?`}`;
-    }
-    if (given !== undefined && !check[1](given)) return `\`${field}\` must be ${check[0]}`;
+  const fault = faultOfFields(value, { of: "field of a profile", fields: checks }, above);
+  if (fault !== undefined || !("subagents" in value) || !Array.isArray(value.subagents)) return fault;
+  if (above.length > maxPathLength) return `\`${above}\` is an agent below itself`;
+  for (const [index, subagent] of value.subagents.entries()) {
+    const below = faultOfProfile(subagent, `${above}subagents[${index}].`);
+    if (below !== undefined) return below;
   }
   return undefined;
 }
 
-function isList(value: unknown, accepts: (item: unknown) => boolean): boolean {
-  return Array.isArray(value) && value.every(accepts);
-}
-
-function hasName(value: unknown): boolean {
-  return typeof value === "object" && value !== null && "name" in value && typeof value.name === "string";
-}
+// More than tasks may be deep: such a profile goes round in a circle.
+const maxPathLength = 64 * "subagents[0].".length;

@@ -1,0 +1,65 @@
+import { suggest } from "../base/suggest.ts";
+
+/** What a field must be, in words and as a check; or the fields that it has itself. */
+export type FieldCheck =
+  | readonly [expected: string, accepts: (value: unknown) => boolean]
+  | { readonly of: string; readonly fields: FieldChecks<object> };
+
+/** A check for every field, so that none of a type is forgotten. */
+export type FieldChecks<Fields extends object> = { readonly [Field in keyof Fields]-?: FieldCheck };
+
+export const text: FieldCheck = ["a text", (value) => typeof value === "string"];
+export const flag: FieldCheck = ["true or false", (value) => typeof value === "boolean"];
+export const texts: FieldCheck = ["a list of texts", isTexts];
+export const named: FieldCheck = [
+  "a list of objects with a name",
+  (value) => Array.isArray(value) && value.every(hasName),
+];
+
+export function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+/** A whole number from `min` up. */
+export function count(min: number): FieldCheck {
+  return [`a whole number from ${min} up`, (value) => Number.isInteger(value) && Number(value) >= min];
+}
+
+export function oneOf(names: readonly string[]): FieldCheck {
+  return [`one of ${names.join(", ")}`, (value) => names.some((name) => name === value)];
+}
+
+export function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+export function hasName(value: unknown): value is { readonly name: string } {
+  return isObject(value) && "name" in value && typeof value.name === "string";
+}
+
+/**
+ * What is wrong with an object of which plain JavaScript may have written anything; undefined for one that
+ * is fine. A field under a name that is none is a fault: a misspelled limit would limit nothing. `of` says
+ * whose fields they are: "field of a profile".
+ */
+export function faultOfFields(
+  value: object,
+  { of, fields }: { readonly of: string; readonly fields: FieldChecks<object> },
+  above = "",
+): string | undefined {
+  const checks = new Map<string, FieldCheck>(Object.entries(fields));
+  for (const [field, given] of Object.entries(value)) {
+    const check = checks.get(field);
+    if (check === undefined) {
+      const near = suggest(field, checks.keys());
+      return `\`${above}${field}\` is no ${of}${near === undefined ? "" : `; did you mean ${near}?`}`;
+    }
+    if (given === undefined) continue;
+    if ("fields" in check) {
+      if (!isObject(given)) return `\`${above}${field}\` must be an object`;
+      const fault = faultOfFields(given, check, `${above}${field}.`);
+      if (fault !== undefined) return fault;
+    } else if (!check[1](given)) return `\`${above}${field}\` must be ${check[0]}`;
+  }
+  return undefined;
+}

@@ -1,0 +1,63 @@
+import { expect, test } from "vitest";
+import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { createTestAgent } from "../../testing/test-runtime.ts";
+import type { Session } from "../session/session.ts";
+import type { PromptOptions } from "./prompt-options.ts";
+
+function open() {
+  const model = createScriptedModel(() => ({ text: "ok" }));
+  return { model, session: createTestAgent(model).session() };
+}
+
+const png = new Uint8Array([137, 80, 78, 71]);
+
+// What TypeScript forbids, and plain JavaScript may still write.
+test.each<readonly [object, string]>([
+  [{ resutl: {} }, "`resutl` is no option of a prompt; did you mean result?"],
+  [{ thinkingLevel: "huge" }, "`thinkingLevel` must be one of off, minimal"],
+  [{ model: 1 }, "`model` must be a text."],
+  [{ role: 1 }, "`role` must be a role or the name of one."],
+  [{ secrets: "TOKEN" }, "`secrets` must be a list of texts."],
+  [{ tools: [{}] }, "`tools` must be a list of objects with a name."],
+  [{ signal: true }, "`signal` must be an AbortSignal."],
+  [{ budget: 5 }, "`budget` must be an object."],
+  [{ budget: { max_turns: 5 } }, "`budget.max_turns` is no limit of a budget; did you mean maxTurns?"],
+  [{ budget: { maxTurns: -1 } }, "`budget.maxTurns` must be a whole number from 1 up."],
+  [{ budget: { maxCost: Number.NaN } }, "`budget.maxCost` must be a number from 0 up."],
+  [{ images: [{ data: png, media_type: "text/html" }] }, "An image has a media_type such as image/png."],
+  [{ images: [{ data: png }] }, "An image has a media_type such as image/png."],
+  [{ images: [{ data: "no base64!", media_type: "image/png" }] }, "An image has its bytes as `data`"],
+  [{ images: [{ data: "", media_type: "image/png" }] }, "An image has its bytes as `data`"],
+  [{ images: [{ url: "http://example.com/a.png" }] }, "An image has an address that starts with https://."],
+])("a prompt with the options %j is refused, and leaves nothing behind", async (options, message) => {
+  const { model, session } = open();
+  const refused = await session.prompt("Hi", options as PromptOptions).catch((error: unknown) => error);
+  expect(refused).toMatchObject({ code: "invalid_request", message: expect.stringContaining(message) });
+  expect(model.calls).toHaveLength(0);
+  expect(await session.history()).toEqual([]);
+});
+
+test.each<readonly [string, (session: Session) => Promise<unknown>, string]>([
+  ["stream", (session) => session.stream("Hi", { modle: "a/b" } as object).result, "no option of a prompt"],
+  [
+    "skill",
+    (session) => session.skill("x", { arg: {} } as object),
+    "no option of a skill; did you mean args?",
+  ],
+  [
+    "task",
+    (session) => session.task("x", { agnet: "y" } as object),
+    "no option of a task; did you mean agent?",
+  ],
+  ["null", (session) => session.prompt("x", null as never), "The options must be an object."],
+])("a misspelled option is named for %s too", async (_name, call, message) => {
+  await expect(call(open().session)).rejects.toThrow(message);
+});
+
+test.each([
+  ["", "A prompt needs a text."],
+  [" \n", "A prompt needs a text."],
+  ["half a \ud83d", "A prompt's text must be well-formed Unicode."],
+])("the text %j is no prompt", async (text, message) => {
+  await expect(open().session.prompt(text)).rejects.toMatchObject({ code: "invalid_request", message });
+});

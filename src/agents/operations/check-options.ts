@@ -1,0 +1,58 @@
+import { KitError } from "../../base/kit-error.ts";
+import { toSentence } from "../../base/to-sentence.ts";
+import { thinkingLevels } from "../../protocol/thinking-level.ts";
+import {
+  type FieldChecks,
+  faultOfFields,
+  hasName,
+  isObject,
+  named,
+  oneOf,
+  text,
+  texts,
+} from "../check-fields.ts";
+import { budgetFields } from "../turn/budget.ts";
+import type { PromptOptions } from "./prompt-options.ts";
+import type { SkillOptions } from "./skill.ts";
+import type { TaskOptions } from "./task.ts";
+
+const ofPrompt: FieldChecks<PromptOptions> = {
+  // A schema may be a function: arktype's are.
+  result: ["a schema", (value) => isObject(value) || typeof value === "function"],
+  role: ["a role or the name of one", (value) => typeof value === "string" || hasName(value)],
+  model: text,
+  thinkingLevel: oneOf(thinkingLevels),
+  tools: named,
+  commands: named,
+  images: ["a list of images", Array.isArray],
+  secrets: texts,
+  signal: ["an AbortSignal", (value) => isObject(value) && "aborted" in value],
+  budget: budgetFields,
+  operationId: text,
+};
+const ofSkill: FieldChecks<SkillOptions> = { ...ofPrompt, args: ["an object", isObject] };
+const ofTask: FieldChecks<TaskOptions> = { ...ofPrompt, agent: text, cwd: text };
+
+const kinds = {
+  prompt: { of: "option of a prompt", fields: ofPrompt },
+  skill: { of: "option of a skill", fields: ofSkill },
+  task: { of: "option of a task", fields: ofTask },
+};
+
+/** Throws `invalid_request` for options that a call does not have, and for values that they cannot have. */
+export function checkOptions(kind: "prompt" | "skill" | "task", options: object): void {
+  const fault = isObject(options) ? faultOfFields(options, kinds[kind]) : "The options must be an object";
+  if (fault !== undefined) throw new KitError({ code: "invalid_request", message: toSentence(fault) });
+}
+
+/**
+ * Gives the text of a prompt back. Throws `invalid_request` for one that says nothing, and for half of a
+ * surrogate pair: providers refuse it, with all that the history holds beside it.
+ */
+export function checkedText(prompt: string): string {
+  if (typeof prompt !== "string" || prompt.trim() === "")
+    throw new KitError({ code: "invalid_request", message: "A prompt needs a text." });
+  if (!prompt.isWellFormed())
+    throw new KitError({ code: "invalid_request", message: "A prompt's text must be well-formed Unicode." });
+  return prompt;
+}

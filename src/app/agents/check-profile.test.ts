@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import type { AgentProfile } from "../../agents/agent-profile.ts";
+import { faultOfProfile } from "./check-profile.ts";
+
+test.each<readonly [unknown, string]>([
+  [undefined, "it gave no profile"],
+  [[], "it gave no profile"],
+  [{ allowedCommand: ["git"] }, "`allowedCommand` is no field of a profile; did you mean allowedCommands?"],
+  [{ allowWrite: "yes" }, "`allowWrite` must be true or false"],
+  [{ thinkingLevel: "huge" }, "`thinkingLevel` must be one of off, minimal, low, medium, high, xhigh"],
+  [{ budget: { maxTurn: 5 } }, "`budget.maxTurn` is no limit of a budget; did you mean maxTurns?"],
+  [{ budget: { maxTokens: 0.5 } }, "`budget.maxTokens` must be a whole number from 1 up"],
+  [{ compaction: { keepRecent: 1 } }, "`compaction.keepRecent` is no setting of compaction"],
+  [{ compaction: { enabled: 1 } }, "`compaction.enabled` must be true or false"],
+  [{ approvals: { timeoutMs: 1 } }, "`approvals` must be an object such as"],
+  [{ approvals: { tools: [], timeout: 1 } }, "`approvals` must be an object such as"],
+  [
+    { subagents: [{ name: "a" }, { name: "b", allowedCommand: ["git"] }] },
+    "`subagents[1].allowedCommand` is no field of a profile; did you mean allowedCommands?",
+  ],
+  [{ subagents: [{ name: "a", subagents: [{}] }] }, "`subagents[0].subagents` must be a list of objects"],
+])("the profile %j is refused with what is wrong", (profile, fault) => {
+  expect(faultOfProfile(profile)).toContain(fault);
+});
+
+test("a profile may have every field, and leave every field out", () => {
+  const profile: AgentProfile = {
+    name: "a",
+    budget: { maxTurns: 1, maxTokens: 1, maxCost: 0 },
+    compaction: { enabled: true, contextWindowTokens: 1_000, reserveTokens: 0, keepRecentTokens: 0 },
+    approvals: { tools: ["bash"], timeoutMs: 1 },
+    subagents: [{ name: "b", budget: {} }],
+  };
+  expect([faultOfProfile(profile), faultOfProfile({})]).toEqual([undefined, undefined]);
+});
+
+test("a profile below itself is refused, and not followed for ever", () => {
+  const round: { name: string; subagents: unknown[] } = { name: "a", subagents: [] };
+  round.subagents.push(round);
+  expect(faultOfProfile(round)).toContain("is an agent below itself");
+});
