@@ -47,6 +47,11 @@ test("a signed delivery is dispatched, and its repetition carries the same keys"
   await receiveWebhook(webhook, incoming(body, { dispatch }));
   expect(keys.slice(2)).toEqual(keys.slice(0, 2));
   expect(new Set(keys).size).toBe(2);
+  // Two webhooks may be sent the same body, and have names that begin alike.
+  for (const end of ["a", "b"]) {
+    await receiveWebhook(webhook, incoming(body, { dispatch, name: "chat".repeat(20) + end }));
+  }
+  expect(new Set(keys).size).toBe(6);
   expect(keys.every((key) => /^[!-~]{1,128}$/.test(key))).toBe(true);
 });
 

@@ -43,8 +43,8 @@ export async function receiveWebhook(
   const challenge = definition.scheme === "slack" ? slackChallenge(payload) : undefined;
   if (challenge !== undefined) return { status: 200, body: { challenge } };
   const receipts: DispatchReceipt[] = [];
-  // An id of the sender's may be of any length.
-  const key = (await sha256(toBytes(delivery.delivery_id))).slice(0, 40);
+  // Names and senders' ids may be long, and one body may go to several webhooks.
+  const key = (await sha256(toBytes(`${incoming.name}/${delivery.delivery_id}`))).slice(0, 40);
   let count = 0;
   const given = await definition.handle({
     delivery,
