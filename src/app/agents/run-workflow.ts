@@ -8,6 +8,7 @@ import { describeFailure, failureLine } from "./describe-failure.ts";
 import type { RunWork } from "./hosted-app.ts";
 import { createRunAgents, type RunAgentsOptions } from "./run-agents.ts";
 import { createRunLog } from "./run-log.ts";
+import { toSessionKey } from "./session-key.ts";
 import type { LoadedWorkflow } from "./workflow-source.ts";
 
 /** What a run needs of the application it runs in. */
@@ -83,11 +84,9 @@ function toJournaled(host: WorkflowHost, { context, local }: RunWork, emit: RunE
     uuid: context.uuid,
     waitFor: async <Value>(name: string, options?: { readonly timeoutMs?: number }) =>
       (await context.waitFor(name, options)) as Value | undefined,
-    dispatch: (agent, { id, session = "default", input }) =>
-      context.dispatch({
-        agent: host.agentName(agent),
-        instance_id: id,
-        session,
+    dispatch: async (agent, { id, session = "default", input }) =>
+      await context.dispatch({
+        ...toSessionKey({ agent: host.agentName(agent), instance_id: id, session }),
         input: host.toInput(input),
       }),
     ...(local?.request === undefined ? {} : { req: local.request }),

@@ -5,8 +5,8 @@ import { agentStream, type Engine, type WorkContext } from "../../engine/contrac
 import { type ErrorCode, errorCodes } from "../../protocol/error-code.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";
-import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { HostedApp } from "../agents/hosted-app.ts";
+import { keyed, toSessionKey } from "../agents/session-key.ts";
 import { createInstanceAdmin } from "./instance-admin.ts";
 import { createOperationListeners } from "./operation-listeners.ts";
 import { promptDurably } from "./prompt-durably.ts";
@@ -50,9 +50,9 @@ export async function createService({
   const dispatch: Service["dispatch"] = async (target, input, { idempotencyKey } = {}) => {
     app.checkAgent(target.agent);
     return engine.admit({
-      ...keyOf(target),
+      ...toSessionKey(target),
+      ...keyed(idempotencyKey),
       input: toDispatchInput(input),
-      ...(idempotencyKey === undefined ? {} : { idempotency_key: idempotencyKey }),
     });
   };
   app.host({
@@ -94,10 +94,10 @@ export async function createService({
     approvals: app.approvals ?? createApprovals(),
     async prompt(target, request, { signal, idempotencyKey, onEvent } = {}) {
       app.checkAgent(target.agent);
-      const key = keyOf(target);
+      const key = toSessionKey(target);
       const wait = signal === undefined ? {} : { signal };
       if (idempotencyKey !== undefined) {
-        const admitted = { ...key, input: toPromptInput(request), idempotency_key: idempotencyKey };
+        const admitted = { ...key, ...keyed(idempotencyKey), input: toPromptInput(request) };
         return promptDurably(engine, admitted, { ...wait, ...(onEvent === undefined ? {} : { onEvent }) });
       }
       const operationId = createId("op");
@@ -140,9 +140,4 @@ function nameDispatch(error: unknown, { id: dispatch_id }: WorkContext): unknown
   const { code, message, hint, meta, cause } = error;
   const named = { code, message, meta: { ...meta, dispatch_id }, cause };
   return new KitError(hint === undefined ? named : { ...named, hint });
-}
-
-/** The key alone, whatever else the caller's object has. */
-function keyOf({ agent, instance_id, session }: SessionKey): SessionKey {
-  return { agent, instance_id, session };
 }

@@ -77,6 +77,25 @@ test("unknown agents and empty prompts are refused before anything is accepted",
   expect((await service.engine.listDispatches()).items).toEqual([]);
 });
 
+test("ids that no path can name are refused before anything is accepted, and so are keys that are none", async () => {
+  const service = await open();
+  const refusal = { code: "invalid_request" };
+  for (const id of ["", "owner/repo", "..", "a\0b", "\ud800", "x".repeat(129), 7 as unknown as string]) {
+    const asInstance = { ...one, instance_id: id };
+    const asSession = { ...one, session: id };
+    for (const target of [asInstance, asSession]) {
+      await expect(service.dispatch(target, "Hello.")).rejects.toMatchObject(refusal);
+      await expect(service.prompt(target, { message: "Hello." })).rejects.toMatchObject(refusal);
+    }
+  }
+  for (const idempotencyKey of ["", "a\nb", "x".repeat(257)]) {
+    const options = { idempotencyKey };
+    await expect(service.dispatch(one, "Hello.", options)).rejects.toMatchObject(refusal);
+    await expect(service.prompt(one, { message: "Hello." }, options)).rejects.toMatchObject(refusal);
+  }
+  expect((await service.engine.listDispatches()).items).toEqual([]);
+});
+
 test("a caller hears the events of its own prompt, tasks included, as they are made", async () => {
   const service = await open(({ prompt }) => {
     if (prompt.at(-1)?.role === "tool") return { text: "Done." };

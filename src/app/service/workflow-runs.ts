@@ -9,6 +9,7 @@ import {
 import type { RunRecord } from "../../protocol/run.ts";
 import type { RunOptions, WorkflowResult } from "../agents/app.ts";
 import type { HostedApp, LocalRun } from "../agents/hosted-app.ts";
+import { keyed } from "../agents/session-key.ts";
 import { followEvents } from "./follow-events.ts";
 
 /** The runs of an application's workflows. */
@@ -42,7 +43,7 @@ export function createWorkflowRuns(
     const receipt = engine.startRun({
       workflow: name,
       payload,
-      ...(idempotencyKey === undefined ? {} : { idempotency_key: idempotencyKey }),
+      ...keyed(idempotencyKey),
     });
     if (local === undefined) return receipt;
     const known = receipt.then(({ run_id }) => locals.set(run_id, local));

@@ -1,0 +1,36 @@
+import { KitError } from "../../base/kit-error.ts";
+import { faultOfName } from "../../protocol/http/fields.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
+
+const maxKeyLength = 256;
+
+/**
+ * The key alone, whatever else the caller's object has. Ids are often made of what others send: throws
+ * `invalid_request` for one that no path can name, because nobody could ever reach that session.
+ */
+export function toSessionKey({ agent, instance_id, session }: SessionKey): SessionKey {
+  check("id", instance_id);
+  check("session", session);
+  return { agent, instance_id, session };
+}
+
+/** An idempotency key as the engine takes it. Throws `invalid_request` for one that is empty, or no text. */
+export function keyed(key: string | undefined): { readonly idempotency_key?: string } {
+  if (key === undefined) return {};
+  const isKey = typeof key === "string" && key !== "" && key.length <= maxKeyLength;
+  if (isKey && key.isWellFormed() && !/\p{Cc}/u.test(key)) return { idempotency_key: key };
+  throw refused("idempotencyKey", `must have 1 to ${maxKeyLength} characters, and no control characters`);
+}
+
+function check(path: string, value: unknown): void {
+  const fault = typeof value === "string" ? faultOfName(value) : "must be a string";
+  if (fault !== undefined) throw refused(path, fault);
+}
+
+function refused(path: string, fault: string): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: `The work cannot be accepted: \`${path}\` ${fault}.`,
+    meta: { issues: [{ path, message: fault }] },
+  });
+}
