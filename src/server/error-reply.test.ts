@@ -38,6 +38,20 @@ test("meta gives headers and details", () => {
   });
   const busy = new KitError({ code: "too_many_requests", message: "Busy.", meta: { retry_after_s: 3 } });
   expect(toErrorReply(busy, { dev: false }).headers["retry-after"]).toBe("3");
+  const soon = new KitError({ code: "unavailable", message: "Soon.", meta: { retry_after_s: 0.2 } });
+  expect(toErrorReply(soon, { dev: false }).headers["retry-after"]).toBe("1");
+});
+
+test("details that are no JSON are left out, and the rest is said", () => {
+  const circle: Record<string, unknown> = { count: 1n };
+  circle.self = circle;
+  const reply = toErrorReply(new KitError({ code: "conflict", message: "No.", meta: circle }), {
+    dev: false,
+  });
+  expect([reply.status, JSON.parse(reply.body).error]).toEqual([
+    409,
+    { type: "conflict", message: "No.", details: "" },
+  ]);
 });
 
 test("in development it says everything, even of causes that go in a circle", () => {

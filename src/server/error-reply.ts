@@ -27,12 +27,25 @@ export function toErrorEnvelope(error: unknown, options: { readonly dev: boolean
 
 /** Everything but a `KitError` with a code of ours may say things that no client should read. */
 function toKitError(error: unknown): KitError<ErrorCode> {
-  if (error instanceof KitError && isErrorCode(error.code)) return error as KitError<ErrorCode>;
+  if (error instanceof KitError && isErrorCode(error.code)) {
+    const { code, message, meta } = error;
+    return isJson(meta) ? (error as KitError<ErrorCode>) : new KitError({ code, message });
+  }
   return new KitError<ErrorCode>({
     code: "internal_error",
     message: "Something went wrong inside kit.",
     cause: error,
   });
+}
+
+// An agent or a tool may throw a `KitError` of its own making.
+function isJson(meta: unknown): boolean {
+  try {
+    JSON.stringify(meta);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function isErrorCode(code: string): code is ErrorCode {
@@ -57,8 +70,9 @@ function headersOf(error: KitError<ErrorCode>): Record<string, string> {
   const headers: Record<string, string> = {};
   if (error.code === "unauthorized") headers["www-authenticate"] = "Bearer";
   if (Array.isArray(error.meta?.allow)) headers.allow = error.meta.allow.join(", ");
-  if (typeof error.meta?.retry_after_s === "number")
-    headers["retry-after"] = String(error.meta.retry_after_s);
+  const waitS = error.meta?.retry_after_s;
+  // Whole seconds are all that the header can say.
+  if (typeof waitS === "number" && Number.isFinite(waitS)) headers["retry-after"] = String(Math.ceil(waitS));
   return headers;
 }
 
