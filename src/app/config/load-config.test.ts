@@ -99,6 +99,15 @@ test.each([
   ],
   ['[agent]\nbackend = "graph"', "agent.backend cannot be graph yet: this version of kit has typed"],
   ['[agent]\nbackend = "x"', 'agent.backend must be one of typed, not "x"'],
+  [
+    '[providers.local]\nbase_url = "127.0.0.1:8080"',
+    "providers.local.base_url must be an address such as http://127.0.0.1:8080/v1, not a text",
+  ],
+  ["[providers.local]\nbase = 1", "providers.local.base is no key of kit"],
+  ["[providers.local.prices]\nm = { input = 1 }", "providers.local.prices.m.output is required"],
+  ["[compaction]\nreserve_tokens = -1", "compaction.reserve_tokens must be a whole number from 0 to"],
+  ['[agent]\nallowed_commands = "git"', "agent.allowed_commands must be a list, not a text"],
+  ["[agent]\nmax_task_depth = 65", "agent.max_task_depth must be a whole number from 0 to 64, not 65"],
   ['[sandbox]\nkind = "x"', "sandbox.kind is no key of kit"],
   [
     '[sandbox.options]\nrot = "x"',

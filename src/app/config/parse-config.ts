@@ -125,7 +125,7 @@ const readConfig: Reader<KitConfig> = table<KitConfig>({
   mcp: readMcpConfig,
   providers: dictionary(
     table<ProviderConfig>({
-      base_url: text,
+      base_url: guarded("an address such as http://127.0.0.1:8080/v1", isAddress),
       api_key: text,
       headers: dictionary(text),
       structured_output: flag,
@@ -186,6 +186,10 @@ export function parseConfig(value: unknown): {
 
 function isFunction<Hook extends (...args: never[]) => unknown>(value: unknown): value is Hook {
   return typeof value === "function";
+}
+
+function isAddress(value: unknown): value is string {
+  return typeof value === "string" && /^https?:\/\//i.test(value) && URL.canParse(value);
 }
 
 function isSpecAdapter(value: unknown): value is SpecAdapter {
