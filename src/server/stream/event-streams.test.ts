@@ -18,10 +18,11 @@ afterAll(async () => {
 async function readInPieces(
   path: string,
   pieces: readonly number[],
-  last: number,
+  isLast: (event: KitEvent) => boolean,
 ): Promise<readonly number[]> {
   const seen: number[] = [];
-  for (let piece = 0; seen.at(-1) !== last; piece += 1) {
+  let over = false;
+  for (let piece = 0; !over; piece += 1) {
     const after = seen.at(-1);
     const reply = await served.stream(path, {
       headers: after === undefined ? {} : { "last-event-id": String(after) },
@@ -30,34 +31,52 @@ async function readInPieces(
     for await (const event of readEventStream(reply)) {
       seen.push(event.data.index);
       left -= 1;
-      if (left === 0 || event.data.index === last) break;
+      over = isLast(event.data);
+      if (left === 0 || over) break;
     }
   }
   return seen;
 }
 
+/** After how many events a connection breaks, again and again. */
+const pieces = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 8 });
+
 describe("the events of an instance", () => {
-  test("come without loss or repetition, wherever the connection breaks, while they are made", async () => {
+  test("come without loss or repetition, wherever the connection breaks", async () => {
     const path = "/agents/echo/resumed";
-    const prompts = (async () => {
-      for (let turn = 0; turn < 5; turn += 1) {
-        await served.send(path, { body: { message: `turn ${turn} has some words to say` } });
-      }
-    })();
-    const early = readInPieces(`${path}/events`, [1, 2, 3], 60);
-    await prompts;
-    const all = await allEvents(`${path}/events`);
-    const indexes = all.map((event) => event.index);
+    for (let turn = 0; turn < 5; turn += 1) {
+      await served.send(path, { body: { message: `turn ${turn} has some words to say` } });
+    }
+    const indexes = (await allEvents(`${path}/events`)).map((event) => event.index);
     expect(indexes).toEqual(indexes.map((_, position) => position + 1));
-    expect(await early).toEqual(indexes.slice(0, 60));
     await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 8 }),
-        async (pieces) => {
-          expect(await readInPieces(`${path}/events`, pieces, all.length)).toEqual(indexes);
-        },
-      ),
+      fc.asyncProperty(pieces, async (sizes) => {
+        const isLast = ({ index }: KitEvent): boolean => index === indexes.length;
+        expect(await readInPieces(`${path}/events`, sizes, isLast)).toEqual(indexes);
+      }),
       { numRuns: 15 },
+    );
+  });
+
+  test("are whole for readers who come and go while they are made", async () => {
+    let round = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(pieces, { minLength: 1, maxLength: 4 }), async (readers) => {
+        round += 1;
+        const path = `/agents/echo/live-${round}`;
+        const reading = readers.map((sizes) => {
+          let turns = 0;
+          const isLast = ({ type }: KitEvent): boolean => type === "idle" && ++turns === 3;
+          return readInPieces(`${path}/events`, sizes, isLast);
+        });
+        for (const turn of ["one", "two", "three"]) {
+          await served.send(path, { body: { message: `${turn}, with a few more words to say` } });
+        }
+        const last = await served.service.engine.events.last(`agent/echo/live-${round}`);
+        const indexes = Array.from({ length: last }, (_, position) => position + 1);
+        for (const seen of await Promise.all(reading)) expect(seen).toEqual(indexes);
+      }),
+      { numRuns: 20 },
     );
   });
 
