@@ -1,4 +1,5 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { stateFolder } from "../app/agents/state-folder.ts";
 
@@ -31,13 +32,34 @@ export function announceServer(root: string, url: string): Disposable {
  * The servers that run for a project, oldest first: that one does the work, the others accept it and
  * take over when it is gone.
  */
-export function findRunningServers(root: string): readonly RunningServer[] {
+export async function findRunningServers(root: string): Promise<readonly RunningServer[]> {
   const folder = join(root, ".kit", folderName);
-  return pidsIn(folder)
+  const servers = pidsIn(folder)
     .filter(isAlive)
     .map((pid) => readAnnouncement(fileOf(folder, pid)))
-    .filter((server) => server !== undefined)
+    .filter((server) => server !== undefined);
+  const heard = await Promise.all(servers.map(({ url }) => isListening(url)));
+  return servers
+    .filter((_, index) => heard[index])
     .sort((left, right) => (left.started_at < right.started_at ? -1 : 1));
+}
+
+/** How long a server of this machine may take to be heard, in ms. */
+const connectMs = 1_000;
+
+/** Of a server that was killed the process may still be there: one that nobody has waited for, or another. */
+function isListening(url: string): Promise<boolean> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const socket = connect({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) });
+    const end = (heard: boolean): void => {
+      socket.destroy();
+      resolve(heard);
+    };
+    socket.setTimeout(connectMs, () => end(false));
+    socket.once("connect", () => end(true));
+    socket.once("error", () => end(false));
+  });
 }
 
 function fileOf(folder: string, pid: number): string {

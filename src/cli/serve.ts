@@ -65,7 +65,7 @@ export function serve(
       const watcher = await opened.project.watch((scan) => mode.onChange?.(scan));
       closing.defer(() => watcher.close());
       if (service !== undefined) {
-        const [other] = findRunningServers(opened.project.root);
+        const [other] = await findRunningServers(opened.project.root);
         if (other !== undefined) sayStandby(context, other);
         closing.use(announceServer(opened.project.root, url));
         mode.onServe?.(service, closing);

@@ -85,6 +85,14 @@ test("a run that is handed over is followed over the death of its server, and si
   expect(shown.stdout.trimEnd().split("\n").at(-1)).toBe("released v1");
 });
 
+test("a server that was killed is none, though its process is still to be waited for", async () => {
+  // What is left of it is alive, and listens to nothing.
+  const announced = { url: "http://127.0.0.1:1", pid: process.pid, started_at: "2026-11-21T00:00:00.000Z" };
+  await folder.write(`.kit/servers/${process.pid}.json`, JSON.stringify(announced));
+  expect(await kit("runs", "list", "--json")).toMatchObject({ exitCode: 0, stderr: "" });
+  expect((await kit("invoke", "careful", "one", "-m", "x")).stderr).toContain("No server runs");
+});
+
 test("without a server, runs are listed, signalled and cancelled on disk", async () => {
   const served = await serve("start");
   const ids = await Promise.all(

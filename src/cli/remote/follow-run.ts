@@ -12,7 +12,7 @@ export interface FollowedRun {
   readonly after: number;
   readonly signal: AbortSignal;
   /** The server as it is now: one that comes back may have another address. */
-  locate(): KitClient | undefined;
+  locate(): Promise<KitClient | undefined>;
   /** Told once each time that the server is gone. */
   onGone(): void;
 }
@@ -46,7 +46,7 @@ export async function* followRun(run: FollowedRun): AsyncGenerator<KitEvent, voi
 
 async function findRun(run: FollowedRun): Promise<{ client: KitClient; record: RunRecord }> {
   for (let isTold = false; ; isTold = true) {
-    const client = run.locate();
+    const client = await run.locate();
     try {
       if (client !== undefined) {
         return { client, record: await client.runs.get(run.runId, { signal: run.signal }) };

@@ -18,7 +18,7 @@ function parseUrl(text: string): string {
 }
 
 /** Finds the server that is meant, each time that it is asked for: one that comes back may be elsewhere. */
-export type LocateClient = () => KitClient | undefined;
+export type LocateClient = () => Promise<KitClient | undefined>;
 
 /**
  * Reads which server is meant, and the key for it from KIT_API_KEY or KIT_API_KEYS. The function gives
@@ -28,8 +28,8 @@ export async function clientLocator(context: CommandContext, url: string | undef
   const { environment } = await loadProjectConfig(context);
   const named = url ?? environment.KIT_URL;
   const apiKey = environment.KIT_API_KEY ?? environment.KIT_API_KEYS?.split(",")[0]?.trim();
-  return () => {
-    const baseUrl = named ?? findRunningServers(context.root)[0]?.url;
+  return async () => {
+    const baseUrl = named ?? (await findRunningServers(context.root))[0]?.url;
     if (baseUrl === undefined) return undefined;
     return new KitClient({
       baseUrl,
@@ -41,7 +41,8 @@ export async function clientLocator(context: CommandContext, url: string | undef
 
 /** A client of the server that is meant; throws `unavailable` where there is none. */
 export async function openClient(context: CommandContext, url: string | undefined): Promise<KitClient> {
-  const client = (await clientLocator(context, url))();
+  const locate = await clientLocator(context, url);
+  const client = await locate();
   if (client !== undefined) return client;
   throw new KitError({
     code: "unavailable",

@@ -53,7 +53,8 @@ export async function withWorkDesk(
   use: (desk: WorkDesk) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const locate = await clientLocator(context, url);
-  if (locate() !== undefined) return await use(remoteDesk(locate));
+  const client = await locate();
+  if (client !== undefined) return await use(remoteDesk(client, locate));
   const engine = await openEngine(context);
   try {
     return await use(localDesk(engine));
@@ -69,17 +70,16 @@ async function openEngine(context: CommandContext): Promise<Engine> {
   return createEmbeddedEngine(existsSync(folder) ? { folder } : {});
 }
 
-function remoteDesk(locate: LocateClient): WorkDesk {
-  const client = (): KitClient => {
-    const found = locate();
-    if (found === undefined) throw new KitError({ code: "unavailable", message: "The server has ended." });
-    return found;
-  };
+function remoteDesk(client: KitClient, locate: LocateClient): WorkDesk {
+  const { runs, dispatches } = client;
   return {
-    getRun: (runId) => client().runs.get(runId).catch(explainMissing),
-    listRuns: (query) => client().runs.list(query),
+    async getRun(runId) {
+      // Who has followed a run may have seen its server go, and the next one come at another address.
+      const now = (await locate()) ?? client;
+      return await now.runs.get(runId).catch(explainMissing);
+    },
+    listRuns: (query) => runs.list(query),
     async *runEvents(runId, { after, follow, signal, onGone }) {
-      const { runs } = client();
       await runs.get(runId).catch(explainMissing);
       if (follow) {
         yield* followRun({ runId, after, signal, locate, onGone });
@@ -92,12 +92,12 @@ function remoteDesk(locate: LocateClient): WorkDesk {
         if (events.length < pageSize) return;
       }
     },
-    signalRun: (runId, signal) => client().runs.signal(runId, signal).catch(explainMissing),
-    cancelRun: (runId) => client().runs.cancel(runId).catch(explainMissing),
-    getDispatch: (dispatchId) => client().dispatches.get(dispatchId).catch(explainMissing),
-    listDispatches: (query) => client().dispatches.list(query),
-    retryDispatch: (dispatchId) => client().dispatches.retry(dispatchId).catch(explainMissing),
-    cancelDispatch: (dispatchId) => client().dispatches.cancel(dispatchId).catch(explainMissing),
+    signalRun: (runId, signal) => runs.signal(runId, signal).catch(explainMissing),
+    cancelRun: (runId) => runs.cancel(runId).catch(explainMissing),
+    getDispatch: (dispatchId) => dispatches.get(dispatchId).catch(explainMissing),
+    listDispatches: (query) => dispatches.list(query),
+    retryDispatch: (dispatchId) => dispatches.retry(dispatchId).catch(explainMissing),
+    cancelDispatch: (dispatchId) => dispatches.cancel(dispatchId).catch(explainMissing),
   };
 }
 
