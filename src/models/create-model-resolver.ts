@@ -134,10 +134,9 @@ async function load(
 }
 
 function configOf(provider: string, options: ModelResolverOptions): ProviderConfig {
-  const { providers } = options;
-  return (
-    (providers !== undefined && Object.hasOwn(providers, provider) ? providers[provider] : undefined) ?? {}
-  );
+  // Names of providers in model strings are read in any case, and so are those of the configuration.
+  const found = Object.entries(options.providers ?? {}).find(([name]) => name.toLowerCase() === provider);
+  return found?.[1] ?? {};
 }
 
 function keyOf(provider: string, options: ModelResolverOptions): string | undefined {

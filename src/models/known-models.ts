@@ -2,9 +2,10 @@ import type { ModelPrice } from "../protocol/usage.ts";
 import type { ModelName } from "./model-name.ts";
 
 export interface KnownModel {
-  /** Matches the model's name from its start, so that dated versions count too. */
+  /** Matches the model's name from its start. */
   readonly prefix: string;
   readonly contextWindowTokens: number;
+  /** Of that model and its dated versions: what else begins like it may cost ten times as much. */
   readonly price?: ModelPrice;
 }
 
@@ -31,6 +32,11 @@ const models: Readonly<Record<string, readonly KnownModel[]>> = {
   ],
   openai: [
     { prefix: "gpt-5", contextWindowTokens: 272_000 },
+    {
+      prefix: "gpt-4.1-mini",
+      contextWindowTokens: 1_000_000,
+      price: { input: 0.4, output: 1.6, cache_read: 0.1 },
+    },
     { prefix: "gpt-4.1", contextWindowTokens: 1_000_000, price: { input: 2, output: 8, cache_read: 0.5 } },
     {
       prefix: "gpt-4o-mini",
@@ -48,7 +54,12 @@ const models: Readonly<Record<string, readonly KnownModel[]>> = {
 
 /** What kit knows of a model, or undefined. */
 export function knownModel(name: ModelName): KnownModel | undefined {
-  return Object.hasOwn(models, name.provider)
+  const known = Object.hasOwn(models, name.provider)
     ? models[name.provider]?.find((model) => name.model.startsWith(model.prefix))
     : undefined;
+  if (known === undefined || versionPattern.test(name.model.slice(known.prefix.length))) return known;
+  const { price, ...unpriced } = known;
+  return unpriced;
 }
+
+const versionPattern = /^(-(\d+|latest))*$/;

@@ -70,7 +70,8 @@ describe("model strings", () => {
         prices: { small: { input: 1, output: 2 } },
         context_windows: { small: 4_096 },
       },
-      openai: { prices: { "gpt-5.1": { input: 1.25, output: 10 } } },
+      Mine: { base_url: "http://127.0.0.1:1/v1" },
+      openai: { api_key: "sk-test", prices: { "gpt-5.1": { input: 1.25, output: 10 } } },
     },
   });
 
@@ -79,6 +80,11 @@ describe("model strings", () => {
     ["Anthropic:claude-sonnet-4-6", "anthropic/claude-sonnet-4-6", 200_000, 3],
     ["ours/small", "ours/small", 4_096, 1],
     ["ours/org/large:free", "ours/org/large:free", undefined, undefined],
+    ["Mine/m", "mine/m", undefined, undefined],
+    ["openai/gpt-4o-2024-08-06", "openai/gpt-4o-2024-08-06", 128_000, 2.5],
+    ["openai/gpt-4o-audio-preview", "openai/gpt-4o-audio-preview", 128_000, undefined],
+    ["openai/gpt-4.1-mini", "openai/gpt-4.1-mini", 1_000_000, 0.4],
+    ["openai/gpt-4.1-nano", "openai/gpt-4.1-nano", 1_000_000, undefined],
     ["offline/guide", "offline/guide", undefined, 0],
   ])("%s is %s, with what is known of it", async (text, ...known) => {
     const resolved = await resolve(text);
@@ -89,7 +95,7 @@ describe("model strings", () => {
     ["claude", "invalid_request", "does not name a model"],
     ["nobody/x", "invalid_request", "no provider"],
     ["offline/other", "invalid_request", "no model"],
-    ["openai/gpt-5.1", "unavailable", "no key"],
+    ["google/gemini-2.5-pro", "unavailable", "no key"],
     ["openrouter/x", "unavailable", "no key"],
   ])("%s is refused: %s, %s", async (text, code, message) => {
     await expect(resolve(text)).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
