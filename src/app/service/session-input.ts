@@ -1,5 +1,6 @@
 import { checkedText } from "../../agents/operations/check-options.ts";
 import { toImagePart } from "../../agents/operations/prompt-options.ts";
+import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { PromptRequest } from "../../protocol/prompt.ts";
 
 /**
@@ -35,6 +36,11 @@ export function toSessionInput(input: unknown): SessionInput {
     return { request, ...(operation_id === undefined ? {} : { operationId: operation_id }) };
   }
   return { request: { message: JSON.stringify(input, null, 2) } };
+}
+
+/** A record as its reader is told of it: of a prompt, what was sent. */
+export function toSentDispatch(record: DispatchRecord): DispatchRecord {
+  return isPrompt(record.input) ? { ...record, input: record.input[promptKey] } : record;
 }
 
 /** The id of the operation that works on a dispatch: the same in every attempt. */

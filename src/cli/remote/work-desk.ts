@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { toSentDispatch } from "../../app/service/session-input.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { KitClient } from "../../client/kit-client.ts";
 import { type Engine, runStream } from "../../engine/contract.ts";
@@ -110,7 +111,7 @@ function localDesk(engine: Engine): WorkDesk {
   const getDispatch = async (dispatchId: string): Promise<DispatchRecord> => {
     const dispatch = await engine.getDispatch(dispatchId);
     if (dispatch === undefined) throw missing("not_found", "There is no such dispatch.");
-    return dispatch;
+    return toSentDispatch(dispatch);
   };
   return {
     getRun,
@@ -142,11 +143,11 @@ function localDesk(engine: Engine): WorkDesk {
     getDispatch,
     async listDispatches(query) {
       const { items, ...rest } = await engine.listDispatches(query);
-      return { dispatches: items, ...rest };
+      return { dispatches: items.map(toSentDispatch), ...rest };
     },
     async retryDispatch(dispatchId) {
       await getDispatch(dispatchId);
-      return engine.redrive(dispatchId);
+      return toSentDispatch(await engine.redrive(dispatchId));
     },
     async cancelDispatch(dispatchId) {
       await getDispatch(dispatchId);

@@ -52,6 +52,15 @@ test("any JSON can be dispatched, but not nothing", async () => {
   }
 });
 
+test("a prompt under a key is listed with what was sent", async () => {
+  const body = { message: "hello", thinking_level: "low" };
+  await served.send("/agents/echo/keyed", { body, headers: { "idempotency-key": "k" } });
+  const { dispatches } = (await served.send("/dispatches?instance_id=keyed")).body;
+  expect(dispatches).toMatchObject([{ idempotency_key: "k", status: "completed", input: body }]);
+  const one = await served.send(`/dispatches/${dispatches[0].dispatch_id}`);
+  expect(one.body.input).toEqual(body);
+});
+
 test("the same key is accepted once", async () => {
   const key = { "idempotency-key": "delivery-1" };
   const first = await dispatch("echo/b", { input: "once" }, key);

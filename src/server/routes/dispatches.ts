@@ -1,4 +1,5 @@
 import type { ServiceAction } from "../../app/config/access-config.ts";
+import { toSentDispatch } from "../../app/service/session-input.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import {
@@ -53,7 +54,7 @@ export function dispatchRoutes({ service, authorization }: ServiceContext): read
           agent: record.agent,
           instance: record.instance_id,
         }));
-        return { dispatches, next_cursor };
+        return { dispatches: dispatches.map(toSentDispatch), next_cursor };
       },
     }),
     defineRoute({
@@ -65,7 +66,7 @@ export function dispatchRoutes({ service, authorization }: ServiceContext): read
       parameters,
       reply: dispatchRecordSchema,
       errors: ["not_found"],
-      handle: (input) => find(input, "dispatch.read"),
+      handle: async (input) => toSentDispatch(await find(input, "dispatch.read")),
     }),
     defineRoute({
       operation: "retryDispatch",
@@ -78,7 +79,8 @@ export function dispatchRoutes({ service, authorization }: ServiceContext): read
       body: emptyBodySchema,
       reply: dispatchRecordSchema,
       errors: ["not_found", "conflict"],
-      handle: async (input) => engine.redrive((await find(input, "dispatch.retry")).dispatch_id),
+      handle: async (input) =>
+        toSentDispatch(await engine.redrive((await find(input, "dispatch.retry")).dispatch_id)),
     }),
     defineRoute({
       operation: "cancelDispatch",
