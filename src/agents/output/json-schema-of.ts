@@ -1,3 +1,4 @@
+import { KitError } from "../../base/kit-error.ts";
 import { isStandardSchema, type StandardSchemaV1 } from "../../base/standard-schema.ts";
 import type { JsonSchema } from "../tool.ts";
 
@@ -15,13 +16,18 @@ export function jsonSchemaOf(schema: StandardSchemaV1 | JsonSchema): JsonSchema 
   }
 }
 
-/** The JSON Schema of a tool's arguments: an object, as every provider demands. */
+/**
+ * The JSON Schema of a tool's arguments: an object, as every provider demands. Throws `invalid_request` for
+ * a schema that has none: the model could not know what to call the tool with.
+ */
 export function inputSchemaOf(name: string, schema: StandardSchemaV1 | JsonSchema): JsonSchema {
   const found = jsonSchemaOf(schema);
   if (found === undefined) {
-    throw new TypeError(
-      `The schema of tool "${name}" cannot be written as JSON Schema: give a JSON Schema instead.`,
-    );
+    throw new KitError({
+      code: "invalid_request",
+      message: `The schema of the tool "${name}" does not say what it is as JSON Schema.`,
+      hint: "Schemas of zod (from 4.2 on) and arktype do; wrap one of valibot with toStandardJsonSchema of @valibot/to-json-schema, or give a JSON Schema.",
+    });
   }
   return found.type === undefined ? { type: "object", ...found } : found;
 }

@@ -1,8 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
+import { defineTool } from "../tool.ts";
 import { findJson } from "./find-json.ts";
 
 const Price = z.object({ cents: z.number() });
@@ -16,6 +18,32 @@ test.each([
   const session = createTestAgent(createScriptedModel([{ text }])).session();
   const { result } = await session.prompt("price?", { result: Price });
   expect(result).toEqual({ cents: 5 });
+});
+
+/** As libraries write them that know no JSON Schema: valibot's, for one. */
+const plainSchema: StandardSchemaV1<unknown, number> = {
+  "~standard": {
+    version: 1,
+    vendor: "plain",
+    validate: (value) =>
+      typeof value === "number" ? { value } : { issues: [{ message: "a number is wanted" }] },
+  },
+};
+
+test("a schema that cannot say its shape checks results all the same, and is no input of a tool", async () => {
+  const model = createScriptedModel([{ text: '"five"' }, { text: "5" }]);
+  const session = createTestAgent(model).session();
+  expect((await session.prompt("price?", { result: plainSchema })).result).toBe(5);
+  expect(JSON.stringify(await session.history())).toContain("a number is wanted");
+  const tool = defineTool({ name: "pay", description: "", input: plainSchema, execute: () => "" });
+  const refused = createTestAgent(createScriptedModel([]), { tools: [tool] })
+    .session()
+    .prompt("go");
+  await expect(refused).rejects.toMatchObject({
+    code: "invalid_request",
+    message: expect.stringContaining('the tool "pay"'),
+    hint: expect.stringContaining("toStandardJsonSchema"),
+  });
 });
 
 test("an answer that does not fit goes back with what is wrong, and the repaired one counts", async () => {
