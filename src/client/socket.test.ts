@@ -105,8 +105,21 @@ test("when the connection breaks, what is under way fails, and the next prompt o
 
 test("a connection that was closed stays closed", async () => {
   const connection = await client.agents.connect("echo", { id: "closed" });
+  const held = connection.prompt("hold");
+  await held[Symbol.asyncIterator]().next();
   connection.close();
-  await expect(connection.prompt("hello").result()).rejects.toMatchObject({ code: "unavailable" });
+  await expect(held.result()).rejects.toMatchObject({ code: "aborted" });
+  await expect(connection.prompt("hello").result()).rejects.toMatchObject({ code: "aborted" });
+});
+
+test("a workflow connection that was closed follows its run no further, and the run goes on", async () => {
+  const connection = await client.workflows.connect("waiting");
+  const run = connection.invoke()[Symbol.asyncIterator]();
+  const { value } = await run.next();
+  connection.close();
+  await expect(run.next()).rejects.toMatchObject({ code: "aborted" });
+  await client.runs.signal(value.run_id, { name: "word", payload: 1 });
+  expect(await client.runs.stream(value.run_id).result()).toMatchObject({ result: { said: 1 } });
 });
 
 test("a workflow connection takes one run", async () => {

@@ -42,6 +42,11 @@ export function connectionLost(cause?: unknown): KitError {
   });
 }
 
+/** This side has closed it: unlike a connection that was lost, nobody is to make it again. */
+export function connectionClosed(): KitError {
+  return new KitError({ code: "aborted", message: "The connection was closed." });
+}
+
 export function notAnAnswer(status: number, cause?: unknown): KitError {
   return new KitError({
     code: "unavailable",

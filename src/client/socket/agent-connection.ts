@@ -4,7 +4,7 @@ import type { PromptBody, PromptReply } from "../../protocol/prompt.ts";
 import type { PromptStream } from "../prompt-stream.ts";
 import type { StreamItem } from "../read-stream.ts";
 import { createResultStream } from "../result-stream.ts";
-import { connectionLost } from "../to-kit-error.ts";
+import { connectionClosed } from "../to-kit-error.ts";
 import type { Transport } from "../transport.ts";
 import { openSocket, type Socket, type SocketTarget } from "./open-socket.ts";
 
@@ -21,7 +21,7 @@ export interface AgentConnection extends AsyncDisposable {
   approve(decision: ApprovalBody & { readonly approval_id: string }): Promise<void>;
   /** Resolves when the server answers. */
   ping(): Promise<void>;
-  /** Aborts what is under way. */
+  /** Aborts what is under way, and takes no more: `aborted`. */
   close(): void;
 }
 
@@ -34,7 +34,7 @@ export async function connectAgent(
   let closed = false;
 
   async function current(): Promise<Socket> {
-    if (closed) throw connectionLost();
+    if (closed) throw connectionClosed();
     if (socket?.isOpen === true) return socket;
     const { timeoutMs } = target.options;
     opening ??= openSocket(transport, { ...target, options: timeoutMs === undefined ? {} : { timeoutMs } });

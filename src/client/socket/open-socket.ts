@@ -5,7 +5,7 @@ import type { CallOptions } from "../call-options.ts";
 import { anyOf } from "../in-time.ts";
 import { isKnownEvent } from "../known-events.ts";
 import type { StreamItem } from "../read-stream.ts";
-import { connectionLost, fromEnvelope, unreachable } from "../to-kit-error.ts";
+import { connectionClosed, connectionLost, fromEnvelope, unreachable } from "../to-kit-error.ts";
 import type { Call, Transport } from "../transport.ts";
 import { createFrameQueue, type FrameQueue } from "./frame-queue.ts";
 
@@ -29,7 +29,7 @@ export interface Socket {
   ask(request: SocketRequest): AsyncGenerator<StreamItem, void>;
   /** Resolves when the server answers. */
   ping(): Promise<void>;
-  /** Ends the connection; what is under way fails with `unavailable`. */
+  /** Ends the connection; what is under way fails with `aborted`. */
   close(): void;
 }
 
@@ -165,7 +165,7 @@ export async function openSocket(transport: Transport, { path, options }: Socket
         send({ type: "ping" });
         pings.push(() => (failure === undefined ? resolve() : reject(failure)));
       }),
-    close: () => fail(connectionLost()),
+    close: () => fail(connectionClosed()),
   };
 }
 

@@ -19,6 +19,7 @@ export interface WorkflowConnection extends AsyncDisposable {
   invoke(payload?: Readonly<Record<string, unknown>>, options?: { readonly signal?: AbortSignal }): RunStream;
   /** Resolves when the server answers. */
   ping(): Promise<void>;
+  /** Ends the connection, and the stream of its run with `aborted`; the run goes on. */
   close(): void;
 }
 
