@@ -3,6 +3,7 @@ import { attemptCases } from "./cases/attempt-cases.ts";
 import { callCases } from "./cases/call-cases.ts";
 import { dispatchCases } from "./cases/dispatch-cases.ts";
 import type { EngineSubject } from "./cases/engine-check.ts";
+import { listCases } from "./cases/list-cases.ts";
 import { replayCases } from "./cases/replay-cases.ts";
 import { runCases } from "./cases/run-cases.ts";
 import { scheduleCases } from "./cases/schedule-cases.ts";
@@ -15,6 +16,7 @@ export function engineContract(subject: EngineSubject & { readonly name: string 
     for (const { name, run } of attemptCases(subject)) test(name, run);
     for (const { name, run } of callCases(subject)) test(name, run);
     for (const { name, run } of runCases(subject)) test(name, run);
+    for (const { name, run } of listCases(subject)) test(name, run);
     for (const { name, run } of stepCases(subject)) test(name, run);
     for (const { name, run } of replayCases(subject)) test(name, run);
     for (const { name, run } of scheduleCases(subject)) test(name, run);

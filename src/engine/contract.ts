@@ -147,6 +147,11 @@ export interface WorkContext {
    * run, also when it is suspended: its promise is left behind, and what it holds in memory is to be let go.
    */
   readonly signal: AbortSignal;
+  /**
+   * Says that the work waits for something that may take long, such as a person's word, and does nothing
+   * meanwhile: other work may begin in its place, though none of its session. Gives the way back.
+   */
+  standAside(): () => void;
 }
 
 /**

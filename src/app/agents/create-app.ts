@@ -32,6 +32,7 @@ import { runWorkflow, type WorkflowHost } from "./run-workflow.ts";
 import { sourceVersion } from "./source-version.ts";
 import { unknownSource } from "./unknown-source.ts";
 import { createJsonValidator } from "./validate-json.ts";
+import { waitAside } from "./wait-aside.ts";
 
 export interface AppOptions {
   readonly root: string;
@@ -69,7 +70,11 @@ const defaultAgent: AgentDefinition = { kind: "kit.agent", describe: async () =>
 /** Reads the source files of a project and composes the runtime they live in. */
 export async function createApp(options: AppOptions): Promise<HostedApp> {
   const observers = createObservers(options.onListenerError);
-  const runtime = toRuntime(options, observers);
+  const { approvals } = options;
+  const runtime = toRuntime(options, {
+    observers,
+    ...(approvals === undefined ? {} : { approvals: waitAside(approvals, () => service.current()) }),
+  });
   const root = realpathSync(options.root);
   const hooks = followSources(root);
   const load = async (): Promise<ProjectSources> => {
@@ -183,7 +188,10 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
   return app;
 }
 
-function toRuntime(options: AppOptions, observers: Observers): AgentRuntime {
+function toRuntime(
+  options: AppOptions,
+  { observers, ...own }: { readonly observers: Observers } & Pick<AgentRuntime, "approvals">,
+): AgentRuntime {
   return {
     store: options.store,
     resolveModel: options.resolveModel,
@@ -201,7 +209,7 @@ function toRuntime(options: AppOptions, observers: Observers): AgentRuntime {
     ...(options.project === undefined ? {} : { project: options.project }),
     ...(options.mcp === undefined ? {} : { toolSources: [createMcpToolSource(options.mcp)] }),
     ...(options.python === undefined ? {} : { python: options.python }),
-    ...(options.approvals === undefined ? {} : { approvals: options.approvals }),
+    ...own,
     ...(options.mask === undefined ? {} : { mask: options.mask }),
     ...(options.onListenerError === undefined ? {} : { onListenerError: options.onListenerError }),
   };

@@ -40,6 +40,8 @@ export interface HostService {
     options: { readonly idempotencyKey?: string },
   ): Promise<DispatchReceipt>;
   run(workflow: string, options: RunOptions): Promise<WorkflowResult>;
+  /** Waits for somebody, in an agent's tool say: what other work there is may go on in its place. */
+  whileAside<Value>(wait: () => Promise<Value>): Promise<Value>;
 }
 
 export interface RunWork {

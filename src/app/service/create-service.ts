@@ -7,6 +7,7 @@ import type { KitEvent } from "../../protocol/event.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";
 import type { HostedApp } from "../agents/hosted-app.ts";
 import { keyed, toSessionKey } from "../agents/session-key.ts";
+import { createHeldSlots } from "./held-slots.ts";
 import { createInstanceAdmin } from "./instance-admin.ts";
 import { createOperationListeners } from "./operation-listeners.ts";
 import { promptDurably } from "./prompt-durably.ts";
@@ -35,6 +36,7 @@ export async function createService({
 }: CreateServiceOptions): Promise<Service> {
   const { events } = engine;
   const listeners = createOperationListeners(onError);
+  const slots = createHeldSlots();
   const work = createSessionWork(app);
   const runs = createWorkflowRuns(app, engine, onError);
   const admin = createInstanceAdmin({ app, engine, work });
@@ -67,20 +69,21 @@ export async function createService({
     },
     dispatch,
     run: runs.toEnd,
+    whileAside: slots.whileAside,
   });
   // Those that live already do not know how far their streams in the engine's log have come.
   if (engine.capabilities.durable) app.renewInstances();
   await engine.start({
     dispatch: async (context, request) => {
       try {
-        return await work.run(context, request);
+        return await slots.hold(context, () => work.run(context, request));
       } catch (error) {
         // Nobody waits for a dispatch: why it failed is said here, or nowhere.
         if (!context.signal.aborted && isDispatch(context)) onError(nameDispatch(error, context));
         throw error;
       }
     },
-    run: runs.perform,
+    run: (context, request) => slots.hold(context, () => runs.perform(context, request)),
     isRetryable,
   });
   const renewSchedules = async (): Promise<void> => {

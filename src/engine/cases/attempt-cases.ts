@@ -1,17 +1,16 @@
 import assert from "node:assert/strict";
 import type { ContractCase } from "../../base/contract-case.ts";
 import { KitError } from "../../base/kit-error.ts";
-import type { SessionKey } from "../../protocol/session-entry.ts";
 import {
   type EngineCheck,
   type EngineSubject,
   gate,
   handlers,
+  sessionKey as key,
   toCases,
   untilAborted,
 } from "./engine-check.ts";
 
-const key: SessionKey = { agent: "reviewer", instance_id: "pr-7", session: "default" };
 const busy = (): KitError => new KitError({ code: "model_error", message: "The model is overloaded." });
 
 /** The promises about attempts at an input: what is repeated, what fails, what is cancelled. */

@@ -1,16 +1,14 @@
 import assert from "node:assert/strict";
 import type { ContractCase } from "../../base/contract-case.ts";
-import type { SessionKey } from "../../protocol/session-entry.ts";
 import {
   type EngineCheck,
   type EngineSubject,
   gate,
   handlers,
+  sessionKey as key,
   toCases,
   untilAborted,
 } from "./engine-check.ts";
-
-const key: SessionKey = { agent: "reviewer", instance_id: "pr-7", session: "default" };
 
 /** The promises about inputs whose caller waits for the answer. */
 export function callCases(subject: EngineSubject): readonly ContractCase[] {

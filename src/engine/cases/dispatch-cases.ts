@@ -1,18 +1,17 @@
 import assert from "node:assert/strict";
 import type { ContractCase } from "../../base/contract-case.ts";
 import { KitError } from "../../base/kit-error.ts";
-import type { SessionKey } from "../../protocol/session-entry.ts";
 import {
   type EngineCheck,
   type EngineSubject,
   gate,
   handlers,
+  sessionKey as key,
   toCases,
   untilAborted,
 } from "./engine-check.ts";
 
-const key: SessionKey = { agent: "reviewer", instance_id: "pr-7", session: "default" };
-const other: SessionKey = { ...key, instance_id: "pr-8" };
+const other = { ...key, instance_id: "pr-8" };
 const echo = handlers({ dispatch: async (_, { input }) => ({ echo: input }) });
 
 /** The promises about inputs: admission, order, attempts, ends. */
@@ -166,6 +165,41 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.equal(most, 3);
   },
 
+  "work that stands aside lets others work, though none of its session": async (tools) => {
+    const engine = await tools.create({ running: 1 });
+    const word = gate();
+    const ended: unknown[] = [];
+    await engine.start(
+      handlers({
+        async dispatch({ standAside }, { input }) {
+          if (input === "asks") {
+            const goOn = standAside();
+            await word.opened;
+            goOn();
+          }
+          ended.push(input);
+        },
+        async run({ standAside }) {
+          const goOn = standAside();
+          await word.opened;
+          goOn();
+        },
+      }),
+    );
+    const { run_id } = await engine.startRun({ workflow: "asks", payload: {} });
+    const asks = await engine.admit({ ...key, input: "asks" });
+    await engine.admit({ ...key, input: "next" });
+    const another = await engine.admit({ ...other, input: "another" });
+    await engine.awaitDispatch(another.dispatch_id);
+    assert.equal((await engine.getDispatch(asks.dispatch_id))?.status, "running");
+    word.open();
+    await engine.awaitDispatch(asks.dispatch_id);
+    assert.equal((await engine.awaitRun(run_id))?.status, "completed");
+    const last = await engine.admit({ ...key, input: "last" });
+    await engine.awaitDispatch(last.dispatch_id);
+    assert.deepEqual(ended, ["another", "asks", "next", "last"]);
+  },
+
   "a session with much to do does not keep another waiting": async (tools) => {
     const engine = await tools.create({ running: 1 });
     const order: string[] = [];
@@ -205,71 +239,6 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     leave.abort("enough");
     assert.equal(await wait.catch((reason: unknown) => reason), "enough");
     assert.equal((await engine.getDispatch(dispatch_id))?.status, "queued");
-  },
-
-  "lists come newest first, in pages, and filtered": async (tools) => {
-    const engine = await tools.create();
-    const ids: string[] = [];
-    for (let index = 0; index < 7; index += 1) {
-      const target = index % 2 === 0 ? key : other;
-      ids.unshift((await engine.admit({ ...target, input: index })).dispatch_id);
-    }
-    const [newest = ""] = ids;
-    await engine.cancelDispatch(newest);
-    const found: string[] = [];
-    let cursor: string | undefined;
-    do {
-      const page = await engine.listDispatches({ limit: 3, ...(cursor === undefined ? {} : { cursor }) });
-      assert.ok(page.items.length <= 3);
-      found.push(...page.items.map((item) => item.dispatch_id));
-      cursor = page.next_cursor;
-    } while (cursor !== undefined);
-    assert.deepEqual(found, ids);
-    const count = async (filter: Parameters<typeof engine.listDispatches>[0]): Promise<number> =>
-      (await engine.listDispatches(filter)).items.length;
-    assert.equal(await count({ instance_id: "pr-8" }), 3);
-    assert.equal(await count({ agent: "reviewer", instance_id: "pr-7" }), 4);
-    assert.equal(await count({ agent: "writer" }), 0);
-    assert.equal(await count({ status: "queued" }), 6);
-    assert.equal(await count({ status: "cancelled", agent: "reviewer", instance_id: "pr-7" }), 1);
-    assert.equal(await count({ status: "completed" }), 0);
-    for (const limit of [0, 1_001, 1.5]) {
-      await assert.rejects(engine.listDispatches({ limit }), { code: "invalid_request" });
-    }
-    for (const cursor of ["", "~", "dispatch_", "' OR 1"]) {
-      await assert.rejects(engine.listDispatches({ cursor }), { code: "invalid_request" });
-    }
-  },
-
-  "a list of large records comes in smaller pages": async (tools) => {
-    const engine = await tools.create();
-    const large = "x".repeat(3_000_000);
-    for (let index = 0; index < 5; index += 1) {
-      await engine.admit({ ...key, input: { index, large } });
-      await engine.startRun({ workflow: "w", payload: { index, large } });
-    }
-    const inputs: unknown[] = [];
-    const payloads: unknown[] = [];
-    let cursor: string | undefined;
-    do {
-      const page = await engine.listDispatches(cursor === undefined ? {} : { cursor });
-      assert.ok(page.items.length > 0 && page.items.length < 5);
-      inputs.push(...page.items.map(({ input }) => (input as { readonly index: number }).index));
-      cursor = page.next_cursor;
-    } while (cursor !== undefined);
-    do {
-      const page = await engine.listRuns(cursor === undefined ? {} : { cursor });
-      assert.ok(page.items.length > 0 && page.items.length < 5);
-      payloads.push(...page.items.map(({ payload }) => (payload as { readonly index: number }).index));
-      cursor = page.next_cursor;
-    } while (cursor !== undefined);
-    assert.deepEqual(
-      [inputs, payloads],
-      [
-        [4, 3, 2, 1, 0],
-        [4, 3, 2, 1, 0],
-      ],
-    );
   },
 
   "draining gives what runs its time, accepts nothing more, and tells who waits": async (tools) => {

@@ -1,5 +1,9 @@
 import type { ContractCase } from "../../base/contract-case.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { Engine, EngineHandlers, RunContext, WorkContext } from "../contract.ts";
+
+/** The session that most cases work in. */
+export const sessionKey: SessionKey = { agent: "reviewer", instance_id: "pr-7", session: "default" };
 
 /** What a case asks of an engine's settings; what it leaves out is the engine's own. */
 export interface EngineCaseLimits {

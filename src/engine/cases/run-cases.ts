@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { ContractCase } from "../../base/contract-case.ts";
 import { KitError } from "../../base/kit-error.ts";
-import type { Engine, EngineHandlers } from "../contract.ts";
+import type { EngineHandlers } from "../contract.ts";
 import {
   type EngineCheck,
   type EngineSubject,
@@ -66,31 +66,6 @@ const admission: Readonly<Record<string, EngineCheck>> = {
     await engine.awaitRun(other.run_id);
     assert.deepEqual(await engine.startRun(request), first);
     assert.equal(runs, 2);
-  },
-
-  "runs are listed newest first, by workflow and status, in pages": async (tools) => {
-    const engine = await tools.create();
-    const ids: string[] = [];
-    for (let index = 0; index < 5; index += 1) {
-      const workflow = index % 2 === 0 ? "even" : "odd";
-      ids.unshift((await engine.startRun({ workflow, payload: index })).run_id);
-    }
-    const idsOf = async (filter: Parameters<Engine["listRuns"]>[0]): Promise<readonly string[]> =>
-      (await engine.listRuns(filter)).items.map(({ run_id }) => run_id);
-    assert.deepEqual(await idsOf({}), ids);
-    assert.deepEqual(await idsOf({ workflow: "odd" }), [ids[1], ids[3]]);
-    assert.deepEqual(await idsOf({ workflow: "even", status: "queued" }), [ids[0], ids[2], ids[4]]);
-    assert.deepEqual(await idsOf({ status: "completed" }), []);
-    const seen: string[] = [];
-    let cursor: string | undefined;
-    do {
-      const page = await engine.listRuns({ limit: 2, ...(cursor === undefined ? {} : { cursor }) });
-      seen.push(...page.items.map(({ run_id }) => run_id));
-      cursor = page.next_cursor;
-    } while (cursor !== undefined);
-    assert.deepEqual(seen, ids);
-    await assert.rejects(engine.listRuns({ cursor: "' OR 1" }), { code: "invalid_request" });
-    await assert.rejects(engine.listRuns({ limit: 1_001 }), { code: "invalid_request" });
   },
 
   "too many runs that wait are refused for now": async (tools) => {

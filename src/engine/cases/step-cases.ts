@@ -8,6 +8,7 @@ import {
   type EngineSubject,
   gate,
   handlers,
+  sessionKey as key,
   toCases,
   untilAborted,
 } from "./engine-check.ts";
@@ -141,7 +142,6 @@ const steps: Readonly<Record<string, EngineCheck>> = {
 
   "a run dispatches an input once": async (tools) => {
     const engine = await tools.create();
-    const key = { agent: "reviewer", instance_id: "pr-7", session: "default" };
     const { result } = await runWith(
       engine,
       async (context) => await context.dispatch({ ...key, input: "look" }),

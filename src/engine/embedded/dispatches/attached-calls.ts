@@ -4,7 +4,7 @@ import type { SessionKey } from "../../../protocol/session-entry.ts";
 import type { AdmitRequest, EngineHandlers } from "../../contract.ts";
 import type { EngineBase } from "../engine-base.ts";
 import { linkSignals } from "../work/link-signals.ts";
-import type { WorkEnd } from "../work/work-lines.ts";
+import type { Work } from "../work/work-lines.ts";
 import { lineOf } from "./dispatch-rows.ts";
 
 export interface AttachedCalls {
@@ -45,13 +45,13 @@ export function createAttachedCalls(base: EngineBase): AttachedCalls {
           signal?.removeEventListener("abort", leave);
           reject(reason);
         };
-        const begin = async (): Promise<WorkEnd> => {
+        const begin: Work["begin"] = async (standAside) => {
           count(line, -1);
           signal?.removeEventListener("abort", leave);
           const signals = [lease.signal, stopping, ...(signal === undefined ? [] : [signal])];
           const stop = linkSignals(signals);
           try {
-            const context = { id, attempt: 1, fence: lease.fence, signal: stop.signal };
+            const context = { id, attempt: 1, fence: lease.fence, signal: stop.signal, standAside };
             resolve(await handlers.dispatch(context, request));
           } catch (error) {
             reject(error);

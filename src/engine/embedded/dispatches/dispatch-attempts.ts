@@ -1,5 +1,5 @@
 import { KitError } from "../../../base/kit-error.ts";
-import type { AdmitRequest, EngineHandlers } from "../../contract.ts";
+import type { AdmitRequest, EngineHandlers, WorkContext } from "../../contract.ts";
 import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { EngineLimits } from "../engine-limits.ts";
@@ -32,6 +32,7 @@ interface Attempt {
   /** Of the lease under which it began. */
   readonly tenure: AbortSignal;
   readonly stop: LinkedSignals;
+  readonly standAside: WorkContext["standAside"];
   isCancelled: boolean;
 }
 
@@ -73,7 +74,11 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
      WHERE dispatch_id = ?4 AND status = 'running' AND fence = ?5 AND cancelling = 0`,
   );
 
-  async function begin(place: DispatchPlace, handlers: EngineHandlers): Promise<WorkEnd> {
+  async function begin(
+    place: DispatchPlace,
+    handlers: EngineHandlers,
+    standAside: Attempt["standAside"],
+  ): Promise<WorkEnd> {
     const fence = lease.fence;
     const tenure = lease.signal;
     retrying.delete(place.dispatch_id);
@@ -84,7 +89,8 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
         const at = nextAttempt.get(place.dispatch_id)?.next_attempt_at;
         return typeof at === "number" ? waitFor(place, at) : ended;
       }
-      return await work({ row, tenure, stop: linkSignals([tenure, stopping]), isCancelled: false }, handlers);
+      const stop = linkSignals([tenure, stopping]);
+      return await work({ row, tenure, stop, standAside, isCancelled: false }, handlers);
     } catch {
       // The store cannot be written, or the lease is gone; then the line is closed, and this goes nowhere.
       return tenure.aborted ? ended : { retryAt: clock.now() + limits.backoffMs };
@@ -129,10 +135,10 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
   }
 
   async function run(attempt: Attempt, handlers: EngineHandlers): Promise<Outcome> {
-    const { row, stop } = attempt;
+    const { row, stop, standAside } = attempt;
     try {
       const { signal } = stop;
-      const context = { id: row.dispatch_id, attempt: row.attempts, fence: row.fence, signal };
+      const context = { id: row.dispatch_id, attempt: row.attempts, fence: row.fence, signal, standAside };
       const result = await handlers.dispatch(context, toRequest(row));
       // A result that is no JSON is the handler's failure, and found out here.
       return { kind: "completed", result: JSON.stringify(result) === undefined ? undefined : result };
@@ -189,7 +195,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
     toWork: (place, handlers) => ({
       id: place.dispatch_id,
       line: lineOf(place),
-      begin: () => begin(place, handlers),
+      begin: (standAside) => begin(place, handlers, standAside),
     }),
     cancel(dispatchId) {
       const attempt = running.get(dispatchId);

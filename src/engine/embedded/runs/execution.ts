@@ -47,7 +47,7 @@ const unwindMs = 5_000;
 export function createExecution(
   host: ExecutionHost,
   handler: EngineHandlers["run"],
-  taken: { readonly run: RunRow; readonly fence: number; readonly lastEvent: number },
+  taken: Pick<RunContext, "fence" | "standAside"> & { readonly run: RunRow; readonly lastEvent: number },
 ): Execution {
   const { base, journal } = host;
   const { run, fence } = taken;
@@ -194,6 +194,7 @@ export function createExecution(
   const context: RunContext = createRunContext(core, {
     waits,
     fence,
+    standAside: taken.standAside,
     checkResult,
     emit: createRunEvents(host.events, {
       stream: runStream(run.run_id),

@@ -10,18 +10,15 @@ import type { EntryKind } from "./journal-entry.ts";
 import { storeError, toStepError } from "./step-error.ts";
 import type { Waits } from "./waits.ts";
 
-export interface RunContextParts {
+export interface RunContextParts extends Pick<RunContext, "fence" | "standAside" | "emit" | "checkResult"> {
   readonly waits: Waits;
-  readonly fence: number;
-  readonly emit: RunContext["emit"];
-  readonly checkResult: RunContext["checkResult"];
 }
 
 /** What a run is told, over its execution. */
 export function createRunContext(core: ExecutionCore, parts: RunContextParts): RunContext {
   const { run, host } = core;
   const { clock } = host.base;
-  const { waits, fence, emit } = parts;
+  const { waits, ...own } = parts;
 
   /** The next position: what it was recorded with, else what `work` gives or throws now, recorded. */
   function journaled(
@@ -58,10 +55,8 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
   return {
     id: run.run_id,
     attempt: run.crashes + 1,
-    fence,
     signal: core.signal,
-    emit,
-    checkResult: parts.checkResult,
+    ...own,
     step: <Value>(name: string, work: StepWork<Value>, options: StepOptions = {}) => {
       const refusal = checkName(name) ?? checkStepOptions(options);
       if (refusal !== undefined) return Promise.reject(refusal);

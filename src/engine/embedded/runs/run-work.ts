@@ -1,5 +1,5 @@
 import { KitError } from "../../../base/kit-error.ts";
-import { type EngineHandlers, runStream } from "../../contract.ts";
+import { type EngineHandlers, runStream, type WorkContext } from "../../contract.ts";
 import { query } from "../database/query.ts";
 import { toEventError } from "../work/to-event-error.ts";
 import type { Work, WorkEnd } from "../work/work-lines.ts";
@@ -56,7 +56,11 @@ export function createRunWork(host: ExecutionHost, options: RunWorkOptions): Run
        status = iif(cancelling, 'cancelled', ?), cancelling = 0 WHERE id = ? AND status = 'running' RETURNING status`,
   );
 
-  async function begin(place: RunPlace, handlers: EngineHandlers): Promise<WorkEnd> {
+  async function begin(
+    place: RunPlace,
+    handlers: EngineHandlers,
+    standAside: WorkContext["standAside"],
+  ): Promise<WorkEnd> {
     const { fence, signal } = lease;
     try {
       const run = await commit(
@@ -68,7 +72,7 @@ export function createRunWork(host: ExecutionHost, options: RunWorkOptions): Run
       );
       if (run === undefined) return over;
       const lastEvent = await host.events.last(runStream(run.run_id));
-      const execution = createExecution(host, handlers.run, { run, fence, lastEvent });
+      const execution = createExecution(host, handlers.run, { run, fence, lastEvent, standAside });
       const leave = (): void => execution.leave(signal.aborted ? signal.reason : stopping.reason);
       if (signal.aborted || stopping.aborted) leave();
       executions.set(run.run_id, execution);
@@ -141,7 +145,8 @@ export function createRunWork(host: ExecutionHost, options: RunWorkOptions): Run
       return {
         id: place.run_id,
         line: lineOfRun(place),
-        begin: async () => (clock.now() < notBefore ? { retryAt: notBefore } : await begin(place, handlers)),
+        begin: async (standAside) =>
+          clock.now() < notBefore ? { retryAt: notBefore } : await begin(place, handlers, standAside),
       };
     },
   };

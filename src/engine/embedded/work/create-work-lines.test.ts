@@ -6,6 +6,7 @@ import type { WorkEnd } from "./work-lines.ts";
 
 interface Begun {
   readonly id: string;
+  readonly standAside: () => () => void;
   end(end: WorkEnd): void;
 }
 
@@ -22,7 +23,7 @@ function createBench(slots: number) {
       lines.join({
         id,
         line,
-        begin: () => new Promise((resolve) => begun.push({ id, end: resolve })),
+        begin: (standAside) => new Promise((resolve) => begun.push({ id, standAside, end: resolve })),
         forget: () => forgotten.push(id),
       });
     },
@@ -77,6 +78,34 @@ test("slots that are offered are asked back as many as are wanted, the oldest of
     ["b", "c", "d"],
     ["a", "b"],
   ]);
+});
+
+test("work that stands aside lets others begin, none of its line, and goes on at once when it is back", async () => {
+  const bench = createBench(1);
+  bench.lines.open();
+  for (const id of ["a1", "a2", "b", "c"]) bench.join(id, id.slice(0, 1));
+  const [first] = bench.begun;
+  // It waits for two things, and is back when both are there.
+  const backs = [first?.standAside(), first?.standAside()];
+  expect(bench.running()).toEqual(["a1", "b"]);
+  const idle = bench.lines.idle().then(() => bench.running());
+  for (const back of [...backs, ...backs]) back?.();
+  bench.begun.reverse();
+  await bench.end();
+  // There is one slot, and the one who is back has it.
+  expect(bench.running()).toEqual(["a1"]);
+  await bench.end();
+  expect(bench.running()).toEqual(["c"]);
+  // One that ends while it stands aside has nothing to give back.
+  const back = bench.begun[0]?.standAside();
+  expect(bench.running()).toEqual(["c", "a2"]);
+  await bench.end();
+  back?.();
+  bench.join("d", "d");
+  expect(bench.running()).toEqual(["a2"]);
+  await bench.end();
+  await bench.end();
+  expect(await idle).toEqual([]);
 });
 
 test("work that is to be tried again keeps its line, and gives its slot to others", async () => {

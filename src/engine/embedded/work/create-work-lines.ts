@@ -23,7 +23,9 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
   // Those that could begin something. A Set keeps the order of arrival: who had a turn goes to its end.
   const ready = new Set<Line>();
   let isOpen = false;
+  // What has a slot, and what is at work, those that stand aside included.
   let running = 0;
+  let begun = 0;
   let waiting = 0;
   const idlers: (() => void)[] = [];
   const offers = new Set<() => void>();
@@ -57,21 +59,50 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
   function begin(line: Line, work: Work): void {
     line.head = work;
     running += 1;
-    work.begin().then(
-      (end) => finish(line, work, end),
-      () => finish(line, work, { ended: true }),
-    );
+    begun += 1;
+    const slot = createSlot();
+    const end = (how: WorkEnd): void => {
+      slot.end();
+      finish(line, work, how);
+    };
+    work.begin(slot.standAside).then(end, () => end({ ended: true }));
+  }
+
+  /** Of one work, which may wait for several things at a time. It goes on at once when it is back. */
+  function createSlot() {
+    let waits = 0;
+    let ended = false;
+    return {
+      standAside(): () => void {
+        let isBack = false;
+        waits += 1;
+        if (waits === 1 && !ended) {
+          running -= 1;
+          beginWhatMay();
+        }
+        return () => {
+          if (isBack) return;
+          isBack = true;
+          waits -= 1;
+          if (waits === 0 && !ended) running += 1;
+        };
+      },
+      end(): void {
+        ended = true;
+        if (waits === 0) running -= 1;
+      },
+    };
   }
 
   function finish(line: Line, work: Work, end: WorkEnd): void {
-    running -= 1;
+    begun -= 1;
     asked = Math.max(0, asked - 1);
     line.head = undefined;
     // A closed house keeps no timers: its work is taken up from the database.
     if ("retryAt" in end && isOpen) waitForRetry(line, work, end.retryAt);
     else goOn(line);
     beginWhatMay();
-    if (running === 0) for (const resolve of idlers.splice(0)) resolve();
+    if (begun === 0) for (const resolve of idlers.splice(0)) resolve();
   }
 
   function waitForRetry(line: Line, work: Work, at: number): void {
@@ -114,9 +145,6 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
   }
 
   return {
-    get running() {
-      return running;
-    },
     join(work) {
       let line = lines.get(work.line);
       if (line === undefined) {
@@ -175,7 +203,7 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
       }
     },
     idle: () =>
-      running === 0
+      begun === 0
         ? Promise.resolve()
         : new Promise((resolve) => {
             idlers.push(resolve);

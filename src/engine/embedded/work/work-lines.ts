@@ -5,9 +5,10 @@ export interface Work {
   readonly line: string;
   /**
    * Does it. Called with a slot, once it is the first of its line; keeps both until it resolves. Reads
-   * what it needs here: thousands may wait, and each holds its id only. Must not reject.
+   * what it needs here: thousands may wait, and each holds its id only. Must not reject. `standAside` gives
+   * the slot to others for a while, and the way back; the line is kept.
    */
-  begin(): Promise<WorkEnd>;
+  begin(standAside: () => () => void): Promise<WorkEnd>;
   /** It has lost its place before it was begun, because the lease is lost or the engine closes. */
   forget?(): void;
 }
@@ -31,10 +32,9 @@ export interface WorkLines {
   offerSlot(giveBack: () => void): () => void;
   /** How many wait in a line, or in all; those that run are not counted. */
   waiting(line?: string): number;
-  readonly running: number;
   open(): void;
   /** Begins nothing more. With `clear`, what waits is forgotten: its place is in the database. */
   close(options?: { readonly clear?: boolean }): void;
-  /** Resolves once nothing runs. */
+  /** Resolves once nothing runs, nothing that stands aside either. */
   idle(): Promise<void>;
 }
