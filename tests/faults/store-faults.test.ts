@@ -79,6 +79,8 @@ test.skipIf(!hasLimits)(
           limitFiles(kit.pid, 4_096);
           const refused = await send(`${kit.url}/agents/worker/new/dispatch`, { input: "more" });
           expect(refused).toMatchObject({ status: 503, body: { error: { type: "unavailable" } } });
+          const large = await send(`${kit.url}/agents/worker/new/dispatch`, { input: "x".repeat(300_000) });
+          expect(large).toMatchObject({ status: 503, body: { error: { type: "unavailable" } } });
           const prompt = await send(`${kit.url}/agents/worker/prompted`, { message: "more" });
           expect(prompt).toMatchObject({ status: 503, body: { error: { type: "unavailable" } } });
           expect((await send(`${kit.url}/health`)).body).toMatchObject({ ok: true });
