@@ -9,6 +9,8 @@ export interface ResolvedModel {
   /** Tokens; the configured default where the model is not known. */
   readonly contextWindowTokens?: number;
   readonly price?: ModelPrice;
+  /** It quotes what it is given and writes nothing of its own: a summary of its making would say nothing. */
+  readonly quotesOnly?: boolean;
   /** Whether the provider makes JSON of a schema itself, also while tools are offered. */
   readonly structuredOutput: "never" | "without_tools" | "always";
   /** Sent along with a schema that the provider cannot enforce to the letter, such as one with optional fields. */

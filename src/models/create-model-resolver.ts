@@ -63,6 +63,7 @@ async function resolve(text: string, options: ModelResolverOptions): Promise<Res
       name: full,
       model: createOfflineGuide(),
       structuredOutput: "never",
+      quotesOnly: true,
       price: { input: 0, output: 0 },
     };
   }

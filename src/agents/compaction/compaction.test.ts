@@ -43,6 +43,22 @@ test("a history that passes the threshold is shortened before the turn, and the 
   expect(log.filter((entry) => entry.type === "message")).toHaveLength(12);
 });
 
+test("with a model that only quotes, the conversation itself stands for its summary", async () => {
+  const model = createScriptedModel(() => ({ text: "I quote. \u{1F4D6}" }));
+  const resolveModel = async (name: string) =>
+    ({ name, model, structuredOutput: "never", quotesOnly: true }) as const;
+  const events: KitEvent[] = [];
+  const profile = { compaction: small, onEvent: (event: KitEvent) => events.push(event) };
+  const session = createTestAgent(model, profile, { resolveModel }).session();
+  for (let turn = 0; turn < 6; turn += 1) await session.prompt(`QUESTION-${turn} ${"\u{1F600}".repeat(300)}`);
+  const [summary] = await session.history();
+  const text = JSON.stringify(summary?.content);
+  expect(summary).toMatchObject({ source: "summary" });
+  expect(text).toMatch(/QUESTION-\d.*\[assistant\] I quote/);
+  expect(text.isWellFormed() && !/\\ud[89a-f]/i.test(text)).toBe(true);
+  expect(events.filter((event) => event.type === "turn" && event.purpose === "compaction")).toEqual([]);
+});
+
 test("a session that was compacted is the same after it is opened again", async () => {
   const store = new InMemorySessionStore();
   const model = createScriptedModel((call, index) => answerOrSummary(call.prompt, index));

@@ -17,9 +17,19 @@ const wanted = `Summarize the conversation above for the model that continues it
 was asked, word for word where the wording matters; decisions and their reasons; files read and changed,
 with paths; commands and their results; errors and how they were solved; what is open and what comes next.`;
 
-/** Has a model write down what a conversation came to. Retried as turns are; what it costs is spent. */
+/** Of a transcript that stands for a summary, in characters. */
+const maxQuoted = 8_000;
+
+/**
+ * Has a model write down what a conversation came to. Retried as turns are; what it costs is spent. Of a model
+ * that only quotes nothing is asked: the newest part of the conversation stands for itself.
+ */
 export async function summarize(request: CompactionRequest, messages: readonly Message[]): Promise<string> {
   const { operation, windowTokens, settings } = request;
+  if (request.writer.quotesOnly === true) {
+    const quoted = transcriptOf(messages, Math.min(maxQuoted, windowTokens));
+    return `The conversation so far, word for word as far as it is kept:\n\n${quoted}`;
+  }
   const limitTokens = Math.max(1_000, windowTokens - settings.reserveTokens - 1_000);
   let transcript = transcriptOf(messages, limitTokens * 3);
   const turnId = createId("turn");
@@ -28,7 +38,7 @@ export async function summarize(request: CompactionRequest, messages: readonly M
     try {
       const reply = await write(request, { transcript, turnId, attempt });
       const text = reply.content.map((part) => (part.type === "text" ? part.text : "")).join("");
-      const summary = text.trim() === "" ? transcript.slice(-8_000) : text.trim();
+      const summary = text.trim() === "" ? transcript.slice(-maxQuoted) : text.trim();
       return `Summary of the conversation so far:\n\n${summary}`;
     } catch (error) {
       if (!(error instanceof InterruptedReply)) throw error;
@@ -104,5 +114,7 @@ function transcriptOf(messages: readonly Message[], maxChars: number): string {
 }
 
 function newestPart(text: string, maxChars: number): string {
-  return text.length <= maxChars ? text : `[… the beginning is cut …]\n${text.slice(-maxChars)}`;
+  const newest = text.length <= maxChars ? text : `[… the beginning is cut …]\n${text.slice(-maxChars)}`;
+  // Half of a surrogate pair, where a text was cut, is what providers refuse to read.
+  return newest.toWellFormed();
 }
