@@ -33,7 +33,13 @@ export function createEventHub(options: {
   const { observers = nobody } = options;
   const listeners = new Set<EventListener>();
   let index = options.last ?? 0;
-  const report = (error: unknown): void => options.onListenerError?.(error);
+  const report = (error: unknown): void => {
+    try {
+      options.onListenerError?.(error);
+    } catch {
+      // Who is told of the fault has one of its own; there is nobody left to tell.
+    }
+  };
   const tell = (listener: EventListener, event: KitEvent): void => {
     try {
       const result = listener(event);

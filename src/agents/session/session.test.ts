@@ -156,6 +156,15 @@ test("a call without a result, left by a process that was killed, is closed as u
   });
 });
 
+test("whoever is told of a listener's fault may have one of their own", async () => {
+  const fails = () => {
+    throw new Error("again");
+  };
+  const model = createScriptedModel([{ text: "ok" }]);
+  const agent = createTestAgent(model, { onEvent: fails }, { onListenerError: fails });
+  expect((await agent.session().prompt("hi")).text).toBe("ok");
+});
+
 test("a listener that throws harms nobody, and another hears every event in order", async () => {
   const events: KitEvent[] = [];
   const model = createScriptedModel([{ text: "ok", toolCalls: [{ name: "clock" }] }, { text: "done" }]);
