@@ -43,7 +43,7 @@ function noFolder(cause?: unknown): KitError {
   return new KitError({
     code: "unavailable",
     message: "The folder of the local sandbox cannot be opened.",
-    hint: "Set `root` of local() to a folder that exists.",
+    hint: "Set `root` of local(), or `sandbox.options.root` of the configuration, to a folder that exists.",
     cause,
   });
 }
