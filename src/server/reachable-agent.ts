@@ -1,8 +1,12 @@
 import type { App } from "../app/agents/app.ts";
+import type { InstanceTarget } from "../app/service/service.ts";
 import { KitError } from "../base/kit-error.ts";
 
 /** The name of the project's default agent, which needs no file. */
-export const defaultAgentName = "default";
+const defaultAgentName = "default";
+
+/** What `/prompt/{session}` prompts. */
+export const defaultInstance: InstanceTarget = { agent: defaultAgentName, instance_id: "default" };
 
 /**
  * Refuses what is not reachable over HTTP. Throws `agent_not_found` or `agent_not_webhook`; neither

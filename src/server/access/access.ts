@@ -1,6 +1,7 @@
 import type { AuthResult, Principal } from "../../app/config/access-config.ts";
 import type { AuthRequest } from "../../app/config/kit-config.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { defaultInstance } from "../reachable-agent.ts";
 import { createKeyCheck } from "./api-keys.ts";
 import { checkHost, isLoopbackAddress } from "./host.ts";
 import { checkOrigin } from "./origin.ts";
@@ -87,6 +88,7 @@ export function createAccess(options: AccessOptions): Access {
 
 /** The agent and the instance that a path is about; what cannot be decoded is refused later. */
 function targetOf(path: string): Pick<AuthRequest, "agent" | "instance_id"> {
+  if (path.startsWith("/prompt/")) return defaultInstance;
   const [, agent, instance] = /^\/agents\/([^/]+)(?:\/([^/]+))?/.exec(path) ?? [];
   try {
     return {

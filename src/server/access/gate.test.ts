@@ -161,6 +161,7 @@ test("auth is told the agent and the instance, decoded, and may refuse by them",
     expect((await send("/agents/echo/other%20tenant/history")).status).toBe(401);
     expect((await send("/agents/echo/%ff/history")).status).toBe(400);
     expect((await send("/agents")).status).toBe(200);
+    expect((await send("/prompt/s", { body: { message: "x" } })).status).toBe(200);
     expect((await send("/health")).status).toBe(200);
   });
   expect(told).toEqual([
@@ -168,6 +169,7 @@ test("auth is told the agent and the instance, decoded, and may refuse by them",
     { agent: "echo", instance_id: "other tenant" },
     {},
     {},
+    { agent: "default", instance_id: "default" },
   ]);
 });
 

@@ -1,6 +1,6 @@
 import { promptReplySchema, promptRequestSchema } from "../../protocol/http/agent-schemas.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
-import { checkAgent, defaultAgentName } from "../reachable-agent.ts";
+import { checkAgent, defaultInstance } from "../reachable-agent.ts";
 import { defineRoute, type Route, type RouteRequest } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { promptErrors } from "./agents.ts";
@@ -9,8 +9,7 @@ import { answerPrompt } from "./answer-prompt.ts";
 /** `/prompt`: the project's default agent, for those who need no more than one. */
 export function promptRoutes(context: ServiceContext): readonly Route[] {
   const keyOf = ({ segment }: RouteRequest): SessionKey => ({
-    agent: defaultAgentName,
-    instance_id: "default",
+    ...defaultInstance,
     session: segment("session"),
   });
   const shared = {
