@@ -9,7 +9,7 @@ export const triggers = { webhook: false };
 export default createAgent({});
 `,
   "src/agents/team/reviewer.ts": 'import { createAgent } from "kit";\nexport default createAgent({});\n',
-  "src/workflows/report.ts": "export async function run() {}\n",
+  "src/workflows/report.ts": 'export const schedule = "0 9 * * 1-5";\nexport async function run() {}\n',
   "src/webhooks/chat.ts": `import { defineWebhook } from "kit/webhooks";
 export default defineWebhook({ scheme: "github", secret: () => undefined, handle: () => undefined });
 `,
@@ -22,7 +22,7 @@ test("kit routes lists what is served and from which file, and what is not over 
   expect(stdout.split("\n").map((line) => line.split("\t"))).toEqual([
     ["POST /agents/inside/{id}", "src/agents/inside.ts", "not over HTTP"],
     ["POST /agents/team.reviewer/{id}", "src/agents/team/reviewer.ts", ""],
-    ["POST /workflows/report", "src/workflows/report.ts", ""],
+    ["POST /workflows/report", "src/workflows/report.ts", "0 9 * * 1-5 UTC"],
     ["POST /webhooks/chat", "src/webhooks/chat.ts", ""],
     [""],
   ]);
@@ -36,7 +36,7 @@ test("kit routes --json says the same for machines", async () => {
       { name: "inside", path: "src/agents/inside.ts", triggers: { webhook: false } },
       { name: "team.reviewer", triggers: { webhook: true } },
     ],
-    workflows: [{ name: "report", path: "src/workflows/report.ts" }],
+    workflows: [{ name: "report", path: "src/workflows/report.ts", schedules: [{ cron: "0 9 * * 1-5" }] }],
     webhooks: [{ name: "chat", path: "src/webhooks/chat.ts" }],
     problems: [],
   });

@@ -11,7 +11,7 @@ export const routes: Command = defineCommand({
   options: {},
   examples: ["kit routes", "kit routes --json"],
   details:
-    "Loads the files of src/agents, src/workflows and src/webhooks as 'kit start' does, and says which it cannot use.",
+    "Loads the files of src/agents, src/workflows and src/webhooks as 'kit start' does, and says when they run by themselves and which of them it cannot use.",
   run: (_line, context) =>
     withProject(context, async ({ project, loaded }) => {
       const { app } = await openTerminalApp({ project, loaded, options: {}, context });
@@ -31,7 +31,7 @@ type Found = ReturnType<typeof describe>;
 function describe(app: App) {
   return {
     agents: app.agents().map(({ name, path, triggers }) => ({ name, path, triggers })),
-    workflows: app.workflows().map(({ name, path }) => ({ name, path })),
+    workflows: app.workflows().map(({ name, path, schedules }) => ({ name, path, schedules })),
     webhooks: app.webhooks().map(({ name, path }) => ({ name, path })),
     problems: app.problems().map(({ path, message }) => ({ path, message })),
   };
@@ -41,6 +41,8 @@ interface Row {
   readonly address: string;
   readonly path: string;
   readonly reachable: boolean;
+  /** What else there is to know. */
+  readonly remark: string;
 }
 
 const columns: readonly Column<Row>[] = [
@@ -50,7 +52,7 @@ const columns: readonly Column<Row>[] = [
     style: ({ reachable }) => (reachable ? "cyan" : "dim"),
   },
   { header: "FILE", value: ({ path }) => path, style: () => "dim", cut: "start" },
-  { header: "", value: ({ reachable }) => (reachable ? "" : "not over HTTP"), style: () => "dim" },
+  { header: "", value: ({ remark }) => remark, style: () => "dim" },
 ];
 
 function printRoutes(output: Output, { agents, workflows, webhooks, problems }: Found): void {
@@ -59,9 +61,20 @@ function printRoutes(output: Output, { agents, workflows, webhooks, problems }: 
       address: `POST /agents/${name}/{id}`,
       path,
       reachable: triggers.webhook,
+      remark: triggers.webhook ? "" : "not over HTTP",
     })),
-    ...workflows.map(({ name, path }) => ({ address: `POST /workflows/${name}`, path, reachable: true })),
-    ...webhooks.map(({ name, path }) => ({ address: `POST /webhooks/${name}`, path, reachable: true })),
+    ...workflows.map(({ name, path, schedules }) => ({
+      address: `POST /workflows/${name}`,
+      path,
+      reachable: true,
+      remark: schedules.map(({ cron, timezone }) => `${cron} ${timezone ?? "UTC"}`).join(", "),
+    })),
+    ...webhooks.map(({ name, path }) => ({
+      address: `POST /webhooks/${name}`,
+      path,
+      reachable: true,
+      remark: "",
+    })),
   ];
   for (const { path, message } of problems) {
     output.note(`${output.noteStyle("red", "error:")} ${safeLine(path)}: ${safeLine(message)}`);
