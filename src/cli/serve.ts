@@ -74,9 +74,20 @@ export function serve(
       else printWelcome(context.output, { url, project: opened.project, app: service?.app });
       if (address.isSubstitute) context.output.note(`Port ${defaultPort} is taken, so this is ${port}.`);
       if (!signal.aborted) await once(signal, "abort");
+      const patience = setTimeout(() => sayDraining(context), quietMs);
+      await closing.disposeAsync().finally(() => clearTimeout(patience));
       return 0;
     },
     { isReadOnly: ({ server }) => options.readOnly ?? server?.read_only ?? false },
+  );
+}
+
+/** What takes less than this to end says nothing, in ms. */
+const quietMs = 500;
+
+function sayDraining({ output }: CommandContext): void {
+  output.note(
+    "What is under way may end first. Ctrl-C again ends it at once; what was accepted goes on with the next start.",
   );
 }
 

@@ -27,6 +27,11 @@ export async function run(ctx: KitContext) {
   return answer?.approved === true ? \`released \${built}\` : "not released";
 }
 `,
+  "src/workflows/endless.ts": `import type { KitContext } from "kit";
+export async function run(ctx: KitContext) {
+  await ctx.step("endless", () => new Promise(() => undefined));
+}
+`,
   "src/workflows/failing.ts": `import type { KitContext } from "kit";
 export async function run(ctx: KitContext) {
   await ctx.step("publish", () => {
@@ -83,6 +88,17 @@ test("a run that is handed over is followed over the death of its server, and si
   const shown = await kit("runs", "show", id);
   expect(shown.stdout).toMatch(/^status +completed$/m);
   expect(shown.stdout.trimEnd().split("\n").at(-1)).toBe("released v1");
+});
+
+test("Ctrl-C lets work end, says that it does, and a second one does not wait", async () => {
+  const served = await serve("start");
+  const id = (await kit("invoke", "endless", "--dispatch")).stdout.trim();
+  const ended = served.stop("SIGINT");
+  await served.says("Ctrl-C again ends it at once");
+  await served.stop("SIGINT");
+  expect(await ended).toBe(130);
+  expect(JSON.parse((await kit("runs", "show", id, "--json")).stdout).status).toBe("running");
+  await kit("runs", "cancel", id);
 });
 
 test("a server that was killed is none, though its process is still to be waited for", async () => {
