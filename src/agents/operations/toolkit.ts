@@ -31,14 +31,12 @@ export function createToolkit(harness: Harness, live: LiveSession): Toolkit {
   const { own, schemas } = harness.catalogue(live.profile);
   let bound: Map<string, ToolDefinition> | undefined;
   const bind = (): Map<string, ToolDefinition> => {
+    const environment = environmentOf(live, harness.runtime.projectRoot);
     const tools = new Map<string, ToolDefinition>();
     const startTask: StartTask = async (text, { key, ...options }) =>
       startTaskOf(harness, live, { text, key, options });
     const python = harness.runtime.python === undefined ? undefined : () => harness.python(live.key.session);
-    addTools(
-      tools,
-      sessionTools({ profile: live.profile, environment: environmentOf(live), startTask, python }),
-    );
+    addTools(tools, sessionTools({ profile: live.profile, environment, startTask, python }));
     return tools;
   };
   return {
@@ -113,8 +111,9 @@ function startTaskOf(
 }
 
 /** What tools work with: one operation runs at a time, so the running one is theirs. */
-function environmentOf(live: LiveSession): ToolEnvironment {
+function environmentOf(live: LiveSession, projectRoot?: string): ToolEnvironment {
   return {
+    projectRoot,
     sandbox: () => live.sandbox(),
     policy: live.profile,
     get env() {

@@ -1,37 +1,57 @@
 // What decides how kit, its agents and Git behave is not for a model to change, unless it was granted.
-const protectedPaths: readonly RegExp[] = [
-  /^\.kit(\/|$)/,
-  /^kit\.(config\.[cm]?[jt]s|toml)$/,
-  /^(src\/)?(agents|workflows)(\/|$)/,
-  /^\.agents(\/|$)/,
-  /(^|\/)\.git(\/|$)/,
-];
+const protectedAnywhere = /(^|\/)(\.git|\.kit|\.agents)(\/|$)|(^|\/)kit\.(config\.[cm]?[jt]s|toml)$/;
+
+/** The folders of agents and workflows, from the root of the workspace or of the project. */
+const sources = /^(src\/)?(agents|workflows)(\/|$)/;
 
 /** Folders that hold protected ones: they may be written into, but not removed. */
 const holders = new Set(["", "src"]);
 
-/**
- * Whether a workspace path is protected from a model's change. `path` is taken relative to `cwd`;
- * letter case does not matter, because it does not on some disks.
- */
-export function isProtectedPath(
-  target: { readonly cwd: string; readonly path: string; readonly removes?: boolean },
-  granted: readonly string[],
-): boolean {
-  const full = normalized(`${target.cwd}/${target.path}`);
-  if (granted.some((grant) => full === normalized(grant) || full.startsWith(`${normalized(grant)}/`)))
-    return false;
-  const folded = full.toLowerCase();
-  if (target.removes === true && holders.has(folded)) return true;
-  return protectedPaths.some((pattern) => pattern.test(folded));
+/** What a tool is about to change. */
+export interface PathChange {
+  /** Relative to `cwd`, which is relative to the root of the workspace. */
+  readonly path: string;
+  readonly cwd: string;
+  readonly removes?: boolean;
+  /** Where the workspace and the agent's project lie on this machine: one may be a part of the other. */
+  readonly hostRoot?: string | undefined;
+  readonly projectRoot?: string | undefined;
 }
 
-function normalized(path: string): string {
+/**
+ * Whether a path is protected from a model's change. Letter case does not matter, because it does not on
+ * some disks. `granted` are paths from the root of the workspace.
+ */
+export function isProtectedPath(change: PathChange, granted: readonly string[]): boolean {
+  const segments = segmentsOf(`${change.cwd}/${change.path}`);
+  const full = segments.join("/");
+  const isGranted = (grant: string): boolean => full === grant || full.startsWith(`${grant}/`);
+  if (granted.some((grant) => isGranted(segmentsOf(grant).join("/")))) return false;
+  const inWorkspace = full.toLowerCase();
+  if (protectedAnywhere.test(inWorkspace)) return true;
+  return [inWorkspace, pathInProject(segments, change)].some(
+    (path) => path !== undefined && (sources.test(path) || (change.removes === true && holders.has(path))),
+  );
+}
+
+/** The same place from the project's root, "" for what lies above it; undefined where the project is elsewhere. */
+function pathInProject(
+  segments: readonly string[],
+  { hostRoot, projectRoot }: PathChange,
+): string | undefined {
+  if (hostRoot === undefined || projectRoot === undefined) return undefined;
+  const place = [...segmentsOf(hostRoot), ...segments].join("/").toLowerCase();
+  const project = segmentsOf(projectRoot).join("/").toLowerCase();
+  if (place === project || place === "" || project.startsWith(`${place}/`)) return "";
+  return place.startsWith(`${project}/`) ? place.slice(project.length + 1) : undefined;
+}
+
+function segmentsOf(path: string): readonly string[] {
   const segments: string[] = [];
   for (const segment of path.split(/[/\\]/)) {
     if (segment === "" || segment === ".") continue;
     if (segment === "..") segments.pop();
     else segments.push(segment);
   }
-  return segments.join("/");
+  return segments;
 }

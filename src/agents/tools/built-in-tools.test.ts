@@ -206,6 +206,19 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
     expect(existsSync(join(workspace, ".kit"))).toBe(true);
   });
 
+  test("the agents of another project in the workspace are protected, too", async () => {
+    const run = start(create(), { allowWrite: true });
+    const outcomes = await run.call(
+      [
+        "packages/api/kit.toml",
+        "packages/api/.kit/x",
+        "packages/api/.agents/roles/x.md",
+        "sub/.git/config",
+      ].map((path) => ({ name: "write", input: { path, content: "x" } })),
+    );
+    expect(outcomes.map(({ isError }) => isError)).toEqual([true, true, true, true]);
+  });
+
   test("a command runs under the policy, and its failure is seen", async () => {
     await writeFile(join(workspace, "a.txt"), "alpha\n");
     const run = start(create(), { allowShell: true, allowedCommands: ["cat", "ls", "false", "grep"] });

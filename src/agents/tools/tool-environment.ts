@@ -6,6 +6,8 @@ import type { AgentPolicy } from "../agent-profile.ts";
 export interface ToolEnvironment {
   readonly sandbox: () => Promise<Sandbox>;
   readonly policy: AgentPolicy;
+  /** The folder of the agent's project on this machine. */
+  readonly projectRoot?: string | undefined;
   /** Secrets granted to this operation, for its commands. */
   readonly env: Readonly<Record<string, string>>;
   readonly emit: (body: EventBody) => void;

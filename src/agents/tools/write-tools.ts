@@ -14,15 +14,16 @@ const textProperty = { type: "string" } as const;
 
 /** Tools that change files. They run one at a time within a turn, so that reads see what was written. */
 export function createWriteTools(environment: ToolEnvironment): readonly AnyTool[] {
-  const { sandbox } = environment;
+  const { sandbox, projectRoot } = environment;
   const open = async (path: string, removes = false): ReturnType<typeof sandbox> => {
     const files = await sandbox();
     const granted = environment.policy.allowProtectedPaths ?? [];
     // A link of the workspace may lead to what its name does not say. Removing takes the link itself.
     const target = await files.resolve(path, { keepLink: removes });
+    const change = { removes, projectRoot, hostRoot: files.hostRoot };
     if (
-      isProtectedPath({ cwd: files.cwd, path, removes }, granted) ||
-      isProtectedPath({ cwd: "", path: target, removes }, granted)
+      isProtectedPath({ ...change, cwd: files.cwd, path }, granted) ||
+      isProtectedPath({ ...change, cwd: "", path: target }, granted)
     ) {
       throw new KitError({
         code: "forbidden",

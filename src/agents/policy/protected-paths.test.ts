@@ -1,0 +1,69 @@
+import { mkdir, mkdtemp, readdir, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { local } from "../../sandboxes/local/local-sandbox.ts";
+import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { createTestAgent } from "../../testing/test-runtime.ts";
+import { isProtectedPath, type PathChange } from "./protected-paths.ts";
+
+const around = { hostRoot: "/work", projectRoot: "/work/Team/Shop" };
+const below = { hostRoot: "/work/Team/Shop/src", projectRoot: "/work/Team/Shop" };
+const elsewhere = { hostRoot: "/other", projectRoot: "/work/Team/Shop" };
+const removes = { removes: true };
+
+test.each<readonly [string, Partial<PathChange>, boolean]>([
+  ["src/agents/a.ts", {}, true],
+  ["Agents/a.ts", {}, true],
+  ["packages/api/kit.toml", {}, true],
+  ["packages/api/.kit/sessions.db", {}, true],
+  ["packages/api/.agents/roles/a.md", {}, true],
+  ["sub/.git/config", {}, true],
+  ["packages/api/src/agents/a.ts", {}, false],
+  ["src/agents.ts", {}, false],
+  ["my.kit/a.ts", {}, false],
+  ["src", removes, true],
+  ["src/app", removes, false],
+  // A workspace around the project.
+  ["Team/Shop/src/agents/a.ts", around, true],
+  ["team/shop/workflows/a.ts", around, true],
+  ["Team/Shop/src/app.ts", around, false],
+  ["Team/Shopping/agents/a.ts", around, false],
+  ["Team", { ...around, ...removes }, true],
+  ["Team/Shop", { ...around, ...removes }, true],
+  ["Team/Shop/src", { ...around, ...removes }, true],
+  ["Team/Shop/docs", { ...around, ...removes }, false],
+  ["Team", around, false],
+  // A workspace below it.
+  ["agents/a.ts", below, true],
+  ["app.ts", below, false],
+  ["a.ts", { ...below, hostRoot: "/work/Team/Shop/src/agents" }, true],
+  ["a.ts", { hostRoot: "C:\\Shop\\agents", projectRoot: "c:\\shop" }, true],
+  // A workspace of its own.
+  ["agents/a.ts", elsewhere, true],
+  ["a.ts", elsewhere, false],
+  ["a", { ...elsewhere, ...removes }, false],
+])("%s, %j: %s", (path, change, isProtected) => {
+  expect(isProtectedPath({ cwd: "", path, ...change }, [])).toBe(isProtected);
+});
+
+test("a model that works around its project changes none of the project's agents", async () => {
+  const base = await realpath(await mkdtemp(join(tmpdir(), "kit-protected-")));
+  onTestFinished(() => rm(base, { recursive: true }));
+  const project = join(base, "shop");
+  await mkdir(project);
+  const model = createScriptedModel(({ prompt }) =>
+    prompt.at(-1)?.role === "tool"
+      ? { text: "Done." }
+      : {
+          toolCalls: [
+            { name: "write", input: { path: "shop/src/agents/a.ts", content: "x" } },
+            { name: "rm", input: { path: "shop", recursive: true } },
+            { name: "write", input: { path: "shop/a.ts", content: "x" } },
+          ],
+        },
+  );
+  const profile = { sandbox: local({ root: base }), allowWrite: true };
+  await createTestAgent(model, profile, { projectRoot: project }).session().prompt("go");
+  expect(await readdir(base, { recursive: true })).toEqual(["shop", "shop/a.ts"]);
+});
