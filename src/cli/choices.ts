@@ -1,5 +1,6 @@
 import { suggest } from "../base/suggest.ts";
 import { conversionFormatOf, sourceTypeOf } from "../guidelines/source-aliases.ts";
+import { type DispatchStatus, dispatchStatuses } from "../protocol/dispatch.ts";
 import {
   type ConversionFormat,
   conversionFormats,
@@ -9,6 +10,7 @@ import {
   sourceTypes,
 } from "../protocol/guideline.ts";
 import { type ExplainTool, explainTools } from "../protocol/guideline-query.ts";
+import { type RunStatus, runStatuses } from "../protocol/run.ts";
 import {
   type Framework,
   type Lifecycle,
@@ -55,6 +57,12 @@ function plain<Value extends string>(values: readonly Value[]): readonly Choice<
 export const parseSpecType: (text: string) => SpecType = oneOf("type of spec", plain(specTypes));
 export const parseLifecycle: (text: string) => Lifecycle = oneOf("lifecycle", plain(lifecycles));
 export const parsePriority: (text: string) => Priority = oneOf("priority", plain(priorities));
+
+export const parseRunStatus: (text: string) => RunStatus = oneOf("status of a run", plain(runStatuses));
+export const parseDispatchStatus: (text: string) => DispatchStatus = oneOf(
+  "status of a dispatch",
+  plain(dispatchStatuses),
+);
 
 const frameworkChoices: readonly Choice<Framework>[] = frameworkInfos.map(({ id, aliases }) => ({
   name: aliases[0] ?? id,

@@ -1,9 +1,9 @@
-import { type DispatchRecord, type DispatchStatus, dispatchStatuses } from "../../protocol/dispatch.ts";
+import { type DispatchRecord, dispatchStatuses } from "../../protocol/dispatch.ts";
+import { parseDispatchStatus } from "../choices.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
 import { urlOption } from "../remote/open-client.ts";
 import { withWorkDesk } from "../remote/work-desk.ts";
 import { printFields } from "../render/print-fields.ts";
-import { usageError } from "../report-error.ts";
 import { type Column, printTable } from "../table.ts";
 import { safeLines } from "../text/safe-text.ts";
 import { asText, wholeNumber } from "../values.ts";
@@ -14,7 +14,7 @@ const details =
 
 export const dispatchesList: Command = defineCommand({
   options: {
-    status: option("--status <status>", `Only ${dispatchStatuses.join(", ")}`, parseStatus),
+    status: option("--status <status>", `Only ${dispatchStatuses.join(", ")}`, parseDispatchStatus),
     agent: option("-a, --agent <name>", "Only of this agent", asText),
     id: option("--id <id>", "Only of this instance", asText),
     limit: option("-n, --limit <number>", "At most so many (default 50)", wholeNumber(1, 1_000)),
@@ -78,12 +78,6 @@ export const dispatchesCancel: Command = defineCommand({
       return cancelled ? 0 : 1;
     }),
 });
-
-function parseStatus(text: string): DispatchStatus {
-  const status = dispatchStatuses.find((each) => each === text);
-  if (status !== undefined) return status;
-  throw usageError(`'${text}' is no status of a dispatch.`, `They are ${dispatchStatuses.join(", ")}.`);
-}
 
 const styles = {
   completed: "green",

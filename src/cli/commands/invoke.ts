@@ -81,15 +81,23 @@ function checkMessage({ message }: Partial<PromptBody>): void {
 }
 
 function explainUnknown(error: unknown, name: string): unknown {
-  if (!(error instanceof KitError)) return error;
-  const { code, message } = error;
-  if (code === "agent_not_found") {
-    const hint = "'kit routes' lists the agents of this project.";
-    return new KitError({ code, message, hint, cause: error });
+  if (!(error instanceof KitError) || error.hint !== undefined) return error;
+  const { code, message, meta } = error;
+  const hint = hintFor(code, name);
+  return hint === undefined
+    ? error
+    : new KitError({ code, message, hint, cause: error, ...(meta && { meta }) });
+}
+
+function hintFor(code: string, name: string): string | undefined {
+  switch (code) {
+    case "agent_not_found":
+      return "'kit routes' lists the agents of this project, and what is wrong with the others.";
+    case "agent_not_webhook":
+      return "Its file keeps it off HTTP. 'kit run' prompts it in this terminal.";
+    case "workflow_not_found":
+      return `'kit routes' lists the workflows of this project. An agent takes an id: kit invoke ${name} <id>.`;
+    default:
+      return undefined;
   }
-  if (code === "workflow_not_found") {
-    const hint = `'kit routes' lists the workflows of this project. An agent takes an id: kit invoke ${name} <id>.`;
-    return new KitError({ code, message, hint, cause: error });
-  }
-  return error;
 }

@@ -1,10 +1,10 @@
-import { type RunRecord, type RunStatus, runStatuses } from "../../protocol/run.ts";
+import { type RunRecord, runStatuses } from "../../protocol/run.ts";
+import { parseRunStatus } from "../choices.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
 import { urlOption } from "../remote/open-client.ts";
 import { withWorkDesk } from "../remote/work-desk.ts";
 import { printFields } from "../render/print-fields.ts";
 import { printRuns } from "../render/print-runs.ts";
-import { usageError } from "../report-error.ts";
 import { parseJson } from "../run/parse-payload.ts";
 import { safeLines, toSafeJson } from "../text/safe-text.ts";
 import { asText, wholeNumber } from "../values.ts";
@@ -15,7 +15,7 @@ const details =
 
 export const runsList: Command = defineCommand({
   options: {
-    status: option("--status <status>", `Only ${runStatuses.join(", ")}`, parseStatus),
+    status: option("--status <status>", `Only ${runStatuses.join(", ")}`, parseRunStatus),
     workflow: option("-w, --workflow <name>", "Only of this workflow", asText),
     limit: option("-n, --limit <number>", "At most so many (default 50)", wholeNumber(1, 1_000)),
     cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
@@ -81,12 +81,6 @@ export const runsCancel: Command = defineCommand({
       return cancelled ? 0 : 1;
     }),
 });
-
-function parseStatus(text: string): RunStatus {
-  const status = runStatuses.find((each) => each === text);
-  if (status !== undefined) return status;
-  throw usageError(`'${text}' is no status of a run.`, `They are ${runStatuses.join(", ")}.`);
-}
 
 function show(record: RunRecord, { output, json }: CommandContext): void {
   if (json) {
