@@ -189,6 +189,9 @@ test("what cannot be meant is refused with what to do", async () => {
   expect(await kit("runs", "list", "--status", "lost")).toMatchObject({ exitCode: 2 });
   expect(await kit("runs", "signal", "run_x", "word", "--payload", "{")).toMatchObject({ exitCode: 2 });
   await serve("start");
+  const slashed = await kit("invoke", "careful", "a/b", "-m", "x");
+  expect(slashed.exitCode).toBe(2);
+  expect(slashed.stderr.match(/must not hold separators/g)).toHaveLength(1);
   expect(await kit("invoke", "careful")).toMatchObject({
     exitCode: 1,
     stderr: expect.stringContaining("An agent takes an id"),

@@ -1,0 +1,24 @@
+import { PassThrough } from "node:stream";
+import { expect, test } from "vitest";
+import { createOutput, type OutputStream } from "./output.ts";
+
+function terminal(columns: number): OutputStream {
+  return Object.assign(new PassThrough(), { isTTY: true, columns });
+}
+
+test("a terminal that does not know its width is taken as 80 columns wide", () => {
+  const stderr = terminal(0);
+  const output = createOutput(terminal(0), stderr);
+  expect(output.width).toBe(80);
+  output.progress("x".repeat(100));
+  expect(String(stderr.read())).toContain("x".repeat(79));
+  expect(createOutput(terminal(60), stderr).width).toBe(60);
+});
+
+test("what is piped has no width, and shows no progress", () => {
+  const stderr = new PassThrough();
+  const output = createOutput(new PassThrough(), stderr);
+  output.progress("working");
+  expect(output.width).toBe(Number.POSITIVE_INFINITY);
+  expect(stderr.read()).toBeNull();
+});
