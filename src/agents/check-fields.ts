@@ -47,11 +47,11 @@ export function faultOfFields(
   { of, fields }: { readonly of: string; readonly fields: FieldChecks<object> },
   above = "",
 ): string | undefined {
-  const checks = new Map<string, FieldCheck>(Object.entries(fields));
+  const checks: Readonly<Record<string, FieldCheck>> = fields;
   for (const [field, given] of Object.entries(value)) {
-    const check = checks.get(field);
+    const check = Object.hasOwn(checks, field) ? checks[field] : undefined;
     if (check === undefined) {
-      const near = suggest(field, checks.keys());
+      const near = suggest(field, Object.keys(checks));
       return `\`${above}${field}\` is no ${of}${near === undefined ? "" : `; did you mean ${near}?`}`;
     }
     if (given === undefined) continue;

@@ -49,6 +49,13 @@ test.each<readonly [string, (session: Session) => Promise<unknown>, string]>([
     (session) => session.task("x", { agnet: "y" } as object),
     "no option of a task; did you mean agent?",
   ],
+  [
+    "shell",
+    (session) => session.shell("ls", { timeout: 5 } as object),
+    "no option of a command; did you mean timeoutMs?",
+  ],
+  ["compact", (session) => session.compact({ fokus: "x" } as object), "did you mean focus?"],
+  ["runPython", (session) => session.runPython("1", { input: {} } as object), "did you mean inputs?"],
   ["null", (session) => session.prompt("x", null as never), "The options must be an object."],
 ])("a misspelled option is named for %s too", async (_name, call, message) => {
   await expect(call(open().session)).rejects.toThrow(message);

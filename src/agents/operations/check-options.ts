@@ -1,7 +1,10 @@
 import { KitError } from "../../base/kit-error.ts";
 import { toSentence } from "../../base/to-sentence.ts";
 import { thinkingLevels } from "../../protocol/thinking-level.ts";
+import type { PythonRunOptions } from "../../python/contract.ts";
 import {
+  count,
+  type FieldCheck,
   type FieldChecks,
   faultOfFields,
   hasName,
@@ -12,9 +15,14 @@ import {
   texts,
 } from "../check-fields.ts";
 import { budgetFields } from "../turn/budget.ts";
+import type { CompactOptions } from "./compact.ts";
 import type { PromptOptions } from "./prompt-options.ts";
+import type { ShellOptions } from "./shell.ts";
 import type { SkillOptions } from "./skill.ts";
 import type { TaskOptions } from "./task.ts";
+
+const signal: FieldCheck = ["an AbortSignal", (value) => isObject(value) && "aborted" in value];
+const table: FieldCheck = ["an object", isObject];
 
 const ofPrompt: FieldChecks<PromptOptions> = {
   // A schema may be a function: arktype's are.
@@ -26,21 +34,42 @@ const ofPrompt: FieldChecks<PromptOptions> = {
   commands: named,
   images: ["a list of images", Array.isArray],
   secrets: texts,
-  signal: ["an AbortSignal", (value) => isObject(value) && "aborted" in value],
+  signal,
   budget: budgetFields,
   operationId: text,
 };
-const ofSkill: FieldChecks<SkillOptions> = { ...ofPrompt, args: ["an object", isObject] };
+const ofSkill: FieldChecks<SkillOptions> = { ...ofPrompt, args: table };
 const ofTask: FieldChecks<TaskOptions> = { ...ofPrompt, agent: text, cwd: text };
+const ofShell: FieldChecks<ShellOptions> = {
+  cwd: text,
+  timeoutMs: count(1),
+  secrets: texts,
+  signal,
+  operationId: text,
+};
+const ofCompact: FieldChecks<CompactOptions> = { focus: text, signal, operationId: text };
+const ofPython: FieldChecks<PythonRunOptions> = {
+  inputs: table,
+  functions: table,
+  // Of Monty's own: what they are is its matter.
+  resourceLimits: table,
+  signal,
+  returns: oneOf(["value", "repr"]),
+};
 
-const kinds = {
+type OptionsKind = "prompt" | "skill" | "task" | "shell" | "compact" | "python";
+
+const kinds: Readonly<Record<OptionsKind, { readonly of: string; readonly fields: FieldChecks<object> }>> = {
   prompt: { of: "option of a prompt", fields: ofPrompt },
   skill: { of: "option of a skill", fields: ofSkill },
   task: { of: "option of a task", fields: ofTask },
+  shell: { of: "option of a command", fields: ofShell },
+  compact: { of: "option of a compaction", fields: ofCompact },
+  python: { of: "option of a run of Python", fields: ofPython },
 };
 
 /** Throws `invalid_request` for options that a call does not have, and for values that they cannot have. */
-export function checkOptions(kind: "prompt" | "skill" | "task", options: object): void {
+export function checkOptions(kind: OptionsKind, options: object): void {
   const fault = isObject(options) ? faultOfFields(options, kinds[kind]) : "The options must be an object";
   if (fault !== undefined) throw new KitError({ code: "invalid_request", message: toSentence(fault) });
 }

@@ -118,10 +118,12 @@ class NamedSession implements Session {
   }
 
   async shell(command: string, options: ShellOptions = {}): Promise<ExecResult> {
+    checkOptions("shell", options);
     return runShell(this.#harness, this.#live(), { command, options });
   }
 
   async runPython(code: string, options: PythonRunOptions = {}): Promise<PythonResult> {
+    checkOptions("python", options);
     return runPython(this.#harness, this.#live(), { code, options });
   }
 
@@ -138,6 +140,7 @@ class NamedSession implements Session {
   }
 
   async compact(options: CompactOptions = {}): Promise<boolean> {
+    checkOptions("compact", options);
     return runCompact(this.#harness, this.#live(), options);
   }
 
