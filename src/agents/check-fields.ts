@@ -1,9 +1,13 @@
 import { suggest } from "../base/suggest.ts";
 
 /** What a field must be, in words and as a check; or the fields that it has itself. */
-export type FieldCheck =
-  | readonly [expected: string, accepts: (value: unknown) => boolean]
-  | { readonly of: string; readonly fields: FieldChecks<object> };
+export type FieldCheck = readonly [expected: string, accepts: (value: unknown) => boolean] | KnownFields;
+
+/** `of` says whose fields they are, as messages say it: "field of a profile". */
+export interface KnownFields {
+  readonly of: string;
+  readonly fields: Readonly<Record<string, FieldCheck>>;
+}
 
 /** A check for every field, so that none of a type is forgotten. */
 export type FieldChecks<Fields extends object> = { readonly [Field in keyof Fields]-?: FieldCheck };
@@ -39,19 +43,13 @@ export function hasName(value: unknown): value is { readonly name: string } {
 
 /**
  * What is wrong with an object of which plain JavaScript may have written anything; undefined for one that
- * is fine. A field under a name that is none is a fault: a misspelled limit would limit nothing. `of` says
- * whose fields they are: "field of a profile".
+ * is fine. A field under a name that is none is a fault: a misspelled limit would limit nothing.
  */
-export function faultOfFields(
-  value: object,
-  { of, fields }: { readonly of: string; readonly fields: FieldChecks<object> },
-  above = "",
-): string | undefined {
-  const checks: Readonly<Record<string, FieldCheck>> = fields;
+export function faultOfFields(value: object, { of, fields }: KnownFields, above = ""): string | undefined {
   for (const [field, given] of Object.entries(value)) {
-    const check = Object.hasOwn(checks, field) ? checks[field] : undefined;
+    const check = Object.hasOwn(fields, field) ? fields[field] : undefined;
     if (check === undefined) {
-      const near = suggest(field, Object.keys(checks));
+      const near = suggest(field, Object.keys(fields));
       return `\`${above}${field}\` is no ${of}${near === undefined ? "" : `; did you mean ${near}?`}`;
     }
     if (given === undefined) continue;

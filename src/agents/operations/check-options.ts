@@ -9,6 +9,7 @@ import {
   faultOfFields,
   hasName,
   isObject,
+  type KnownFields,
   named,
   oneOf,
   text,
@@ -59,7 +60,7 @@ const ofPython: FieldChecks<PythonRunOptions> = {
 
 type OptionsKind = "prompt" | "skill" | "task" | "shell" | "compact" | "python";
 
-const kinds: Readonly<Record<OptionsKind, { readonly of: string; readonly fields: FieldChecks<object> }>> = {
+const kinds: Readonly<Record<OptionsKind, KnownFields>> = {
   prompt: { of: "option of a prompt", fields: ofPrompt },
   skill: { of: "option of a skill", fields: ofSkill },
   task: { of: "option of a task", fields: ofTask },
