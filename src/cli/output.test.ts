@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { createOutput, type OutputStream } from "./output.ts";
 
-function terminal(columns: number): OutputStream {
+function terminal(columns: number): OutputStream & PassThrough {
   return Object.assign(new PassThrough(), { isTTY: true, columns });
 }
 

@@ -151,6 +151,13 @@ test("why a dispatch failed is in the server's log, since nobody waits for it", 
   const served = await serve("start");
   const { stdout } = await kit("invoke", "unreachable", "one", "-m", "x", "--dispatch");
   await served.says(`${stdout.trim()} The model could not be reached`);
+  const { checks } = JSON.parse((await kit("doctor", "--json")).stdout);
+  expect(checks).toContainEqual({
+    name: "server",
+    status: "ok",
+    message: expect.stringContaining(served.url),
+  });
+  expect(checks).toContainEqual({ name: "dispatches", status: "ok", message: "none has failed" });
   expect(served.stderr()).toMatch(/answer could not be read\. Cannot connect/);
 });
 

@@ -10,10 +10,12 @@ import type { Check } from "./check.ts";
 export async function checkAgents(root: string): Promise<readonly Check[]> {
   const hooks = followSources(root);
   try {
-    const { agents, workflows, skills, roles, problems } = await loadProjectSources(root, { code: true });
+    const sources = await loadProjectSources(root, { code: true });
+    const { agents, workflows, webhooks, skills, roles, problems } = sources;
     const found = [
       [agents.length, "agent"],
       [workflows.length, "workflow"],
+      [webhooks.length, "webhook"],
       [skills.length, "skill"],
       [roles.length, "role"],
     ] as const;

@@ -14,6 +14,7 @@ import { loadProjectConfig, type OpenedProject, withLoadedProject } from "../wit
 import type { Check } from "./check.ts";
 import { checkAgents } from "./check-agents.ts";
 import { checkMcpServers } from "./check-mcp-servers.ts";
+import { checkService } from "./check-service.ts";
 
 /** What is well with the project of a command line and what is not. Fails in no case that it can report. */
 export async function checkProject(context: CommandContext): Promise<readonly Check[]> {
@@ -33,6 +34,13 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
   checks.push({ name: "configuration", status: "ok", message });
   checks.push(...(await checkMcpServers(context, loaded)));
   checks.push(...(await checkAgents(root)));
+  try {
+    checks.push(...(await checkService(root, loaded)));
+  } catch (error) {
+    checks.push(
+      toCheck("dispatches", error, "The folder .kit/engine holds accepted work; KIT_DEBUG=1 shows more."),
+    );
+  }
   try {
     await withLoadedProject(context, { loaded, readOnly: true }, async (opened) => {
       checks.push(await checkIndex(opened, signal), ...checkSources(opened), ...checkProblems(opened));
