@@ -125,7 +125,7 @@ export function table<T extends object>(
   };
 }
 
-export function isTable(value: unknown): value is Readonly<Record<string, unknown>> {
+function isTable(value: unknown): value is Readonly<Record<string, unknown>> {
   if (typeof value !== "object" || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
