@@ -56,6 +56,8 @@ async function commandLines(
     .map(({ text, line }) => ({
       place: `${file.slice(repositoryRoot.length + 1)}:${line}`,
       line: text,
-      words: (text.match(/"[^"]*"|\S+/g) ?? []).slice(1).map((word) => word.replace(/^"(.*)"$/, "$1")),
+      words: (text.match(/"[^"]*"|'[^']*'|\S+/g) ?? [])
+        .slice(1)
+        .map((word) => word.replace(/^(["'])(.*)\1$/, "$2")),
     }));
 }
