@@ -105,5 +105,6 @@ function toText(shown: readonly { readonly guideline: ShownGuideline; readonly p
     }
   }
   if (left.length > 0) parts.push(`Ask guidelines_for about these too:\n${left.join("\n")}`);
-  return parts.join("\n\n");
+  // As in the system prompt: a guideline may have been cut through a surrogate pair.
+  return parts.join("\n\n").toWellFormed();
 }

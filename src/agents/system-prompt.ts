@@ -28,7 +28,8 @@ export function composeSystemPrompt(parts: {
     const list = agents.map((agent) => `- ${agent.name}: ${agent.description ?? ""}`).join("\n");
     sections.push(`# Agents for the task tool\n\n${list}`);
   }
-  return sections.join("\n\n");
+  // A long file may have been cut through a surrogate pair: providers refuse to read what is left of it.
+  return sections.join("\n\n").toWellFormed();
 }
 
 const defaultInstructions =

@@ -152,3 +152,27 @@ test("all of it can be switched off", async () => {
   expect(heard[1]).not.toContain("NO-INLINE-STYLES");
   expect(heard[0]).not.toContain("Be brief.");
 });
+
+test("long instructions and guidelines are cut, and never in the middle of a character", async () => {
+  const emoji = "\u{1F600}".repeat(40_000);
+  const folder = await createTemporaryRepository({
+    "AGENTS.md": `a${emoji}`,
+    ".cursor/rules/api.mdc": `---\nglobs: api.ts\n---\na${emoji}`,
+    "api.ts": "",
+  });
+  const heard: string[] = [];
+  const model = createScriptedModel(({ prompt }) => {
+    heard.push(JSON.stringify(prompt));
+    return heard.length === 1 ? read("api.ts") : { text: "Done." };
+  });
+  const app = await openTestApp({ root: folder.root, model, sandbox: local({ root: folder.root }) });
+  onTestFinished(async () => {
+    await app.close();
+    await folder[Symbol.asyncDispose]();
+  });
+  await (await app.instance("default", "1")).session().prompt("Look.");
+  expect(heard[0]).toContain("[cut]");
+  expect(heard[1]).toContain("[cut: guidelines_for has the whole]");
+  // What is no character is written as an escape.
+  expect(heard[1]).not.toMatch(/\\ud[89a-f]/i);
+});
