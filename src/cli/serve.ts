@@ -42,7 +42,13 @@ export interface ServeMode {
   readonly onChange?: (scan: ScanSummary) => void;
   readonly onError: (error: unknown) => void;
   /** Told once the agents are served; what it adds to `closing` ends with the server. */
-  readonly onServe?: (service: ProjectService, closing: AsyncDisposableStack) => void;
+  readonly onServe?: (served: Served, closing: AsyncDisposableStack) => void;
+}
+
+export interface Served {
+  readonly service: ProjectService;
+  /** Absolute path of the configuration; undefined where there is none. */
+  readonly configFile: string | undefined;
 }
 
 /** Serves the project of a command line until Ctrl-C or SIGTERM, then lets replies and work under way finish. */
@@ -68,7 +74,7 @@ export function serve(
         const [other] = await findRunningServers(opened.project.root);
         if (other !== undefined) sayStandby(context, other);
         closing.use(announceServer(opened.project.root, url));
-        mode.onServe?.(service, closing);
+        mode.onServe?.({ service, configFile: opened.loaded.file }, closing);
       }
       if (context.json) context.output.json({ host, port, url, project: opened.project.name });
       else printWelcome(context.output, { url, project: opened.project, app: service?.app });

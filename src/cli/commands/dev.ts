@@ -1,3 +1,5 @@
+import { statSync } from "node:fs";
+import { basename } from "node:path";
 import type { ProjectService } from "../../app/service/open-project-service.ts";
 import type { ScanSummary } from "../../project/project.ts";
 import type { RequestEntry } from "../../server/request-entry.ts";
@@ -28,14 +30,29 @@ export const dev: Command = defineCommand({
         if (scan.parsed_files + scan.removed_files > 0) log(output.noteStyle("magenta", toChangeLine(scan)));
       },
       onError,
-      onServe(service, closing) {
+      onServe({ service, configFile }, closing) {
         closing.defer(service.app.observe(createActivityLog({ output, log })));
         const reload = (): Promise<void> => reloadSources(service, output, log);
         closing.use(followChanges({ hasChanged: service.app.hasChanged, reload, onError }));
+        if (configFile === undefined) return;
+        const text = `${basename(configFile)} changed: start kit dev again to have it`;
+        const remind = async (): Promise<void> => log(output.noteStyle("yellow", text));
+        closing.use(followChanges({ hasChanged: fileChanges(configFile), reload: remind, onError }));
       },
     });
   },
 });
+
+/** Says each time whether a file has another time of change than before, or is gone. */
+function fileChanges(file: string): () => Promise<boolean> {
+  const timeOf = (): number | undefined => statSync(file, { throwIfNoEntry: false })?.mtimeMs;
+  let known = timeOf();
+  return async () => {
+    const before = known;
+    known = timeOf();
+    return known !== before;
+  };
+}
 
 async function reloadSources(
   service: ProjectService,

@@ -134,4 +134,6 @@ test("kit dev logs what agents do, and reads a changed agent again without losin
   expect(sent).toContain("You read");
   expect(sent).toContain("Before.");
   expect(served.stderr()).toContain("error: src/agents/broken.ts");
+  project.write("kit.toml", `${project.read("kit.toml")}\n`);
+  await served.says("kit.toml changed: start kit dev again");
 });
