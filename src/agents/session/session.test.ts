@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
 import type { KitEvent } from "../../protocol/event.ts";
+import { textOf } from "../../protocol/message.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { defineTool } from "../tool.ts";
+import { defaultRetryPolicy } from "../turn/retry.ts";
 
 const clock = defineTool({
   name: "clock",
@@ -154,6 +156,19 @@ test("a call without a result, left by a process that was killed, is closed as u
   expect(store.read(key)[2]).toMatchObject({
     message: { role: "tool", content: [{ tool_call_id: "c1", outcome: "unknown" }] },
   });
+});
+
+test("an answer that breaks off within a character leaves a history that providers can read", async () => {
+  const model = createScriptedModel([
+    { deltas: ["Look: \u{1F600}".slice(0, -1), "never"], error: new Error("gone"), failAfter: 3 },
+    { text: "ok" },
+  ]);
+  const session = createTestAgent(model, {}, { retry: { ...defaultRetryPolicy, attempts: 1 } }).session();
+  await expect(session.prompt("hi")).rejects.toMatchObject({ code: "model_error" });
+  await session.prompt("again");
+  const said = (await session.history()).map((message) => textOf(message));
+  expect(said[1]).toMatch(/^Look: /);
+  expect(said.every((text) => text.isWellFormed())).toBe(true);
 });
 
 test("whoever is told of a listener's fault may have one of their own", async () => {

@@ -184,7 +184,9 @@ function hasContent(part: OpenPart | ToolCallPart): boolean {
 
 function toContent(part: OpenPart | ToolCallPart): TextPart | ReasoningPart | ToolCallPart {
   if (part.type === "tool_call") return part;
-  const { type, text, provider } = part;
+  const { type, provider } = part;
+  // An answer may break off between the halves of a character: providers refuse to read one of them.
+  const text = part.text.toWellFormed();
   return provider === undefined ? { type, text } : { type, text, provider };
 }
 
