@@ -3,6 +3,7 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { textOf } from "../../protocol/message.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
@@ -57,5 +58,18 @@ test("a command that was refused may be asked for again by its id", async () => 
     code: "forbidden",
   });
   expect(await open(place.store).session().shell("git --version", options)).toMatchObject({ exit_code: 0 });
+  await place.store.close();
+});
+
+test("of a long output the caller has what was kept, and the history what a model can read", async () => {
+  const place = openDoomed(join(folder, "long.db"), { at: 0, when: "after" });
+  const session = open(place.store).session();
+  const line = `console.log("a".repeat(99_999)); console.error("the end")`;
+  const { stdout } = await session.shell(`node -e '${line}'`);
+  expect(stdout).toHaveLength(100_000);
+  const [message] = await session.history();
+  const text = message === undefined ? "" : textOf(message);
+  expect(text.length).toBeLessThan(51_000);
+  expect(text).toMatch(/characters cut …\][^]*the end\n$/);
   await place.store.close();
 });

@@ -5,6 +5,7 @@ import type { ExecResult } from "../../sandboxes/contract.ts";
 import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
 import { createSecretMask, secretsFor } from "../secrets.ts";
 import { runCommand } from "../tools/run-command.ts";
+import { cutText } from "../turn/cut-text.ts";
 import { resumable } from "./resumable.ts";
 
 export interface ShellOptions {
@@ -63,7 +64,8 @@ export function runShell(
       const own = createSecretMask(secrets.values);
       const mask = (text: string): string => harness.runtime.mask?.(own(text)) ?? own(text);
       const result = { ...raw, stdout: mask(raw.stdout), stderr: mask(raw.stderr) };
-      const text = `The user ran \`${mask(command)}\` (exit code ${result.exit_code ?? "none"}):\n\n${result.stdout}${result.stderr}`;
+      const output = cutText(result.stdout + result.stderr);
+      const text = `The user ran \`${mask(command)}\` (exit code ${result.exit_code ?? "none"}):\n\n${output}`;
       await operation.append([
         toMessage(harness, operation, text),
         ...(named ? [toNote(harness, operation, { name: endedNote, value: result })] : []),

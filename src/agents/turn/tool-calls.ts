@@ -4,6 +4,7 @@ import type { EventBody } from "../../protocol/event.ts";
 import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import type { ToolContext, ToolDefinition, ToolLookup, ToolOutput } from "../tool.ts";
 import { builtInToolNames } from "../tools/built-in-tools.ts";
+import { cutText, defaultMaxResultChars } from "./cut-text.ts";
 import { failed, type Outcome, unknownOutcome } from "./outcome.ts";
 import { isPutOff, PutOff } from "./put-off.ts";
 import { passGate, type ToolGate } from "./tool-gate.ts";
@@ -35,7 +36,6 @@ export interface ToolTurn {
 }
 
 const defaultToolTimeoutMs = 120_000;
-const defaultMaxResultChars = 50_000;
 
 /**
  * Runs the calls of one turn and gives a result for each, in their order, whatever happens.
@@ -301,21 +301,10 @@ function cutParts(
   let left = limit;
   return parts.map((part) => {
     if (part.type !== "text") return part;
-    const text = cut(part.text, Math.max(0, left));
+    const text = cutText(part.text, Math.max(0, left));
     left -= part.text.length;
     return { ...part, text };
   });
-}
-
-// The beginning and the end of an output say most; the middle is what one can do without.
-function cut(text: string, limit: number): string {
-  // Half of a surrogate pair, from a tool or from a cut, is what providers refuse to read.
-  if (text.length <= limit) return text.toWellFormed();
-  const head = Math.ceil(limit * 0.7);
-  const tail = limit - head;
-  const dropped = text.length - limit;
-  const rest = tail > 0 ? text.slice(-tail) : "";
-  return `${text.slice(0, head)}\n[… ${dropped} characters cut …]\n${rest}`.toWellFormed();
 }
 
 function errorText(error: unknown): string {
