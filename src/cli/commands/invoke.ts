@@ -89,14 +89,16 @@ function explainUnknown(error: unknown, name: string): unknown {
     : new KitError({ code, message, hint, cause: error, ...(meta && { meta }) });
 }
 
+const sinceStart = "A server of 'kit start' has those that were there when it began.";
+
 function hintFor(code: string, name: string): string | undefined {
   switch (code) {
     case "agent_not_found":
-      return "'kit routes' lists the agents of this project, and what is wrong with the others.";
+      return `'kit routes' lists the agents of this project. ${sinceStart}`;
     case "agent_not_webhook":
       return "Its file keeps it off HTTP. 'kit run' prompts it in this terminal.";
     case "workflow_not_found":
-      return `'kit routes' lists the workflows of this project. An agent takes an id: kit invoke ${name} <id>.`;
+      return `'kit routes' lists the workflows of this project. ${sinceStart} An agent takes an id: kit invoke ${name} <id>.`;
     default:
       return undefined;
   }
