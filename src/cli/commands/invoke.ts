@@ -69,6 +69,9 @@ export const invoke: Command = defineCommand({
       else await invokeAgent(call, { ...body, id } as PromptInput);
       return 0;
     } catch (error) {
+      if (context.signal.aborted && id === undefined) {
+        context.output.note("The run goes on, if the server has accepted it: 'kit runs list' names it.");
+      }
       context.signal.throwIfAborted();
       return printFailure(explainUnknown(error, name), context, stream);
     }
