@@ -152,6 +152,11 @@ export interface WorkContext {
    * meanwhile: other work may begin in its place, though none of its session. Gives the way back.
    */
   standAside(): () => void;
+  /**
+   * Rejects with `lease_lost` when another worker has taken over, also before the signal has said so: for what
+   * must not be done by two.
+   */
+  checkFence(): Promise<void>;
 }
 
 /**

@@ -60,6 +60,29 @@ test(
   120_000 + kills * 5_000,
 );
 
+test(`a server that hangs is replaced by the one that stands by, and does no harm when it wakes (seed ${seed})`, async () => {
+  const random = createRandom(seed);
+  const project = await createFaultProject(random, { engine: `max_attempts = ${kills + 2}` });
+  const { kit } = project;
+  const beside = await project.another();
+  await kit.start();
+  await beside.start();
+  // The one that stands by accepts, the other works.
+  const all = Promise.all(
+    Array.from({ length: instances }, (_, index) =>
+      dispatchAll([beside.url], { instance: `worker-${index}`, count: each }),
+    ),
+  );
+  await project.model.asked(instances * 2);
+  process.kill(kit.pid, "SIGSTOP");
+  const done = project.effects("keep").length;
+  // Longer than the ten seconds after which it is replaced: until the other one works.
+  while (project.effects("keep").length <= done) await delay(50);
+  await delay(random(500));
+  process.kill(kit.pid, "SIGCONT");
+  await checkAllDone({ ...project, kit: beside }, (await all).flat());
+}, 120_000);
+
 async function checkAllDone(project: FaultProject, accepted: readonly Accepted[]): Promise<void> {
   const { kit, model } = project;
   await untilSettled(kit.url);

@@ -127,9 +127,14 @@ export async function createService({
   };
 }
 
-/** An input whose attempt failed in a way that may pass is tried again; one that somebody has stopped is not. */
+/**
+ * An input whose attempt failed in a way that may pass is tried again; one that somebody has stopped is not. A
+ * conflict comes of a process that was frozen, and wrote what it had before it learned that another does this now:
+ * that belongs to the same operation, which goes on from there.
+ */
 function isRetryable(error: unknown): boolean {
   if (!(error instanceof KitError) || error.code === "aborted") return false;
+  if (error.code === "conflict") return error.meta?.overtaken !== true;
   return Object.hasOwn(errorCodes, error.code) && errorCodes[error.code as ErrorCode].retryable;
 }
 

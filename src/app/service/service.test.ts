@@ -4,10 +4,12 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { agentStream } from "../../engine/contract.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import { textOf } from "../../protocol/message.ts";
+import { type Message, textOf } from "../../protocol/message.ts";
+import { noUsage } from "../../protocol/usage.ts";
+import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { createTestService, type TestService } from "../../testing/test-service.ts";
+import { createTestService, type TestService, type TestServiceOptions } from "../../testing/test-service.ts";
 
 // As `createAgent` of kit makes it.
 const helper = `export default { kind: "kit.agent", describe: async () => ({ instructions: "Help." }) };\n`;
@@ -22,16 +24,23 @@ const echo: Script = ({ prompt }) => {
 
 async function open(
   script: Script = echo,
-  { more = {}, engineFolder }: { more?: Readonly<Record<string, string>>; engineFolder?: string } = {},
+  {
+    more = {},
+    attempts = 1,
+    ...where
+  }: Pick<TestServiceOptions, "engineFolder" | "store"> & {
+    more?: Readonly<Record<string, string>>;
+    attempts?: number;
+  } = {},
 ): Promise<TestService> {
   const repository = await createTemporaryRepository({ ...files, ...more });
   const service = await createTestService(
     {
       root: repository.root,
       model: createScriptedModel(script),
-      ...(engineFolder === undefined ? {} : { engineFolder }),
+      ...where,
     },
-    { attempts: 1 },
+    { attempts, backoffMs: 1 },
   );
   onTestFinished(async () => {
     await service.close();
@@ -259,6 +268,40 @@ test("a dead letter that is redriven is put at the end of a history that went on
   expect(await service.engine.awaitDispatch(failing.dispatch_id)).toMatchObject({ status: "completed" });
   const texts = (await service.history(one)).filter(({ role }) => role === "user").map(textOf);
   expect(texts.map((text) => text.includes("first"))).toEqual([true, false, true]);
+});
+
+test("what a process wrote that had lost the work without knowing is gone on with", async () => {
+  const store = new InMemorySessionStore();
+  const service = await open(
+    ({ prompt }, index) => {
+      if (index > 0) return { text: JSON.stringify(prompt).includes("Late.") ? "After that." : "Again." };
+      const [asked] = store.read(one);
+      if (asked?.type !== "message") throw new Error("The input is not there.");
+      const { operation_id } = asked;
+      const call = { type: "tool_call", tool_call_id: "call_1", tool: "late", args: {} } as const;
+      const message: Message = {
+        role: "assistant",
+        content: [{ type: "text", text: "Late." }, call],
+        timestamp: "2026-11-21T10:00:00.000Z",
+        model: "test/model",
+        usage: noUsage,
+        finish_reason: "tool-calls",
+      };
+      store.append({
+        key: one,
+        expected: 1,
+        entries: [{ version: 1, type: "message", operation_id, message }],
+      });
+      return { text: "Too late." };
+    },
+    { store, attempts: 2 },
+  );
+  const { dispatch_id } = await service.dispatch(one, "Begin.");
+  const record = await service.engine.awaitDispatch(dispatch_id);
+  expect(record).toMatchObject({ status: "completed", attempts: 2, result: { text: "After that." } });
+  const history = await service.history(one);
+  expect(history.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant"]);
+  expect(history[2]?.content).toMatchObject([{ tool: "late", is_error: true }]);
 });
 
 test("what was accepted before a restart is worked on after it", async () => {

@@ -81,6 +81,8 @@ async function prompt(agent: Agent, work: WorkContext, admitted: AdmitRequest): 
       return { text, usage, model: { id: result.model.id }, metadata };
     } catch (error) {
       if (!isOvertaken(error) || round === maxRounds) throw error;
+      // Or another process has taken this over while this one was frozen, and it is done long ago.
+      await work.checkFence();
     }
   }
 }

@@ -42,6 +42,11 @@ export interface Lease {
   readonly signal: AbortSignal;
 }
 
+/** `WorkContext.checkFence`. */
+export function fenceCheck({ commit }: Pick<EngineBase, "commit">, fence: number): () => Promise<void> {
+  return () => commit(() => undefined, { fence });
+}
+
 /** Payloads too large for a row. */
 export interface Blobs {
   /** The JSON text of a value, or of a reference to it when it is above 256 KiB; durable when it resolves. */

@@ -2,7 +2,7 @@ import { createId } from "../../../base/id.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import type { SessionKey } from "../../../protocol/session-entry.ts";
 import type { AdmitRequest, EngineHandlers } from "../../contract.ts";
-import type { EngineBase } from "../engine-base.ts";
+import { type EngineBase, fenceCheck } from "../engine-base.ts";
 import { linkSignals } from "../work/link-signals.ts";
 import type { Work } from "../work/work-lines.ts";
 import { lineOf } from "./dispatch-rows.ts";
@@ -51,7 +51,9 @@ export function createAttachedCalls(base: EngineBase): AttachedCalls {
           const signals = [lease.signal, stopping, ...(signal === undefined ? [] : [signal])];
           const stop = linkSignals(signals);
           try {
-            const context = { id, attempt: 1, fence: lease.fence, signal: stop.signal, standAside };
+            const { fence } = lease;
+            const checkFence = fenceCheck(base, fence);
+            const context = { id, attempt: 1, fence, signal: stop.signal, standAside, checkFence };
             resolve(await handlers.dispatch(context, request));
           } catch (error) {
             reject(error);

@@ -1,7 +1,7 @@
 import { KitError } from "../../../base/kit-error.ts";
 import type { AdmitRequest, EngineHandlers, WorkContext } from "../../contract.ts";
 import { query } from "../database/query.ts";
-import type { EngineBase } from "../engine-base.ts";
+import { type EngineBase, fenceCheck } from "../engine-base.ts";
 import type { EngineLimits } from "../engine-limits.ts";
 import { isLost } from "../lease/lease-holder.ts";
 import { createPace } from "../work/create-pace.ts";
@@ -138,7 +138,15 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
     const { row, stop, standAside } = attempt;
     try {
       const { signal } = stop;
-      const context = { id: row.dispatch_id, attempt: row.attempts, fence: row.fence, signal, standAside };
+      const { dispatch_id: id, attempts, fence } = row;
+      const context = {
+        id,
+        attempt: attempts,
+        fence,
+        signal,
+        standAside,
+        checkFence: fenceCheck(base, fence),
+      };
       const result = await handlers.dispatch(context, toRequest(row));
       // A result that is no JSON is the handler's failure, and found out here.
       return { kind: "completed", result: JSON.stringify(result) === undefined ? undefined : result };

@@ -12,6 +12,8 @@ export interface LeaseHolder extends Lease {
   isFree(): boolean;
   /** In a transaction: takes the lease when it is free, or its holder is dead or late. True when it is ours now. */
   acquire(): boolean;
+  /** Whether nobody else has taken the lease since. */
+  isOurs(): boolean;
   /** In a transaction: says that we live. False when the lease is another's. */
   renew(): boolean;
   /** In a transaction: throws `lease_lost` unless the lease is ours, of the given fence where there is one. */
@@ -73,6 +75,11 @@ export function createLease(database: DatabaseSync, options: LeaseOptions): Leas
     return true;
   }
 
+  function isOurs(wanted: number): boolean {
+    const row = read.get();
+    return row?.owner === owner && row.fence === wanted;
+  }
+
   return {
     get fence() {
       return fence;
@@ -84,6 +91,7 @@ export function createLease(database: DatabaseSync, options: LeaseOptions): Leas
       return !tenure.signal.aborted;
     },
     isFree,
+    isOurs: () => isOurs(fence),
     acquire() {
       if (!isFree()) return false;
       taken = Number(take.get(owner, Number(lock.tryHold()), clock.now() + ttlMs)?.fence);
@@ -98,8 +106,7 @@ export function createLease(database: DatabaseSync, options: LeaseOptions): Leas
       return extend.run(Number(lock.tryHold()), clock.now() + ttlMs, owner, fence) > 0;
     },
     check(wanted = fence) {
-      const row = read.get();
-      if (tenure.signal.aborted || row?.owner !== owner || row.fence !== wanted) throw lost();
+      if (tenure.signal.aborted || !isOurs(wanted)) throw lost();
     },
     lose() {
       lock.release();

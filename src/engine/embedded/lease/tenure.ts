@@ -41,8 +41,8 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
   /** Well before the lease runs out, and again: a locked store must not cost it. */
   async function beat(handlers: EngineHandlers): Promise<void> {
     if (!lease.isHeld) return await tryFor(handlers);
-    // However late this comes, after a sleep of the machine say: what nobody has taken is still ours.
-    if (!(await base.commit(() => lease.renew()))) lease.lose();
+    // Seen at once by who wakes and has lost it. However late this comes, what nobody has taken is still ours.
+    if (!lease.isOurs() || !(await base.commit(() => lease.renew()))) lease.lose();
   }
 
   async function look(): Promise<void> {

@@ -1,6 +1,6 @@
 import { KitError } from "../../../base/kit-error.ts";
 import { type EngineHandlers, type RunContext, runStream } from "../../contract.ts";
-import type { EngineBase } from "../engine-base.ts";
+import { type EngineBase, fenceCheck } from "../engine-base.ts";
 import { checkJson } from "./check-json.ts";
 import { createDeliveries } from "./deliveries.ts";
 import type { ExecutionCore, ExecutionHost } from "./execution-core.ts";
@@ -195,6 +195,7 @@ export function createExecution(
     waits,
     fence,
     standAside: taken.standAside,
+    checkFence: fenceCheck(base, fence),
     checkResult,
     emit: createRunEvents(host.events, {
       stream: runStream(run.run_id),

@@ -10,7 +10,8 @@ import type { EntryKind } from "./journal-entry.ts";
 import { storeError, toStepError } from "./step-error.ts";
 import type { Waits } from "./waits.ts";
 
-export interface RunContextParts extends Pick<RunContext, "fence" | "standAside" | "emit" | "checkResult"> {
+export interface RunContextParts
+  extends Pick<RunContext, "fence" | "standAside" | "checkFence" | "emit" | "checkResult"> {
   readonly waits: Waits;
 }
 
