@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { ContractCase } from "../../base/contract-case.ts";
-import type { Engine } from "../contract.ts";
+import type { Engine, Page } from "../contract.ts";
 import { type EngineCheck, type EngineSubject, sessionKey as key, toCases } from "./engine-check.ts";
 
 const other = { ...key, instance_id: "pr-8" };
@@ -52,28 +52,22 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
       await engine.admit({ ...key, input: { index, large } });
       await engine.startRun({ workflow: "w", payload: { index, large } });
     }
-    const inputs: unknown[] = [];
-    const payloads: unknown[] = [];
-    let cursor: string | undefined;
-    do {
-      const page = await engine.listDispatches(cursor === undefined ? {} : { cursor });
-      assert.ok(page.items.length > 0 && page.items.length < 5);
-      inputs.push(...page.items.map(({ input }) => (input as { readonly index: number }).index));
-      cursor = page.next_cursor;
-    } while (cursor !== undefined);
-    do {
-      const page = await engine.listRuns(cursor === undefined ? {} : { cursor });
-      assert.ok(page.items.length > 0 && page.items.length < 5);
-      payloads.push(...page.items.map(({ payload }) => (payload as { readonly index: number }).index));
-      cursor = page.next_cursor;
-    } while (cursor !== undefined);
-    assert.deepEqual(
-      [inputs, payloads],
-      [
-        [4, 3, 2, 1, 0],
-        [4, 3, 2, 1, 0],
-      ],
-    );
+    const inPages = async <Item>(list: (filter: { cursor?: string }) => Promise<Page<Item>>) => {
+      const items: Item[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await list(cursor === undefined ? {} : { cursor });
+        assert.ok(page.items.length > 0 && page.items.length < 5);
+        items.push(...page.items);
+        cursor = page.next_cursor;
+      } while (cursor !== undefined);
+      return items;
+    };
+    const indexOf = (value: unknown): number => (value as { readonly index: number }).index;
+    const inputs = (await inPages(engine.listDispatches)).map(({ input }) => indexOf(input));
+    assert.deepEqual(inputs, [4, 3, 2, 1, 0]);
+    const payloads = (await inPages(engine.listRuns)).map(({ payload }) => indexOf(payload));
+    assert.deepEqual(payloads, [4, 3, 2, 1, 0]);
   },
 
   "runs are listed newest first, by workflow and status, in pages": async (tools) => {
