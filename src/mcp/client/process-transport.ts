@@ -90,7 +90,11 @@ export function createProcessTransport(
       try {
         await server.write(sdk.serializeMessage(message));
       } catch (error) {
-        throw new ServerFailure("It does not take requests.", { outcome: "not_sent", cause: error });
+        // Its end closes its input before it is told: how it ended says more.
+        await server.hasEnded();
+        throw (
+          failure ?? new ServerFailure("It does not take requests.", { outcome: "not_sent", cause: error })
+        );
       }
     },
     async close() {

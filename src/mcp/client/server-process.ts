@@ -9,6 +9,8 @@ export interface ServerProcess {
   write(text: string): Promise<void>;
   /** How it ended, once it has: "Its process ended with code 1." */
   readonly ended: Promise<string>;
+  /** Whether it has ended, or does so in a moment. */
+  hasEnded(): Promise<boolean>;
   /** What it wrote to stderr last. */
   lastWords(): string;
   /** Closes its input, then asks it to end, then ends it. Resolves when the whole group is gone. */
@@ -54,6 +56,7 @@ export async function startServerProcess(request: ProcessRequest): Promise<Serve
   return {
     pid: child.pid ?? 0,
     ended,
+    hasEnded: () => within(ended, times.grace),
     kill: () => signalGroup(child, "SIGKILL"),
     lastWords: () => lastWords,
     async write(text) {
