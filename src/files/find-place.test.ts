@@ -83,7 +83,11 @@ describe.each(ways)("with folders held open: %s", (holds) => {
           }
         });
       }),
-      { numRuns: 150 },
+      {
+        numRuns: 150,
+        // A way out is seldom met by chance.
+        examples: [[[{ path: "a", kind: "link", target: "../b", absolute: false }], ["a"]]],
+      },
     );
     expect(seen.read).toBeGreaterThan(20);
     expect(seen.refused).toBeGreaterThan(0);
