@@ -21,6 +21,9 @@ export interface SqliteSessionStoreOptions {
 
 const readPatienceMs = 1_000;
 
+/** Sessions whose row ids are kept in memory, some 150 bytes each. */
+const maxRemembered = 10_000;
+
 interface Statements {
   readonly begin: StatementSync;
   readonly commit: StatementSync;
@@ -40,7 +43,7 @@ export class SqliteSessionStore implements SessionStore {
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
   readonly #writes = new LockedWrites();
-  // Row ids of sessions seen before: an append then is inserts only.
+  // Row ids of sessions seen lately: an append then is inserts only.
   readonly #ids = new Map<string, number>();
 
   constructor(options: SqliteSessionStoreOptions) {
@@ -97,7 +100,7 @@ export class SqliteSessionStore implements SessionStore {
         this.#insert(id, position, entry);
       }
       this.#statements.commit.run();
-      this.#ids.set(nameOf(request.key), id);
+      this.#remember(request.key, id);
     } catch (error) {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
       throw error;
@@ -164,8 +167,14 @@ export class SqliteSessionStore implements SessionStore {
     const row = this.#statements.find.get(key.agent, key.instance_id, key.session);
     if (row === undefined) return undefined;
     const id = Number(row.id);
-    this.#ids.set(nameOf(key), id);
+    this.#remember(key, id);
     return { id, position: Number(row.position) };
+  }
+
+  #remember(key: SessionKey, id: number): void {
+    // Sessions come and go for as long as a server runs. The others are found again by their name.
+    if (this.#ids.size >= maxRemembered) this.#ids.clear();
+    this.#ids.set(nameOf(key), id);
   }
 
   #findAt(key: SessionKey, expected: number): number {
