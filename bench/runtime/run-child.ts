@@ -19,11 +19,16 @@ export async function runChild<Result>(
 ): Promise<Result> {
   const folder = mkdtempSync(join(root, "kit-bench-"));
   try {
-    const { stdout } = await promisify(execFile)(process.execPath, [file, ...args, folder], {
-      timeout: timeoutMs,
-      maxBuffer: 64 * 1024 * 1024,
-      env: childEnvironment(),
-    });
+    // Flags of this process (`node --max-semi-space-size=16 bench/runtime/main.ts`) are those of every subject.
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [...process.execArgv, file, ...args, folder],
+      {
+        timeout: timeoutMs,
+        maxBuffer: 64 * 1024 * 1024,
+        env: childEnvironment(),
+      },
+    );
     return JSON.parse(stdout.trimEnd().split("\n").at(-1) ?? "") as Result;
   } finally {
     rmSync(folder, { recursive: true, force: true });
