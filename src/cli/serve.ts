@@ -62,6 +62,7 @@ export function serve(
     context,
     async (opened) => {
       await using closing = new AsyncDisposableStack();
+      closing.use(outliveRejections(mode.onError));
       const service = await openService(opened, options, mode);
       if (service !== undefined) closing.defer(() => service.close());
       const server = createProjectServer({ ...opened, service }, options, mode);
@@ -86,6 +87,20 @@ export function serve(
     },
     { isReadOnly: ({ server }) => options.readOnly ?? server?.read_only ?? false },
   );
+}
+
+/**
+ * A promise that one tool or workflow has forgotten ends no other's work: it is told, and the server goes on. An
+ * exception that nobody caught still ends it, because nobody knows what it has left behind.
+ */
+function outliveRejections(onError: ServeMode["onError"]): Disposable {
+  const tell = (cause: unknown): void => {
+    const message = "A promise was rejected that nobody waited for.";
+    const reason = cause instanceof Error ? cause : new Error(String(cause));
+    onError(new Error(message, { cause: reason }));
+  };
+  process.on("unhandledRejection", tell);
+  return { [Symbol.dispose]: () => process.off("unhandledRejection", tell) };
 }
 
 /** What takes less than this to end says nothing, in ms. */

@@ -137,3 +137,31 @@ test("kit dev logs what agents do, and reads a changed agent again without losin
   project.write("kit.toml", `${project.read("kit.toml")}\n`);
   await served.says("kit.toml changed: start kit dev again");
 });
+
+test("a promise that an agent's code forgot is told, and ends nobody's work", async () => {
+  project.write(
+    "src/agents/forgetful.ts",
+    `import { createAgent, defineTool } from "kit";
+const forget = defineTool({
+  name: "forget",
+  description: "Starts something and does not wait for it.",
+  input: { type: "object", properties: {} },
+  execute: async () => {
+    Promise.reject(new Error("nobody waited for this"));
+    return "started";
+  },
+});
+export default createAgent({ model: "local/reviewing", tools: [forget] });
+`,
+  );
+  const served = await serve("start");
+  server.script([
+    { toolCall: { id: "1", name: "forget", args: "{}" } },
+    { text: "It is started." },
+    { text: "Here." },
+  ]);
+  const answered = await kit("invoke", "forgetful", "1", "-m", "Start it.");
+  expect(answered).toMatchObject({ exitCode: 0, stdout: "It is started.\n" });
+  await served.says("nobody waited for this");
+  expect(await kit("invoke", "reviewer", "after", "-m", "Look.")).toMatchObject({ stdout: "Here.\n" });
+});
