@@ -12,6 +12,7 @@ import {
   type OptionValues,
   option,
 } from "./command.ts";
+import { createErrorLog, type ErrorLog, outliveRejections } from "./error-log.ts";
 import { printWelcome } from "./render/print-welcome.ts";
 import { announceServer, findRunningServers, type RunningServer } from "./running-server.ts";
 import { asText, wholeNumber } from "./values.ts";
@@ -40,7 +41,8 @@ export interface ServeMode {
   readonly onRequest?: (entry: RequestEntry) => void;
   /** Hears of every change of the index. */
   readonly onChange?: (scan: ScanSummary) => void;
-  readonly onError: (error: unknown) => void;
+  /** Told what goes wrong, with its stack; the application's own keys are masked in it. */
+  readonly onError: (text: string) => void;
   /** Told once the agents are served; what it adds to `closing` ends with the server. */
   readonly onServe?: (served: Served, closing: AsyncDisposableStack) => void;
 }
@@ -49,6 +51,7 @@ export interface Served {
   readonly service: ProjectService;
   /** Absolute path of the configuration; undefined where there is none. */
   readonly configFile: string | undefined;
+  readonly onError: ErrorLog;
 }
 
 /** Serves the project of a command line until Ctrl-C or SIGTERM, then lets replies and work under way finish. */
@@ -62,10 +65,11 @@ export function serve(
     context,
     async (opened) => {
       await using closing = new AsyncDisposableStack();
-      closing.use(outliveRejections(mode.onError));
-      const service = await openService(opened, options, mode);
+      const onError = createErrorLog(opened.loaded, mode.onError);
+      closing.use(outliveRejections(onError));
+      const service = await openService(opened, options, onError);
       if (service !== undefined) closing.defer(() => service.close());
-      const server = createProjectServer({ ...opened, service }, options, mode);
+      const server = createProjectServer({ ...opened, service }, options, { ...mode, onError });
       closing.defer(() => server.close());
       const address = await listen(server, opened, options);
       const { host, port, url } = address;
@@ -75,7 +79,7 @@ export function serve(
         const [other] = await findRunningServers(opened.project.root);
         if (other !== undefined) sayStandby(context, other);
         closing.use(announceServer(opened.project.root, url));
-        mode.onServe?.({ service, configFile: opened.loaded.file }, closing);
+        mode.onServe?.({ service, configFile: opened.loaded.file, onError }, closing);
       }
       if (context.json) context.output.json({ host, port, url, project: opened.project.name });
       else printWelcome(context.output, { url, project: opened.project, app: service?.app });
@@ -87,20 +91,6 @@ export function serve(
     },
     { isReadOnly: ({ server }) => options.readOnly ?? server?.read_only ?? false },
   );
-}
-
-/**
- * A promise that one tool or workflow has forgotten ends no other's work: it is told, and the server goes on. An
- * exception that nobody caught still ends it, because nobody knows what it has left behind.
- */
-function outliveRejections(onError: ServeMode["onError"]): Disposable {
-  const tell = (cause: unknown): void => {
-    const message = "A promise was rejected that nobody waited for.";
-    const reason = cause instanceof Error ? cause : new Error(String(cause));
-    onError(new Error(message, { cause: reason }));
-  };
-  process.on("unhandledRejection", tell);
-  return { [Symbol.dispose]: () => process.off("unhandledRejection", tell) };
 }
 
 /** What takes less than this to end says nothing, in ms. */
@@ -123,7 +113,7 @@ function sayStandby({ output }: CommandContext, { url, pid }: RunningServer): vo
 async function openService(
   { project, loaded }: OpenedProject,
   options: OptionValues<ServeOptions>,
-  { onError }: ServeMode,
+  onError: ErrorLog,
 ): Promise<ProjectService | undefined> {
   if (options.readOnly ?? loaded.config.server?.read_only ?? false) return undefined;
   return await openProjectService({ project, loaded, onError });
@@ -132,7 +122,7 @@ async function openService(
 function createProjectServer(
   { project, loaded, service }: OpenedProject & { readonly service: ProjectService | undefined },
   options: OptionValues<ServeOptions>,
-  { dev, onRequest, onError }: ServeMode,
+  { dev, onRequest, onError }: Pick<ServeMode, "dev" | "onRequest"> & Pick<Served, "onError">,
 ): KitServer {
   const { api_keys, auth, authorize, rate_limit, allowed_hosts, allowed_origins, max_body_bytes } =
     loaded.config.server ?? {};

@@ -8,7 +8,6 @@ import { createActivityLog } from "../dev/activity-log.ts";
 import { followChanges } from "../dev/follow-changes.ts";
 import type { Output, Style } from "../output.ts";
 import { count } from "../render/places.ts";
-import { describeError } from "../report-error.ts";
 import { serve, serveOptions } from "../serve.ts";
 import { safeLine } from "../text/safe-text.ts";
 
@@ -20,8 +19,6 @@ export const dev: Command = defineCommand({
   run: ({ options }, context) => {
     const { output } = context;
     const log = (text: string): void => output.note(`${output.noteStyle("dim", clock())}  ${text}`);
-    const onError = (error: unknown): void =>
-      log(`${output.noteStyle("red", "error")}  ${describeError(error)}`);
     return serve(options, context, {
       dev: true,
       onRequest: (entry) => log(toLogLine(output, entry)),
@@ -29,8 +26,8 @@ export const dev: Command = defineCommand({
         // Other files than sources change all the time, and say nothing about specs and guidelines.
         if (scan.parsed_files + scan.removed_files > 0) log(output.noteStyle("magenta", toChangeLine(scan)));
       },
-      onError,
-      onServe({ service, configFile }, closing) {
+      onError: (text) => log(`${output.noteStyle("red", "error")}  ${text}`),
+      onServe({ service, configFile, onError }, closing) {
         closing.defer(service.app.observe(createActivityLog({ output, log })));
         const reload = (): Promise<void> => reloadSources(service, output, log);
         closing.use(followChanges({ hasChanged: service.app.hasChanged, reload, onError }));

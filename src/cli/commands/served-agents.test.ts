@@ -138,7 +138,7 @@ test("kit dev logs what agents do, and reads a changed agent again without losin
   await served.says("kit.toml changed: start kit dev again");
 });
 
-test("a promise that an agent's code forgot is told, and ends nobody's work", async () => {
+test("a promise that an agent's code forgot is told without the keys it quotes, and ends nobody's work", async () => {
   project.write(
     "src/agents/forgetful.ts",
     `import { createAgent, defineTool } from "kit";
@@ -147,14 +147,18 @@ const forget = defineTool({
   description: "Starts something and does not wait for it.",
   input: { type: "object", properties: {} },
   execute: async () => {
-    Promise.reject(new Error("nobody waited for this"));
+    Promise.reject(new Error("nobody waited for this: " + process.env.DEPLOY_TOKEN));
     return "started";
   },
 });
 export default createAgent({ model: "local/reviewing", tools: [forget] });
 `,
   );
-  const served = await serve("start");
+  const token = "token-0123456789-abcdef";
+  const served = await serveKit(running, ["start", "--port", "0"], {
+    cwd: project.root,
+    env: { ...withoutKeys, DEPLOY_TOKEN: token },
+  });
   server.script([
     { toolCall: { id: "1", name: "forget", args: "{}" } },
     { text: "It is started." },
@@ -163,5 +167,6 @@ export default createAgent({ model: "local/reviewing", tools: [forget] });
   const answered = await kit("invoke", "forgetful", "1", "-m", "Start it.");
   expect(answered).toMatchObject({ exitCode: 0, stdout: "It is started.\n" });
   await served.says("nobody waited for this");
+  expect(served.stderr()).not.toContain(token);
   expect(await kit("invoke", "reviewer", "after", "-m", "Look.")).toMatchObject({ stdout: "Here.\n" });
 });

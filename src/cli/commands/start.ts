@@ -1,5 +1,4 @@
 import { type Command, defineCommand } from "../command.ts";
-import { describeError } from "../report-error.ts";
 import { serve, serveOptions } from "../serve.ts";
 
 export const start: Command = defineCommand({
@@ -15,7 +14,7 @@ export const start: Command = defineCommand({
     const { output } = context;
     return serve(options, context, {
       dev: false,
-      onError: (error) => output.note(`${output.noteStyle("red", "error:")} ${describeError(error)}`),
+      onError: (text) => output.note(`${output.noteStyle("red", "error:")} ${text}`),
     });
   },
 });
