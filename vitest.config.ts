@@ -12,6 +12,7 @@ const config: ViteUserConfig = defineConfig({
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "scripts/**/*.test.ts", "bench/**/*.test.ts"],
+          setupFiles: ["tests/property-seed.ts"],
           testTimeout: 30_000,
           hookTimeout: 60_000,
         },
@@ -21,6 +22,7 @@ const config: ViteUserConfig = defineConfig({
         test: {
           name: "whole",
           include: ["tests/**/*.test.ts"],
+          setupFiles: ["tests/property-seed.ts"],
           globalSetup: ["tests/build-once.ts"],
           testTimeout: 120_000,
           hookTimeout: 300_000,

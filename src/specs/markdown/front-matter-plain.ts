@@ -8,6 +8,11 @@ const reservedKey = /^(?:null|true|false|__proto__)$/i;
 const plainStart = /^(?:[A-Za-z/_]|\.[a-hj-mo-z])/;
 /** A glob that begins with a star; YAML takes it for an alias, so it is read as it is written. */
 const starGlob = /^\*(?:[A-Za-z0-9*/._, -]|\{[A-Za-z0-9*/._, -]*\})*$/;
+/**
+ * What means the same read as YAML and taken as it is written: a list with a star glob is no YAML, and
+ * all of its items are taken as they are written then, `true` too.
+ */
+const besideStar = /^(?:"[^"\\]+"|'[^']+'|[^"'[\]{}]+)$/;
 const quotedList = /^\[ *(?:(?:"[^"\\]*"|'[^']*') *(?:, *(?:"[^"\\]*"|'[^']*') *)*)?\]$/;
 const notPlain = /:(?:[ \t]|$)|[ \t]#/;
 const unprintable = /[^\t\x20-\x7e\u00a0-\u2027\u2030-\ud7ff\ue000-\ufefe\uff00-\ufffd]/;
@@ -21,6 +26,8 @@ export function readPlainFrontMatter(text: string): Record<string, unknown> | un
   let listKey: string | undefined;
   let listIndent = -1;
   let list: unknown[] = [];
+  let hasStar = false;
+  let isLiteral = true;
   for (const line of text.split("\n")) {
     if (line === "") continue;
     if (unprintable.test(line)) return undefined;
@@ -32,10 +39,16 @@ export function readPlainFrontMatter(text: string): Record<string, unknown> | un
         return undefined;
       if (listIndent === -1 && listKey !== undefined) {
         list = [];
+        hasStar = false;
+        isLiteral = true;
         data[listKey] = list;
         listIndent = indent;
       }
       list.push(value);
+      const source = item[2] ?? "";
+      if (source.startsWith("*")) hasStar = true;
+      else if (typeof value !== "string" || !besideStar.test(source.trimEnd())) isLiteral = false;
+      if (hasStar && !isLiteral) return undefined;
       continue;
     }
     const match = keyLine.exec(line);

@@ -199,6 +199,26 @@ test("the fast way reads what YAML reads", () => {
   expect(plain).toBeGreaterThan(500);
 });
 
+test("a list with a glob that YAML cannot read is taken as it is written, whichever way reads it", () => {
+  const items = fc.oneof(
+    fc.constantFrom("*", "*.ts", "**/*.{ts,tsx}", "true", "null", '""', '"a{b"', "a]", "x y"),
+    scalars,
+  );
+  let plain = 0;
+  fc.assert(
+    fc.property(fc.array(items, { minLength: 1, maxLength: 4 }), (list) => {
+      const text = `a:\n${list.map((item) => `  - ${item}`).join("\n")}`.replace(/\r/g, "");
+      const fast = readPlainFrontMatter(text);
+      if (fast === undefined) return;
+      plain += 1;
+      expect({ data: fast, problems: [] }).toEqual(readYamlFrontMatter(text));
+    }),
+    { numRuns: 5000 },
+  );
+  expect(plain).toBeGreaterThan(500);
+  expect(read("---\na:\n- *.ts\n- true\n---\n").data).toEqual({ a: ["*.ts", "true"] });
+});
+
 test("no text makes it throw, and the values are JSON", () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(lines, fc.string({ unit: "binary" })), { maxLength: 8 }), (parts) => {
