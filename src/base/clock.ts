@@ -6,6 +6,9 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** What a timer can be set for: a longer one would fire at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   sleep: (ms, signal) =>
@@ -18,10 +21,18 @@ export const systemClock: Clock = {
         clearTimeout(timer);
         reject(signal?.reason);
       };
-      const timer = setTimeout(() => {
+      const end = (): void => {
         signal?.removeEventListener("abort", stop);
         resolve();
-      }, ms);
+      };
+      let timer: ReturnType<typeof setTimeout>;
+      const wait = (left: number): void => {
+        timer =
+          left > longestTimerMs
+            ? setTimeout(wait, longestTimerMs, left - longestTimerMs)
+            : setTimeout(end, left);
+      };
+      wait(ms);
       signal?.addEventListener("abort", stop, { once: true });
     }),
 };
