@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { processorMs } from "../testing/processor-time.ts";
 import { parseJson } from "./parse-json.ts";
 
 const parse = (text: string) => parseJson(text, { maxDepth: 8 });
@@ -66,8 +67,8 @@ test("refuses deep nesting, at any depth, without a stack", () => {
 });
 
 test("takes linear time on a megabyte of backslashes and quotes", () => {
-  const started = performance.now();
+  const started = processorMs();
   expect(() => parse(`{"a":"${"\\".repeat(1_000_000)}`)).toThrow();
   expect(() => parse(`"${'\\"'.repeat(500_000)}`)).toThrow();
-  expect(performance.now() - started).toBeLessThan(1_000);
+  expect(processorMs() - started).toBeLessThan(1_000);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { processorMs } from "../testing/processor-time.ts";
 import { suggest } from "./suggest.ts";
 
 test.each([
@@ -18,7 +19,7 @@ test("the nearest wins, the first of equals", () => {
 });
 
 test("long texts cost no more than a glance", () => {
-  const start = performance.now();
+  const start = processorMs();
   expect(suggest("a".repeat(100_000), ["b".repeat(100_000)])).toBeUndefined();
-  expect(performance.now() - start).toBeLessThan(100);
+  expect(processorMs() - start).toBeLessThan(100);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { processorMs } from "../testing/processor-time.ts";
 import { classifyCriterion, isEarsStatement } from "./ears.ts";
 
 function parts(text: string): string {
@@ -71,7 +72,7 @@ test("an EARS statement has a keyword or subject, and SHALL", () => {
 });
 
 test("hostile sentences take linear time", () => {
-  const start = performance.now();
+  const start = processorMs();
   for (const text of [
     "WHEN ".repeat(200_000),
     `WHEN ${",".repeat(1_000_000)}`,
@@ -80,5 +81,5 @@ test("hostile sentences take linear time", () => {
     `WHEN ${", the".repeat(200_000)}`,
   ])
     classifyCriterion(text);
-  expect(performance.now() - start).toBeLessThan(1000);
+  expect(processorMs() - start).toBeLessThan(1000);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { processorMs } from "../testing/processor-time.ts";
 import { scanMarkdown } from "./markdown/scan-markdown.ts";
 import { mentionsIn } from "./mentions.ts";
 
@@ -79,8 +80,8 @@ test("hostile lines take linear time", () => {
     "]((".repeat(100_000),
     "#[[file:".repeat(40_000),
   ];
-  const start = performance.now();
+  const start = processorMs();
   for (const line of lines) pathsIn(line);
   pathsIn("x\n".repeat(200_000));
-  expect(performance.now() - start).toBeLessThan(2000);
+  expect(processorMs() - start).toBeLessThan(15_000);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { processorMs } from "../testing/processor-time.ts";
 import { scenarioCriterion } from "./scenario.ts";
 
 test("WHEN and THEN are an event, in bold or plain, on one line or several", () => {
@@ -44,7 +45,7 @@ test("a text without WHEN and THEN is no scenario, and words inside of sentences
 });
 
 test("long hostile texts take no time", () => {
-  const start = performance.now();
+  const start = processorMs();
   for (const part of [" \n", "**", ", ", "given ", "**given", "- "]) scenarioCriterion(part.repeat(200_000));
-  expect(performance.now() - start).toBeLessThan(1000);
+  expect(processorMs() - start).toBeLessThan(1000);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { processorMs } from "../testing/processor-time.ts";
 import { scanMarkdown } from "./markdown/scan-markdown.ts";
 import { detailText, type TaskItem, taskItemsIn } from "./task-list.ts";
 
@@ -83,8 +84,8 @@ test("tabs count to the next multiple of four when the common indent is taken of
 test("deep nesting and long files take linear time", () => {
   const deep = Array.from({ length: 5000 }, (_, level) => `${"  ".repeat(level)}- [ ] ${level}`).join("\n");
   const flat = "- [ ] a\n  - detail\n\n".repeat(50_000);
-  const start = performance.now();
+  const start = processorMs();
   expect(itemsOf(deep)).toHaveLength(5000);
   expect(itemsOf(flat)).toHaveLength(50_000);
-  expect(performance.now() - start).toBeLessThan(3000);
+  expect(processorMs() - start).toBeLessThan(12_000);
 });

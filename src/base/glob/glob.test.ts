@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import picomatch from "picomatch";
 import { expect, test } from "vitest";
+import { processorMs } from "../../testing/processor-time.ts";
 import { expandBraces } from "./expand-braces.ts";
 import { compileGlob } from "./glob.ts";
 
@@ -52,14 +53,14 @@ test("braces expand in order, nested ones too", () => {
 });
 
 test("hostile globs take no time", () => {
-  const start = performance.now();
+  const start = processorMs();
   matches("*(*(*(*(a|b))))", `${"a".repeat(25)}z`);
   matches(`${"*a".repeat(400)}b`, "a".repeat(4000));
   matches(`${"**/a/".repeat(200)}b`, "a/".repeat(2000));
   matches(`${"{".repeat(500)}${"}".repeat(500)}`, "x");
   matches(`${"{a,".repeat(300)}`, "x");
   matches(`{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}${"**/a/".repeat(20)}`, "a/".repeat(2000));
-  expect(performance.now() - start).toBeLessThan(500);
+  expect(processorMs() - start).toBeLessThan(500);
 });
 
 const names = fc.stringMatching(/^[ab.]{1,4}$/).filter((name) => !/^\.+$/.test(name));

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { processorMs } from "../../testing/processor-time.ts";
 import { displayWidth, pad, truncate } from "./display-width.ts";
 import { wrap } from "./wrap.ts";
 
@@ -32,10 +33,10 @@ test("a cut text never takes more columns than there are", () => {
 });
 
 test("a very long text is cut without measuring all of it", () => {
-  const started = performance.now();
+  const started = processorMs();
   truncate("要".repeat(2_000_000), 20);
   truncate("要".repeat(2_000_000), 20, "start");
-  expect(performance.now() - started).toBeLessThan(500);
+  expect(processorMs() - started).toBeLessThan(500);
 });
 
 test("padding counts columns, not characters", () => {

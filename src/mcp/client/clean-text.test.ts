@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { processorMs } from "../../testing/processor-time.ts";
 import { cleanLine, cleanText } from "./clean-text.ts";
 
 test("what nobody sees is taken out of a text, what people write stays", () => {
@@ -10,9 +11,9 @@ test("what nobody sees is taken out of a text, what people write stays", () => {
 
 test("a long text is cut with an ellipsis, in no more time than its beginning takes", () => {
   expect(cleanText("x".repeat(50), 10)).toBe(`${"x".repeat(10)}…`);
-  const started = performance.now();
+  const started = processorMs();
   expect(cleanText("\u001b[".repeat(20_000_000), 100).length).toBeLessThanOrEqual(101);
-  expect(performance.now() - started).toBeLessThan(1_000);
+  expect(processorMs() - started).toBeLessThan(1_000);
 });
 
 test("any text becomes short, well-formed and printable", () => {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { processorMs } from "../../testing/processor-time.ts";
 import { createLineReader } from "./line-reader.ts";
 
 test("lines come out whole, however their bytes come in", () => {
@@ -39,12 +40,12 @@ test("a line that is too long is refused when it is, not when it ends", () => {
 test("ten megabytes in small chunks take no quadratic time", () => {
   const reader = createLineReader(20_000_000);
   const chunk = Buffer.alloc(1_000, "x");
-  const started = performance.now();
+  const started = processorMs();
   for (let count = 0; count < 10_000; count += 1) reader.push(chunk, () => undefined);
   let length = 0;
   reader.push(Buffer.from("\n"), (line) => {
     length = line.length;
   });
   expect(length).toBe(10_000_000);
-  expect(performance.now() - started).toBeLessThan(2_000);
+  expect(processorMs() - started).toBeLessThan(2_000);
 });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createJsonValidator } from "../../app/agents/validate-json.ts";
+import { processorMs } from "../../testing/processor-time.ts";
 import { limits } from "./limits.ts";
 import { vetSchema } from "./vet-schema.ts";
 
@@ -138,9 +139,9 @@ test("descriptions in a schema are cleaned and shortened", () => {
 test("patterns are shown to the model, and never run", async () => {
   const schema = object({ a: { type: "string", pattern: "^(a+)+$", format: "email" } }, { required: ["a"] });
   expect(vetSchema(schema).shown).toEqual(schema);
-  const started = performance.now();
+  const started = processorMs();
   expect(await accepts(schema, { a: `${"a".repeat(10_000)}!` })).toBe(true);
-  expect(performance.now() - started).toBeLessThan(500);
+  expect(processorMs() - started).toBeLessThan(500);
   expect(await accepts(schema, {})).toBe(false);
   // A pattern of another language says nothing here.
   expect(vetSchema(object({ a: { pattern: "(?P<x>a)" } })).shown).toEqual(object({ a: {} }));
@@ -167,9 +168,9 @@ test("schemas that refer to each other twice on every level cost nothing", () =>
   for (let level = 1; level <= 60; level += 1) {
     $defs[`d${level}`] = { anyOf: [{ $ref: `#/$defs/d${level - 1}` }, { $ref: `#/$defs/d${level - 1}` }] };
   }
-  const started = performance.now();
+  const started = processorMs();
   const { checked, shown } = vetSchema(object({ a: { $ref: "#/$defs/d60" } }, { $defs }));
-  expect(performance.now() - started).toBeLessThan(200);
+  expect(processorMs() - started).toBeLessThan(200);
   expect(checked).toBeUndefined();
   expect(shown.$defs).toBeDefined();
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { processorMs } from "../../testing/processor-time.ts";
 import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
 import { openProject } from "../open-project.ts";
 import type { Project } from "../project.ts";
@@ -110,10 +111,10 @@ test("a path is a file, a folder or a glob", () => {
 });
 
 test("a glob of a stranger takes no time to speak of", () => {
-  const start = performance.now();
+  const start = processorMs();
   expect(ids({ path: `${"*a".repeat(400)}b` })).toEqual([]);
   expect(ids({ path: `${"**/".repeat(300)}b` })).toEqual([]);
-  expect(performance.now() - start).toBeLessThan(1000);
+  expect(processorMs() - start).toBeLessThan(1000);
 });
 
 test.each([{}, { q: "checkout" }, { path: "records" }, { tag: "pay-later" }])(

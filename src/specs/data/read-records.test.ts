@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { processorMs } from "../../testing/processor-time.ts";
 import { type DataFormat, dataFormatOf, readRecords } from "./read-records.ts";
 
 const valuesOf = (text: string, format: DataFormat) =>
@@ -129,8 +130,8 @@ describe("hostile files take no more than linear time and no deep stack", () => 
     ["many records", `[${'{"id":"a"},'.repeat(100_000)}{}]`, "json"],
   ];
   test.each(cases)("%s", (_name, text, format) => {
-    const start = performance.now();
+    const start = processorMs();
     readRecords(text, format);
-    expect(performance.now() - start).toBeLessThan(5000);
+    expect(processorMs() - start).toBeLessThan(25_000);
   });
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { processorMs } from "../../testing/processor-time.ts";
 import { readFrontMatter } from "./front-matter.ts";
 import { readPlainFrontMatter } from "./front-matter-plain.ts";
 import { readYamlFrontMatter } from "./front-matter-yaml.ts";
@@ -110,9 +111,9 @@ test.each([
   ["spaces", `a:${" ".repeat(30_000)}`],
   ["braces", `globs: *${"{a}".repeat(10_000)}`],
 ])("hostile front matter takes linear time: %s", (_name, body) => {
-  const start = performance.now();
+  const start = processorMs();
   read(`---\n${body}\n---\n# T\n`);
-  expect(performance.now() - start).toBeLessThan(1000);
+  expect(processorMs() - start).toBeLessThan(5_000);
 });
 
 const scalars = fc.oneof(

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { processorMs } from "../../../testing/processor-time.ts";
 import { scanMarkdown } from "../../markdown/scan-markdown.ts";
 import { referencesIn, requirementLinks } from "./requirement-references.ts";
 
@@ -63,9 +64,9 @@ test("a list of many ranges is read up to a limit", () => {
 });
 
 test("hostile lists take linear time", () => {
-  const start = performance.now();
+  const start = processorMs();
   for (const list of ["1-".repeat(200_000), "1.".repeat(200_000), "a".repeat(400_000), "1 ".repeat(200_000)])
     referencesIn(list.slice(0, 4000));
   linksOf("_Requirements: 1-\n".repeat(20_000));
-  expect(performance.now() - start).toBeLessThan(2000);
+  expect(processorMs() - start).toBeLessThan(2000);
 });

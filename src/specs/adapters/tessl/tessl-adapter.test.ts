@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { processorMs } from "../../../testing/processor-time.ts";
 import { tesslAdapter } from "./tessl-adapter.ts";
 
 const parse = (text: string, path = "specs/cart.spec.md") => tesslAdapter.parse({ path, text });
@@ -146,9 +147,9 @@ test("many targets, tests and capabilities in one file take linear room and time
     { length: 20_000 },
     (_, n) => `## C${n}\n[@generate](./a${n}.ts) [@test](./t${n}.ts)\n`,
   );
-  const start = performance.now();
+  const start = processorMs();
   const { drafts } = parse(lines.join(""));
   expect(drafts.length).toBe(20_000);
   expect(Math.max(...drafts.map(({ mentions }) => mentions.length))).toBeLessThan(60);
-  expect(performance.now() - start).toBeLessThan(5000);
+  expect(processorMs() - start).toBeLessThan(5000);
 });
