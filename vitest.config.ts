@@ -6,6 +6,10 @@ import { defineConfig, type ViteUserConfig } from "vitest/config";
  */
 const config: ViteUserConfig = defineConfig({
   test: {
+    // Far longer than anything takes: a machine that is busy or slow is late, and not wrong.
+    testTimeout: 120_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 60_000 } },
     projects: [
       {
         extends: true,
@@ -13,8 +17,6 @@ const config: ViteUserConfig = defineConfig({
           name: "unit",
           include: ["src/**/*.test.ts", "scripts/**/*.test.ts", "bench/**/*.test.ts"],
           setupFiles: ["tests/property-seed.ts"],
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
         },
       },
       {
@@ -24,8 +26,6 @@ const config: ViteUserConfig = defineConfig({
           include: ["tests/**/*.test.ts"],
           setupFiles: ["tests/property-seed.ts"],
           globalSetup: ["tests/build-once.ts"],
-          testTimeout: 120_000,
-          hookTimeout: 300_000,
         },
       },
     ],
