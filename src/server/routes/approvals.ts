@@ -5,16 +5,28 @@ import {
   approvalListSchema,
   decidedSchema,
 } from "../../protocol/http/approval-schemas.ts";
-import { guardAgent, instanceOf, instanceParameters } from "../instance-request.ts";
-import { defineRoute, type Route } from "../route.ts";
+import { instanceOf, instanceParameters } from "../instance-request.ts";
+import { checkAgent } from "../reachable-agent.ts";
+import { defineRoute, type Route, type RouteRequest } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
 
 const tag = "agents";
 
 /** The tool calls of an instance that wait for somebody's word. */
-export function approvalRoutes(context: ServiceContext): readonly Route[] {
-  const { service } = context;
-  const guardFor = (action: ServiceAction): ReturnType<typeof guardAgent> => guardAgent(context, action);
+export function approvalRoutes({ service, authorization }: ServiceContext): readonly Route[] {
+  /**
+   * An agent that a workflow brings along has no file, and one may be kept off HTTP: nobody prompts them from
+   * here. But what waits for a word has to be within reach of those who may give it.
+   */
+  const guardFor =
+    (action: ServiceAction) =>
+    async (request: RouteRequest): Promise<void> => {
+      const target = instanceOf(request);
+      const { agent, instance_id: instance } = target;
+      await authorization.check({ principal: request.principal, action, agent, instance });
+      if ((await service.approvals.list(target)).length > 0) return;
+      if ((await service.engine.getRun(instance)) === undefined) checkAgent(service.app, agent);
+    };
   return [
     defineRoute({
       operation: "listApprovals",

@@ -36,11 +36,14 @@ export interface JsonReply {
   readonly body: any;
 }
 
-/** A server on a free port, with the agents and workflows of `serviceFiles`, and everything in memory. */
-export async function serveService(
-  options: Omit<ServerOptions, "project" | "service" | "onError"> = {},
-): Promise<ServedService> {
-  const temporary = await temporaryProject(serviceFiles);
+/** A server on a free port, with the agents and workflows of `serviceFiles` and `files`, and everything in memory. */
+export async function serveService({
+  files = {},
+  ...options
+}: Omit<ServerOptions, "project" | "service" | "onError"> & {
+  readonly files?: Readonly<Record<string, string>>;
+} = {}): Promise<ServedService> {
+  const temporary = await temporaryProject({ ...serviceFiles, ...files });
   const echo = createEchoModel();
   const service = await openTestService({ root: temporary.root, model: echo.model });
   const errors: unknown[] = [];
