@@ -1,5 +1,6 @@
 import type { Principal, RateLimit } from "../../app/config/access-config.ts";
 import type { Access, RequestHead } from "./access.ts";
+import { networkOf } from "./network-of.ts";
 import { createRateLimiter } from "./rate-limit.ts";
 
 /** Access and allowance together: what every request and every WebSocket passes. */
@@ -13,7 +14,8 @@ export interface Gate extends Pick<Access, "crossOriginHeaders"> {
 export function createGate(access: Access, rateLimit: RateLimit | undefined): Gate {
   const limiter = rateLimit && createRateLimiter(rateLimit);
   const count: Gate["count"] = (principal, remoteAddress) => {
-    limiter?.(principal === undefined ? `address ${remoteAddress}` : `principal ${principal.id}`);
+    // Headers that name another address are anybody's to write: a proxy's own address is counted.
+    limiter?.(principal === undefined ? `address ${networkOf(remoteAddress)}` : `principal ${principal.id}`);
   };
   return {
     crossOriginHeaders: access.crossOriginHeaders,
