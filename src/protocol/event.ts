@@ -65,6 +65,7 @@ export type EventBody =
       readonly type: "error";
       readonly error: EventError;
       readonly will_retry: boolean;
+      /** Set where it waits before it tries again. */
       readonly retry_in_ms?: number;
     }
   | { readonly type: "text_delta"; readonly text: string }
@@ -112,12 +113,19 @@ export type EventBody =
     }
   | {
       readonly type: "task_start";
+      /** The task that starts: its own events have the same. */
+      readonly task_id: string;
       readonly role?: string;
       readonly task_agent?: string;
       readonly cwd?: string;
       readonly prompt: string;
     }
-  | { readonly type: "task_end"; readonly is_error: boolean; readonly duration_ms: number }
+  | {
+      readonly type: "task_end";
+      readonly task_id: string;
+      readonly is_error: boolean;
+      readonly duration_ms: number;
+    }
   | { readonly type: "compaction_start"; readonly reason: CompactionReason; readonly tokens_before: number }
   | {
       readonly type: "compaction_end";

@@ -64,6 +64,8 @@ export function createEventHub(options: {
         timestamp: isoTime(options.clock.now()),
         ...scope,
         ...(turnId === undefined ? undefined : { turn_id: turnId }),
+        // Of a task that starts or ends below a task, its own id and not that of the outer one.
+        ...(body.type === "task_start" || body.type === "task_end" ? { task_id: body.task_id } : undefined),
       };
       for (const observer of observers) tell(observer, event);
       for (const listener of listeners) tell(listener, event);

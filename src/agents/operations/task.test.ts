@@ -53,6 +53,33 @@ test("the model starts a task by the task tool, with a subagent's own instructio
   expect(child?.parent_operation_id).toBe(parent?.operation_id);
 });
 
+test("the events around a task name it, its role and its subagent, also below another task", async () => {
+  const model = createScriptedModel((call) => {
+    const said = textPrompt(call.prompt);
+    const asksAgain = said.includes("outer") && call.prompt.at(-1)?.role !== "tool";
+    return asksAgain ? { toolCalls: [{ name: "task", input: { prompt: "inner" } }] } : { text: "done" };
+  });
+  const events: KitEvent[] = [];
+  const onEvent = (event: KitEvent): void => {
+    events.push(event);
+  };
+  const agent = createTestAgent(model, { subagents: [{ name: "helper" }], onEvent }, shared);
+  const role = { name: "careful", description: "", instructions: "Be careful." };
+  await agent.session().task("outer", { agent: "helper", role });
+
+  const starts = events.filter((event) => event.type === "task_start");
+  expect(starts).toMatchObject([
+    { prompt: "outer", task_agent: "helper", role: "careful" },
+    { prompt: "inner" },
+  ]);
+  for (const { task_id, operation_id } of starts) {
+    const work = events.find((event) => event.type === "operation_start" && event.task_id === task_id);
+    expect(work?.parent_operation_id).toBe(operation_id);
+  }
+  const ends = events.filter((event) => event.type === "task_end");
+  expect(ends.map((event) => event.task_id)).toEqual(starts.map((event) => event.task_id).reverse());
+});
+
 test("a subagent has no right that it was not given", async () => {
   const seen: string[][] = [];
   const model = createScriptedModel((call) => {

@@ -61,11 +61,13 @@ export async function startTask<Result>(
     depth: parent.depth + 1,
   });
   const started = harness.runtime.clock.now();
+  const role = typeof options.role === "object" ? options.role.name : options.role;
   const scope = { task_id: taskId, parent_operation_id: operation.id };
   operation.emit({
     type: "task_start",
+    task_id: taskId,
     prompt: task.text,
-    ...(typeof options.role === "string" ? { role: options.role } : {}),
+    ...(role === undefined ? {} : { role }),
     ...(options.agent === undefined ? {} : { task_agent: options.agent }),
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   });
@@ -83,6 +85,7 @@ export async function startTask<Result>(
     operation.tasks = operation.tasks.filter((each) => each !== running);
     operation.emit({
       type: "task_end",
+      task_id: taskId,
       is_error: failed,
       duration_ms: harness.runtime.clock.now() - started,
     });

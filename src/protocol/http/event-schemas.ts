@@ -88,12 +88,13 @@ const bodies = {
     duration_ms: ms,
   },
   task_start: {
+    task_id: text,
     role: text.exactOptional(),
     task_agent: text.exactOptional(),
     cwd: text.exactOptional(),
     prompt: text,
   },
-  task_end: { is_error: flag, duration_ms: ms },
+  task_end: { task_id: text, is_error: flag, duration_ms: ms },
   compaction_start: { reason: z.enum(reasons), tokens_before: z.int() },
   compaction_end: {
     reason: z.enum(reasons),
