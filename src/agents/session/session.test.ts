@@ -208,6 +208,7 @@ test("a listener that throws harms nobody, and another hears every event in orde
     "idle",
   ]);
   expect(events.map((event) => event.index)).toEqual(events.map((_event, position) => position + 1));
+  for (const event of events) if ("duration_ms" in event) expect(event.duration_ms % 1).toBe(0);
 });
 
 test("a failure that may pass is retried; the answer is stored once", async () => {
@@ -230,11 +231,17 @@ test("a failure that will not pass is not retried, and names no provider text", 
   const model = createScriptedModel([
     { error: Object.assign(new Error("key sk-123 is wrong"), { statusCode: 401 }) },
   ]);
-  await expect(createTestAgent(model).session().prompt("x")).rejects.toMatchObject({
+  const events: KitEvent[] = [];
+  const agent = createTestAgent(model);
+  agent.subscribe((event) => events.push(event));
+  await expect(agent.session().prompt("x")).rejects.toMatchObject({
     code: "model_error",
     message: "The model's provider answered with status 401.",
   });
   expect(model.calls).toHaveLength(1);
+  const said = events.find((event) => event.type === "error");
+  expect(said).toMatchObject({ will_retry: false, error: { type: "model_error" } });
+  expect(said).not.toHaveProperty("retry_in_ms");
 });
 
 test("a model that falls silent is given up", async () => {

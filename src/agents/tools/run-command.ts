@@ -50,7 +50,7 @@ export async function runCommand(run: CommandRun): Promise<ExecResult> {
       type: "command_end",
       command: run.command,
       exit_code: result?.exit_code ?? null,
-      duration_ms: performance.now() - started,
+      duration_ms: Math.round(performance.now() - started),
       ...call,
     });
   }

@@ -94,7 +94,7 @@ export function planRetry(
       type: "error",
       error: { type: isModelCode(code) ? code : "model_error", message },
       will_retry: retries,
-      retry_in_ms: delayMs,
+      ...(retries ? { retry_in_ms: delayMs } : undefined),
     },
   };
 }

@@ -88,7 +88,7 @@ async function runToolCall(
       tool,
       result: resultText(result),
       is_error: result.is_error,
-      duration_ms: performance.now() - started,
+      duration_ms: Math.round(performance.now() - started),
     },
     turn.id,
   );

@@ -113,7 +113,7 @@ function tellSteps(
         } catch (error) {
           throw toStepFailure(error, name, root);
         } finally {
-          const duration_ms = performance.now() - started;
+          const duration_ms = Math.round(performance.now() - started);
           emit({ type: "step_end", step: name, is_error: failed, duration_ms });
         }
       },
