@@ -148,7 +148,7 @@ export type {
   UserMessage,
 } from "./protocol/message.ts";
 export type { PromptImage, PromptReply, PromptRequest } from "./protocol/prompt.ts";
-export type { RunRecord, RunStatus, ScheduleRecord } from "./protocol/run.ts";
+export type { RunRecord, RunStatus, RunWait, ScheduleRecord } from "./protocol/run.ts";
 export type { SessionEntry, SessionInfo, SessionKey } from "./protocol/session-entry.ts";
 export type {
   AcceptanceCriterion,

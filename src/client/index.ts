@@ -21,7 +21,7 @@ export type {
 } from "../protocol/http/run-schemas.ts";
 export type { Health } from "../protocol/http/service-schemas.ts";
 export type { PromptBody, PromptImage, PromptReply, PromptRequest } from "../protocol/prompt.ts";
-export type { RunRecord, RunStatus } from "../protocol/run.ts";
+export type { RunRecord, RunStatus, RunWait } from "../protocol/run.ts";
 export type { SpecBlock } from "../protocol/spec-block.ts";
 export type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
 export type { Usage } from "../protocol/usage.ts";

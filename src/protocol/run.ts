@@ -4,6 +4,14 @@ import type { EventError } from "./event.ts";
 export const runStatuses = ["queued", "running", "waiting", "completed", "failed", "cancelled"] as const;
 export type RunStatus = (typeof runStatuses)[number];
 
+/** Something that a run waits for: a signal, a time, or a signal until a time. */
+export interface RunWait {
+  /** The name that its `waitFor` gives; absent for a sleep. */
+  readonly signal?: string;
+  /** When it goes on without; absent where it waits as long as it takes. */
+  readonly until?: string;
+}
+
 /** One invocation of a workflow. Times are ISO 8601. */
 export interface RunRecord {
   /** `run_` and a ULID. */
@@ -17,6 +25,8 @@ export interface RunRecord {
   readonly started_at?: string;
   readonly ended_at?: string;
   readonly duration_ms?: number;
+  /** The waits that are open, the first 100 in the order in which they began; absent when there is none. */
+  readonly waiting_for?: readonly RunWait[];
   /** How many events its stream has. */
   readonly event_count: number;
 }

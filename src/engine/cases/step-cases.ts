@@ -220,6 +220,46 @@ const waits: Readonly<Record<string, EngineCheck>> = {
     assert.deepEqual(result, { slept: true, isNothing: true, first: "short" });
   },
 
+  "a run says what it waits for, and until when": async (tools) => {
+    const engine = await tools.create();
+    const begun = gate();
+    await engine.start(
+      handlers({
+        run: async (context) => {
+          const waits = [
+            context.waitFor("approval"),
+            context.sleep(3_600_000),
+            context.waitFor("word", { timeoutMs: 60_000 }),
+            // Longer than any date can say.
+            context.waitFor("forever", { timeoutMs: 8.64e15 }),
+          ];
+          // Its end is written after all that was begun before it.
+          await context.step("behind them", () => 1);
+          begun.open();
+          return await Promise.race([waits[0], Promise.all(waits)]);
+        },
+      }),
+    );
+    const before = Date.now();
+    const { run_id } = await engine.startRun({ workflow: "w", payload: {} });
+    await begun.opened;
+    const waits = (await engine.getRun(run_id))?.waiting_for ?? [];
+    assert.deepEqual(
+      waits.map(({ signal }) => signal),
+      ["approval", undefined, "word", "forever"],
+    );
+    const times = waits.map(({ until }) => (until === undefined ? undefined : Date.parse(until) - before));
+    const [none, hour, minute, never] = times;
+    assert.deepEqual([none, never], [undefined, undefined]);
+    assert.ok(hour !== undefined && hour >= 3_600_000 && minute !== undefined && minute >= 60_000);
+    assert.ok(minute < hour);
+    const [listed] = (await engine.listRuns()).items;
+    assert.deepEqual(listed?.waiting_for, waits);
+    await engine.signal(run_id, { name: "approval", payload: "yes" });
+    const ended = await engine.awaitRun(run_id);
+    assert.deepEqual([ended?.result, ended?.waiting_for], ["yes", undefined]);
+  },
+
   "a signal is heard while a run waits": async (tools) => {
     const engine = await tools.create();
     const waiting = gate();

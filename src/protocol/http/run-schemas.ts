@@ -96,6 +96,18 @@ export const runRecordSchema: z.ZodType<RunRecord> = z
     started_at: z.string().exactOptional(),
     ended_at: z.string().exactOptional(),
     duration_ms: z.number().exactOptional(),
+    waiting_for: z
+      .array(
+        z.object({
+          signal: z.string().exactOptional().meta({ description: "Its name; absent for a sleep." }),
+          until: z
+            .string()
+            .exactOptional()
+            .meta({ description: "When it goes on without; absent where it waits as long as it takes." }),
+        }),
+      )
+      .exactOptional()
+      .meta({ description: "The waits that are open, the first 100; absent when there is none." }),
     event_count: z.int(),
   })
   .meta({ id: "Run" });

@@ -1,6 +1,6 @@
 import { dispatchTables } from "../dispatches/dispatch-tables.ts";
 import { leaseTables } from "../lease/lease-tables.ts";
-import { runTables } from "../runs/run-tables.ts";
+import { openWaitsIndex, runTables } from "../runs/run-tables.ts";
 import { scheduleTables } from "../schedules/schedule-tables.ts";
 import { blobTables } from "./blob-tables.ts";
 
@@ -10,4 +10,5 @@ import { blobTables } from "./blob-tables.ts";
  */
 export const migrations: readonly string[] = [
   leaseTables + blobTables + dispatchTables + runTables + scheduleTables,
+  openWaitsIndex,
 ];

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
+import { migrations } from "./migrations.ts";
 import { openDatabase } from "./open-database.ts";
 
 const root = mkdtempSync(join(tmpdir(), "kit-engine-open-"));
@@ -33,6 +34,21 @@ test("a file that is no database, or another program's, is refused and left as i
   const before = readFileSync(join(foreign, "engine.db"));
   expect(() => openDatabase(foreign)).toThrow(refused);
   expect(readFileSync(join(foreign, "engine.db"))).toEqual(before);
+});
+
+test("a store of an older kit is brought up to date, with what it holds", () => {
+  const old = folder();
+  openDatabase(old).close();
+  const database = new DatabaseSync(join(old, "engine.db"));
+  database.exec("DROP INDEX run_journal_open; PRAGMA user_version = 1");
+  database.exec("UPDATE dispatch_load SET waiting = 3");
+  const waits = "SELECT name FROM sqlite_schema WHERE name = 'run_journal_open'";
+  database.close();
+  const now = openDatabase(old);
+  expect(now.prepare("PRAGMA user_version").get()).toEqual({ user_version: migrations.length });
+  expect(now.prepare(waits).get()).toEqual({ name: "run_journal_open" });
+  expect(now.prepare("SELECT waiting FROM dispatch_load").get()).toEqual({ waiting: 3 });
+  now.close();
 });
 
 test("a store of a newer kit is refused", () => {

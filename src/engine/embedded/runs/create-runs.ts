@@ -91,7 +91,10 @@ export function createRuns(base: EngineBase, options: RunsOptions): Runs {
   }
 
   function toRecord(row: RunRow): RunRecord {
-    return toRunRecord(row, blobs, events.count(runStream(row.run_id)));
+    return toRunRecord(row, blobs, {
+      waits: hasEnded(row.status) ? [] : journal.waits(row.id),
+      event_count: events.count(runStream(row.run_id)),
+    });
   }
 
   function leaveAll(signal: AbortSignal): void {

@@ -1,4 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
+import { isoTime } from "../../../base/clock.ts";
+import type { RunWait } from "../../../protocol/run.ts";
 import { query } from "../database/query.ts";
 import type { EntryEnd, EntryKind, JournalEntry } from "./journal-entry.ts";
 
@@ -15,6 +17,8 @@ export interface JournalRows {
   take(signal: PendingSignal): void;
   /** Whether a wait has begun for which there is a signal already. */
   canGoOn(run: number): boolean;
+  /** What a run waits for that has not ended. */
+  waits(run: number): readonly RunWait[];
   delete(run: number): void;
 }
 
@@ -57,8 +61,13 @@ export function createJournalRows(database: DatabaseSync): JournalRows {
   const take = query(database, "UPDATE run_signals SET taken = 1, payload = NULL WHERE id = ?");
   const signalled = query(
     database,
-    `SELECT 1 FROM run_signals JOIN run_journal USING (run, name)
+    `SELECT 1 FROM run_journal INDEXED BY run_journal_open JOIN run_signals USING (run, name)
      WHERE run = ? AND taken = 0 AND kind = 'wait' AND state = 'pending' LIMIT 1`,
+  );
+  const open = query<Pick<EntryRow, "kind" | "name" | "deadline">>(
+    database,
+    `SELECT kind, name, deadline FROM run_journal INDEXED BY run_journal_open
+     WHERE run = ? AND state = 'pending' ORDER BY position LIMIT 100`,
   );
   const deletions = ["run_journal", "run_signals"].map((table) =>
     query(database, `DELETE FROM ${table} WHERE run = ?`),
@@ -74,9 +83,20 @@ export function createJournalRows(database: DatabaseSync): JournalRows {
     nextSignal: (run, name, deadline) => signal.get(run, name, deadline ?? Number.MAX_SAFE_INTEGER),
     take: ({ id }) => void take.run(id),
     canGoOn: (run) => signalled.get(run) !== undefined,
+    waits: (run) => open.all(run).map(toWait),
     delete(run) {
       for (const deletion of deletions) deletion.run(run);
     },
+  };
+}
+
+/** The last time that a date can be (ECMA-262, 21.4.1.1): what waits for longer waits for no date. */
+const latestMs = 8.64e15;
+
+function toWait({ kind, name, deadline }: Pick<EntryRow, "kind" | "name" | "deadline">): RunWait {
+  return {
+    ...(kind === "wait" ? { signal: name } : {}),
+    ...(deadline === null || deadline > latestMs ? {} : { until: isoTime(deadline) }),
   };
 }
 

@@ -1,5 +1,5 @@
 import { isoTime } from "../../../base/clock.ts";
-import type { RunRecord, RunStatus } from "../../../protocol/run.ts";
+import type { RunRecord, RunStatus, RunWait } from "../../../protocol/run.ts";
 import type { Blobs } from "../engine-base.ts";
 
 /** A row of `runs`; times in ms since 1970. */
@@ -23,7 +23,11 @@ export interface RunRow {
   readonly result: string | null;
 }
 
-export function toRunRecord(row: RunRow, blobs: Blobs, event_count: number): RunRecord {
+export function toRunRecord(
+  row: RunRow,
+  blobs: Blobs,
+  more: { readonly waits: readonly RunWait[]; readonly event_count: number },
+): RunRecord {
   const { started_at, ended_at } = row;
   return {
     run_id: row.run_id,
@@ -36,7 +40,8 @@ export function toRunRecord(row: RunRow, blobs: Blobs, event_count: number): Run
     ...(started_at === null ? {} : { started_at: isoTime(started_at) }),
     ...(ended_at === null ? {} : { ended_at: isoTime(ended_at) }),
     ...(started_at === null || ended_at === null ? {} : { duration_ms: ended_at - started_at }),
-    event_count,
+    ...(more.waits.length === 0 ? {} : { waiting_for: more.waits }),
+    event_count: more.event_count,
   };
 }
 

@@ -64,3 +64,8 @@ CREATE UNIQUE INDEX run_signals_by_key ON run_signals (run, idempotency_key) WHE
 ${noteBlobs("runs", "id", ["payload", "result"])}
 ${noteBlobs("run_journal", "run || '/' || position", ["value"])}
 ${noteBlobs("run_signals", "id", ["payload"])}`;
+
+/** The waits that are open, however long the journal is that they stand in. */
+export const openWaitsIndex: string = `
+CREATE INDEX run_journal_open ON run_journal (run, position) WHERE state = 'pending';
+`;
