@@ -21,7 +21,7 @@ export interface ServerLimits {
   /** What may wait for one client that reads slowly; past it, the client is given up. */
   readonly unreadBytes: number;
   readonly webSockets: number;
-  /** Of one WebSocket. */
+  /** Prompts under way on one WebSocket, and approvals that are being looked at. */
   readonly webSocketPrompts: number;
   /** Of one message on a WebSocket. */
   readonly webSocketMessageBytes: number;

@@ -171,6 +171,40 @@ describe("a connection to an agent", () => {
   });
 });
 
+test("words that nobody has judged yet are bounded, and take of the allowance", async () => {
+  const asked = Promise.withResolvers<boolean>();
+  const small = await serveService({
+    limits: { webSocketPrompts: 2 },
+    rateLimit: { requests: 4, per_seconds: 3_600 },
+    authorize: ({ action }) => (action === "agent.approve" ? asked.promise : true),
+  });
+  try {
+    // The handshake is the first of four.
+    const client = await openSocket(`${small.url}/agents/careful/1`);
+    await client.until("ready");
+    const approve = (request_id: string): void =>
+      client.send({ type: "approve", request_id, approval_id: "approval_unknown", approved: true });
+    for (const request_id of ["1", "2", "3"]) approve(request_id);
+    const refused = (await client.until("error")).at(-1);
+    expect(refused).toMatchObject({ request_id: "3", error: { type: "too_many_requests" } });
+    asked.resolve(true);
+    for (const request_id of ["1", "2"]) {
+      const judged = (await client.until("error")).at(-1);
+      expect(judged).toMatchObject({ request_id, error: { type: "not_found" } });
+    }
+    for (const [request_id, type] of [
+      ["4", "not_found"],
+      ["5", "too_many_requests"],
+    ] as const) {
+      approve(request_id);
+      expect((await client.until("error")).at(-1)).toMatchObject({ request_id, error: { type } });
+    }
+    client.socket.close();
+  } finally {
+    await small.close();
+  }
+});
+
 test("a client for whom too much waits is told so, and its prompt is aborted", async () => {
   const small = await serveService({ limits: { unreadBytes: 50_000 } });
   try {

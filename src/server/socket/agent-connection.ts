@@ -30,6 +30,8 @@ export function serveAgent(
   const underWay = new Map<string, AbortController>();
   /** The last prompt of each session that has any under way. */
   const lines = new Map<string, Promise<void>>();
+  /** Approvals that are being looked at. */
+  let deciding = 0;
   let closing = false;
 
   const accept = (frame: PromptFrame): void => {
@@ -38,13 +40,7 @@ export function serveAgent(
     if (underWay.has(request_id)) {
       throw new KitError({ code: "conflict", message: "A request with this request_id is under way." });
     }
-    if (underWay.size >= limits.webSocketPrompts) {
-      throw new KitError({
-        code: "too_many_requests",
-        message: `${limits.webSocketPrompts} prompts are under way on this connection.`,
-        meta: { retry_after_s: 1 },
-      });
-    }
+    if (underWay.size >= limits.webSocketPrompts) throw tooMany("prompts", limits.webSocketPrompts);
     peer.count();
     const controller = new AbortController();
     underWay.set(request_id, controller);
@@ -94,7 +90,14 @@ export function serveAgent(
     }
   };
 
-  const approve = async ({ approval_id, approved, reason, request_id }: ApproveFrame): Promise<void> => {
+  const approve = (frame: ApproveFrame): void => {
+    if (deciding >= limits.webSocketPrompts) throw tooMany("approvals", limits.webSocketPrompts);
+    peer.count();
+    deciding += 1;
+    void decide(frame);
+  };
+
+  const decide = async ({ approval_id, approved, reason, request_id }: ApproveFrame): Promise<void> => {
     try {
       await authorization.check({ ...about, action: "agent.approve" });
       const decision = {
@@ -106,6 +109,8 @@ export function serveAgent(
       if (request_id !== undefined) connection.send({ type: "result", request_id, result: { approved } });
     } catch (error) {
       connection.sendError(error, request_id);
+    } finally {
+      deciding -= 1;
     }
   };
 
@@ -125,8 +130,7 @@ export function serveAgent(
             .get(frame.request_id)
             ?.abort(new KitError({ code: "aborted", message: "The client aborted the prompt." }));
         case "approve":
-          void approve(frame);
-          return undefined;
+          return approve(frame);
         case "ping":
           return connection.send({ type: "pong" });
         case "invoke":
@@ -139,4 +143,12 @@ export function serveAgent(
       if (underWay.size === 0) leave();
     },
   };
+}
+
+function tooMany(what: string, limit: number): KitError {
+  return new KitError({
+    code: "too_many_requests",
+    message: `${limit} ${what} are under way on this connection.`,
+    meta: { retry_after_s: 1 },
+  });
 }

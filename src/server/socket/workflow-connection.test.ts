@@ -74,6 +74,25 @@ describe("a connection to a workflow", () => {
     }
   });
 
+  test("begins its run only for whom `authorize` still lets run it", async () => {
+    let permitted = true;
+    const guarded = await serveService({ authorize: () => permitted });
+    try {
+      const client = await openSocket(`${guarded.url}/workflows/strict`);
+      await client.until("ready");
+      permitted = false;
+      client.send({ type: "invoke", request_id: "1", payload: { n: 1 } });
+      expect((await client.until("error")).at(-1)).toMatchObject({
+        request_id: "1",
+        error: { type: "forbidden" },
+      });
+      expect(await client.closed).toBe(1000);
+      expect((await guarded.service.engine.listRuns()).items).toEqual([]);
+    } finally {
+      await guarded.close();
+    }
+  });
+
   test("leaves its run alone when it is gone", async () => {
     const client = await open("/workflows/waiting");
     client.send({ type: "invoke", request_id: "1" });

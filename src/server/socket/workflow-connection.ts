@@ -22,10 +22,13 @@ export function serveWorkflow(
   let requestId: string | undefined;
   let runId: string | undefined;
   let cancelled = false;
+  let cancelling = false;
 
   const perform = async ({ request_id, payload = {} }: InvokeFrame): Promise<void> => {
     const { signal } = gone;
     try {
+      // The handshake was asked about, which may be long ago.
+      await authorization.check({ principal: peer.principal, action: "workflow.run", workflow });
       const { run_id } = await service.startRun(workflow, payload);
       runId = run_id;
       if (cancelled) await cancel();
@@ -43,7 +46,8 @@ export function serveWorkflow(
   };
   const cancel = async (): Promise<void> => {
     cancelled = true;
-    if (runId === undefined) return;
+    if (runId === undefined || cancelling) return;
+    cancelling = true;
     try {
       const { principal } = peer;
       await authorization.check({ principal, action: "run.cancel", workflow, run_id: runId });
@@ -51,6 +55,8 @@ export function serveWorkflow(
     } catch (error) {
       // The run goes on: this is no answer to it, and so without its request's id.
       connection.sendError(error);
+    } finally {
+      cancelling = false;
     }
   };
 
