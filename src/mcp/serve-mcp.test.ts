@@ -211,11 +211,7 @@ test("what goes wrong is a result that a model can read", async () => {
 
 test("answers follow the files while they change", async () => {
   await writeFile(join(shop.root, "AGENTS.md"), "# Shop\n\n## Zebras\n\nStripes only.\n");
-  await expect
-    .poll(async () => structureOf(await call("guidelines_search", { q: "stripes" })).total, {
-      timeout: 5_000,
-    })
-    .toBe(1);
+  await expect.poll(async () => structureOf(await call("guidelines_search", { q: "stripes" })).total).toBe(1);
 });
 
 test("stdout carries the protocol only, and the process ends when the client hangs up", async () => {
@@ -233,7 +229,7 @@ test("stdout carries the protocol only, and the process ends when the client han
   child.stdin.write("this is no JSON\n");
   child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" })}\n`);
   child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id: 2, method: "tools/list" })}\n`);
-  await expect.poll(() => output, { timeout: 10_000 }).toContain('"id":2');
+  await expect.poll(() => output).toContain('"id":2');
   child.stdin.end();
   const [code] = await once(child, "exit");
   expect(code).toBe(0);

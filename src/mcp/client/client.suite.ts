@@ -29,6 +29,17 @@ const fastClock: Clock = {
   sleep: (ms, signal) => systemClock.sleep(ms / 10, signal),
 };
 
+/** Time that passes only while somebody waits for it, and then at once. */
+export function createSkippingClock(): Clock {
+  let now = Date.parse("2026-11-21T10:00:00Z");
+  return {
+    now: () => now,
+    async sleep(ms) {
+      now += ms;
+    },
+  };
+}
+
 /** Opens a client that is closed with the test. */
 export function openClient(config: McpConfig, over: Partial<McpClientOptions> = {}): McpClient {
   const client = createMcpClient({

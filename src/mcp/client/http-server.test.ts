@@ -6,7 +6,7 @@ import { modernListener, type SeenRequests, serveHttp, sessionListener } from ".
 /** What a server that answers everything the same way is reported for. */
 async function complaintAbout(listener: RequestListener, more: object = {}): Promise<string> {
   const { url } = await serveHttp(listener);
-  const client = openServer({ url, timeout_seconds: 2, ...more });
+  const client = openServer({ url, ...more });
   const { tools, problems } = await toolsAndProblems(client);
   expect(tools).toEqual([]);
   return problems.map((problem) => problem.message).join("\n");
@@ -50,13 +50,10 @@ test("a server that says that its tools changed is asked again", async () => {
   const client = openServer({ url });
   expect(await namesOf(client)).not.toContain("mcp__s__later");
   await expect
-    .poll(
-      () => {
-        listener.toolsChanged();
-        return namesOf(client);
-      },
-      { timeout: 5_000 },
-    )
+    .poll(() => {
+      listener.toolsChanged();
+      return namesOf(client);
+    })
     .toContain("mcp__s__later");
 });
 
@@ -84,9 +81,9 @@ test("a server that is gone says so in the result, and works when it is back", a
   expect(textOf(output)).toContain("It refused the connection. The call was not done.");
   await serveHttp(modernListener(), port);
   await expect
-    .poll(async () => textOf(await callTool(client, "echo", { args: { text: "back" } })), { timeout: 10_000 })
+    .poll(async () => textOf(await callTool(client, "echo", { args: { text: "back" } })))
     .toBe("back");
-}, 20_000);
+});
 
 test("an abort ends the request", async () => {
   const { url } = await serveHttp(modernListener());
@@ -118,7 +115,7 @@ test("a call whose answer is lost on the way has an unknown outcome, and is not 
     outcome: "unknown",
   });
   expect(calls).toBe(3);
-}, 20_000);
+});
 
 test("a stream that ends before the answer came is noticed at once", async () => {
   const modern = modernListener();
@@ -130,11 +127,11 @@ test("a stream that ends before the answer came is noticed at once", async () =>
   });
   const client = openServer({ url });
   await client.tools();
-  const started = performance.now();
   for (const name of ["add", "wait"]) {
-    expect(await callTool(client, name, { args: {} })).toMatchObject({ isError: true, outcome: "unknown" });
+    const output = await callTool(client, name, { args: {} });
+    expect(output).toMatchObject({ isError: true, outcome: "unknown" });
+    expect(textOf(output)).not.toContain("did not answer within");
   }
-  expect(performance.now() - started).toBeLessThan(5_000);
 });
 
 test("what an address answers instead of MCP is told without its words", async () => {
@@ -173,12 +170,13 @@ test("a header's value is in no complaint, whatever the server does with it", as
 });
 
 test("a server that never answers is given up after the time limit", async () => {
-  expect(await complaintAbout(() => undefined)).toContain("It did not answer within 2 seconds.");
+  const hasty = { timeout_seconds: 2 };
+  expect(await complaintAbout(() => undefined, hasty)).toContain("It did not answer within 2 seconds.");
   const halting: RequestListener = (_, reply) => {
     reply.writeHead(200, { "content-type": "text/event-stream" });
     reply.write(": wait\n\n");
   };
-  expect(await complaintAbout(halting)).toContain("It did not answer within 2 seconds.");
+  expect(await complaintAbout(halting, hasty)).toContain("It did not answer within 2 seconds.");
 });
 
 test("a server that answers without end is cut off", async () => {
@@ -194,7 +192,7 @@ test("a server that answers without end is cut off", async () => {
     };
   for (const type of ["application/json", "text/event-stream"])
     expect(await complaintAbout(endless(type))).not.toBe("");
-}, 20_000);
+});
 
 test("a redirect to another host is not followed: the headers are for this one", async () => {
   const seen: SeenRequests = [];

@@ -7,6 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { ToolDefinition } from "../../agents/tool.ts";
 import {
   callTool,
+  createSkippingClock,
   isAlive,
   namesOf,
   openClient,
@@ -66,7 +67,7 @@ test("tools are the same objects as long as they are the same, and new ones come
   const again = await client.tools();
   expect(again.every((tool, index) => tool === before[index])).toBe(true);
   await callTool(client, "change");
-  await expect.poll(() => namesOf(client), { timeout: 5_000 }).toContain("mcp__s__extra");
+  await expect.poll(() => namesOf(client)).toContain("mcp__s__extra");
   const after = await client.tools();
   for (const tool of before) expect(after).toContain(tool);
   expect(textOf(await callTool(client, "extra"))).toBe("extra");
@@ -81,7 +82,7 @@ test("nothing is started before it is needed, and everything is ended with the c
   expect(isAlive(pid) && isAlive(child)).toBe(true);
   await client.close();
   expect(isAlive(pid)).toBe(false);
-  await expect.poll(() => isAlive(child), { timeout: 5_000 }).toBe(false);
+  await expect.poll(() => isAlive(child)).toBe(false);
   await expect(client.close()).resolves.toBeUndefined();
 });
 
@@ -102,7 +103,7 @@ test("a program that ends without closing leaves no process behind", async () =>
   ]).catch((error: { readonly stdout: string }) => error);
   const child = Number(stdout);
   expect(child).toBeGreaterThan(0);
-  await expect.poll(() => isAlive(child), { timeout: 5_000 }).toBe(false);
+  await expect.poll(() => isAlive(child)).toBe(false);
 });
 
 test("one process serves everybody who asks at the same time", async () => {
@@ -138,7 +139,7 @@ test("a call that a crash cut off says that nobody knows, is not repeated, and t
   expect(textOf(output)).toContain("Its process ended with code 3. Whether the call was done is unknown");
   expect(await log.read()).toEqual(["crash"]);
   await expect
-    .poll(async () => textOf(await callTool(client, "echo", { args: { text: "back" } })), { timeout: 10_000 })
+    .poll(async () => textOf(await callTool(client, "echo", { args: { text: "back" } })))
     .toBe("back");
   expect(client.problems()).toEqual([]);
 });
@@ -152,38 +153,38 @@ test("a call that only reads is made once more after a crash, and not twice", as
 });
 
 test("a server that keeps crashing is given longer and longer pauses", async () => {
-  const client = openServer(toolServer());
+  const client = openServer(toolServer(), { clock: createSkippingClock() });
   await callTool(client, "echo", { args: { text: "works" } });
   const said: string[] = [];
   for (let count = 0; count < 5; count += 1)
     said.push(textOf(await callTool(client, "crash", { args: { code: 1 } })));
   expect(said.at(-1)).toMatch(/It is tried again in \d+ seconds\. The call was not done\./);
   expect(client.problems()[0]?.message).toContain("Its process ended with code 1.");
-}, 40_000);
+});
 
 test("an abort reaches the server, and its connection goes on", async () => {
   const log = await logFile();
   const client = openServer(toolServer(log.path));
   const controller = new AbortController();
   const waiting = callTool(client, "wait", { args: { ms: 60_000 }, signal: controller.signal });
-  await expect.poll(() => log.read(), { timeout: 5_000 }).toEqual(["wait"]);
+  await expect.poll(() => log.read()).toEqual(["wait"]);
   controller.abort(new Error("Enough."));
   await expect(waiting).rejects.toThrow("Enough.");
-  await expect.poll(() => log.read(), { timeout: 5_000 }).toEqual(["wait", "wait cancelled"]);
+  await expect.poll(() => log.read()).toEqual(["wait", "wait cancelled"]);
   expect(textOf(await callTool(client, "echo", { args: { text: "on" } }))).toBe("on");
 });
 
 test("a call that takes too long is cancelled, and its outcome unknown", async () => {
   const log = await logFile();
-  const client = openServer({ ...toolServer(log.path), timeout_seconds: 2 });
+  const client = openServer({ ...toolServer(log.path), timeout_seconds: 8 });
   const output = await callTool(client, "wait", { args: { ms: 60_000 } });
   expect(output).toMatchObject({ isError: true, outcome: "unknown" });
-  expect(textOf(output)).toContain("It did not answer within 2 seconds.");
-  await expect.poll(() => log.read(), { timeout: 5_000 }).toEqual(["wait", "wait cancelled"]);
+  expect(textOf(output)).toContain("It did not answer within 8 seconds.");
+  await expect.poll(() => log.read()).toEqual(["wait", "wait cancelled"]);
 });
 
 test("a server that starts slowly is waited for, also one that is silent until then", async () => {
-  const client = openServer({ ...toolServer("", "late=1500"), timeout_seconds: 5 });
+  const client = openServer({ ...toolServer("", "late=1500"), timeout_seconds: 40 });
   expect(await namesOf(client)).toContain("mcp__s__echo");
 });
 

@@ -199,7 +199,6 @@ function handle(request: Request): void {
       if (scenario === "deep-schema") listDeepSchema(request.id);
       else answer(request, listOf(request));
       if (scenario === "change-schema" && lists === 1) say({ method: "notifications/tools/list_changed" });
-      if (scenario === "exit-after-list") setTimeout(() => process.exit(7), 50);
       return;
     case "tools/call":
       call(request);
