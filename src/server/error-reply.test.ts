@@ -9,9 +9,9 @@ test("every code answers its status, in the envelope", () => {
       dev: false,
     });
     expect(reply.status).toBe(status);
-    expect(JSON.parse(reply.body)).toEqual({
-      error: { type: code, message: "Said to anybody.", details: expect.any(String) },
-    });
+    const { meta, ...error } = JSON.parse(reply.body).error;
+    expect(error).toEqual({ type: code, message: "Said to anybody.", details: expect.any(String) });
+    expect(meta === undefined).toBe(code !== "invalid_request");
   }
 });
 
@@ -40,6 +40,19 @@ test("meta gives headers and details", () => {
   expect(toErrorReply(busy, { dev: false }).headers["retry-after"]).toBe("3");
   const soon = new KitError({ code: "unavailable", message: "Soon.", meta: { retry_after_s: 0.2 } });
   expect(toErrorReply(soon, { dev: false }).headers["retry-after"]).toBe("1");
+});
+
+test("an invalid request has issues, also where no field of it is to blame", () => {
+  const message = 'There is no role named "nope".';
+  const reply = toErrorReply(new KitError({ code: "invalid_request", message, meta: { run_id: "r" } }), {
+    dev: false,
+  });
+  expect(JSON.parse(reply.body).error).toEqual({
+    type: "invalid_request",
+    message,
+    details: "",
+    meta: { run_id: "r", issues: [{ path: "request", message }] },
+  });
 });
 
 test("details that are no JSON are left out, and the rest is said", () => {

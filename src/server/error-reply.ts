@@ -14,15 +14,22 @@ export function toErrorReply(error: unknown, options: { readonly dev: boolean })
 /** The envelope of an error, as every route, stream and connection sends it. */
 export function toErrorEnvelope(error: unknown, options: { readonly dev: boolean }): ErrorEnvelope {
   const known = toKitError(error);
+  const meta = metaOf(known);
   return {
     error: {
       type: known.code,
       message: known.message,
       details: detailsOf(known),
-      ...(known.meta === undefined ? {} : { meta: known.meta }),
+      ...(meta === undefined ? {} : { meta }),
       ...(options.dev ? { dev: { hint: known.hint, ...describe(error) } } : {}),
     },
   };
+}
+
+/** Clients may count on the issues of an invalid request, also where no single field of it is wrong. */
+function metaOf({ code, message, meta }: KitError<ErrorCode>): KitError["meta"] {
+  if (code !== "invalid_request" || Array.isArray(meta?.issues)) return meta;
+  return { ...meta, issues: [{ path: "request", message }] };
 }
 
 /** Everything but a `KitError` with a code of ours may say things that no client should read. */

@@ -28,7 +28,11 @@ export async function readJsonBody(
   if (mediaType === null) throw unsupported("The body has no Content-Type.");
   const value = parseJson(decodeUtf8(bytes), { maxDepth: limits.jsonDepth });
   if (isObject(value)) return value;
-  throw new KitError({ code: "invalid_request", message: "The body must be a JSON object." });
+  throw new KitError({
+    code: "invalid_request",
+    message: "The body is not valid.",
+    meta: { issues: [{ path: "body", message: "must be a JSON object" }] },
+  });
 }
 
 /** A body as it came, of any type. Throws `unsupported_media_type` or `payload_too_large`. */
