@@ -71,6 +71,61 @@ test("a launcher on the list runs listed programs only", () => {
   expect(checkCommand("timeout 5 timeout 5 touch x", policy).allowed).toBe(false);
 });
 
+describe("a listed program runs no other one by an option", () => {
+  const policy = {
+    allowShell: true,
+    allowedCommands: ["git", "sed", "sort", "tar", "env", "ssh", "timeout"],
+  };
+
+  test.each([
+    ["abbreviated", "git ls-remote '--upl=touch x' ."],
+    ["abbreviated", "git rebase --root --exe 'touch x'"],
+    ["abbreviated", "sort --compress-prog=touch a"],
+    ["abbreviated", "tar -xf a.tar --to-com=touch"],
+    ["abbreviated", "env '--split=touch x' git"],
+    ["behind other letters", "git grep -nOtouch a"],
+    ["behind other letters", "git rebase -fx 'touch x' HEAD~1"],
+    ["behind other letters", "git clone -qu 'touch x' . y"],
+    ["behind other letters", "git difftool -yx touch"],
+    ["behind other letters", "sed -ni s/a/b/ a"],
+    ["behind other letters", "ssh -vo ProxyCommand=touch a"],
+    ["behind other letters", "env '-iStouch x' git"],
+    ["without a dash", "tar cIf touch a.tar a"],
+    ["behind the flags of a script", "sed s/a/touch/ge a"],
+    ["behind another delimiter", "sed 's#a#touch x#e;p' a"],
+    ["behind an option of Git itself", "git -C sub config core.pager touch"],
+    ["behind an option of Git itself", "git --work-tree . clone -u touch . y"],
+    ["as a setting", "git config protocol.ext.allow always"],
+    ["as a setting", "git config submodule.a.update '!touch x'"],
+    ["as a setting", "git config --rename-section user alias"],
+    ["from a folder of the model's", "git --git-dir=sub status"],
+    ["from a folder of the model's", "git init --separate-git-dir=sub a"],
+    ["as what a subcommand is for", "git merge-index touch -a"],
+  ])("%s: %s", (_how, line) => {
+    expect(checkCommand(line, policy)).toMatchObject({ allowed: false });
+  });
+
+  test.each([
+    "git log -p -5 --text",
+    "git add -p a",
+    "git switch -c topic",
+    "git checkout -b daemon",
+    "git -C sub push -u origin main",
+    "git config --get remote.origin.url",
+    "git config user.name Ann",
+    "git commit -am 'Explain --exec and -O'",
+    "sed -n 1,20p src/a.ts",
+    "sed -e s/foo/example/g a.ts",
+    "sed 's|a|b|' a.ts",
+    "tar xzf a.tgz --checkpoint=9",
+    "tar cf a.tar IMAGES",
+    "sort -rnk2 a",
+    "timeout -s KILL 5 git status",
+  ])("but runs: %s", (line) => {
+    expect(checkCommand(line, policy)).toMatchObject({ allowed: true });
+  });
+});
+
 test("compound commands without a list go to the shell as they are", () => {
   const policy = { allowShell: true, allowCompoundCommands: true };
   expect(checkCommand("echo $HOME > x", policy)).toEqual({ allowed: true, shellLine: "echo $HOME > x" });

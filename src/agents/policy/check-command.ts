@@ -1,5 +1,6 @@
 import type { AgentPolicy } from "../agent-profile.ts";
-import { dangerousOption, launchedProgram } from "./launchers.ts";
+import { dangerousOption } from "./dangerous-option.ts";
+import { launchedProgram } from "./launchers.ts";
 import { type LiteralCommand, parseCommand } from "./parse-command.ts";
 
 /** What may run: literal commands without a shell, or a line for the shell as it is. */
