@@ -33,6 +33,7 @@ const hardening: readonly (readonly [string, string])[] = [
   ["log.showSignature", "false"],
   ["log.showRoot", "true"],
   ["protocol.allow", "never"],
+  ["safe.bareRepository", "explicit"],
   ["submodule.recurse", "false"],
 ];
 

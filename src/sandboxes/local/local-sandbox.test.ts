@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { sandboxContract } from "../contract.suite.ts";
-import type { Sandbox } from "../contract.ts";
+import type { ExecResult, Sandbox } from "../contract.ts";
 import type { LocalOptions } from "./local-options.ts";
 import { local } from "./local-sandbox.ts";
 
@@ -118,4 +118,19 @@ test("a folder that is not there is said without its path", async () => {
     expect(refused).toMatchObject({ code: "unavailable" });
     expect(String(refused)).not.toContain(folder);
   }
+});
+
+test("Git takes no folder for a repository because its files are named like one's", async () => {
+  const { sandbox, root } = await openNew();
+  const git = (...args: readonly string[]): Promise<ExecResult> =>
+    sandbox.exec({ command: ["git", ...args] });
+  expect(await git("init", "--quiet")).toMatchObject({ exit_code: 0 });
+  await sandbox.mkdir("sub/objects");
+  await sandbox.mkdir("sub/refs");
+  await sandbox.writeFile("sub/HEAD", "ref: refs/heads/main\n");
+  const settings = ["bare = false", "worktree = ..", `fsmonitor = "touch '${root}/ran'; true"`];
+  await sandbox.writeFile("sub/config", `[core]\n${settings.join("\n")}\n`);
+  expect(await git("-C", "sub", "status")).toMatchObject({ exit_code: 128 });
+  expect(await sandbox.exists("ran")).toBe(false);
+  expect(await git("status")).toMatchObject({ exit_code: 0 });
 });

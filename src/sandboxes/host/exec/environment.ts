@@ -43,6 +43,11 @@ const nobodyThere: Environment = {
   GIT_TERMINAL_PROMPT: "0",
   GIT_ASKPASS: "true",
   SSH_ASKPASS: "true",
+  // A folder with files named like a repository's is none: its settings, which a model may have written, name
+  // programs. Whoever means a bare repository says so with --git-dir.
+  GIT_CONFIG_COUNT: "1",
+  GIT_CONFIG_KEY_0: "safe.bareRepository",
+  GIT_CONFIG_VALUE_0: "explicit",
 };
 
 const fallbackPath = "/usr/local/bin:/usr/bin:/bin";
