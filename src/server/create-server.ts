@@ -62,7 +62,7 @@ export interface KitServer {
 export function createServer(options: ServerOptions): KitServer {
   const { project, service, onRequest } = options;
   const limits = { ...defaultLimits, ...options.limits };
-  const access = createAccess(options.access ?? {});
+  const access = createAccess(options.access ?? {}, limits);
   const gate = createGate(access, options.rateLimit);
   const dev = options.dev ?? false;
   const report = (error: unknown): void => {
@@ -80,7 +80,7 @@ export function createServer(options: ServerOptions): KitServer {
     return new Response(body, rest);
   };
   const streams = createEventStreams({ heartbeatMs: limits.heartbeatMs, maxStreams: limits.eventStreams });
-  const authorization = createAuthorization(options.authorize);
+  const authorization = createAuthorization(options.authorize, limits.hookTimeoutMs);
   const context: ServiceContext | undefined = service && {
     service,
     authorization,

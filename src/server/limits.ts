@@ -14,6 +14,8 @@ export interface ServerLimits {
   readonly keepAliveTimeoutMs: number;
   /** How long a connection may neither send nor read. */
   readonly idleTimeoutMs: number;
+  /** How long `auth` and `authorize` may take to answer; then the request is refused. */
+  readonly hookTimeoutMs: number;
   /** A stream of events or a WebSocket that says nothing for this long says that it lives. */
   readonly heartbeatMs: number;
   /** Streams of events that may be open at once. */
@@ -38,6 +40,7 @@ export const defaultLimits: ServerLimits = {
   requestTimeoutMs: 30_000,
   keepAliveTimeoutMs: 5_000,
   idleTimeoutMs: 60_000,
+  hookTimeoutMs: 10_000,
   heartbeatMs: 15_000,
   eventStreams: 10_000,
   unreadBytes: 4_194_304,

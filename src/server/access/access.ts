@@ -1,7 +1,9 @@
 import type { AuthResult, Principal } from "../../app/config/access-config.ts";
 import type { AuthRequest } from "../../app/config/kit-config.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { defaultLimits, type ServerLimits } from "../limits.ts";
 import { defaultInstance } from "../reachable-agent.ts";
+import { answerInTime } from "./answer-in-time.ts";
 import { createKeyCheck } from "./api-keys.ts";
 import { checkHost, isLoopbackAddress } from "./host.ts";
 import { checkOrigin } from "./origin.ts";
@@ -45,7 +47,10 @@ export interface Access {
   crossOriginHeaders(origin: string | undefined): Readonly<Record<string, string>> | undefined;
 }
 
-export function createAccess(options: AccessOptions): Access {
+export function createAccess(
+  options: AccessOptions,
+  { hookTimeoutMs }: Pick<ServerLimits, "hookTimeoutMs"> = defaultLimits,
+): Access {
   const { auth } = options;
   const keyOf = createKeyCheck(options.apiKeys ?? []);
   const needsKey = (options.apiKeys?.length ?? 0) > 0;
@@ -66,7 +71,10 @@ export function createAccess(options: AccessOptions): Access {
       if (needsKey && key === undefined) throw unauthorized();
       const byKey = key === undefined ? undefined : { id: key };
       if (auth === undefined) return byKey;
-      const result = await auth({ method, path, headers, ...targetOf(path) });
+      const result = await answerInTime(auth({ method, path, headers, ...targetOf(path) }), {
+        name: "server.auth",
+        timeoutMs: hookTimeoutMs,
+      });
       if (result === true) return byKey;
       if (isPrincipal(result)) return result;
       throw needsKey ? new KitError({ code: "forbidden", message: "This is not allowed." }) : unauthorized();

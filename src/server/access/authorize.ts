@@ -1,10 +1,11 @@
 import type { AuthorizeHook, AuthorizeRequest } from "../../app/config/access-config.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { RouteRequest } from "../route.ts";
+import { answerInTime } from "./answer-in-time.ts";
 
 /** What the configuration's `authorize` says. Without a hook, whoever may use the server may do everything. */
 export interface Authorization {
-  /** Throws `forbidden` for what is refused. */
+  /** Throws `forbidden` for what is refused; what the hook throws, or that it does not answer, refuses as well. */
   check(request: AuthorizeRequest): Promise<void>;
   /** Those of a list that may be seen, in their order: `toRequest` says what each is asked about. */
   permitted<Item>(
@@ -13,15 +14,18 @@ export interface Authorization {
   ): Promise<readonly Item[]>;
 }
 
-export function createAuthorization(hook: AuthorizeHook | undefined): Authorization {
+export function createAuthorization(hook: AuthorizeHook | undefined, timeoutMs: number): Authorization {
+  const may = async (request: AuthorizeRequest): Promise<boolean> =>
+    hook === undefined ||
+    (await answerInTime(hook(request), { name: "server.authorize", timeoutMs })) === true;
   return {
     async check(request) {
-      if (hook === undefined || (await hook(request)) === true) return;
+      if (await may(request)) return;
       throw new KitError({ code: "forbidden", message: "This is not allowed." });
     },
     async permitted(items, toRequest) {
       if (hook === undefined) return items;
-      const answers = await Promise.all(items.map(async (item) => (await hook(toRequest(item))) === true));
+      const answers = await Promise.all(items.map((item) => may(toRequest(item))));
       return items.filter((_, position) => answers[position]);
     },
   };

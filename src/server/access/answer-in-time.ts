@@ -1,0 +1,30 @@
+/** A function of the configuration that is asked who somebody is, or what somebody may do. */
+export interface AskedHook {
+  /** Its key in the configuration. */
+  readonly name: string;
+  /** How long it may take. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * Waits for a hook's answer. One that never comes would keep its request, or the connection of a WebSocket's
+ * handshake, for ever. Throws what the hook threw, and an `Error` when its time is over: both are errors of ours,
+ * which refuse the request and are told to the operator.
+ */
+export async function answerInTime<Answer>(
+  answer: Answer | Promise<Answer>,
+  { name, timeoutMs }: AskedHook,
+): Promise<Answer> {
+  // Most hooks answer at once, and need no clock.
+  if (!(answer instanceof Promise)) return answer;
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(new Error(`${name} did not answer within ${timeoutMs} ms.`)),
+    timeoutMs,
+  );
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
