@@ -80,7 +80,7 @@ export function createServer(options: ServerOptions): KitServer {
     return new Response(body, rest);
   };
   const streams = createEventStreams({ heartbeatMs: limits.heartbeatMs, maxStreams: limits.eventStreams });
-  const authorization = createAuthorization(options.authorize, limits.hookTimeoutMs);
+  const authorization = createAuthorization(options.authorize, limits);
   const context: ServiceContext | undefined = service && {
     service,
     authorization,

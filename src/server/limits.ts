@@ -16,6 +16,8 @@ export interface ServerLimits {
   readonly idleTimeoutMs: number;
   /** How long `auth` and `authorize` may take to answer; then the request is refused. */
   readonly hookTimeoutMs: number;
+  /** For how long a stream of events goes on before `authorize` is asked again, with its next event. */
+  readonly permissionMs: number;
   /** A stream of events or a WebSocket that says nothing for this long says that it lives. */
   readonly heartbeatMs: number;
   /** Streams of events that may be open at once. */
@@ -41,6 +43,7 @@ export const defaultLimits: ServerLimits = {
   keepAliveTimeoutMs: 5_000,
   idleTimeoutMs: 60_000,
   hookTimeoutMs: 10_000,
+  permissionMs: 10_000,
   heartbeatMs: 15_000,
   eventStreams: 10_000,
   unreadBytes: 4_194_304,

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AccessOptions } from "./access/access.ts";
@@ -165,6 +166,36 @@ test("a body that is larger than it says, or does not say, is cut off", async ()
         chunked,
       });
       expect([reply.status, JSON.parse(reply.body).error.type]).toEqual([413, "payload_too_large"]);
+    }
+  });
+});
+
+test("a refusal is heard by a client that is still sending, and hangs up after it", async () => {
+  await withServer({ limits: { bodyBytes: 1_000 } }, async (port) => {
+    const piece = "a".repeat(10_000);
+    const pieces = 100;
+    for (const [path, status] of [
+      ["/api/guidelines/export", 413],
+      ["/none", 404],
+    ]) {
+      const socket = connect({ host: "127.0.0.1", port });
+      let reply = "";
+      socket.on("data", (chunk: Buffer) => {
+        reply += chunk.toString();
+      });
+      const closed = once(socket, "close");
+      const length = pieces * piece.length;
+      socket.write(
+        `POST ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n` +
+          `Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`,
+      );
+      for (let sent = 0; sent < pieces; sent += 1) {
+        await new Promise<void>((resolve, reject) =>
+          socket.write(piece, (error) => (error ? reject(error) : setImmediate(resolve))),
+        );
+      }
+      await closed;
+      expect(reply).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
     }
   });
 });

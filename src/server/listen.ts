@@ -6,11 +6,12 @@ import {
   STATUS_CODES,
 } from "node:http";
 import type { Duplex } from "node:stream";
-import { getRequestListener, RequestError } from "@hono/node-server";
+import { getRequestListener, type HttpBindings, RequestError } from "@hono/node-server";
 import type { Hono } from "hono";
 import { KitError } from "../base/kit-error.ts";
 import type { ServerLimits } from "./limits.ts";
 import type { ReplyParts } from "./reply.ts";
+import { discardBody } from "./request/discard-body.ts";
 import type { ServerEnv } from "./route.ts";
 import type { SocketServer } from "./socket/socket-server.ts";
 
@@ -44,7 +45,11 @@ interface ListenerOptions {
 
 /** An app on a Node HTTP server that bounds what a connection may cost. */
 export function createListener({ app, limits, toReply, sockets }: ListenerOptions): Listener {
-  const handle = getRequestListener(app.fetch, {
+  const answer = (request: Request, env: HttpBindings): Response | Promise<Response> => {
+    const reply = app.fetch(request, env);
+    return hasBody(env.incoming) ? afterBody(reply, env.incoming) : reply;
+  };
+  const handle = getRequestListener((request, env) => answer(request, env as HttpBindings), {
     errorHandler: (error) => {
       const { body, ...rest } = toReply(
         error instanceof RequestError ? invalid("The URL is not valid.") : error,
@@ -112,6 +117,17 @@ export function createListener({ app, limits, toReply, sockets }: ListenerOption
       await close(server, limits.closeGraceMs, () => sockets?.terminate());
     },
   };
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
+}
+
+/** A reply, once nothing more of the request is on its way: also one that did not wait for that. */
+async function afterBody(reply: Response | Promise<Response>, incoming: IncomingMessage): Promise<Response> {
+  const response = await reply;
+  await discardBody(incoming);
+  return response;
 }
 
 /** Looks at what the router never sees, since a URL object has already tidied it. */

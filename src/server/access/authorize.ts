@@ -1,5 +1,6 @@
 import type { AuthorizeHook, AuthorizeRequest } from "../../app/config/access-config.ts";
 import { KitError } from "../../base/kit-error.ts";
+import type { ServerLimits } from "../limits.ts";
 import type { RouteRequest } from "../route.ts";
 import { answerInTime } from "./answer-in-time.ts";
 
@@ -7,6 +8,11 @@ import { answerInTime } from "./answer-in-time.ts";
 export interface Authorization {
   /** Throws `forbidden` for what is refused; what the hook throws, or that it does not answer, refuses as well. */
   check(request: AuthorizeRequest): Promise<void>;
+  /**
+   * Of what was permitted just now and goes on: a function to call before each thing that it gives. Asks again once
+   * the last answer is `permissionMs` old; throws what `check` throws.
+   */
+  whilePermitted(request: AuthorizeRequest): () => Promise<void>;
   /** Those of a list that may be seen, in their order: `toRequest` says what each is asked about. */
   permitted<Item>(
     items: readonly Item[],
@@ -14,14 +20,27 @@ export interface Authorization {
   ): Promise<readonly Item[]>;
 }
 
-export function createAuthorization(hook: AuthorizeHook | undefined, timeoutMs: number): Authorization {
+export function createAuthorization(
+  hook: AuthorizeHook | undefined,
+  { hookTimeoutMs: timeoutMs, permissionMs }: Pick<ServerLimits, "hookTimeoutMs" | "permissionMs">,
+): Authorization {
   const may = async (request: AuthorizeRequest): Promise<boolean> =>
     hook === undefined ||
     (await answerInTime(hook(request), { name: "server.authorize", timeoutMs })) === true;
+  const check = async (request: AuthorizeRequest): Promise<void> => {
+    if (await may(request)) return;
+    throw new KitError({ code: "forbidden", message: "This is not allowed." });
+  };
   return {
-    async check(request) {
-      if (await may(request)) return;
-      throw new KitError({ code: "forbidden", message: "This is not allowed." });
+    check,
+    whilePermitted(request) {
+      let askedAt = performance.now();
+      return async () => {
+        const now = performance.now();
+        if (hook === undefined || now - askedAt < permissionMs) return;
+        await check(request);
+        askedAt = now;
+      };
     },
     async permitted(items, toRequest) {
       if (hook === undefined) return items;

@@ -107,7 +107,11 @@ export function agentRoutes(context: ServiceContext): readonly Route[] {
       handle: (input) => {
         const { session } = input.query;
         const after = readEventPosition(input, input.query);
-        return streamInstance(context, instanceOf(input), {
+        const { principal } = input;
+        const target = instanceOf(input);
+        const { agent, instance_id: instance } = target;
+        return streamInstance(context, target, {
+          permit: authorization.whilePermitted({ principal, action: "agent.read", agent, instance }),
           ...(session === undefined ? {} : { session }),
           ...(after === undefined ? {} : { after }),
         });

@@ -106,7 +106,10 @@ export function runRoutes(context: ServiceContext): readonly Route[] {
       errors: ["run_not_found", "unavailable"],
       async handle(input) {
         const after = readEventPosition(input, input.query);
-        return streamRun(context, (await find(input, "run.read")).run_id, after);
+        const { workflow, run_id } = await find(input, "run.read");
+        const { principal } = input;
+        const permit = authorization.whilePermitted({ principal, action: "run.read", workflow, run_id });
+        return streamRun(context, run_id, { permit, ...(after === undefined ? {} : { after }) });
       },
     }),
     defineRoute({

@@ -79,7 +79,7 @@ export function workflowRoutes(context: ServiceContext): readonly Route[] {
           request: input.raw,
           ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
         });
-        if (streams) return streamRun(context, run_id, undefined);
+        if (streams) return streamRun(context, run_id);
         if (gone === undefined) return { status: "accepted", run_id };
         return jsonReply(toCompleted(run_id, await service.engine.awaitRun(run_id, { signal: gone })));
       },

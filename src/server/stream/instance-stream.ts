@@ -3,16 +3,26 @@ import { agentStream } from "../../engine/contract.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { encodeEvent, encodeOutcome, positionReset } from "./server-sent-events.ts";
 
+export interface InstanceStreamOptions {
+  readonly after?: number;
+  readonly session?: string;
+  /** Throws when the instance may not be read any more. */
+  readonly permit: () => Promise<void>;
+}
+
 /** Answers with the events of an instance, for as long as the client listens and the instance is there. */
 export function streamInstance(
   { service, streams, toEnvelope }: ServiceContext,
   target: InstanceTarget,
-  options: { readonly after?: number; readonly session?: string },
+  { permit, ...options }: InstanceStreamOptions,
 ): Response {
   const controller = new AbortController();
   const { signal } = controller;
   const source = async function* (): AsyncGenerator<string> {
-    for await (const event of service.events(target, { ...options, signal })) yield encodeEvent(event);
+    for await (const event of service.events(target, { ...options, signal })) {
+      await permit();
+      yield encodeEvent(event);
+    }
     // The instance was deleted, or the log has closed. Indexes begin anew with an instance that comes
     // again: whoever went on where this stream ends would miss its first events.
     const { events } = service.engine;

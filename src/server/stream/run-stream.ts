@@ -6,22 +6,27 @@ import type { RunRecord } from "../../protocol/run.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { encodeEvent, encodeOutcome } from "./server-sent-events.ts";
 
+export interface RunStreamOptions {
+  readonly after?: number;
+  /** Throws when the run may not be read any more. Absent for who has just begun it. */
+  readonly permit?: () => Promise<void>;
+}
+
 /** Answers with the events of a run after an index, and what it came to as the last of them. */
 export function streamRun(
   { service, streams, toEnvelope }: ServiceContext,
   runId: string,
-  after: number | undefined,
+  { permit, ...options }: RunStreamOptions = {},
 ): Response {
   const controller = new AbortController();
   const { signal } = controller;
   const source = async function* (): AsyncGenerator<string> {
-    for await (const event of followRun(service.engine, runId, {
-      signal,
-      ...(after === undefined ? {} : { after }),
-    })) {
+    for await (const event of followRun(service.engine, runId, { ...options, signal })) {
+      await permit?.();
       yield encodeEvent(event);
     }
     const record = await service.engine.awaitRun(runId, { signal });
+    await permit?.();
     yield encodeOutcome("result", toCompleted(runId, record));
   };
   return streams.open(source(), {
