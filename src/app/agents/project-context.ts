@@ -6,6 +6,7 @@ import { guidelinesForTool } from "../../mcp/tools/guidelines-for.ts";
 import { specImpactTool } from "../../mcp/tools/spec-impact.ts";
 import { specSearchTool } from "../../mcp/tools/spec-search.ts";
 import type { Project } from "../../project/project.ts";
+import type { AppliedGuideline } from "../../protocol/guideline-query.ts";
 import { createInstructionReader } from "./read-instructions.ts";
 
 /** Introduces a project to its agents: instructions, the guidelines of a file, tools to ask with. */
@@ -17,7 +18,7 @@ export function createProjectContext(project: Project): ProjectContext {
       if (place === undefined) return [];
       return project.guidelines
         .explain(place)
-        .applied.filter(({ reason }) => isShown(reason))
+        .applied.filter(isShown)
         .map(({ guideline }) => guideline);
     },
     tools: [
@@ -34,9 +35,10 @@ function placeIn(root: string, file: string): string | undefined {
   return path === ".." || path.startsWith("../") || isAbsolute(path) ? undefined : path;
 }
 
-// What a person asks for by name, or a tool picks by description, is not forced on every file.
-function isShown(reason: string): boolean {
-  return reason !== "manual" && reason !== "auto";
+// What a person asks for by name, or a tool picks by description, is not forced on every file. Nor are
+// kit's samples, which are no rules of the repository.
+function isShown({ guideline, reason }: AppliedGuideline): boolean {
+  return reason !== "manual" && reason !== "auto" && !guideline.is_sample;
 }
 
 /** The same tool that kit offers over MCP, for an agent. */

@@ -20,8 +20,12 @@ const files = {
 };
 
 /** A project in a folder of its own, whose model follows a script and notes what it was told. */
-async function open(script: Script, profile: AgentProfile | ((root: string) => AgentProfile) = {}) {
-  const repository = await createTemporaryRepository(files);
+async function open(
+  script: Script,
+  profile: AgentProfile | ((root: string) => AgentProfile) = {},
+  tree: Readonly<Record<string, string>> = files,
+) {
+  const repository = await createTemporaryRepository(tree);
   const heard: string[] = [];
   const offered: string[][] = [];
   const model = createScriptedModel((call, index) => {
@@ -141,6 +145,14 @@ test("specs and guidelines are tools, and answer about this project", async () =
   expect(offered[0]).toEqual(expect.arrayContaining(["spec_search", "spec_impact", "guidelines_for"]));
   expect(heard[1]).toContain(".kiro/specs/pay/requirements.md:3");
   expect(heard[1]).toContain("NO-INLINE-STYLES");
+});
+
+test("the samples of a project without guidelines are no rules of it: nobody is told them unasked", async () => {
+  const ask = { toolCalls: [{ id: "2", name: "guidelines_for", input: { file: "c.ts" } }] };
+  const { session, heard } = await open([read("c.ts"), ask], {}, { "c.ts": "export {};\n" });
+  await session.prompt("Look.");
+  expect(heard[1]).not.toContain("Guidelines of this repository");
+  expect(heard[2]).toContain("This repository has no guidelines of its own");
 });
 
 test("all of it can be switched off", async () => {

@@ -23,6 +23,7 @@ interface Applied extends Pick<AppliedGuideline, "reason" | "detail" | "line">, 
   readonly id: string;
   readonly title: string;
   readonly source_file: string;
+  readonly is_sample: boolean;
 }
 
 interface Shadowed extends Pick<ShadowedGuideline, "shadowed_by" | "rule"> {
@@ -50,6 +51,7 @@ const output: z.ZodType<Output> = z.object({
     .array(
       z.object({
         ...place,
+        is_sample: z.boolean().meta({ description: "An example of kit's: the repository has no rules." }),
         line: z.int(),
         reason: z.enum(["always", "pattern", "nested", "import", "manual", "auto"]),
         detail: z.string().exactOptional(),
@@ -104,11 +106,12 @@ function toOutput(explanation: Explanation, cursor: string | undefined): Output 
 }
 
 function toItem({ guideline, line, reason, detail }: AppliedGuideline): Applied {
-  const { id, title, source_file, content } = guideline;
+  const { id, title, source_file, is_sample, content } = guideline;
   return {
     id,
     title,
     source_file,
+    is_sample,
     line,
     reason,
     ...(detail === undefined ? {} : { detail }),
@@ -125,8 +128,12 @@ const reasons: Readonly<Record<AppliedGuideline["reason"], string>> = {
   auto: "when the task fits its description",
 };
 
+const samplesOnly =
+  "This repository has no guidelines of its own. What follows are samples of kit's, which nobody here has agreed on.";
+
 function toText({ file, total, applied, shadowed, next_cursor }: Output): string {
   const parts = [`${total} ${total === 1 ? "guideline applies" : "guidelines apply"} to ${file}.`];
+  if (applied.some(({ is_sample }) => is_sample)) parts[0] = samplesOnly;
   for (const { title, source_file, line, reason, detail, content, content_cut, id } of applied) {
     const why = detail === undefined ? reasons[reason] : `${reasons[reason]}: ${detail}`;
     parts.push(
