@@ -161,7 +161,9 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
 }
 
 function checkedName(name: string): string {
-  if (sessionName.test(name) && name !== "." && name !== "..") return name;
+  // Stores keep UTF-8, in which half of a surrogate pair is another name.
+  const isName = typeof name === "string" && sessionName.test(name) && name.isWellFormed();
+  if (isName && name !== "." && name !== "..") return name;
   throw new KitError({
     code: "invalid_request",
     message: "A session's name has 1 to 128 characters, without slashes and control characters.",

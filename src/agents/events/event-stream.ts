@@ -5,6 +5,7 @@ import type { EventHub } from "./emitter.ts";
 const joinBeyond = 1_000;
 
 export interface EventStream {
+  /** Several readers share what is unread: each event goes to one of them. */
   iterate(): AsyncIterator<KitEvent>;
   /** No more events come; readers get what is left. */
   end(): void;
@@ -18,20 +19,26 @@ export function createEventStream(hub: EventHub, operationId: string): EventStre
   const unread: KitEvent[] = [];
   let next = 0;
   const family = new Set([operationId]);
-  let wake: (() => void) | undefined;
+  let waiting: (() => void)[] = [];
   let ended = false;
+  const wake = (): void => {
+    const all = waiting;
+    if (all.length === 0) return;
+    waiting = [];
+    for (const go of all) go();
+  };
   const unsubscribe = hub.subscribe((event) => {
     if (!family.has(event.operation_id)) {
       if (event.parent_operation_id === undefined || !family.has(event.parent_operation_id)) return;
       family.add(event.operation_id);
     }
     if (unread.length - next < joinBeyond || !joinDelta(unread, event)) unread.push(event);
-    wake?.();
+    wake();
   });
   const end = (): void => {
     ended = true;
     unsubscribe();
-    wake?.();
+    wake();
   };
   return {
     end,
@@ -48,10 +55,7 @@ export function createEventStream(hub: EventHub, operationId: string): EventStre
             return { done: false, value: event };
           }
           if (ended) return { done: true, value: undefined };
-          await new Promise<void>((resolve) => {
-            wake = resolve;
-          });
-          wake = undefined;
+          await new Promise<void>((resolve) => waiting.push(resolve));
         }
       },
       async return() {

@@ -20,7 +20,7 @@ test("sessions are made, found, listed and deleted by name", async () => {
   expect((await plan.prompt("anew")).text).toBe("1");
 });
 
-test.each(["", ".", "..", "a/b", "a\\b", "a\u0000b", "x".repeat(129)])(
+test.each(["", ".", "..", "a/b", "a\\b", "a\u0000b", "a\ud800", "x".repeat(129), 7 as never])(
   "%j is no name of a session",
   (name) => {
     expect(() => createTestAgent(echo()).session(name)).toThrow("A session's name");
@@ -77,6 +77,17 @@ test("a stream gives the events of its operation to a reader in its own time, an
   expect([...types]).toEqual(
     expect.arrayContaining(["operation_start", "turn_request", "turn", "operation"]),
   );
+});
+
+test("several readers of a stream share its events, and all come to its end", async () => {
+  const model = createScriptedModel([{ deltas: ["a", "b", "c"] }]);
+  const stream = createTestAgent(model).session().stream("x");
+  const read: string[] = [];
+  const reader = async (): Promise<void> => {
+    for await (const event of stream) if (event.type === "text_delta") read.push(event.text);
+  };
+  await Promise.all([reader(), reader(), reader()]);
+  expect(read.sort()).toEqual(["a", "b", "c"]);
 });
 
 test("a reader that stops early stops nothing, and a listener's rejected promise is reported", async () => {
