@@ -24,6 +24,11 @@ export function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 
+export const tools: FieldCheck = [
+  "a list of tools, as defineTool gives them",
+  (value) => Array.isArray(value) && value.every(isTool),
+];
+
 /** A whole number from `min` up. */
 export function count(min: number): FieldCheck {
   return [`a whole number from ${min} up`, (value) => Number.isInteger(value) && Number(value) >= min];
@@ -39,6 +44,10 @@ export function isObject(value: unknown): value is object {
 
 export function hasName(value: unknown): value is { readonly name: string } {
   return isObject(value) && "name" in value && typeof value.name === "string";
+}
+
+function isTool(value: unknown): boolean {
+  return hasName(value) && "execute" in value && typeof value.execute === "function";
 }
 
 /**

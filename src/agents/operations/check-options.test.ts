@@ -18,7 +18,11 @@ test.each<readonly [object, string]>([
   [{ model: 1 }, "`model` must be a text."],
   [{ role: 1 }, "`role` must be a role or the name of one."],
   [{ secrets: "TOKEN" }, "`secrets` must be a list of texts."],
-  [{ tools: [{}] }, "`tools` must be a list of objects with a name."],
+  [{ tools: [{}] }, "`tools` must be a list of tools, as defineTool gives them."],
+  [{ tools: [{ name: "pay", description: "", input: {} }] }, "`tools` must be a list of tools"],
+  [{ commands: [{}] }, "`commands` must be a list of objects with a name."],
+  [{ images: [null] }, "`images` must be a list of images."],
+  [{ images: ["a.png"] }, "`images` must be a list of images."],
   [{ signal: true }, "`signal` must be an AbortSignal."],
   [{ budget: 5 }, "`budget` must be an object."],
   [{ budget: { max_turns: 5 } }, "`budget.max_turns` is no limit of a budget; did you mean maxTurns?"],
@@ -56,6 +60,8 @@ test.each<readonly [string, (session: Session) => Promise<unknown>, string]>([
   ],
   ["compact", (session) => session.compact({ fokus: "x" } as object), "did you mean focus?"],
   ["runPython", (session) => session.runPython("1", { input: {} } as object), "did you mean inputs?"],
+  ["a command", (session) => session.shell(undefined as never), "must be a text"],
+  ["code", (session) => session.runPython(undefined as never), "must be a text"],
   ["null", (session) => session.prompt("x", null as never), "The options must be an object."],
 ])("a misspelled option is named for %s too", async (_name, call, message) => {
   await expect(call(open().session)).rejects.toThrow(message);

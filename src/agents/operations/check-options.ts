@@ -14,6 +14,7 @@ import {
   oneOf,
   text,
   texts,
+  tools,
 } from "../check-fields.ts";
 import { budgetFields } from "../turn/budget.ts";
 import type { CompactOptions } from "./compact.ts";
@@ -31,9 +32,9 @@ const ofPrompt: FieldChecks<PromptOptions> = {
   role: ["a role or the name of one", (value) => typeof value === "string" || hasName(value)],
   model: text,
   thinkingLevel: oneOf(thinkingLevels),
-  tools: named,
+  tools,
   commands: named,
-  images: ["a list of images", Array.isArray],
+  images: ["a list of images", (value) => Array.isArray(value) && value.every(isObject)],
   secrets: texts,
   signal,
   budget: budgetFields,
@@ -73,6 +74,12 @@ const kinds: Readonly<Record<OptionsKind, KnownFields>> = {
 export function checkOptions(kind: OptionsKind, options: object): void {
   const fault = isObject(options) ? faultOfFields(options, kinds[kind]) : "The options must be an object";
   if (fault !== undefined) throw new KitError({ code: "invalid_request", message: toSentence(fault) });
+}
+
+/** Gives a command, or code, back. Throws `invalid_request` for what is no text. */
+export function checkedCode(code: string): string {
+  if (typeof code === "string") return code;
+  throw new KitError({ code: "invalid_request", message: "What is to be run must be a text." });
 }
 
 /**

@@ -39,7 +39,7 @@ export interface PromptOptions<Result = unknown> {
   readonly operationId?: string;
 }
 
-export interface PromptResult<Result = undefined> {
+export interface PromptResult<Result = unknown> {
   readonly text: string;
   /** Only where `result` was asked for. */
   readonly result: Result;

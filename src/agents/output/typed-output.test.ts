@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
@@ -55,6 +55,17 @@ test("an answer that does not fit goes back with what is wrong, and the repaired
     source: "repair",
     content: [{ text: expect.stringContaining("cents") }],
   });
+});
+
+test("a result has the type of its schema, and none that nobody said", async () => {
+  const session = createTestAgent(createScriptedModel(() => ({ text: '{"cents": 5}' }))).session();
+  const { result } = await session.prompt("price?", { result: Price });
+  expectTypeOf(result).toEqualTypeOf<z.infer<typeof Price>>();
+  const shape = { type: "object", required: ["cents"] };
+  const { result: ofJson } = await session.prompt("price?", { result: shape });
+  expectTypeOf(ofJson).toEqualTypeOf<unknown>();
+  const { result: said } = await session.prompt<{ cents: number }>("price?", { result: shape });
+  expect([result.cents, ofJson, said.cents]).toEqual([5, { cents: 5 }, 5]);
 });
 
 test("after the last attempt the error has every answer and its issues", async () => {

@@ -11,7 +11,7 @@ import type {
 import type { ExecResult, Sandbox } from "../../sandboxes/contract.ts";
 import type { Harness, LiveSession } from "../agent-runtime.ts";
 import { createEventStream } from "../events/event-stream.ts";
-import { checkedText, checkOptions } from "../operations/check-options.ts";
+import { checkedCode, checkedText, checkOptions } from "../operations/check-options.ts";
 import { type CompactOptions, runCompact } from "../operations/compact.ts";
 import { runPrompt } from "../operations/prompt.ts";
 import type { PromptOptions, PromptResult } from "../operations/prompt-options.ts";
@@ -22,7 +22,10 @@ import { runSkill, type SkillOptions } from "../operations/skill.ts";
 import { runTask, type TaskOptions } from "../operations/task.ts";
 import type { Skill } from "../skill.ts";
 
-/** The events of one operation as they happen, and its result. Reading is optional. */
+/**
+ * The events of one operation as they happen, and its result. Reading is optional, and no reader delays the
+ * operation; it goes on when one leaves. For one reader: several would share the events between them.
+ */
 export interface SessionStream<Result> extends AsyncIterable<KitEvent> {
   readonly result: Promise<PromptResult<Result>>;
 }
@@ -34,15 +37,15 @@ export interface SessionStream<Result> extends AsyncIterable<KitEvent> {
  */
 export interface Session {
   readonly name: string;
-  prompt<Result = undefined>(text: string, options?: PromptOptions<Result>): Promise<PromptResult<Result>>;
-  stream<Result = undefined>(text: string, options?: PromptOptions<Result>): SessionStream<Result>;
+  prompt<Result = unknown>(text: string, options?: PromptOptions<Result>): Promise<PromptResult<Result>>;
+  stream<Result = unknown>(text: string, options?: PromptOptions<Result>): SessionStream<Result>;
   /** Runs a skill of the agent or the project by name, or a skill. */
-  skill<Result = undefined>(
+  skill<Result = unknown>(
     skill: string | Skill,
     options?: SkillOptions<Result>,
   ): Promise<PromptResult<Result>>;
   /** Works on a text in a session of its own that shares the sandbox. */
-  task<Result = undefined>(text: string, options?: TaskOptions<Result>): Promise<PromptResult<Result>>;
+  task<Result = unknown>(text: string, options?: TaskOptions<Result>): Promise<PromptResult<Result>>;
   /** Runs a command in the sandbox under the agent's policy; the history keeps it. */
   shell(command: string, options?: ShellOptions): Promise<ExecResult>;
   /**
@@ -85,14 +88,11 @@ class NamedSession implements Session {
     this.#harness = harness;
   }
 
-  prompt<Result = undefined>(
-    text: string,
-    options: PromptOptions<Result> = {},
-  ): Promise<PromptResult<Result>> {
+  prompt<Result = unknown>(text: string, options: PromptOptions<Result> = {}): Promise<PromptResult<Result>> {
     return this.#prompt("prompt", { text, options });
   }
 
-  stream<Result = undefined>(text: string, options: PromptOptions<Result> = {}): SessionStream<Result> {
+  stream<Result = unknown>(text: string, options: PromptOptions<Result> = {}): SessionStream<Result> {
     const id = options.operationId ?? createId("op");
     const events = createEventStream(this.#harness.events, id);
     const result = this.#prompt("stream", { text, options, id }).finally(events.end);
@@ -101,7 +101,7 @@ class NamedSession implements Session {
     return { result, [Symbol.asyncIterator]: events.iterate };
   }
 
-  async skill<Result = undefined>(
+  async skill<Result = unknown>(
     skill: string | Skill,
     options: SkillOptions<Result> = {},
   ): Promise<PromptResult<Result>> {
@@ -109,7 +109,7 @@ class NamedSession implements Session {
     return runSkill(this.#harness, this.#live(), { skill, options });
   }
 
-  async task<Result = undefined>(
+  async task<Result = unknown>(
     text: string,
     options: TaskOptions<Result> = {},
   ): Promise<PromptResult<Result>> {
@@ -119,12 +119,12 @@ class NamedSession implements Session {
 
   async shell(command: string, options: ShellOptions = {}): Promise<ExecResult> {
     checkOptions("shell", options);
-    return runShell(this.#harness, this.#live(), { command, options });
+    return runShell(this.#harness, this.#live(), { command: checkedCode(command), options });
   }
 
   async runPython(code: string, options: PythonRunOptions = {}): Promise<PythonResult> {
     checkOptions("python", options);
-    return runPython(this.#harness, this.#live(), { code, options });
+    return runPython(this.#harness, this.#live(), { code: checkedCode(code), options });
   }
 
   registerPythonDataclass(dataclass: AnyPythonDataclass): void {

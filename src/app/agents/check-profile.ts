@@ -12,6 +12,7 @@ import {
   oneOf,
   text,
   texts,
+  tools,
 } from "../../agents/check-fields.ts";
 import { compactionFields } from "../../agents/compaction/compaction-settings.ts";
 import { budgetFields } from "../../agents/turn/budget.ts";
@@ -23,7 +24,7 @@ const checks: FieldChecks<AgentProfile> = {
   description: text,
   model: text,
   instructions: text,
-  tools: named,
+  tools,
   commands: named,
   skills: named,
   roles: named,
