@@ -50,6 +50,17 @@ test("initAgent brings a program's own agent to life under the configuration of 
   expect(told[0]).toContain("Check twice.");
 });
 
+test.each([undefined, { model: "scripted/test" }, () => ({})])(
+  "%j is no agent to bring to life",
+  async (given) => {
+    const { root } = await repository();
+    await expect(initAgent(given as never, { root, env: {} })).rejects.toMatchObject({
+      code: "internal_error",
+      hint: expect.stringContaining("createAgent({ … })"),
+    });
+  },
+);
+
 test("openAgents opens the agent files of a repository, and hears all that they do", async () => {
   const { root } = await repository();
   const heard = new Set<string>();

@@ -3,7 +3,12 @@ import type { AgentProfile } from "../../agents/agent-profile.ts";
 import { mergeProfiles } from "../../agents/agent-profile.ts";
 import type { AgentRuntime } from "../../agents/agent-runtime.ts";
 import type { Approvals } from "../../agents/approvals/approvals.ts";
-import type { AgentContext, AgentDefinition, Dispatch } from "../../agents/create-agent.ts";
+import {
+  type AgentContext,
+  type AgentDefinition,
+  type Dispatch,
+  isAgentDefinition,
+} from "../../agents/create-agent.ts";
 import { type Agent, type AgentIdentity, createHarness } from "../../agents/harness.ts";
 import type { ProjectContext } from "../../agents/project-context.ts";
 import { defaultRetryPolicy, type RetryPolicy } from "../../agents/turn/retry.ts";
@@ -232,6 +237,7 @@ async function describe(
       hint: why,
       ...(cause === undefined ? {} : { cause }),
     });
+  if (!isAgentDefinition(definition)) throw refuse("Give it as createAgent makes it: createAgent({ … }).");
   let own: AgentProfile;
   try {
     own = await definition.describe(context);
