@@ -62,6 +62,15 @@ test("where an id leaves no room, it stands above the rest", () => {
   expect(third).toBe("a-1");
 });
 
+test("an id that would leave the others less room than it takes stands above them, as far as something is cut", () => {
+  const [long, ...short] = [{ id: "x".repeat(60), title: "A title", where: "a/b.md:1" }, ...rows];
+  expect(print(120, [long])).toHaveLength(2);
+  const [head, ...below] = print(120, [long, ...short]);
+  expect(head).toBe(long.id);
+  expect(below[0]).toMatch(/^ {2}A title +a\/b\.md:1$/);
+  expect(below.join("\n")).toContain("docs/specs/checkout/requirements.md:12");
+});
+
 test("a column without values is left out", () => {
   expect(print(80, [{ id: "x", title: "", where: "w" }])).toEqual(["ID  WHERE", "x   w"]);
 });

@@ -21,7 +21,8 @@ const leastWidth = 12;
  * Prints rows: for a terminal with headings, aligned and cut to its width; otherwise one line per
  * row, whole values separated by tabs, without headings, as `cut`, `awk` and `grep` like them.
  *
- * Where the widest whole value leaves too little room, it stands on a line of its own above the rest.
+ * Where the widest whole value leaves the others less room than it takes, and they do not fit in there, it
+ * stands on a line of its own above the rest.
  */
 export function printTable<Row>(output: Output, rows: readonly Row[], columns: readonly Column<Row>[]): void {
   const strips = columns.map((column) => toStrip(column, rows));
@@ -31,14 +32,15 @@ export function printTable<Row>(output: Output, rows: readonly Row[], columns: r
   }
   // A column that says nothing takes room from those that do.
   const filled = strips.filter(({ cells }) => cells.some((cell) => cell !== ""));
+  if (filled.length === 0) return;
+  const lead = filled.reduce((most, strip) => (fixedWidth(strip) > fixedWidth(most) ? strip : most));
   const widths = fitWidths(filled, output.width);
-  if (lineWidth(widths) <= output.width) {
+  if (lineWidth(widths) <= output.width && !isCrowded(filled, widths, lead)) {
     const heading = filled.map(({ header, align }) => ({ text: header, align, style: "dim" as const }));
-    if (rows.length > 0) output.line(toLine(output, heading, widths));
+    output.line(toLine(output, heading, widths));
     for (const index of rows.keys()) output.line(toLine(output, filled.map(cellOf(index)), widths));
     return;
   }
-  const lead = filled.reduce((most, strip) => (fixedWidth(strip) > fixedWidth(most) ? strip : most));
   const others = filled.filter((strip) => strip !== lead);
   const otherWidths = fitWidths(others, output.width - gap);
   for (const index of rows.keys()) {
@@ -90,6 +92,16 @@ function toLine(output: Output, cells: readonly Cell[], widths: readonly number[
     return style === undefined ? padded : output.style(style, padded);
   });
   return printed.join(" ".repeat(gap));
+}
+
+/** Whether values are cut although the widest whole one takes more room than all that give way. */
+function isCrowded(strips: readonly Strip[], widths: readonly number[], lead: Strip): boolean {
+  const isCut = strips.some(({ width }, index) => (widths[index] ?? 0) < width);
+  const room = strips.reduce(
+    (sum, { cut }, index) => sum + (cut === undefined ? 0 : (widths[index] ?? 0)),
+    0,
+  );
+  return isCut && room < fixedWidth(lead);
 }
 
 function lineWidth(widths: readonly number[]): number {
