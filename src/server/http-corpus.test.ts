@@ -91,7 +91,7 @@ async function send(server: ServerProcess, one: HttpCase): Promise<void> {
   switch (one.transport) {
     case "raw": {
       const raw = one.raw ?? generate(one.raw_gen ?? "");
-      return checkRaw(await sendRaw(server.port, fill(raw, server), { silenceMs: 8_000 }), one);
+      return checkRaw(await sendRaw(server.port, fill(raw, server)), one);
     }
     case "ws":
       return await sendFrames(server, one);

@@ -125,8 +125,7 @@ test("a configured page may call, and reads the reply, a refusal too; others may
 
 test("requests that two readers could read differently are refused", async () => {
   await withServer({}, async (port) => {
-    const send = async (head: string) =>
-      await sendRaw(port, `${head}\r\nConnection: close\r\n\r\n`, { silenceMs: 2_000 });
+    const send = async (head: string) => await sendRaw(port, `${head}\r\nConnection: close\r\n\r\n`);
     for (const head of [
       "GET /health HTTP/1.1",
       "GET /health HTTP/1.1\r\nHost: localhost\r\nHost: evil.example",
@@ -173,7 +172,7 @@ test("a body that is larger than it says, or does not say, is cut off", async ()
 test("a refusal is heard by a client that is still sending, and hangs up after it", async () => {
   await withServer({ limits: { bodyBytes: 1_000 } }, async (port) => {
     const piece = "a".repeat(10_000);
-    const pieces = 100;
+    const pieces = 40;
     for (const [path, status] of [
       ["/api/guidelines/export", 413],
       ["/none", 404],
@@ -203,14 +202,10 @@ test("a refusal is heard by a client that is still sending, and hangs up after i
 test("a client that dawdles is cut off in time, with a reason", async () => {
   await withServer({ limits: { headersTimeoutMs: 300, requestTimeoutMs: 600 } }, async (port) => {
     const head = "POST /api/guidelines/export HTTP/1.1\r\nHost: localhost\r\n";
-    const started = performance.now();
     const [headers, body] = await Promise.all([
-      sendRaw(port, head, { silenceMs: 10_000 }),
-      sendRaw(port, `${head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"for`, {
-        silenceMs: 10_000,
-      }),
+      sendRaw(port, head),
+      sendRaw(port, `${head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"for`),
     ]);
-    expect(performance.now() - started).toBeLessThan(5_000);
     for (const reply of [headers, body]) {
       expect(reply).toContain("HTTP/1.1 400");
       expect(reply).toContain("did not arrive in time");
@@ -218,27 +213,35 @@ test("a client that dawdles is cut off in time, with a reason", async () => {
   });
 });
 
-test("closing lets a reply under way finish, and cuts what never ends", async () => {
-  const { promise: reached, resolve: reach } = Promise.withResolvers<void>();
+test("closing lets a reply under way finish", async () => {
+  const reached = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<boolean>();
   const auth = async (): Promise<boolean> => {
-    reach();
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    return true;
+    reached.resolve();
+    return await held.promise;
   };
-  const server = createServer({ project: shop.project, access: { auth }, limits: { closeGraceMs: 1_000 } });
+  const limits = { closeGraceMs: 600_000 };
+  const server = createServer({ project: shop.project, access: { auth }, limits });
   const { port } = await server.listen({ port: 0 });
   const idle = connect({ host: "127.0.0.1", port });
+  const reply = sendRequest(port, { path: "/api/specs" });
+  await reached.promise;
+  const closed = server.close();
+  held.resolve(true);
+  expect((await reply).status).toBe(200);
+  await closed;
+  await expect(sendRequest(port, { path: "/health" })).rejects.toThrow();
+  idle.destroy();
+  await server.close();
+});
+
+test("closing cuts what never ends", async () => {
+  const server = createServer({ project: shop.project, limits: { closeGraceMs: 50 } });
+  const { port } = await server.listen({ port: 0 });
   const hung = connect({ host: "127.0.0.1", port });
   hung.on("error", () => undefined);
   hung.write("POST /api/specs/impact HTTP/1.1\r\nHost: localhost\r\n");
-  const reply = sendRequest(port, { path: "/api/specs" });
-  await reached;
-  const started = performance.now();
+  expect((await sendRequest(port, { path: "/health" })).status).toBe(200);
   await server.close();
-  expect((await reply).status).toBe(200);
-  expect(performance.now() - started).toBeLessThan(3_000);
-  await expect(sendRequest(port, { path: "/health" })).rejects.toThrow();
-  idle.destroy();
   hung.destroy();
-  await server.close();
 });

@@ -2,6 +2,7 @@ import { checkedText } from "../../agents/operations/check-options.ts";
 import { toImagePart } from "../../agents/operations/prompt-options.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { PromptRequest } from "../../protocol/prompt.ts";
+import { keyAsSent } from "./sender-key.ts";
 
 /**
  * What the engine keeps of an input. A dispatched one is kept as it was sent; a prompt has options beside its
@@ -38,9 +39,14 @@ export function toSessionInput(input: unknown): SessionInput {
   return { request: { message: JSON.stringify(input, null, 2) } };
 }
 
-/** A record as its reader is told of it: of a prompt, what was sent. */
+/** A record as its reader is told of it: input and key as they were sent. */
 export function toSentDispatch(record: DispatchRecord): DispatchRecord {
-  return isPrompt(record.input) ? { ...record, input: record.input[promptKey] } : record;
+  const { input, idempotency_key: key } = record;
+  return {
+    ...record,
+    ...(isPrompt(input) ? { input: input[promptKey] } : {}),
+    ...(key === undefined ? {} : { idempotency_key: keyAsSent(key) }),
+  };
 }
 
 /** The id of the operation that works on a dispatch: the same in every attempt. */

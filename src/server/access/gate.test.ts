@@ -147,6 +147,67 @@ describe("authorize", () => {
   });
 });
 
+describe("an idempotency key is its principal's own:", () => {
+  const another = { authorization: "Bearer another" };
+  const options = { access: { apiKeys: [key, "another"] } };
+  const keyed = { ...bearer, "idempotency-key": "1" };
+  const keyedByAnother = { ...another, "idempotency-key": "1" };
+
+  test("nobody is given the result of another's run", async () => {
+    // Who may run a workflow need not be one who may read what others' runs came to.
+    const authorize = ({ action }: AuthorizeRequest): boolean => action === "workflow.run";
+    await withServer({ ...options, authorize }, async ({ send, stream, service }) => {
+      const path = "/workflows/strict?wait=result";
+      const mine = await send(path, { body: { n: 1 }, headers: keyed });
+      const again = await send(path, { body: { n: 1 }, headers: keyed });
+      expect(again.body).toEqual(mine.body);
+      const theirs = await send(path, { body: { n: 1 }, headers: keyedByAnother });
+      expect(theirs.status).toBe(200);
+      expect(theirs.body.run_id).not.toBe(mine.body.run_id);
+      const events = await collectEvents(
+        await stream("/workflows/strict", { body: { n: 1 }, headers: keyedByAnother }),
+      );
+      expect(events[0]?.data.run_id).toBe(theirs.body.run_id);
+      // Nor told that another has used the key.
+      const other = await send(path, { body: { n: 2 }, headers: { ...another, "idempotency-key": "2" } });
+      expect(other.status).toBe(200);
+      expect(
+        (await send(path, { body: { n: 3 }, headers: { ...bearer, "idempotency-key": "2" } })).status,
+      ).toBe(200);
+      expect((await service.engine.listRuns()).items).toHaveLength(4);
+    });
+  });
+
+  test("nor their answer, their receipt, or their signal's place", async () => {
+    await withServer(options, async ({ send, service }) => {
+      const prompt = (headers: Record<string, string>) =>
+        send("/agents/echo/1", { body: { message: "mine" }, headers });
+      const [mine, again, theirs] = [await prompt(keyed), await prompt(keyed), await prompt(keyedByAnother)];
+      expect(again.body).toEqual(mine.body);
+      expect(theirs.body.result.metadata.operation_id).not.toBe(mine.body.result.metadata.operation_id);
+      const dispatch = (headers: Record<string, string>) =>
+        send("/agents/echo/2/dispatch", { body: { input: "mine" }, headers });
+      const receipts = [await dispatch(keyed), await dispatch(keyed), await dispatch(keyedByAnother)];
+      expect(receipts[1]?.body).toEqual(receipts[0]?.body);
+      expect(receipts[2]?.body.dispatch_id).not.toBe(receipts[0]?.body.dispatch_id);
+      const { body } = await send("/dispatches?instance_id=2", { headers: bearer });
+      expect(body.dispatches.map((one: { idempotency_key: string }) => one.idempotency_key)).toEqual([
+        "1",
+        "1",
+      ]);
+      const { run_id } = await service.startRun("waiting", {});
+      for (const [headers, payload] of [
+        [keyedByAnother, "theirs"],
+        [keyed, "mine"],
+      ] as const) {
+        const signal = { name: payload === "mine" ? "word" : "other", payload };
+        expect((await send(`/runs/${run_id}/signal`, { body: signal, headers })).status).toBe(202);
+      }
+      expect(await service.engine.awaitRun(run_id)).toMatchObject({ result: { said: "mine" } });
+    });
+  });
+});
+
 test("auth is told the agent and the instance, decoded, and may refuse by them", async () => {
   const told: Pick<AuthRequest, "agent" | "instance_id">[] = [];
   const auth = ({ agent, instance_id }: AuthRequest): boolean => {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 
 /** Beyond these, a client that goes on sending is answered while it does. */
-const most = { bytes: 64 * 1024 * 1024, ms: 5_000 } as const;
+const most = { bytes: 64 * 1024 * 1024, ms: 10_000 } as const;
 
 /**
  * Lets what is left of a body arrive, and throws it away; resolves at once when nothing is left. A

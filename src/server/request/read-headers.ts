@@ -1,13 +1,18 @@
+import { keyOfSender } from "../../app/service/sender-key.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { RouteRequest } from "../route.ts";
 
 /**
- * The `Idempotency-Key` of a request: the same work, asked for again under the same key, is done once.
- * Throws `invalid_request` unless it has 1 to 128 printable ASCII characters.
+ * The `Idempotency-Key` of a request, as its sender's own: the same work, asked for again by the same principal under
+ * the same key, is done once. Throws `invalid_request` unless it has 1 to 128 printable ASCII characters.
  */
-export function readIdempotencyKey({ header }: Pick<RouteRequest, "header">): string | undefined {
+export function readIdempotencyKey({
+  header,
+  principal,
+}: Pick<RouteRequest, "header" | "principal">): string | undefined {
   const key = header("idempotency-key");
-  if (key === undefined || /^[\x20-\x7e]{1,128}$/.test(key)) return key;
+  if (key === undefined) return undefined;
+  if (/^[\x20-\x7e]{1,128}$/.test(key)) return keyOfSender(principal, key);
   throw invalidHeader("idempotency-key", "must have 1 to 128 printable ASCII characters");
 }
 

@@ -37,22 +37,20 @@ export async function sendRequest(port: number, sent: SentRequest): Promise<Rece
       );
     },
   );
-  // A server may answer and hang up while the body is still on its way.
-  outgoing.on("error", (error) => setTimeout(() => reject(error), 200));
+  outgoing.on("error", reject);
   outgoing.end(body);
   return await promise;
 }
 
-/** Writes bytes to a fresh connection and gives what comes back until it is closed or falls silent. */
-export async function sendRaw(port: number, raw: string, options: { silenceMs: number }): Promise<string> {
+/** Writes bytes to a fresh connection and gives what comes back until it is closed, or falls silent after that. */
+export async function sendRaw(port: number, raw: string): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const socket = connect({ host: "127.0.0.1", port });
   const chunks: Buffer[] = [];
-  socket.setTimeout(options.silenceMs, () => socket.destroy());
   socket.on("data", (chunk: Buffer) => {
     chunks.push(chunk);
     // A kept-alive connection stays open after its reply.
-    socket.setTimeout(200);
+    socket.setTimeout(200, () => socket.destroy());
   });
   // A reset is a way to be refused.
   socket.on("error", () => undefined);

@@ -49,6 +49,9 @@ export async function serveService({
   const errors: unknown[] = [];
   const server = createServer({
     ...options,
+    // Client and server share a thread. When it is busy for long, both find an idle connection too old at the
+    // same time, and the client may use it just before it sees it closed.
+    limits: { keepAliveTimeoutMs: 600_000, ...options.limits },
     project: temporary.project,
     service,
     onError: (error) => errors.push(error),
