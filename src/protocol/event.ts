@@ -26,7 +26,10 @@ export interface EventError {
   readonly message: string;
 }
 
-/** What each type carries beside the common fields. */
+/**
+ * What each type carries beside the common fields. `is_aborted` goes with `is_error`: somebody has stopped it,
+ * it has not failed by itself.
+ */
 export type EventBody =
   | {
       readonly type: "operation_start";
@@ -39,6 +42,7 @@ export type EventBody =
       readonly operation_kind: OperationKind;
       readonly duration_ms: number;
       readonly is_error: boolean;
+      readonly is_aborted?: true;
       readonly usage?: Usage;
     }
   | { readonly type: "agent_start"; readonly model: string }
@@ -139,6 +143,7 @@ export type EventBody =
       readonly type: "run_end";
       readonly workflow: string;
       readonly is_error: boolean;
+      readonly is_aborted?: true;
       readonly duration_ms: number;
     }
   | { readonly type: "step_start"; readonly step: string }
@@ -146,6 +151,7 @@ export type EventBody =
       readonly type: "step_end";
       readonly step: string;
       readonly is_error: boolean;
+      readonly is_aborted?: true;
       readonly duration_ms: number;
     }
   | {

@@ -30,7 +30,7 @@ export function journalSession(session: Session, agent: string, journal: AgentJo
           operationId: toOperationId(given.idempotency_key),
           signal: signal === undefined ? given.signal : AbortSignal.any([given.signal, signal]),
         }).catch((error: unknown) => {
-          throw toRecorded(error);
+          throw toRecorded(signal?.aborted === true ? toAborted(error) : error);
         }),
       )
       .catch((error: unknown) => {
@@ -92,6 +92,17 @@ export function journalSession(session: Session, agent: string, journal: AgentJo
     history: () => session.history(),
     fs: () => session.fs(),
   };
+}
+
+/** What the caller's own signal stops rejects with its reason, whatever that is: a journal keeps what it means. */
+function toAborted(error: unknown): unknown {
+  if (error instanceof KitError) return error;
+  return new KitError({
+    code: "aborted",
+    message: "The operation was aborted.",
+    ...(error instanceof Error ? { hint: error.message } : {}),
+    cause: error,
+  });
 }
 
 /** A schema may give what JSON cannot hold, such as a date: it makes that again of the recorded answer. */

@@ -79,6 +79,7 @@ export async function runOperation<Value>(
       operation_kind: request.kind,
       duration_ms: now() - started,
       is_error: failed,
+      ...(failed && signal.aborted ? ({ is_aborted: true } as const) : undefined),
       ...(usage === undefined || usage.total_tokens === 0 ? undefined : { usage }),
     });
     emit({ type: "idle" });

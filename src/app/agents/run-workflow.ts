@@ -67,7 +67,8 @@ export async function runWorkflow(
     for (const close of closing) await close();
     // Of a run that is left behind, to go on later, nothing is heard any more.
     const duration_ms = Date.now() - startedAt;
-    emit({ type: "run_end", workflow: workflow.name, is_error: failed, duration_ms });
+    const ending = endingOf(failed, signal.aborted);
+    emit({ type: "run_end", workflow: workflow.name, ...ending, duration_ms });
   }
 }
 
@@ -105,20 +106,26 @@ function tellSteps(
       async (given) => {
         const started = performance.now();
         emit({ type: "step_start", step: name });
-        let failed = true;
+        let ending = endingOf(false);
         try {
-          const value = await work(given);
-          failed = false;
-          return value;
+          // Cancelled or out of its time it is over for the run, whatever its work still does.
+          return await untilAborted(Promise.resolve(work(given)), given.signal);
         } catch (error) {
-          throw toStepFailure(error, name, root);
+          const failure = toStepFailure(error, name, root);
+          ending = endingOf(true, failure.code === "aborted");
+          throw failure;
         } finally {
           const duration_ms = Math.round(performance.now() - started);
-          emit({ type: "step_end", step: name, is_error: failed, duration_ms });
+          emit({ type: "step_end", step: name, ...ending, duration_ms });
         }
       },
       options,
     );
+}
+
+/** How something ended, as its last event says it. */
+function endingOf(failed: boolean, aborted = false): { is_error: boolean; is_aborted?: true } {
+  return { is_error: failed, ...(failed && aborted ? { is_aborted: true } : {}) };
 }
 
 /** The journal keeps the text of an error, but not its stack: so the text says where it was thrown. */

@@ -52,8 +52,10 @@ function lineOf(event: KitEvent): Line | undefined {
       return { text: event.operation_kind, style: "cyan" };
     case "operation": {
       const tokens = event.usage === undefined ? "" : `, ${event.usage.total_tokens} tokens`;
-      const took = `${event.operation_kind} ${event.is_error ? "failed" : "done"} in ${seconds(event.duration_ms)}${tokens}`;
-      return { text: took, style: event.is_error ? "red" : "green" };
+      return {
+        text: `${event.operation_kind} ${endOf(event)} in ${seconds(event.duration_ms)}${tokens}`,
+        style: styleOf(event) ?? "green",
+      };
     }
     case "tool_start":
       return { text: `→ ${callLine(event.tool, event.args)}` };
@@ -85,19 +87,32 @@ function lineOf(event: KitEvent): Line | undefined {
       return { text: `run of ${event.workflow}`, style: "cyan" };
     case "run_end":
       return {
-        text: `run of ${event.workflow} ${event.is_error ? "failed" : "done"} in ${seconds(event.duration_ms)}`,
-        style: event.is_error ? "red" : "green",
+        text: `run of ${event.workflow} ${endOf(event, "cancelled")} in ${seconds(event.duration_ms)}`,
+        style: styleOf(event) ?? "green",
       };
     case "step_end":
       return {
-        text: `step ${event.step} ${event.is_error ? "failed" : "done"} in ${seconds(event.duration_ms)}`,
-        style: event.is_error ? "red" : "dim",
+        text: `step ${event.step} ${endOf(event)} in ${seconds(event.duration_ms)}`,
+        style: styleOf(event) ?? "dim",
       };
     case "log":
       return { text: logLine(event), ...(event.level === "info" ? {} : { style: "yellow" as const }) };
     default:
       return undefined;
   }
+}
+
+type Ending = Pick<Extract<KitEvent, { type: "operation" }>, "is_error" | "is_aborted">;
+
+function endOf({ is_error, is_aborted }: Ending, aborted = "aborted"): string {
+  if (is_aborted === true) return aborted;
+  return is_error ? "failed" : "done";
+}
+
+/** Of what has not come to a good end. */
+function styleOf({ is_error, is_aborted }: Ending): Style | undefined {
+  if (is_aborted === true) return "yellow";
+  return is_error ? "red" : undefined;
 }
 
 function seconds(ms: number): string {

@@ -48,13 +48,21 @@ const text = z.string();
 const ms = z.number();
 const flag = z.boolean();
 const kind = z.enum(operationKinds);
+/** How what can be stopped has ended. */
+const ending = {
+  is_error: flag,
+  is_aborted: z
+    .literal(true)
+    .exactOptional()
+    .meta({ description: "Somebody has stopped it: it has not failed by itself." }),
+};
 const toolCall = { tool_call_id: text, tool: text };
 const approval = { approval_id: text, ...toolCall };
 
 /** What each type carries beside the common fields: as `EventBody` says it. */
 const bodies = {
   operation_start: { operation_kind: kind, resumed: z.literal(true).exactOptional() },
-  operation: { operation_kind: kind, duration_ms: ms, is_error: flag, usage: usageSchema.exactOptional() },
+  operation: { operation_kind: kind, duration_ms: ms, ...ending, usage: usageSchema.exactOptional() },
   agent_start: { model: text },
   turn_request: { model: text, purpose: z.enum(purposes), attempt: z.int() },
   turn: {
@@ -103,9 +111,9 @@ const bodies = {
     is_error: flag,
   },
   run_start: { workflow: text },
-  run_end: { workflow: text, is_error: flag, duration_ms: ms },
+  run_end: { workflow: text, ...ending, duration_ms: ms },
   step_start: { step: text },
-  step_end: { step: text, is_error: flag, duration_ms: ms },
+  step_end: { step: text, ...ending, duration_ms: ms },
   log: { level: z.enum(["info", "warning", "error"]), message: text, data: z.unknown().optional() },
 } satisfies { readonly [Type in EventType]: FieldsOf<Type> };
 

@@ -14,6 +14,7 @@ export async function sayCancelled(events: EventLog, run: RunRow, now: number): 
       type: "run_end",
       workflow,
       is_error: true,
+      is_aborted: true,
       duration_ms: now - (started_at ?? accepted_at),
       index: (await events.last(stream)) + 1,
       timestamp: isoTime(now),
