@@ -3,7 +3,7 @@ import { type Command, type CommandContext, defineCommand, flag, option } from "
 import { createActivityLog } from "../dev/activity-log.ts";
 import { urlOption } from "../remote/open-client.ts";
 import { type WorkDesk, withWorkDesk } from "../remote/work-desk.ts";
-import { printRuns, runStyles } from "../render/print-runs.ts";
+import { printRuns, runStyles, waitLines } from "../render/print-runs.ts";
 import { safeLine, toSafeJsonLine } from "../text/safe-text.ts";
 import { wholeNumber } from "../values.ts";
 
@@ -64,7 +64,9 @@ async function printEvents(
   }
 }
 
-function printEnd({ status, error, event_count }: RunRecord, { output }: CommandContext): void {
-  const what = error === undefined ? status : `${status}: ${safeLine(error.message)}`;
+function printEnd(run: RunRecord, { output }: CommandContext): void {
+  const { status, error, event_count } = run;
+  const waits = status === "waiting" ? ` for ${waitLines(run).join(", ")}` : "";
+  const what = safeLine(`${status}${error === undefined ? waits : `: ${error.message}`}`);
   output.note(output.noteStyle(runStyles[status], `${what} (${event_count} events)`));
 }

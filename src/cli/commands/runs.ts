@@ -4,9 +4,9 @@ import { type Command, type CommandContext, defineCommand, option } from "../com
 import { urlOption } from "../remote/open-client.ts";
 import { withWorkDesk } from "../remote/work-desk.ts";
 import { printFields } from "../render/print-fields.ts";
-import { printRuns } from "../render/print-runs.ts";
+import { printRuns, waitLines } from "../render/print-runs.ts";
 import { parseJson } from "../run/parse-payload.ts";
-import { safeLines, toSafeJson } from "../text/safe-text.ts";
+import { safeLine, safeLines, toSafeJson } from "../text/safe-text.ts";
 import { asText, wholeNumber } from "../values.ts";
 
 const idArgument = { usage: "<run-id>", description: "As the receipt and the list name it" };
@@ -61,9 +61,11 @@ export const runsSignal: Command = defineCommand({
   run: ({ args: [id = "", name = ""], options }, context) =>
     withWorkDesk(context, options.url, async (desk) => {
       const { payload } = options;
+      // Who may signal need not be allowed to look.
+      const run = await desk.getRun(id).catch(() => undefined);
       await desk.signalRun(id, { name, ...(payload === undefined ? {} : { payload }) });
       if (context.json) context.output.json({ status: "accepted" });
-      else context.output.note("Accepted.");
+      else context.output.note(acceptedText(run, name));
       return 0;
     }),
 });
@@ -82,6 +84,13 @@ export const runsCancel: Command = defineCommand({
     }),
 });
 
+function acceptedText(run: RunRecord | undefined, name: string): string {
+  const waits = run?.waiting_for ?? [];
+  if (run === undefined || waits.some(({ signal }) => signal === name)) return "Accepted.";
+  const others = waits.length === 0 ? "" : ` It waits for ${waitLines(run).join(", ")}.`;
+  return safeLine(`Accepted, and kept: nothing in the run waits for ${name} yet.${others}`);
+}
+
 function show(record: RunRecord, { output, json }: CommandContext): void {
   if (json) {
     output.json(record);
@@ -92,6 +101,7 @@ function show(record: RunRecord, { output, json }: CommandContext): void {
     ["run", record.run_id],
     ["workflow", record.workflow],
     ["status", record.status],
+    ["waits for", waitLines(record)],
     ["accepted", record.accepted_at],
     ["started", record.started_at],
     ["ended", record.ended_at],

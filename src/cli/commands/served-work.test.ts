@@ -101,6 +101,16 @@ test("Ctrl-C lets work end, says that it does, and a second one does not wait", 
   await kit("runs", "cancel", id);
 });
 
+test("a run that is cancelled at work is told as cancelled", async () => {
+  await serve("start");
+  const id = (await kit("invoke", "endless", "--dispatch")).stdout.trim();
+  const log = begin("logs", id, "--follow");
+  await expect.poll(log.text, { timeout: 60_000 }).toContain("run of endless");
+  await kit("runs", "cancel", id);
+  expect(await log.ended).toBe(0);
+  expect(log.text()).toMatch(/step endless aborted in .*\n.*run of endless cancelled in .*\ncancelled/);
+});
+
 test("a server that was killed is none, though its process is still to be waited for", async () => {
   // What is left of it is alive, and listens to nothing.
   const announced = { url: "http://127.0.0.1:1", pid: process.pid, started_at: "2026-11-21T00:00:00.000Z" };
@@ -121,7 +131,16 @@ test("without a server, runs are listed, signalled and cancelled on disk", async
     exitCode: 1,
     stderr: "It had ended already.\n",
   });
-  expect((await kit("runs", "signal", going, "approval")).exitCode).toBe(0);
+  expect((await kit("runs", "show", going)).stdout).toMatch(/^waits for +approval$/m);
+  expect((await kit("logs", going)).stderr).toMatch(/^waiting for approval \(\d+ events\)$/m);
+  expect(await kit("runs", "signal", going, "aproval")).toMatchObject({
+    exitCode: 0,
+    stderr: "Accepted, and kept: nothing in the run waits for aproval yet. It waits for approval.\n",
+  });
+  expect(await kit("runs", "signal", going, "approval")).toMatchObject({
+    exitCode: 0,
+    stderr: "Accepted.\n",
+  });
   const listed = await kit("runs", "list", "--status", "cancelled", "--workflow", "release");
   expect(listed.stdout.split("\t").slice(0, 3)).toEqual([stopped, "release", "cancelled"]);
   await serve("start");

@@ -1,4 +1,4 @@
-import type { RunRecord, RunStatus } from "../../protocol/run.ts";
+import type { RunRecord, RunStatus, RunWait } from "../../protocol/run.ts";
 import type { Output, Style } from "../output.ts";
 import { type Column, printTable } from "../table.ts";
 
@@ -23,7 +23,22 @@ const columns: readonly Column<RunRecord>[] = [
     align: "right",
   },
   { header: "ERROR", value: ({ error }) => error?.message ?? "", style: () => "red", cut: "end" },
+  { header: "WAITS FOR", value: (run) => waitLines(run).join(", "), style: () => "cyan", cut: "end" },
 ];
+
+/** More are told by their number. */
+const mostWaits = 5;
+
+/** What a run waits for, a line each: `approval until 2026-11-28T09:00:00.000Z`, `2026-11-28T09:00:00.000Z`. */
+export function waitLines({ waiting_for: waits = [] }: RunRecord): readonly string[] {
+  const rest = waits.length - mostWaits;
+  return [...waits.slice(0, mostWaits).map(waitLine), ...(rest > 0 ? [`${rest} more`] : [])];
+}
+
+function waitLine({ signal, until }: RunWait): string {
+  if (signal === undefined) return until ?? "a time far away";
+  return until === undefined ? signal : `${signal} until ${until}`;
+}
 
 export function printRuns(output: Output, runs: readonly RunRecord[]): void {
   if (runs.length === 0) output.note("There is no such run. 'kit invoke <workflow>' starts one.");
