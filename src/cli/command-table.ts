@@ -12,10 +12,20 @@ export interface CommandEntry {
 export interface CommandGroup {
   readonly name: string;
   readonly summary: string;
+  /** Whole lines, as a person would write them. */
+  readonly examples: readonly string[];
   readonly commands: readonly CommandEntry[];
 }
 
 export type AnyEntry = CommandEntry | CommandGroup;
+
+/** What to begin with: whole lines, for the help of kit itself. */
+export const firstExamples: readonly string[] = [
+  "kit doctor",
+  "kit guidelines explain src/app.ts",
+  `kit run --prompt "Which rules apply to src/app.ts?"`,
+  "kit init my-agents",
+];
 
 /** Every command of kit. Only names and summaries are read until one is called. */
 export const commandTable: readonly AnyEntry[] = [
@@ -57,6 +67,10 @@ export const commandTable: readonly AnyEntry[] = [
   {
     name: "runs",
     summary: "Runs of workflows: list, show, signal, cancel",
+    examples: [
+      "kit runs list --status waiting",
+      `kit runs signal run_01M7Y2ZJNPKAA8N21S3HAQ99FR approval --payload '{"approved": true}'`,
+    ],
     commands: [
       {
         name: "list",
@@ -83,6 +97,10 @@ export const commandTable: readonly AnyEntry[] = [
   {
     name: "approvals",
     summary: "Tool calls that wait for somebody's word: list, approve, deny",
+    examples: [
+      "kit approvals list reviewer pr-42",
+      "kit approvals approve reviewer pr-42 approval_01M7YDVQ9YE3TW10E60N67AXVR",
+    ],
     commands: [
       {
         name: "list",
@@ -104,6 +122,10 @@ export const commandTable: readonly AnyEntry[] = [
   {
     name: "dispatches",
     summary: "Inputs handed to agents: list, show, retry, cancel",
+    examples: [
+      "kit dispatches list --status failed",
+      "kit dispatches retry dispatch_01M7Y2ZJQD7P1XW6CX5CKK3KT8",
+    ],
     commands: [
       {
         name: "list",
@@ -130,6 +152,7 @@ export const commandTable: readonly AnyEntry[] = [
   {
     name: "specs",
     summary: "Specifications: list, query, validate, impact, coverage, …",
+    examples: ["kit specs list", "kit specs impact --since main", "kit specs coverage"],
     commands: [
       {
         name: "list",
@@ -181,6 +204,11 @@ export const commandTable: readonly AnyEntry[] = [
   {
     name: "guidelines",
     summary: "Coding guidelines: list, explain, convert, lint, sync, …",
+    examples: [
+      "kit guidelines explain src/app.ts",
+      "kit guidelines lint",
+      "kit guidelines sync --from agents --to cursor,claude",
+    ],
     commands: [
       {
         name: "list",
@@ -222,6 +250,7 @@ export const commandTable: readonly AnyEntry[] = [
   {
     name: "skill",
     summary: "Skills: new",
+    examples: ["kit skill new release-notes"],
     commands: [
       {
         name: "new",
@@ -232,7 +261,7 @@ export const commandTable: readonly AnyEntry[] = [
   },
   {
     name: "mcp",
-    summary: "Serve them to a coding agent, over MCP on stdio",
+    summary: "Serve specs and guidelines to a coding agent, over MCP on stdio",
     load: async () => (await import("./commands/mcp.ts")).mcp,
   },
   {

@@ -13,7 +13,9 @@ mkdirSync(join(cwd, "folder"));
 afterAll(() => rmSync(cwd, { recursive: true, force: true }));
 
 const names = commandTable.flatMap((entry: AnyEntry) =>
-  "commands" in entry ? entry.commands.map((command) => [entry.name, command.name]) : [[entry.name]],
+  "commands" in entry
+    ? [[entry.name], ...entry.commands.map((command) => [entry.name, command.name])]
+    : [[entry.name]],
 );
 
 test("kit alone, kit --help and kit help say which commands there are", async () => {
@@ -40,6 +42,23 @@ test.each(names)(
     for (const option of ["--json", "--config", "--cwd", "--help"]) expect(stdout).toContain(option);
   },
 );
+
+test.each([
+  undefined,
+  ...commandTable.flatMap((entry: AnyEntry) => ("commands" in entry ? [entry.name] : [])),
+])("kit %s, which names no command, shows some on a line, and each of them is there", async (group) => {
+  const words = group === undefined ? [] : [group];
+  const { exitCode, stdout } = await runKit([...words, "--help"], { cwd });
+  expect(exitCode).toBe(0);
+  const [, examples = ""] = stdout.split("\nExamples:\n");
+  const lines = examples.split("\n").filter((line) => line.startsWith("  "));
+  expect(lines.length).toBeGreaterThan(0);
+  for (const line of lines) {
+    expect(line).toMatch(new RegExp(`^  ${["kit", ...words].join(" ")} `));
+    const named = line.trim().split(" ").slice(1);
+    expect(names.some((name) => name.every((word, index) => word === named[index]))).toBe(true);
+  }
+});
 
 test("kit help specs list is kit specs list --help, and a group alone lists its commands", async () => {
   const [asHelp, asOption, group] = await Promise.all([

@@ -2,7 +2,7 @@ import { Command as Commander, Help, Option } from "commander";
 import { KitError } from "../base/kit-error.ts";
 import { version } from "../base/version.ts";
 import type { Command, CommandContext, CommandOption, ExitCode } from "./command.ts";
-import { type AnyEntry, commandTable } from "./command-table.ts";
+import { type AnyEntry, commandTable, firstExamples } from "./command-table.ts";
 import type { Output } from "./output.ts";
 
 /** The options of every command, wherever they stand on the line. */
@@ -31,10 +31,8 @@ export function createProgram(output: Output, runCommand: RunCommand): Commander
     .option("--config <file>", "Read this configuration instead of kit.config.ts or kit.toml")
     .option("--cwd <dir>", "Work in this folder instead of the current one")
     .option("--env <file>", "Read variables from this file of NAME=value lines, too")
-    .addHelpText(
-      "after",
-      `\n'kit help <command>' explains a command. 'kit doctor' says whether all is well.`,
-    );
+    .addHelpText("after", () => examplesText(firstExamples, output))
+    .addHelpText("after", `\n'kit help <command>' explains a command.`);
   settle(program, output);
   addEntries(program, commandTable, { output, runCommand, program });
   return program;
@@ -51,7 +49,9 @@ function addEntries(parent: Commander, entries: readonly AnyEntry[], around: Sur
   for (const entry of entries) {
     const command = parent.command(entry.name).description(entry.summary);
     settle(command, around.output);
-    if ("commands" in entry) addEntries(command, entry.commands, around);
+    if (!("commands" in entry)) continue;
+    command.addHelpText("after", () => examplesText(entry.examples, around.output));
+    addEntries(command, entry.commands, around);
   }
   // Commander calls this once it knows which subcommand is meant, before it reads the rest of the line.
   parent.hook("preSubcommand", async (_, command) => {
@@ -60,7 +60,12 @@ function addEntries(parent: Commander, entries: readonly AnyEntry[], around: Sur
   });
 }
 
-function fill(commander: Commander, command: Command, { runCommand, program }: Surroundings): void {
+/** Lines to copy stand as they are, however narrow the terminal. */
+function examplesText(lines: readonly string[], output: Output): string {
+  return `\n${output.style("bold", "Examples:")}\n${lines.map((line) => `  ${line}`).join("\n")}`;
+}
+
+function fill(commander: Commander, command: Command, { output, runCommand, program }: Surroundings): void {
   for (const argument of command.arguments ?? []) commander.argument(argument.usage, argument.description);
   const attributes = Object.entries(command.options).map(([name, option]) => {
     const added = toCommanderOption(option);
@@ -68,7 +73,7 @@ function fill(commander: Commander, command: Command, { runCommand, program }: S
     return [name, added.attributeName()] as const;
   });
   if (command.details) commander.description(`${commander.description()}\n\n${command.details}`);
-  commander.addHelpText("after", `\nExamples:\n${command.examples.map((line) => `  ${line}`).join("\n")}`);
+  commander.addHelpText("after", () => examplesText(command.examples, output));
   commander.action(async () => {
     const options = Object.fromEntries(
       attributes.map(([name, key]) => [name, commander.getOptionValue(key)]),
