@@ -223,7 +223,6 @@ test("closing lets a reply under way finish", async () => {
   const limits = { closeGraceMs: 600_000 };
   const server = createServer({ project: shop.project, access: { auth }, limits });
   const { port } = await server.listen({ port: 0 });
-  const idle = connect({ host: "127.0.0.1", port });
   const reply = sendRequest(port, { path: "/api/specs" });
   await reached.promise;
   const closed = server.close();
@@ -231,17 +230,18 @@ test("closing lets a reply under way finish", async () => {
   expect((await reply).status).toBe(200);
   await closed;
   await expect(sendRequest(port, { path: "/health" })).rejects.toThrow();
-  idle.destroy();
   await server.close();
 });
 
 test("closing cuts what never ends", async () => {
   const server = createServer({ project: shop.project, limits: { closeGraceMs: 50 } });
   const { port } = await server.listen({ port: 0 });
+  const idle = connect({ host: "127.0.0.1", port });
   const hung = connect({ host: "127.0.0.1", port });
-  hung.on("error", () => undefined);
+  for (const socket of [idle, hung]) socket.on("error", () => undefined);
   hung.write("POST /api/specs/impact HTTP/1.1\r\nHost: localhost\r\n");
   expect((await sendRequest(port, { path: "/health" })).status).toBe(200);
   await server.close();
+  idle.destroy();
   hung.destroy();
 });
