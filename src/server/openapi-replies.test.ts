@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { Ajv2020 } from "ajv/dist/2020.js";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readEventStream } from "./testing/read-event-stream.ts";
@@ -35,13 +35,14 @@ beforeAll(async () => {
 });
 afterAll(() => served.close());
 
+const validators = new Map<string, ValidateFunction>();
+
 /** What is wrong with a value by a schema of the description. */
 function faultsOf(schema: object | undefined, value: unknown): unknown {
   if (schema === undefined) return "no schema";
-  const absolute = JSON.parse(
-    JSON.stringify(schema).replaceAll('"#/components/', '"kit:openapi#/components/'),
-  );
-  const validate = ajv.compile(absolute);
+  const absolute = JSON.stringify(schema).replaceAll('"#/components/', '"kit:openapi#/components/');
+  const validate = validators.get(absolute) ?? ajv.compile(JSON.parse(absolute));
+  validators.set(absolute, validate);
   return validate(value) ? undefined : validate.errors;
 }
 
