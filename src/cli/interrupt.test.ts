@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { listenForInterrupt } from "./interrupt.ts";
 
 test("the first signal asks the work to end, and its echo does not end the process", () => {
@@ -20,4 +20,21 @@ test("an abort that no signal asked for is an error like any other", () => {
   interrupt.stop();
   expect(interrupt.isCause(new DOMException("timeout", "AbortError"))).toBe(false);
   expect(process.listeners("SIGTERM")).not.toContain(interrupt.stop);
+});
+
+test("a signal that is sent on while the process ends is still the first one, and later ones are Node's again", () => {
+  const before = process.listenerCount("SIGINT");
+  vi.useFakeTimers();
+  try {
+    const interrupt = listenForInterrupt();
+    process.emit("SIGINT", "SIGINT");
+    interrupt.stop();
+    // Without a listener Node would end the process by the signal, and its exit code would be lost.
+    expect(process.listenerCount("SIGINT")).toBe(before + 1);
+    process.emit("SIGINT", "SIGINT");
+    vi.runAllTimers();
+    expect(process.listenerCount("SIGINT")).toBe(before);
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -7,7 +7,7 @@ export interface Interrupt {
   exitCode(): InterruptExitCode;
   /** Whether an error only says that the work was ended. */
   isCause(error: unknown): boolean;
-  /** Gives the signals back to Node. */
+  /** Gives the signals back to Node: at once, or, when one came, after the time of its echo. */
   stop(): void;
 }
 
@@ -30,6 +30,10 @@ export function listenForInterrupt(): Interrupt {
   };
   process.on("SIGINT", onSignal);
   process.on("SIGTERM", onSignal);
+  const giveBack = (): void => {
+    process.off("SIGINT", onSignal);
+    process.off("SIGTERM", onSignal);
+  };
   return {
     signal: controller.signal,
     exitCode: () => exitCode,
@@ -37,8 +41,9 @@ export function listenForInterrupt(): Interrupt {
       controller.signal.aborted &&
       (error === controller.signal.reason || (error instanceof Error && error.name === "AbortError")),
     stop: () => {
-      process.off("SIGINT", onSignal);
-      process.off("SIGTERM", onSignal);
+      // An echo that comes while the process ends would end it by the signal, without its exit code.
+      if (controller.signal.aborted) setTimeout(giveBack, echoMs).unref();
+      else giveBack();
     },
   };
 }
