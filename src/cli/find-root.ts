@@ -3,7 +3,14 @@ import { homedir } from "node:os";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { usageError } from "./report-error.ts";
 
-const configNames = ["kit.config.ts", "kit.config.mts", "kit.config.js", "kit.config.mjs", "kit.toml"];
+/** The names of a project's configuration, of which it has one at most. */
+export const configNames: readonly string[] = [
+  "kit.config.ts",
+  "kit.config.mts",
+  "kit.config.js",
+  "kit.config.mjs",
+  "kit.toml",
+];
 
 /**
  * The root of the project that a folder belongs to: the nearest folder upward with a configuration

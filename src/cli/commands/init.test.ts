@@ -75,6 +75,15 @@ test("what is there already stays as it is, and is named", async () => {
   expect(again.kept).toHaveLength(11);
 });
 
+test("a configuration of another name is the project's configuration, and is joined by no second one", async () => {
+  const cwd = join(folder, "configured");
+  mkdirSync(cwd);
+  writeFileSync(join(cwd, "kit.toml"), "[agent]\nmax_turns = 5\n");
+  const { kept, written } = JSON.parse((await kit(["init", "--json"], cwd)).stdout);
+  expect([kept, written.includes("kit.config.ts")]).toEqual([["kit.toml"], false]);
+  expect((await kit(["run", "review-file", "--payload", file], cwd)).exitCode).toBe(0);
+});
+
 test("a package whose files are CommonJS is told how agents work there, and why they do not before", async () => {
   const cwd = join(folder, "common");
   mkdirSync(cwd);

@@ -1,6 +1,7 @@
-import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { basename, join, relative, resolve } from "node:path";
 import { type Command, defineCommand } from "../command.ts";
+import { configNames } from "../find-root.ts";
 import { type KitPackage, kitPackage } from "../init/kit-package.ts";
 import { templateFiles } from "../init/template-files.ts";
 import { writeTemplate } from "../init/write-template.ts";
@@ -21,7 +22,10 @@ export const init: Command = defineCommand({
     const folder = resolve(context.cwd, dir);
     makeFolder(folder, dir);
     const versions = kitPackage(folder);
-    const { written, kept } = await writeTemplate(folder, templateFiles({ name: nameOf(folder), versions }));
+    // A second one beside it would be an error of every command.
+    const configuration = configNames.find((name) => existsSync(join(folder, name))) ?? "kit.config.ts";
+    const files = templateFiles({ name: nameOf(folder), versions, configuration });
+    const { written, kept } = await writeTemplate(folder, files);
     const next = nextSteps({ folder, cwd: context.cwd, kept, versions });
     if (context.json) {
       output.json({ folder: relative(context.cwd, folder) || ".", written, kept, next });

@@ -10,12 +10,14 @@ export interface TemplateFile {
 export function templateFiles(project: {
   readonly name: string;
   readonly versions: KitPackage;
+  /** The name of its configuration. */
+  readonly configuration: string;
 }): readonly TemplateFile[] {
   return [
     { path: "package.json", content: packageJson(project.name, project.versions) },
     { path: "tsconfig.json", content: tsconfig },
     { path: ".gitignore", content: "node_modules/\n.kit/\n.env\n" },
-    { path: "kit.config.ts", content: config },
+    { path: project.configuration, content: config },
     { path: "AGENTS.md", content: agents(project.name) },
     { path: "src/agents/reviewer.ts", content: reviewer },
     { path: "src/workflows/review-file.ts", content: workflow },
