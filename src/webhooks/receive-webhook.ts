@@ -2,6 +2,7 @@ import { KitError } from "../base/kit-error.ts";
 import type { DispatchReceipt } from "../protocol/dispatch.ts";
 import { faultOfName } from "../protocol/http/fields.ts";
 import type { WebhookDefinition, WebhookDispatch } from "./define-webhook.ts";
+import { findSecret } from "./find-secret.ts";
 import { sha256, toBytes } from "./hmac.ts";
 import { type VerifiedWebhook, verifyWebhook } from "./verify-webhook.ts";
 
@@ -79,10 +80,8 @@ function checkNames({ id, session = "default" }: WebhookDispatch): void {
 }
 
 function secretOf(definition: WebhookDefinition, { env, name }: IncomingWebhook): string | readonly string[] {
-  const secret = definition.secret(env);
-  if (secret !== undefined && secret.length > 0 && (typeof secret === "string" || !secret.includes(""))) {
-    return secret;
-  }
+  const secret = findSecret(definition, env);
+  if (secret !== undefined) return secret;
   throw new KitError({
     code: "unavailable",
     message: "This webhook is not set up.",

@@ -8,6 +8,7 @@ import { createActivityLog } from "../dev/activity-log.ts";
 import { followChanges } from "../dev/follow-changes.ts";
 import type { Output, Style } from "../output.ts";
 import { count } from "../render/places.ts";
+import { secretWarnings } from "../render/secret-warnings.ts";
 import { serve, serveOptions } from "../serve.ts";
 import { safeLine } from "../text/safe-text.ts";
 
@@ -62,6 +63,9 @@ async function reloadSources(
   log(output.noteStyle("magenta", `sources changed: ${numbers.join(" and ")} read again`));
   for (const { path, message } of app.problems()) {
     log(`${output.noteStyle("red", "error")}  ${safeLine(path)}: ${safeLine(message)}`);
+  }
+  for (const warning of secretWarnings(app)) {
+    log(`${output.noteStyle("yellow", "warning")}  ${safeLine(warning)}`);
   }
 }
 

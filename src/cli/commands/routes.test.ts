@@ -23,7 +23,7 @@ test("kit routes lists what is served and from which file, and what is not over 
     ["POST /agents/inside/{id}", "src/agents/inside.ts", "not over HTTP"],
     ["POST /agents/team.reviewer/{id}", "src/agents/team/reviewer.ts", ""],
     ["POST /workflows/report", "src/workflows/report.ts", "0 9 * * 1-5 UTC"],
-    ["POST /webhooks/chat", "src/webhooks/chat.ts", ""],
+    ["POST /webhooks/chat", "src/webhooks/chat.ts", "no secret: refuses every delivery"],
     [""],
   ]);
 });

@@ -1,4 +1,6 @@
 import type { App } from "../../app/agents/app.ts";
+import type { LoadedWebhook } from "../../app/agents/load-source.ts";
+import { webhooksWithoutSecret } from "../../app/webhooks-without-secret.ts";
 import { type Command, defineCommand } from "../command.ts";
 import type { Output } from "../output.ts";
 import { count } from "../render/places.ts";
@@ -18,7 +20,7 @@ export const routes: Command = defineCommand({
       try {
         const found = describe(app);
         if (context.json) context.output.json(found);
-        else printRoutes(context.output, found);
+        else printRoutes(context.output, found, webhooksWithoutSecret(app.webhooks(), app.env));
         return found.problems.length === 0 ? 0 : 1;
       } finally {
         await app.close();
@@ -55,7 +57,11 @@ const columns: readonly Column<Row>[] = [
   { header: "", value: ({ remark }) => remark, style: () => "dim" },
 ];
 
-function printRoutes(output: Output, { agents, workflows, webhooks, problems }: Found): void {
+function printRoutes(
+  output: Output,
+  { agents, workflows, webhooks, problems }: Found,
+  secretless: readonly LoadedWebhook[],
+): void {
   const rows: readonly Row[] = [
     ...agents.map(({ name, path, triggers }) => ({
       address: `POST /agents/${name}/{id}`,
@@ -73,7 +79,7 @@ function printRoutes(output: Output, { agents, workflows, webhooks, problems }: 
       address: `POST /webhooks/${name}`,
       path,
       reachable: true,
-      remark: "",
+      remark: secretless.some((one) => one.name === name) ? "no secret: refuses every delivery" : "",
     })),
   ];
   for (const { path, message } of problems) {

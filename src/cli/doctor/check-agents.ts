@@ -1,13 +1,18 @@
 import { followSources } from "../../app/agents/follow-sources.ts";
 import { loadProjectSources } from "../../app/agents/load-project-sources.ts";
+import type { LoadedWebhook } from "../../app/agents/load-source.ts";
+import { webhooksWithoutSecret } from "../../app/webhooks-without-secret.ts";
 import { count } from "../render/places.ts";
 import type { Check } from "./check.ts";
 
 /**
  * Loads what the project has for agents, as `kit run` does. Nothing is said of a project that has none;
- * of a file that cannot be used, its first reason.
+ * of a file that cannot be used, its first reason. A webhook needs a secret of the environment, too.
  */
-export async function checkAgents(root: string): Promise<readonly Check[]> {
+export async function checkAgents(
+  root: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<readonly Check[]> {
   const hooks = followSources(root);
   try {
     const sources = await loadProjectSources(root, { code: true });
@@ -22,12 +27,26 @@ export async function checkAgents(root: string): Promise<readonly Check[]> {
     const parts = found.flatMap(([number, word]) => (number === 0 ? [] : [count(number, word)]));
     if (parts.length === 0 && problems.length === 0) return [];
     const message = parts.length === 0 ? "None that can be used." : parts.join(", ");
-    if (problems.length === 0) return [{ name: "agents", status: "ok", message }];
+    const secretless = checkSecrets(webhooksWithoutSecret(webhooks, env));
+    if (problems.length === 0) return [{ name: "agents", status: "ok", message }, ...secretless];
     const hint = problems.map((problem) => `${problem.path}: ${problem.message}`).join(" ");
     return [
       { name: "agents", status: "error", message: `${message}; ${count(problems.length, "problem")}`, hint },
+      ...secretless,
     ];
   } finally {
     hooks.deregister();
   }
+}
+
+function checkSecrets(secretless: readonly LoadedWebhook[]): readonly Check[] {
+  if (secretless.length === 0) return [];
+  return [
+    {
+      name: "webhooks",
+      status: "warning",
+      message: `No secret for ${secretless.map(({ path }) => path).join(", ")}: every delivery is refused.`,
+      hint: "Set the environment variable that the file reads, for instance in a file named with --env.",
+    },
+  ];
 }

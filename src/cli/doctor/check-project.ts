@@ -33,7 +33,7 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
   const message = loaded.file === undefined ? "none, the defaults apply" : basename(loaded.file);
   checks.push({ name: "configuration", status: "ok", message });
   checks.push(...(await checkMcpServers(context, loaded)));
-  checks.push(...(await checkAgents(root)));
+  checks.push(...(await checkAgents(root, loaded.environment)));
   try {
     checks.push(...(await checkService(root, loaded)));
   } catch (error) {

@@ -5,6 +5,7 @@ import type { Output } from "../output.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { pickExamples } from "./pick-examples.ts";
 import { count } from "./places.ts";
+import { secretWarnings } from "./secret-warnings.ts";
 
 export interface Welcome {
   readonly url: string;
@@ -20,6 +21,9 @@ export function printWelcome(output: Output, { url, project, app }: Welcome): vo
   output.line(contentsOf(project, app));
   for (const { path, message } of app?.problems() ?? []) {
     output.note(`${output.noteStyle("red", "error:")} ${safeLine(path)}: ${safeLine(message)}`);
+  }
+  for (const warning of app === undefined ? [] : secretWarnings(app)) {
+    output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(warning)}`);
   }
   output.line();
   output.line("Three things to try:");

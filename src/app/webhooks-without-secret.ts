@@ -1,0 +1,17 @@
+import { findSecret } from "../webhooks/find-secret.ts";
+import type { LoadedWebhook } from "./agents/load-source.ts";
+
+/** Those that refuse every delivery in this environment, because they find no secret to check it with. */
+export function webhooksWithoutSecret(
+  webhooks: readonly LoadedWebhook[],
+  env: Readonly<Record<string, string | undefined>>,
+): readonly LoadedWebhook[] {
+  return webhooks.filter(({ definition }) => {
+    try {
+      return findSecret(definition, env) === undefined;
+    } catch {
+      // A file that makes something of a variable which is not set.
+      return true;
+    }
+  });
+}
