@@ -123,17 +123,27 @@ function toEnvelope(error: KitError<ErrorCode>): ErrorEnvelope {
 /** An error with its stack and its causes, for people who work on it. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return safeLines(String(error));
-  const text = error instanceof KitError ? describeKitError(error) : String(error.stack);
-  const { cause } = error;
-  // What goes through the hands of kit keeps its message: it is said once.
-  const isRepeated = cause instanceof KitError && cause.message === error.message;
-  if (cause === undefined || isRepeated) return safeLines(text);
-  return `${safeLines(text)}\ncaused by ${describeError(cause)}`;
+  const origin = originOf(error);
+  const text =
+    origin instanceof KitError ? `${placeOf(error)}${describeKitError(origin)}` : String(origin.stack);
+  const { cause } = origin;
+  return cause === undefined ? safeLines(text) : `${safeLines(text)}\ncaused by ${describeError(cause)}`;
 }
 
-/** One that was thrown knowingly says what there is to know: where in kit that was helps nobody. */
-function describeKitError({ message, hint, meta, stack }: KitError): string {
+/** What goes through the hands of kit keeps its message: where it began says more than where kit handed it on. */
+function originOf(error: Error): Error {
+  const { cause } = error;
+  return cause instanceof KitError && cause.message === error.message ? originOf(cause) : error;
+}
+
+/** The run or dispatch that an error ended. */
+function placeOf(error: Error): string {
+  const meta = error instanceof KitError ? error.meta : undefined;
   const id = meta?.run_id ?? meta?.dispatch_id;
-  const place = typeof id === "string" ? `${id} ` : "";
-  return hint === undefined ? `${place}${stack}` : `${place}${message} ${hint}`;
+  return typeof id === "string" ? `${id} ` : "";
+}
+
+/** One that says what to do was thrown knowingly: where in the code that was helps nobody. */
+function describeKitError({ message, hint, stack }: KitError): string {
+  return hint === undefined ? String(stack) : `${message} ${hint}`;
 }
