@@ -67,7 +67,24 @@ test("what is there for agents is counted, and a file that cannot be used is nam
     message: "1 skill; 1 problem",
     hint: expect.stringContaining("src/agents/broken.ts"),
   });
+  await agents.write("src/agents/empty.ts", "export const nothing = 1;\n");
+  const { stdout } = await runKit(["doctor"], { cwd: agents.root });
+  expect(stdout).toMatch(
+    /^✗ agents +1 skill; 2 problems\n +→ src\/agents\/broken\.ts: .*\n +src\/agents\/empty\.ts: .*$/m,
+  );
   await agents[Symbol.asyncDispose]();
+});
+
+test("a folder that cannot be written is told, and what is lost by that", async () => {
+  await using project = await createSampleProject();
+  // A file in the place of the folder keeps everybody out, the superuser as well.
+  await project.write(".kit", "");
+  const { of } = await examine(project.root);
+  expect(of("index")).toMatchObject({
+    status: "warning",
+    message: expect.stringMatching(/^not kept, because \.kit cannot be written; \d+ files read in \d+ ms$/),
+    hint: expect.stringContaining("KIT_STORE=memory"),
+  });
 });
 
 test("a folder without Git and without sources is no error", async () => {

@@ -36,7 +36,7 @@ function printChecks(output: Output, checks: readonly Check[]): void {
       wrap(safeLine(text), Math.max(30, output.width - width - 4));
     output.line(`${output.style(style, sign)} ${pad(name, width)}${toLines(message).join(`\n${indent}`)}`);
     if (hint === undefined) continue;
-    for (const [index, line] of toLines(hint).entries()) {
+    for (const [index, line] of hint.split("\n").flatMap(toLines).entries()) {
       output.line(indent + output.style("dim", `${index === 0 ? "→" : " "} ${line}`));
     }
   }

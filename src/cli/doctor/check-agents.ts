@@ -7,7 +7,8 @@ import type { Check } from "./check.ts";
 
 /**
  * Loads what the project has for agents, as `kit run` does. Nothing is said of a project that has none;
- * of a file that cannot be used, its first reason. A webhook needs a secret of the environment, too.
+ * of a file that cannot be used, its first reason, on a line of its own. A webhook needs a secret of the
+ * environment, too.
  */
 export async function checkAgents(
   root: string,
@@ -29,7 +30,7 @@ export async function checkAgents(
     const message = parts.length === 0 ? "None that can be used." : parts.join(", ");
     const secretless = checkSecrets(webhooksWithoutSecret(webhooks, env));
     if (problems.length === 0) return [{ name: "agents", status: "ok", message }, ...secretless];
-    const hint = problems.map((problem) => `${problem.path}: ${problem.message}`).join(" ");
+    const hint = problems.map((problem) => `${problem.path}: ${problem.message}`).join("\n");
     return [
       { name: "agents", status: "error", message: `${message}; ${count(problems.length, "problem")}`, hint },
       ...secretless,

@@ -72,12 +72,22 @@ async function checkRepository(root: string, signal: AbortSignal): Promise<Check
 
 async function checkIndex({ project }: OpenedProject, signal: AbortSignal): Promise<Check> {
   const scan = await project.refresh({ signal });
+  const files = count(scan.source_files, "file");
+  const took = `in ${scan.duration_ms.toFixed(0)} ms`;
   // What was written last may still lie in the log beside the database.
-  const size = ["index.db", "index.db-wal"]
-    .map((name) => statSync(join(project.root, ".kit", name), { throwIfNoEntry: false })?.size ?? 0)
-    .reduce((sum, bytes) => sum + bytes);
-  const where = `.kit/index.db, ${(size / 1_048_576).toFixed(1)} MB`;
-  const state = `${where}; ${count(scan.source_files, "file")} up to date in ${scan.duration_ms.toFixed(0)} ms`;
+  const sizes = ["index.db", "index.db-wal"].flatMap(
+    (name) => statSync(join(project.root, ".kit", name), { throwIfNoEntry: false })?.size ?? [],
+  );
+  if (sizes.length === 0) {
+    return {
+      name: "index",
+      status: "warning",
+      message: `not kept, because .kit cannot be written; ${files} read ${took}`,
+      hint: "Every command reads all files again, and nothing that agents do can be kept: make the folder writable, or set KIT_STORE=memory for 'kit run'.",
+    };
+  }
+  const size = sizes.reduce((sum, bytes) => sum + bytes);
+  const state = `.kit/index.db, ${(size / 1_048_576).toFixed(1)} MB; ${files} up to date ${took}`;
   return {
     name: "index",
     status: "ok",

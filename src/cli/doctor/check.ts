@@ -4,6 +4,6 @@ export interface Check {
   readonly status: "ok" | "warning" | "error";
   /** What is. */
   readonly message: string;
-  /** What to do about it; for everything that is not ok. */
+  /** What to do about it, in one line or several; for everything that is not ok. */
   readonly hint?: string;
 }
