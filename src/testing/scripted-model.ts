@@ -6,6 +6,7 @@ import type {
   LanguageModelV4StreamResult,
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
+import { KitError } from "../base/kit-error.ts";
 
 /** What the scripted model answers in one call. */
 export interface ScriptedTurn {
@@ -60,8 +61,13 @@ export function createScriptedModel(
     index += 1;
     if (options.recordCalls !== false) calls.push(call);
     const answer = typeof script === "function" ? script(call, turn) : script[turn];
-    if (answer === undefined)
-      throw new Error(`The script has ${script.length} turns, and was asked for turn ${turn + 1}.`);
+    // Of kit's own errors this one is not asked again: it stands for a fault of the test, not of a provider.
+    if (answer === undefined) {
+      throw new KitError({
+        code: "invalid_request",
+        message: `The script has ${script.length} turns, and was asked for turn ${turn + 1}.`,
+      });
+    }
     return answer;
   };
   return {

@@ -2,6 +2,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { AgentProfile } from "../agents/agent-profile.ts";
 import type { AgentRuntime } from "../agents/agent-runtime.ts";
 import { type Agent, createHarness } from "../agents/harness.ts";
+import { createJsonValidator } from "../app/agents/validate-json.ts";
 import { systemClock } from "../base/clock.ts";
 import { InMemorySessionStore } from "../stores/memory/memory-store.ts";
 
@@ -20,7 +21,7 @@ export function createTestRuntime(model: LanguageModelV4, over: Partial<AgentRun
     clock: systemClock,
     retry: { attempts: 4, baseDelayMs: 1, maxDelayMs: 5 },
     modelIdleTimeoutMs: 5_000,
-    validateJson: () => [],
+    validateJson: createJsonValidator(),
     env: {},
     observers: new Set(),
     maxWaitingOperations: 100,
