@@ -6,6 +6,8 @@ export interface ServerLimits {
   /** All headers of one request together. */
   readonly headerBytes: number;
   readonly headerCount: number;
+  /** Of one connection, answered or not: requests that are sent while earlier ones wait. */
+  readonly pipelinedRequests: number;
   /** From the first byte of a connection or request to the end of its headers. */
   readonly headersTimeoutMs: number;
   /** From the first byte of a request to the end of its body. */
@@ -38,6 +40,7 @@ export const defaultLimits: ServerLimits = {
   jsonDepth: 64,
   headerBytes: 16_384,
   headerCount: 100,
+  pipelinedRequests: 32,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
   keepAliveTimeoutMs: 5_000,

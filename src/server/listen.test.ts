@@ -199,6 +199,32 @@ test("a refusal is heard by a client that is still sending, and hangs up after i
   });
 });
 
+test("a client that asks on without waiting for its answers is cut off", async () => {
+  const held = Promise.withResolvers<boolean>();
+  let asked = 0;
+  const auth: AccessOptions["auth"] = () => {
+    asked += 1;
+    return held.promise;
+  };
+  await withServer({ access: { auth }, limits: { pipelinedRequests: 3 } }, async (port) => {
+    const ask = (count: number): string => "GET /api/specs HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(count);
+    const greedy = connect({ host: "127.0.0.1", port });
+    greedy.on("error", () => undefined);
+    const cut = once(greedy, "close");
+    greedy.write(ask(100));
+    await cut;
+    expect(asked).toBe(3);
+    held.resolve(true);
+    const modest = connect({ host: "127.0.0.1", port });
+    const answers = modest[Symbol.asyncIterator]();
+    for (let answered = 0; answered < 10; answered += 1) {
+      modest.write("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
+      for (let text = ""; !text.includes('"ok":true'); ) text += (await answers.next()).value;
+    }
+    modest.destroy();
+  });
+});
+
 test("a client that dawdles is cut off in time, with a reason", async () => {
   await withServer({ limits: { headersTimeoutMs: 300, requestTimeoutMs: 600 } }, async (port) => {
     const head = "POST /api/guidelines/export HTTP/1.1\r\nHost: localhost\r\n";

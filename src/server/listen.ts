@@ -59,6 +59,7 @@ export function createListener({ app, limits, toReply, sockets }: ListenerOption
   });
   // Replies under way: nothing may be written over one that has begun.
   const replies = new WeakMap<Duplex, ServerResponse>();
+  const underWay = new WeakMap<Duplex, number>();
   const server = createServer(
     {
       headersTimeout: limits.headersTimeoutMs,
@@ -77,10 +78,16 @@ export function createListener({ app, limits, toReply, sockets }: ListenerOption
         sockets !== undefined && headers.upgrade?.toLowerCase() === "websocket",
     },
     (incoming, outgoing) => {
-      replies.set(incoming.socket, outgoing);
+      const { socket } = incoming;
+      const count = (underWay.get(socket) ?? 0) + 1;
+      // Their answers are kept until the first one is out, which may be a stream without end.
+      if (count > limits.pipelinedRequests) return socket.destroy();
+      underWay.set(socket, count);
+      outgoing.once("close", () => underWay.set(socket, (underWay.get(socket) ?? 1) - 1));
+      replies.set(socket, outgoing);
       const fault = faultOf(incoming, limits);
-      if (fault !== undefined) send(toReply(invalid(fault)), outgoing);
-      else handle(incoming, outgoing).catch(() => outgoing.destroy());
+      if (fault !== undefined) return send(toReply(invalid(fault)), outgoing);
+      handle(incoming, outgoing).catch(() => outgoing.destroy());
     },
   );
   // One more than allowed, so that a request with too many is seen and refused, not cut.
@@ -98,15 +105,20 @@ export function createListener({ app, limits, toReply, sockets }: ListenerOption
     if (error.code === "ECONNRESET" || !socket.writable || replies.get(socket)?.headersSent) socket.destroy();
     else sendRaw(toReply(invalid(reasonOf(error.code))), socket);
   });
+  // Connections that are neither the server's any more nor a WebSocket yet.
+  const handshakes = new Set<Duplex>();
   if (sockets !== undefined) {
     server.on("upgrade", async (incoming, socket, head) => {
-      socket.on("error", () => socket.destroy());
+      handshakes.add(socket);
+      socket.on("error", () => socket.destroy()).on("close", () => handshakes.delete(socket));
       try {
         const fault = faultOf(incoming, limits);
         if (fault !== undefined) throw invalid(fault);
         await sockets.upgrade(incoming, socket, head);
       } catch (error) {
         sendRaw(toReply(error), socket);
+      } finally {
+        handshakes.delete(socket);
       }
     });
   }
@@ -114,7 +126,10 @@ export function createListener({ app, limits, toReply, sockets }: ListenerOption
     listen: (options) => listen(server, options),
     async close() {
       sockets?.close();
-      await close(server, limits.closeGraceMs, () => sockets?.terminate());
+      await close(server, limits.closeGraceMs, () => {
+        for (const socket of handshakes) socket.destroy();
+        sockets?.terminate();
+      });
     },
   };
 }

@@ -21,7 +21,7 @@ export async function answerInTime<Answer>(
   const timer = setTimeout(
     () => reject(new Error(`${name} did not answer within ${timeoutMs} ms.`)),
     timeoutMs,
-  );
+  ).unref();
   try {
     return await Promise.race([answer, late]);
   } finally {

@@ -180,6 +180,21 @@ test("a server that closes waits no longer than it says", async () => {
   expect(await reply).toBeInstanceOf(TypeError);
 });
 
+test("a server that closes cuts a handshake that nobody has judged yet", async () => {
+  const asked = Promise.withResolvers<void>();
+  const closing = await serveService({
+    limits: { closeGraceMs: 50, hookTimeoutMs: 3_600_000 },
+    authorize: () => {
+      asked.resolve();
+      return new Promise<never>(() => undefined);
+    },
+  });
+  const refused = openSocket(`${closing.url}/agents/echo/1`).catch((error: unknown) => error);
+  await asked.promise;
+  await closing.close();
+  expect(await refused).toBeInstanceOf(Error);
+});
+
 test("what asks to be a WebSocket and is none is refused with an envelope, and logged", async () => {
   const entries: { readonly path: string; readonly status: number }[] = [];
   const logged = await serveService({ onRequest: ({ path, status }) => entries.push({ path, status }) });
