@@ -32,7 +32,7 @@ function notWritable(cause: unknown): KitError<"unavailable"> {
   return new KitError({
     code: "unavailable",
     message: "The folder .kit of this project cannot be written, and kit keeps there what has to last.",
-    hint: "Make it writable; 'kit run' also works without it, with KIT_STORE=memory.",
+    hint: "Make it writable. Without it, 'kit run' works with KIT_STORE=memory, and 'kit start' with --read-only.",
     cause,
   });
 }

@@ -4,6 +4,7 @@ import type { CommandContext } from "../command.ts";
 import type { Output, Style } from "../output.ts";
 import { truncate } from "../text/display-width.ts";
 import { safeLine, safeLines, toSafeJsonLine } from "../text/safe-text.ts";
+import { wrap } from "../text/wrap.ts";
 import { callLine, logLine, resultLine } from "./event-lines.ts";
 
 export interface EventPrinterOptions {
@@ -25,15 +26,18 @@ export interface EventPrinter {
 /** Longest remark in columns where no terminal says how wide it is. */
 const maxRemark = 160;
 
+/** Longest notice in columns, over all its lines. */
+const maxNotice = 2_000;
+
 /**
  * Prints what agents do, as it happens.
  *
  * With `stream` the answer is on stdout as it comes, and on stderr a line per tool call and result, per
  * task and compaction. Without it a terminal shows on its last line what is going on. With `--json` every
- * event is a line of JSON on stdout. Logs, warnings and retries are always said.
+ * event is a line of JSON on stdout. Logs, warnings and retries are always said, to their end.
  */
 export function createEventPrinter(
-  { output, json }: CommandContext,
+  { output, json }: Pick<CommandContext, "output" | "json">,
   { stream, answers }: EventPrinterOptions,
 ): EventPrinter {
   if (json && stream) return createJsonPrinter(output);
@@ -44,10 +48,10 @@ export function createEventPrinter(
       return lines.printed;
     },
     end: lines.end,
-    problem: (problem) => lines.remark("yellow", problemLine(problem)),
+    problem: (problem) => lines.notice("yellow", problemLine(problem)),
     onEvent(event) {
-      if (event.type === "log") lines.remark(event.level === "info" ? "dim" : "yellow", logLine(event));
-      else if (event.type === "error" && event.will_retry) lines.remark("yellow", retryLine(event));
+      if (event.type === "log") lines.notice(event.level === "info" ? "dim" : "yellow", logLine(event));
+      else if (event.type === "error" && event.will_retry) lines.notice("yellow", retryLine(event));
       else live(event);
     },
   };
@@ -72,8 +76,10 @@ interface Lines {
   /** A new answer begins. */
   begin(): void;
   text(delta: string): void;
-  /** A line on stderr, cut to the terminal. */
+  /** A line on stderr, cut to the terminal: what goes on, at a glance. */
   remark(style: Style, text: string): void;
+  /** What somebody has to read to its end, on as many lines as it takes. */
+  notice(style: Style, text: string): void;
   waiting(text: string): void;
   end(): void;
 }
@@ -87,6 +93,12 @@ function createLines(output: Output, answers: boolean): Lines {
   const end = (): void => {
     if (open) output.write("\n");
     open = false;
+  };
+  const note = (style: Style, lines: readonly string[]): void => {
+    end();
+    if (said === "text" && output.isTerminal) output.write("\n");
+    for (const line of lines) output.note(output.noteStyle(style, line));
+    said = "remark";
   };
   return {
     get printed() {
@@ -105,12 +117,10 @@ function createLines(output: Output, answers: boolean): Lines {
       printed += delta;
     },
     remark(style, text) {
-      end();
-      if (said === "text" && output.isTerminal) output.write("\n");
       const indent = /^ */.exec(text)?.[0] ?? "";
-      output.note(output.noteStyle(style, truncate(indent + safeLine(text), width)));
-      said = "remark";
+      note(style, [truncate(indent + safeLine(text), width)]);
     },
+    notice: (style, text) => note(style, wrap(truncate(safeLine(text), maxNotice), output.width)),
     waiting(text) {
       end();
       output.progress(safeLine(text));
