@@ -66,7 +66,7 @@ export const commandTable: readonly AnyEntry[] = [
   },
   {
     name: "runs",
-    summary: "Runs of workflows: list, show, signal, cancel",
+    summary: "Runs of workflows: list, show, signal, cancel, rerun",
     examples: [
       "kit runs list --status waiting",
       `kit runs signal run_01M7Y2ZJNPKAA8N21S3HAQ99FR approval --payload '{"approved": true}'`,
@@ -91,6 +91,11 @@ export const commandTable: readonly AnyEntry[] = [
         name: "cancel",
         summary: "Stop a run for good",
         load: async () => (await import("./commands/runs.ts")).runsCancel,
+      },
+      {
+        name: "rerun",
+        summary: "Start a new run with the payload of one that has ended",
+        load: async () => (await import("./commands/runs.ts")).runsRerun,
       },
     ],
   },

@@ -84,6 +84,20 @@ export const runsCancel: Command = defineCommand({
     }),
 });
 
+export const runsRerun: Command = defineCommand({
+  arguments: [idArgument],
+  options: { url: urlOption },
+  examples: ["kit runs rerun run_01M7Y2ZJNPKAA8N21S3HAQ99FR"],
+  details: `Prints the id of the new run, which begins at the start: it does again what the earlier one had done. ${details}`,
+  run: ({ args: [id = ""], options }, context) =>
+    withWorkDesk(context, options.url, async (desk) => {
+      const receipt = await desk.rerun(id);
+      if (context.json) context.output.json(receipt);
+      else context.output.line(receipt.run_id);
+      return 0;
+    }),
+});
+
 function acceptedText(run: RunRecord | undefined, name: string): string {
   const waits = run?.waiting_for ?? [];
   if (run === undefined || waits.some(({ signal }) => signal === name)) return "Accepted.";

@@ -203,6 +203,32 @@ test("a call that waits is listed, approved and denied on the command line", asy
   expect(denied.text()).not.toContain("Amounts are whole cents.");
 });
 
+test("a run that has ended is run again with its payload, over a server and without one", async () => {
+  const served = await serve("start");
+  const payload = { payload: { text: "only this" } };
+  const failed = (await kit("invoke", "failing", "--dispatch", "--payload", JSON.stringify(payload))).stdout;
+  expect(await kit("logs", failed.trim(), "--follow")).toMatchObject({ exitCode: 1 });
+  const again = await kit("runs", "rerun", failed.trim());
+  expect(again).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^run_\w+\n$/) });
+  expect(again.stdout).not.toBe(failed);
+  const shown = JSON.parse((await kit("runs", "show", again.stdout.trim(), "--json")).stdout);
+  const first = JSON.parse((await kit("runs", "show", failed.trim(), "--json")).stdout);
+  expect(shown).toMatchObject({ workflow: "failing", payload: first.payload });
+  const waiting = (await kit("invoke", "release", "--dispatch")).stdout.trim();
+  expect(await kit("runs", "rerun", waiting)).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining("The run has not ended."),
+  });
+  await served.stop("SIGTERM");
+  const offline = JSON.parse((await kit("runs", "rerun", failed.trim(), "--json")).stdout);
+  const queued = JSON.parse((await kit("runs", "show", offline.run_id, "--json")).stdout);
+  expect(queued).toMatchObject({ status: "queued", workflow: "failing", payload: first.payload });
+  expect(await kit("runs", "rerun", "run_none")).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining("'kit runs list' lists the runs."),
+  });
+});
+
 test("what cannot be meant is refused with what to do", async () => {
   expect(await kit("invoke", "release", "-m", "x")).toMatchObject({
     exitCode: 2,

@@ -8,7 +8,7 @@ import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engi
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { DispatchPage, DispatchQuery } from "../../protocol/http/dispatch-schemas.ts";
-import type { RunPage, RunQuery, SignalBody } from "../../protocol/http/run-schemas.ts";
+import type { RunAccepted, RunPage, RunQuery, SignalBody } from "../../protocol/http/run-schemas.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
 import { loadProjectConfig } from "../with-project.ts";
@@ -29,6 +29,8 @@ export interface WorkDesk {
   signalRun(runId: string, signal: SignalBody): Promise<void>;
   /** False when it had ended. */
   cancelRun(runId: string): Promise<boolean>;
+  /** Starts a run of the same workflow with the same payload. Throws `run_not_found`, and `conflict` while it goes on. */
+  rerun(runId: string): Promise<RunAccepted>;
   /** Throws `not_found`. */
   getDispatch(dispatchId: string): Promise<DispatchRecord>;
   listDispatches(query: DispatchQuery): Promise<DispatchPage>;
@@ -95,6 +97,10 @@ function remoteDesk(client: KitClient, locate: LocateClient): WorkDesk {
     },
     signalRun: (runId, signal) => runs.signal(runId, signal).catch(explainMissing),
     cancelRun: (runId) => runs.cancel(runId).catch(explainMissing),
+    async rerun(runId) {
+      const { workflow, payload } = toRerun(await runs.get(runId).catch(explainMissing));
+      return await client.workflows.start(workflow, payload);
+    },
     getDispatch: (dispatchId) => dispatches.get(dispatchId).catch(explainMissing),
     listDispatches: (query) => dispatches.list(query),
     retryDispatch: (dispatchId) => dispatches.retry(dispatchId).catch(explainMissing),
@@ -140,6 +146,10 @@ function localDesk(engine: Engine): WorkDesk {
       await getRun(runId);
       return engine.cancelRun(runId);
     },
+    async rerun(runId) {
+      const { run_id } = await engine.startRun(toRerun(await getRun(runId)));
+      return { status: "accepted", run_id };
+    },
     getDispatch,
     async listDispatches(query) {
       const { items, ...rest } = await engine.listDispatches(query);
@@ -154,6 +164,28 @@ function localDesk(engine: Engine): WorkDesk {
       return engine.cancelDispatch(dispatchId);
     },
   };
+}
+
+/** What a run began with, once it is over. */
+function toRerun({ workflow, payload, ended_at }: RunRecord): Rerun {
+  if (ended_at === undefined) {
+    throw new KitError({
+      code: "conflict",
+      message: "The run has not ended.",
+      hint: "It goes on by itself; 'kit runs cancel' ends it.",
+    });
+  }
+  if (isObject(payload)) return { workflow, payload };
+  throw new KitError({ code: "conflict", message: "The run's payload is none that a request can carry." });
+}
+
+interface Rerun {
+  readonly workflow: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 const lists = {
