@@ -1,13 +1,12 @@
-import { monitorEventLoopDelay } from "node:perf_hooks";
+import { setTimeout } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { createPython } from "./create-python.ts";
-import { graceMs } from "./resource-limits.ts";
 
 const python = createPython();
 afterAll(() => python.close());
 
-/** What a busy machine may add to a time: starting a process, waiting for a processor. */
-const slackMs = 3_000;
+/** Native operations that look at no limit take hours: they end in time only when somebody ends them. */
+const hours = "(10 ** 40000000) // (10 ** 20000000 + 1)";
 
 const bombs: Readonly<
   Record<string, { readonly code: string; readonly type: RegExp; readonly memory?: number }>
@@ -18,8 +17,9 @@ const bombs: Readonly<
     type: /TimeoutError/,
   },
   "a native operation that passes the limit": {
-    code: "x = (10 ** 2000000) // (10 ** 1000000 + 1)",
+    code: `x = ${hours}`,
     type: /TimeoutError/,
+    memory: 1_000_000_000,
   },
   "a flood of output": { code: "while True: print('x' * 1000)", type: /TimeoutError|MemoryError/ },
   "a list without end": { code: "a = []\nwhile True: a.append('x' * 100000)", type: /MemoryError/ },
@@ -53,41 +53,46 @@ for (const [name, { code, type, memory = 64_000_000 }] of Object.entries(bombs))
   test(`${name} ends within its limits, and what comes after it runs`, async () => {
     const session = python.createSession();
     await session.run("before = [1, 2]");
-    const started = performance.now();
-    const resourceLimits = { maxDurationSecs: 0.5, maxMemory: memory };
+    // Where memory or depth is to end it, a slow machine must not run out of time before.
+    const maxDurationSecs = type.test("TimeoutError") ? 0.5 : 60;
+    const resourceLimits = { maxDurationSecs, maxMemory: memory };
     await expect(session.run(code, { resourceLimits })).rejects.toMatchObject({
       code: "python_error",
       exception: { type: expect.stringMatching(type) },
     });
-    expect(performance.now() - started).toBeLessThan(500 + graceMs + slackMs);
     expect((await session.run("before")).result).toEqual([1, 2]);
   });
 }
 
 test("the host stays responsive while programs pass every limit", async () => {
-  const delay = monitorEventLoopDelay({ resolution: 5 });
-  delay.enable();
   const hard = [
     "an infinite loop",
     "a native operation that passes the limit",
     "a flood of output",
     "a huge string",
   ];
+  let over = false;
   const runs = hard.map(async (name) =>
     python.createSession().run(bombs[name]?.code ?? "", { resourceLimits: { maxDurationSecs: 0.5 } }),
   );
-  const ends = await Promise.allSettled(runs);
-  delay.disable();
-  expect(ends.map(({ status }) => status)).toEqual(hard.map(() => "rejected"));
-  // In nanoseconds. A program on the host's own thread would have held it for half a second and more.
-  expect(delay.percentile(99) / 1e6).toBeLessThan(250);
+  const ends = Promise.allSettled(runs).finally(() => {
+    over = true;
+  });
+  // A program on the host's own thread would hold it from its beginning to its end: one turn for each.
+  let turns = 0;
+  for (; !over; turns += 1) await setTimeout(1);
+  expect((await ends).map(({ status }) => status)).toEqual(hard.map(() => "rejected"));
+  expect(turns).toBeGreaterThan(20);
 });
 
 test("fifty sessions at once are all served, with endless loops among them", async () => {
   const runs = Array.from({ length: 50 }, async (_, index) => {
     const session = python.createSession();
-    const code = index % 10 === 0 ? "while True: pass" : `sum(range(${index}))`;
-    return session.run(code, { resourceLimits: { maxDurationSecs: 0.2 } }).then(
+    const run =
+      index % 10 === 0
+        ? session.run("while True: pass", { resourceLimits: { maxDurationSecs: 0.2 } })
+        : session.run(`sum(range(${index}))`);
+    return run.then(
       ({ result }) => result,
       (error: { readonly exception: { readonly type: string } }) => error.exception.type,
     );
@@ -99,14 +104,13 @@ test("fifty sessions at once are all served, with endless loops among them", asy
 test("a run that is aborted ends at once, with the reason, and leaves the variables", async () => {
   const session = python.createSession();
   await session.run("kept = 1");
-  for (const code of ["kept = 2\nwhile True: pass", "kept = 2\n(10 ** 4000000) // (10 ** 2000000 + 1)"]) {
+  for (const code of ["kept = 2\nwhile True: pass", `kept = 2\n${hours}`]) {
     const reason = new Error("No longer wanted.");
-    const started = performance.now();
     const controller = new AbortController();
-    setTimeout(() => controller.abort(reason), 200);
-    const run = session.run(code, { signal: controller.signal, resourceLimits: { maxDurationSecs: 60 } });
+    const run = session.run(code, { signal: controller.signal, resourceLimits: { maxDurationSecs: 3_600 } });
+    await setTimeout(200);
+    controller.abort(reason);
     await expect(run).rejects.toBe(reason);
-    expect(performance.now() - started).toBeLessThan(200 + slackMs);
   }
   const waiting = session.run("1", { signal: AbortSignal.abort("gone") });
   await expect(waiting).rejects.toBe("gone");

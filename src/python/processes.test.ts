@@ -20,14 +20,6 @@ async function childrenOf(parent: number): Promise<readonly number[]> {
   return children;
 }
 
-async function eventually(holds: () => Promise<boolean>): Promise<boolean> {
-  for (let attempt = 0; attempt < 100; attempt += 1) {
-    if (await holds()) return true;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  return false;
-}
-
 onLinux("a process that is killed from outside is a SystemError, and the next run has another", async () => {
   const python = createPython();
   const session = python.createSession();
@@ -51,7 +43,7 @@ onLinux("a process that is killed from outside is a SystemError, and the next ru
 onLinux("processes without work end by themselves, and hold nobody up", async () => {
   const python = createPython({ idleMs: 100 });
   await Promise.all([python.createSession().run("1"), python.createSession().run("2")]);
-  expect(await eventually(async () => (await childrenOf(process.pid)).length === 0)).toBe(true);
+  await expect.poll(() => childrenOf(process.pid)).toEqual([]);
   expect((await python.createSession().run("3")).result).toBe(3);
   await python.close();
 });
@@ -69,7 +61,7 @@ onLinux("nothing computes on when its host is killed", async () => {
     void python.createSession().run("(10 ** 40000000) // (10 ** 20000000 + 1)", { resourceLimits: {} });
     await new Promise(() => setInterval(() => undefined, 1000));`);
   const pid = child.pid ?? 0;
-  expect(await eventually(async () => (await childrenOf(pid)).length === 2)).toBe(true);
+  await expect.poll(() => childrenOf(pid)).toHaveLength(2);
   const computing = await childrenOf(pid);
   await new Promise((resolve) => setTimeout(resolve, 500));
   child.kill("SIGKILL");
@@ -78,7 +70,7 @@ onLinux("nothing computes on when its host is killed", async () => {
     const stat = await readFile(`/proc/${one}/stat`, "utf8").catch(() => "");
     return stat === "" || stat.slice(stat.lastIndexOf(")") + 2).startsWith("Z");
   };
-  for (const one of computing) expect(await eventually(() => isGone(one))).toBe(true);
+  for (const one of computing) await expect.poll(() => isGone(one)).toBe(true);
   await rm(folder, { recursive: true });
 });
 
@@ -88,7 +80,7 @@ async function startHost(body: string): Promise<{ child: ReturnType<typeof spawn
   const entry = new URL("./index.ts", import.meta.url).href;
   await writeFile(
     file,
-    `import { createPython } from ${JSON.stringify(entry)};\nconst python = createPython();\n${body}\n`,
+    `import { createPython } from ${JSON.stringify(entry)};\nconst python = createPython({ maxRunning: 2 });\n${body}\n`,
   );
   return { child: spawn(process.execPath, ["--no-warnings", file], { stdio: "ignore" }), folder };
 }
