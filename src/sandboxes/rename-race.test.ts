@@ -54,7 +54,10 @@ test.skipIf(!canHoldFolders()).each(subjects)(
     };
     try {
       await once(swapper.stdout, "data");
-      for (let round = 0; round < reads; round += 1) {
+      // Until both sides of the race were met, or nothing was tried.
+      const wanted = ["read inside", "read forbidden", "write done"];
+      const metAll = (): boolean => wanted.every((outcome) => outcomes.has(outcome));
+      for (let round = 0; round < reads || !metAll(); round += 1) {
         await attempt("read", () => sandbox.readFile("race/f.txt"));
         if (round % (reads / writes) !== 0) continue;
         await attempt("write", async () => {
@@ -71,9 +74,5 @@ test.skipIf(!canHoldFolders()).each(subjects)(
     }
     if (isFull) process.stdout.write(`${name}: ${JSON.stringify(Object.fromEntries(outcomes))}\n`);
     expect([...outcomes.keys()]).not.toContain("read TOP-SECRET-R");
-    // Both sides of the race were met, or nothing was tried.
-    expect(outcomes.get("read inside") ?? 0).toBeGreaterThan(0);
-    expect(outcomes.get("read forbidden") ?? 0).toBeGreaterThan(0);
-    expect(outcomes.get("write done") ?? 0).toBeGreaterThan(0);
   },
 );
