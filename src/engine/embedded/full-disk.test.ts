@@ -28,6 +28,7 @@ test.skipIf(!hasLimits)(
       limits: { backoffMs: 20, leaseMs: 2_000 },
     });
     child.tell({ order: "start" });
+    await child.hear("started");
     child.tell({ order: "admit", request: { ...key, input: 1 } });
     const accepted = [(await child.hear("admitted")).dispatch_id];
     limitFiles(child.pid, 4_096);
