@@ -2,10 +2,12 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createAgent } from "../agents/create-agent.ts";
+import { SqliteSessionStore } from "../stores/sqlite/sqlite-store.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
 import { createTemporaryRepository, type TemporaryRepository } from "../testing/temporary-repository.ts";
 import { initAgent } from "./init-agent.ts";
 import { openAgents } from "./open-agents.ts";
+import { openService } from "./open-service.ts";
 
 async function repository(): Promise<TemporaryRepository> {
   const folder = await createTemporaryRepository({
@@ -60,6 +62,23 @@ test.each([undefined, { model: "scripted/test" }, () => ({})])(
     });
   },
 );
+
+test("a store that a program brings along is the program's to close", async () => {
+  const { root } = await repository();
+  const store = new SqliteSessionStore({ file: ":memory:" });
+  onTestFinished(() => store.close());
+  const models = { "scripted/test": createScriptedModel(() => ({ text: "ok" })) };
+  const options = { root, env: {}, models, store };
+  const [one, other] = [await initAgent(createAgent({}), options), await initAgent(createAgent({}), options)];
+  await one.session("one").prompt("x");
+  await one.close();
+  expect((await other.session("one").history()).length).toBe(2);
+  expect((await other.session("other").prompt("y")).text).toBe("ok");
+  await other.close();
+  const service = await openService({ root, env: {}, models, store });
+  await service.close();
+  expect(store.list({ agent: "agent" })).toHaveLength(2);
+});
 
 test("openAgents opens the agent files of a repository, and hears all that they do", async () => {
   const { root } = await repository();

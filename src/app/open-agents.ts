@@ -5,6 +5,7 @@ import type { EventListener } from "../agents/events/emitter.ts";
 import { defined } from "../base/defined.ts";
 import type { SandboxFactory } from "../sandboxes/contract.ts";
 import type { SessionStore } from "../stores/contract.ts";
+import { lendStore } from "../stores/lend-store.ts";
 import type { App } from "./agents/app.ts";
 
 export interface OpenAgentsOptions {
@@ -12,7 +13,10 @@ export interface OpenAgentsOptions {
   readonly root?: string;
   /** Keys and secrets; default: the environment of the process. */
   readonly env?: AgentContext["env"];
-  /** Default: what the configuration names, else SQLite in `<root>/.kit/sessions.db`. */
+  /**
+   * Yours to close: several may share it. Default: what the configuration names, else SQLite in
+   * `<root>/.kit/sessions.db`.
+   */
   readonly store?: SessionStore;
   /** For agents that name none; default: what the configuration names, else a virtual workspace for each session. */
   readonly sandbox?: SandboxFactory;
@@ -50,13 +54,14 @@ async function open(options: OpenAgentsOptions, code: boolean): Promise<App> {
     import("./agents/open-app.ts"),
     import("./agents/to-app-options.ts"),
   ]);
-  const { root = process.cwd(), env, onEvent, ...own } = options;
+  const { root = process.cwd(), env, onEvent, store, ...own } = options;
   const { config, environment } = await loadConfig({ cwd: root });
   const project = await openProject({ root, config });
   try {
     const app = await openApp({
       ...toAppOptions({ config, environment: env ?? environment }, project.root),
       ...defined(own),
+      ...(store === undefined ? {} : { store: lendStore(store) }),
       project,
       code,
     });

@@ -1,3 +1,4 @@
+import { lendStore } from "../stores/lend-store.ts";
 import type { OpenAgentsOptions } from "./open-agents.ts";
 import type { ProjectService } from "./service/open-project-service.ts";
 
@@ -21,7 +22,7 @@ export async function openService(options: OpenAgentsOptions = {}): Promise<Proj
       ...rest,
       project,
       loaded: {
-        config: store === undefined ? config : { ...config, store },
+        config: store === undefined ? config : { ...config, store: lendStore(store) },
         environment: env ?? environment,
       },
       ...(onListenerError === undefined ? {} : { onError: onListenerError }),

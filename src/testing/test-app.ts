@@ -11,6 +11,7 @@ import type { McpConfig } from "../mcp/client/mcp-config.ts";
 import type { PythonRunner } from "../python/contract.ts";
 import type { SandboxFactory } from "../sandboxes/contract.ts";
 import type { SessionStore } from "../stores/contract.ts";
+import { lendStore } from "../stores/lend-store.ts";
 
 export interface TestAppOptions {
   /** The project: its agents, workflows, skills, roles, specs and guidelines are the real ones. */
@@ -19,7 +20,7 @@ export interface TestAppOptions {
   readonly model: LanguageModelV4;
   /** What agents and workflows find in `env`; default: nothing. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Default: in memory. */
+  /** The test's own to close. Default: in memory. */
   readonly store?: SessionStore;
   /** Default: an empty workspace per session, removed when the app is closed. */
   readonly sandbox?: SandboxFactory;
@@ -73,7 +74,7 @@ export async function createTestApp(
   try {
     const app = await createApp({
       root: project.root,
-      store: options.store ?? new stores.InMemorySessionStore(),
+      store: options.store === undefined ? new stores.InMemorySessionStore() : lendStore(options.store),
       sandbox: options.sandbox ?? virtual({ folder }),
       resolveModel: async (name) => ({ name, model: options.model, structuredOutput: "never" }),
       defaultModel: "test/model",
