@@ -1,8 +1,9 @@
-import { mkdtempSync } from "node:fs";
+import { existsSync, mkdtempSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { KitEvent } from "../../protocol/event.ts";
 import { textOf } from "../../protocol/message.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
@@ -71,5 +72,32 @@ test("of a long output the caller has what was kept, and the history what a mode
   const text = message === undefined ? "" : textOf(message);
   expect(text.length).toBeLessThan(51_000);
   expect(text).toMatch(/characters cut …\].*the end\n$/s);
+  await place.store.close();
+});
+
+test("aborting a session ends the command that it runs itself, and the next one runs", async () => {
+  const place = openDoomed(join(folder, "aborted.db"), { at: 0, when: "after" });
+  const agent = open(place.store);
+  const session = agent.session();
+  const events: KitEvent[] = [];
+  agent.subscribe((event) => events.push(event));
+  const waits = `require("fs").writeFileSync("begun", ""); setInterval(() => {}, 60_000)`;
+  const running = session.shell(`node -e '${waits}'`);
+  const ended = expect(running).rejects.toMatchObject({ code: "aborted" });
+  await expect.poll(() => existsSync(join(folder, "begun")), { timeout: 60_000 }).toBe(true);
+  expect(await session.abort()).toBe(true);
+  await ended;
+  expect(events.map(({ type }) => type)).toEqual([
+    "operation_start",
+    "command_start",
+    "abort_requested",
+    "command_end",
+    "aborted",
+    "operation",
+    "idle",
+  ]);
+  const [message] = await session.history();
+  expect(message === undefined ? "" : textOf(message)).toContain("(exit code none)");
+  expect(await session.shell("git --version")).toMatchObject({ exit_code: 0 });
   await place.store.close();
 });

@@ -70,6 +70,8 @@ export function runShell(
         toMessage(harness, operation, text),
         ...(named ? [toNote(harness, operation, { name: endedNote, value: result })] : []),
       ]);
+      // The history keeps what an aborted command had said; for the caller it is an abort like any other.
+      operation.signal.throwIfAborted();
       return result;
     },
   );

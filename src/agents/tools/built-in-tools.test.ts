@@ -272,7 +272,9 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
 
   test("a command is stopped at its time limit", async () => {
     const run = start(create(), { allowShell: true });
-    const [outcome] = await run.call([{ name: "bash", input: { command: "sleep 30", timeout_seconds: 1 } }]);
+    const [outcome] = await run.call([
+      { name: "bash", input: { command: "sleep 3600", timeout_seconds: 1 } },
+    ]);
     expect(outcome).toMatchObject({ isError: true, text: expect.stringContaining("time limit") });
   });
 
@@ -282,11 +284,9 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
     const stop = run.agent.subscribe((event) => {
       if (event.type === "command_start") setTimeout(() => void session.abort(), 100);
     });
-    const started = performance.now();
-    await expect(run.call([{ name: "bash", input: { command: "sleep 30" } }])).rejects.toMatchObject({
+    await expect(run.call([{ name: "bash", input: { command: "sleep 3600" } }])).rejects.toMatchObject({
       code: "aborted",
     });
-    expect(performance.now() - started).toBeLessThan(5_000);
     stop();
     await run.agent
       .session()
