@@ -84,6 +84,29 @@ test(`of ${rounds} engines killed under load, nothing accepted is lost, done out
   }
 }, 600_000);
 
+test("an input that kills its process takes none of those with it that are at work beside it", async () => {
+  const folder = join(root, "bystanders");
+  const engine = createEmbeddedEngine({ folder });
+  const ids = new Map<string, string>();
+  for (const input of ["one", "two", "poison", "three"]) {
+    const key = { agent: "worker", instance_id: input, session: "default" };
+    ids.set(input, (await engine.admit({ ...key, input })).dispatch_id);
+  }
+  await engine.drain();
+  for (let life = 1; life <= 5; life += 1) {
+    const child = await startEngineProcess({ folder, work: "poison" });
+    child.tell({ order: "start" });
+    await child.ended();
+  }
+  const last = createEmbeddedEngine({ folder });
+  await last.start({ run: async () => undefined, dispatch: async () => undefined });
+  for (const [input, id] of ids) {
+    const status = input === "poison" ? "failed" : "completed";
+    expect([input, (await last.awaitDispatch(id))?.status]).toEqual([input, status]);
+  }
+  await last.drain();
+});
+
 test("an input that kills its process is a dead letter after its attempts, and frees its session", async () => {
   const folder = join(root, "poison");
   const limits = { attempts: 2 };

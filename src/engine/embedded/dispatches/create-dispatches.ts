@@ -59,14 +59,14 @@ export function createDispatches(base: EngineBase, limits: EngineLimits): Dispat
   /** Those that wait, by their index; what has ended is passed over, however much it is. */
   function joinAll(): void {
     const newest = Number(sql.newest.get()?.seq ?? 0);
-    for (const place of sql.waiting.all()) join(place);
+    for (const { suspect, ...place } of sql.waiting.all()) join(place, suspect === 1);
     seen = Math.max(seen, newest);
   }
 
-  function join(place: DispatchPlace): void {
+  function join(place: DispatchPlace, isSuspect = false): void {
     if (handlers === undefined) return;
     seen = place.seq;
-    lines.join(attempts.toWork(place, handlers));
+    lines.join(attempts.toWork(place, handlers, isSuspect));
   }
 
   function isWorking(): boolean {
@@ -200,9 +200,11 @@ function statements({ database }: EngineBase) {
       "SELECT ended_at FROM dispatches WHERE dispatch_id = ?",
     ),
     newest: query<Pick<DispatchRow, "seq">>(database, "SELECT max(seq) AS seq FROM dispatches"),
-    waiting: query<DispatchPlace>(
+    // An attempt that failed has set the time of the next one: without it, its process has died.
+    waiting: query<DispatchPlace & { readonly suspect: number }>(
       database,
-      `SELECT ${place} FROM dispatches INDEXED BY dispatches_waiting WHERE status = 'queued' ORDER BY seq`,
+      `SELECT ${place}, attempts > 2 AND next_attempt_at IS NULL AS suspect
+       FROM dispatches INDEXED BY dispatches_waiting WHERE status = 'queued' ORDER BY seq`,
     ),
     waitingAfter: query<DispatchPlace>(
       database,

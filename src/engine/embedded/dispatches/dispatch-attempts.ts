@@ -11,8 +11,11 @@ import type { Work, WorkEnd } from "../work/work-lines.ts";
 import { type DispatchPlace, type DispatchRow, lineOf } from "./dispatch-rows.ts";
 
 export interface DispatchAttempts {
-  /** An accepted input as work for its line. */
-  toWork(place: DispatchPlace, handlers: EngineHandlers): Work;
+  /**
+   * An accepted input as work for its line. Suspects, under which the process has died several times, go one at a
+   * time: so the one to blame comes to its end, and takes none of the others with it.
+   */
+  toWork(place: DispatchPlace, handlers: EngineHandlers, isSuspect?: boolean): Work;
   /** Aborts the attempt that runs, because somebody wants its end. */
   cancel(dispatchId: string): void;
   /** Lets the lines go on in which a cancelled input was to wait for its next attempt. */
@@ -44,6 +47,8 @@ const ended: WorkEnd = { ended: true };
 
 /** Attempts that begin in one turn of the event loop. */
 const perTurn = 8;
+/** How often a suspect looks whether it is its turn. */
+const suspectPauseMs = 200;
 
 export function createDispatchAttempts(base: EngineBase, options: AttemptOptions): DispatchAttempts {
   const { database, clock, blobs, lease, stopping } = base;
@@ -51,6 +56,8 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
   const pace = createPace(perTurn);
   const running = new Map<string, Attempt>();
   const retrying = new Map<string, DispatchPlace>();
+  /** The one that is at work. */
+  let suspect: string | undefined;
   const claim = query<DispatchRow>(
     database,
     `UPDATE dispatches SET status = 'running', attempts = attempts + 1, fence = ?, next_attempt_at = NULL,
@@ -95,6 +102,25 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
       // The store cannot be written, or the lease is gone; then the line is closed, and this goes nowhere.
       return tenure.aborted ? ended : { retryAt: clock.now() + limits.backoffMs };
     }
+  }
+
+  async function beginAlone(
+    place: DispatchPlace,
+    handlers: EngineHandlers,
+    standAside: Attempt["standAside"],
+  ): Promise<WorkEnd> {
+    const { dispatch_id: id } = place;
+    if (suspect !== undefined) return waitFor(place, clock.now() + suspectPauseMs);
+    suspect = id;
+    const release = (): void => {
+      if (suspect === id) suspect = undefined;
+    };
+    // What waits for a person does nothing that a process dies of, and may take days.
+    const releasing = (): (() => void) => {
+      release();
+      return standAside();
+    };
+    return await begin(place, handlers, releasing).finally(release);
   }
 
   /** In a transaction. A time that is further away than any pause was put down by a clock that has been set back. */
@@ -200,10 +226,10 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
   }
 
   return {
-    toWork: (place, handlers) => ({
+    toWork: (place, handlers, isSuspect = false) => ({
       id: place.dispatch_id,
       line: lineOf(place),
-      begin: (standAside) => begin(place, handlers, standAside),
+      begin: (standAside) => (isSuspect ? beginAlone : begin)(place, handlers, standAside),
     }),
     cancel(dispatchId) {
       const attempt = running.get(dispatchId);
@@ -218,7 +244,10 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
         base.lines.leave({ id, line: lineOf(place) });
       }
     },
-    clear: () => retrying.clear(),
+    clear() {
+      retrying.clear();
+      suspect = undefined;
+    },
   };
 }
 

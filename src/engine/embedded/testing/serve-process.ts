@@ -14,8 +14,11 @@ export interface EngineProcessSettings {
   readonly limits?: Partial<EngineLimits>;
   /** Gets a line `instance number` for each attempt that begins. */
   readonly log?: string;
-  /** `quick`: at once or a few milliseconds later. `hold`: until it is aborted, and then ends well. */
-  readonly work: "quick" | "hold";
+  /**
+   * `quick`: at once or a few milliseconds later. `hold`: until it is aborted, and then ends well. `poison`: after
+   * a moment, and the input "poison" kills the process.
+   */
+  readonly work: "quick" | "hold" | "poison";
 }
 
 export type EngineOrder =
@@ -46,6 +49,11 @@ async function start(): Promise<void> {
       say({ news: "begun", dispatch_id: id });
       if (work === "quick") {
         if (Number(input) % 3 === 0) await setTimeout(Number(input) % 5);
+        return process.pid;
+      }
+      if (work === "poison") {
+        await setTimeout(input === "poison" ? 50 : 500);
+        if (input === "poison") process.kill(process.pid, "SIGKILL");
         return process.pid;
       }
       await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
