@@ -103,7 +103,7 @@ async function run(sandbox: Sandbox, item: ShellCase): Promise<"allow" | "deny">
       sandbox,
       policy,
       env: {},
-      signal: AbortSignal.timeout(20_000),
+      signal: AbortSignal.timeout(100_000),
       emit: () => undefined,
     });
     return "allow";
