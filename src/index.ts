@@ -23,7 +23,8 @@ export {
 } from "./agents/create-agent.ts";
 export type { EventListener } from "./agents/events/emitter.ts";
 export type { Agent } from "./agents/harness.ts";
-export type { ImageInput, PromptOptions, PromptResult } from "./agents/operations/prompt-options.ts";
+export type { ImageInput } from "./agents/image-part.ts";
+export type { PromptOptions, PromptResult } from "./agents/operations/prompt-options.ts";
 export type { ShellOptions } from "./agents/operations/shell.ts";
 export type { SkillOptions } from "./agents/operations/skill.ts";
 export type { TaskOptions } from "./agents/operations/task.ts";

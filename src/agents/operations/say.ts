@@ -1,12 +1,11 @@
 import { isoTime } from "../../base/clock.ts";
-import type { UserMessage } from "../../protocol/message.ts";
+import type { ImagePart, UserMessage } from "../../protocol/message.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
-import type { toImagePart } from "./prompt-options.ts";
 
 export interface Said {
   readonly text: string;
-  readonly images?: readonly ReturnType<typeof toImagePart>[];
+  readonly images?: readonly ImagePart[];
   readonly source?: UserMessage["source"];
 }
 

@@ -119,6 +119,30 @@ test("what a model does wrong is a result that it can act on", async () => {
   expect(texts[3]).toContain('"write" is not allowed to this agent.');
 });
 
+// What TypeScript forbids, and plain JavaScript may still give.
+test.each<readonly [string, unknown, string]>([
+  ["nothing", undefined, ""],
+  ["a number", 5, "5"],
+  ["parts that are none", { content: [{ type: "table" }] }, '{"content":[{"type":"table"}]}'],
+  ["no parts", { content: [null] }, '{"content":[null]}'],
+  ["a text that is none", { content: [{ type: "text", text: 5 }] }, '{"content":[{"type":"text","text":5}]}'],
+  [
+    "bytes",
+    { content: [{ type: "image", media_type: "image/png", data: new Uint8Array([1]) }] },
+    "image/png",
+  ],
+  ["an image without bytes", { content: [{ type: "image", media_type: "image/png" }] }, "An image has"],
+  ["no address", { content: [{ type: "image", media_type: "image/png", data: "https://" }] }, "An image has"],
+  ["what is no JSON", 5n, "BigInt"],
+])("a tool that gives %s harms no later prompt", async (_what, output, text) => {
+  const tool = defineTool({ name: "odd", description: "", input: anything, execute: () => output as string });
+  const model = createScriptedModel([{ toolCalls: [{ name: "odd" }] }, { text: "Done." }, { text: "On." }]);
+  const session = createTestAgent(model, { tools: [tool] }).session();
+  const { messages } = await session.prompt("Go.");
+  expect(JSON.stringify(messages[2]?.content)).toContain(JSON.stringify(text).slice(1, -1));
+  expect((await session.prompt("Go on.")).text).toBe("On.");
+});
+
 test("a tool that throws is a result, and its key is the same for every attempt at one call", async () => {
   const keys: string[] = [];
   const failing = defineTool({

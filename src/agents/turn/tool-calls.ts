@@ -7,6 +7,7 @@ import { builtInToolNames } from "../tools/built-in-tools.ts";
 import { cutText, defaultMaxResultChars } from "./cut-text.ts";
 import { failed, type Outcome, unknownOutcome } from "./outcome.ts";
 import { isPutOff, PutOff } from "./put-off.ts";
+import { toOutcome } from "./to-outcome.ts";
 import { passGate, type ToolGate } from "./tool-gate.ts";
 
 /** What the tool calls of one operation share. */
@@ -224,14 +225,6 @@ function settledOutcome(output: ToolOutput): Outcome {
 
 function isPromise(work: ToolOutput | Promise<ToolOutput>): work is Promise<ToolOutput> {
   return typeof work === "object" && work !== null && "then" in work && typeof work.then === "function";
-}
-
-/** What a tool gave, as parts. A tool in plain JavaScript may give what its type forbids: that is told as JSON. */
-function toOutcome(output: ToolOutput): Outcome {
-  if (typeof output === "string") return { content: output };
-  const content: unknown = typeof output === "object" && output !== null ? output.content : undefined;
-  if (typeof content === "string" || Array.isArray(content)) return output;
-  return { content: JSON.stringify(output) ?? "" };
 }
 
 type CheckedInput = { readonly value: unknown } | { readonly issues: readonly string[] };

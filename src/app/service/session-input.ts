@@ -1,5 +1,5 @@
+import { toImagePart } from "../../agents/image-part.ts";
 import { checkedText } from "../../agents/operations/check-options.ts";
-import { toImagePart } from "../../agents/operations/prompt-options.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { PromptRequest } from "../../protocol/prompt.ts";
 import { keyAsSent } from "./sender-key.ts";
