@@ -4,6 +4,7 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
+import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type {
   FinishReason,
@@ -124,7 +125,7 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
       return;
     case "tool-call":
       // What a provider runs on its own side is finished when the answer is: there is nothing to run.
-      if (part.providerExecuted !== true) draft.parts.push(toToolCall(part));
+      if (part.providerExecuted !== true) draft.parts.push(toToolCall(part, callId(draft, part.toolCallId)));
       return;
     case "finish":
       // The AI SDK closes a stream that broke off with a reason of its own making: no provider said it.
@@ -158,18 +159,40 @@ function openPart(draft: Draft, id: string, type: "text" | "reasoning"): OpenPar
   return open;
 }
 
-function toToolCall(part: Extract<LanguageModelV4StreamPart, { type: "tool-call" }>): ToolCallPart {
+/** What every provider takes for the id of a call: the history may go on with another one. */
+const idPattern = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/** The id of a call, or one of kit's own where some provider would refuse it: an empty one, the same one twice. */
+function callId({ parts }: Draft, given: string): string {
+  const isTaken = parts.some((part) => part.type === "tool_call" && part.tool_call_id === given);
+  return isTaken || !idPattern.test(given) ? createId("call") : given;
+}
+
+function toToolCall(
+  part: Extract<LanguageModelV4StreamPart, { type: "tool-call" }>,
+  tool_call_id: string,
+): ToolCallPart {
   const call = {
     type: "tool_call",
-    tool_call_id: part.toolCallId,
+    tool_call_id,
     tool: part.toolName,
     ...(part.providerMetadata === undefined ? {} : { provider: part.providerMetadata as ProviderData }),
   } as const;
   try {
-    return { ...call, args: part.input.trim() === "" ? {} : JSON.parse(part.input) };
+    return { ...call, args: part.input.trim() === "" ? {} : parseArguments(part.input) };
   } catch {
-    return { ...call, args: part.input, invalid: true };
+    return { ...call, args: part.input.toWellFormed(), invalid: true };
   }
+}
+
+const halfCharacter = /\\u[dD][89a-fA-F]/;
+
+/** As of any text: half of a character is what providers refuse to read again. */
+function parseArguments(input: string): unknown {
+  if (input.isWellFormed() && !halfCharacter.test(input)) return JSON.parse(input);
+  return JSON.parse(input, (_key, value: unknown) =>
+    typeof value === "string" ? value.toWellFormed() : value,
+  );
 }
 
 function toReply(draft: Draft, finishReason: FinishReason): ModelReply {

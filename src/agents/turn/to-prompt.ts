@@ -14,7 +14,7 @@ export function toPromptMessage(message: Message): LanguageModelV4Message {
         content: message.content.map((part) => ({
           type: "tool-result",
           toolCallId: part.tool_call_id,
-          toolName: part.tool,
+          toolName: toolName(part.tool),
           output: toOutput(part),
         })),
       };
@@ -45,12 +45,24 @@ function toAssistantPart(
       return {
         type: "tool-call",
         toolCallId: part.tool_call_id,
-        toolName: part.tool,
-        // Providers take an object only; the result beside it tells the model that its JSON was broken.
-        input: part.invalid ? { invalid_json: part.args } : part.args,
+        toolName: toolName(part.tool),
+        // Providers take an object only; the result beside it tells the model what was wrong.
+        input: isObject(part.args) ? part.args : { [part.invalid ? "invalid_json" : "value"]: part.args },
         ...options(part.provider),
       };
   }
+}
+
+const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/** A model may call what cannot be a tool's name: it is told so, and providers refuse the name itself. */
+function toolName(called: string): string {
+  if (namePattern.test(called)) return called;
+  return called.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "_";
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function options(provider: ProviderData | undefined): { providerOptions?: SharedV4ProviderOptions } {

@@ -119,6 +119,54 @@ test("what a model does wrong is a result that it can act on", async () => {
   expect(texts[3]).toContain('"write" is not allowed to this agent.');
 });
 
+test("what a model calls in odd ways is told to it, and goes back in a form that every provider takes", async () => {
+  const seen: unknown[] = [];
+  const tool = defineTool({
+    name: "look",
+    description: "",
+    input: anything,
+    execute(input) {
+      seen.push(input);
+      return "seen";
+    },
+  });
+  const model = createScriptedModel([
+    {
+      toolCalls: [
+        { id: "", name: "look" },
+        { id: "a.b", name: "multi_tool_use.parallel" },
+        { id: "c", name: "" },
+        { id: "c", name: "look", rawInput: '{"text": "\\ud83d \\ud83d\\ude00"}' },
+        { id: "d", name: "look", rawInput: "[1]" },
+        { id: "e", name: "look", rawInput: '{"text": ' },
+      ],
+    },
+    { text: "Done." },
+  ]);
+  await createTestAgent(model, { tools: [tool] }, { validateJson: () => [] })
+    .session()
+    .prompt("Go.");
+  expect(seen).toEqual([{}, { text: "\ufffd 😀" }, [1]]);
+  const [calls, answers] = (model.calls[1]?.prompt.slice(2) ?? []).map(({ content }) =>
+    Array.isArray(content) ? content : [],
+  );
+  expect(calls).toMatchObject([
+    { toolName: "look" },
+    { toolName: "multi_tool_use_parallel" },
+    { toolName: "_" },
+    { toolName: "look", input: { text: "\ufffd 😀" } },
+    { toolName: "look", input: { value: [1] } },
+    { toolName: "look", input: { invalid_json: '{"text": ' } },
+  ]);
+  const pairs = [calls, answers].map((parts = []) =>
+    parts.flatMap((part) => ("toolCallId" in part ? [[part.toolCallId, part.toolName]] : [])),
+  );
+  expect(pairs[0]).toEqual(pairs[1]);
+  const ids = new Set(pairs[0]?.map(([id]) => id));
+  expect(ids.size).toBe(6);
+  for (const id of ids) expect(id).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
+});
+
 // What TypeScript forbids, and plain JavaScript may still give.
 test.each<readonly [string, unknown, string]>([
   ["nothing", undefined, ""],
