@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import type { LoadedConfig } from "../app/config/load-config.ts";
 import { openProjectService, type ProjectService } from "../app/service/open-project-service.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { ScanSummary } from "../project/project.ts";
@@ -75,6 +76,7 @@ export function serve(
       const { host, port, url } = address;
       const watcher = await opened.project.watch((scan) => mode.onChange?.(scan));
       closing.defer(() => watcher.close());
+      if (isKeyOfCommands(opened.loaded)) sayUnguarded(context);
       if (service !== undefined) {
         const [other] = await findRunningServers(opened.project.root);
         if (other !== undefined) sayStandby(context, other);
@@ -99,6 +101,18 @@ const quietMs = 500;
 function sayDraining({ output }: CommandContext): void {
   output.note(
     "What is under way may end first. Ctrl-C again ends it at once; what was accepted goes on with the next start.",
+  );
+}
+
+/** One letter away from the variable that was meant, and nobody would be asked for a key. */
+function isKeyOfCommands({ config, environment }: LoadedConfig): boolean {
+  const { api_keys, auth } = config.server ?? {};
+  return Boolean(environment.KIT_API_KEY) && api_keys === undefined && auth === undefined;
+}
+
+function sayUnguarded({ output }: CommandContext): void {
+  output.note(
+    `${output.noteStyle("yellow", "warning:")} Nobody is asked for a key: KIT_API_KEY is the key that commands send, KIT_API_KEYS are those of a server.`,
   );
 }
 

@@ -188,9 +188,11 @@ test("a wrong variable is refused by its name, and a misspelled one is pointed o
   await expect(load({}, { environment: { KIT_READ_ONLY: "maybe" } })).rejects.toThrow(
     "KIT_READ_ONLY must be",
   );
-  const { config, warnings } = await load({}, { environment: { KIT_API_KEY: "a", KIT_API_KEYS: " " } });
+  const { config, warnings } = await load({}, { environment: { KIT_API_KEYZ: "a", KIT_API_KEYS: " " } });
   expect(config).toEqual({});
-  expect(warnings).toEqual(["KIT_API_KEY is no variable of kit; did you mean KIT_API_KEYS?"]);
+  expect(warnings).toEqual(["KIT_API_KEYZ is no variable of kit; did you mean KIT_API_KEYS?"]);
+  const ofCommands = { KIT_API_KEY: "a", KIT_URL: "http://127.0.0.1:1", KIT_DEBUG: "1" };
+  expect((await load({}, { environment: ofCommands })).warnings).toEqual([]);
 });
 
 test("a configuration in a folder above is none of this project's", async () => {

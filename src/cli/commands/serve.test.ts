@@ -79,6 +79,14 @@ test("a public address without keys is refused, and taken with --insecure or key
   expect((await fetch(`${url}/api/specs`, { headers })).status).toBe(200);
 });
 
+test("the key that commands send is not taken for one that the server asks for, without a word", async () => {
+  const { url, says } = await serve("start", ["--port", "0"], { KIT_API_KEY: "key-of-commands" });
+  await says("KIT_API_KEYS are those of a server");
+  expect((await fetch(`${url}/api/specs`)).status).toBe(200);
+  const asking = await runKit(["logs"], { cwd: project.root, env: { KIT_API_KEY: "key-of-commands" } });
+  expect([asking.exitCode, asking.stderr]).toEqual([0, expect.not.stringContaining("KIT_API_KEY")]);
+});
+
 test("--env gives variables that the environment lacks", async () => {
   await project.write("serve.env", "KIT_API_KEYS=another-key-for-a-test\n");
   const { url } = await serve("start", ["--port", "0", "--env", "serve.env"]);
