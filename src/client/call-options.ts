@@ -14,8 +14,8 @@ export interface KitClientOptions {
   /** Ends all that the client does. */
   readonly signal?: AbortSignal;
   /**
-   * Of one call with all its attempts; default 30,000. Calls that wait for an agent or a workflow have
-   * no limit but their own.
+   * Of one call with all its attempts; default 30,000, `Infinity` for no limit. Calls that wait for an agent or a
+   * workflow have no limit but their own.
    */
   readonly timeoutMs?: number;
   /** A stream or WebSocket that is silent for this long is taken to be broken; default 45,000. */
@@ -28,8 +28,13 @@ export interface KitClientOptions {
  * it once: reading, deleting, cancelling, and what carries an idempotency key.
  */
 export interface RetryPolicy {
-  /** Attempts at a call; for a stream, attempts in a row to connect. Default 4; 1 for no retry. */
+  /** Attempts at a call, or to begin a stream. Default 4; 1 for no retry. */
   readonly attempts: number;
+  /**
+   * Attempts in a row to take up a stream that had begun; 0 for none. Default three times `attempts`, which is about
+   * a minute for 4: a server that starts again is waited for. None where `attempts` is 1.
+   */
+  readonly reconnects: number;
   /** Before the second attempt; doubled for each further one, with jitter. Default 250. */
   readonly baseDelayMs: number;
   /** Default 10,000. A server that asks for a longer wait is not asked again. */

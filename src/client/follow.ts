@@ -1,5 +1,5 @@
 import { systemClock } from "../base/clock.ts";
-import { anyOf, timedOut } from "./in-time.ts";
+import { anyOf, isLimit, timedOut } from "./in-time.ts";
 import { isKnownEvent } from "./known-events.ts";
 import { readStream, type StreamItem } from "./read-stream.ts";
 import { connectionLost, isTransient, notAnAnswer } from "./to-kit-error.ts";
@@ -10,7 +10,7 @@ import { backoff, type Call, delayBefore, isRepeatable, type Transport } from ".
  * came, so that none is lost or comes twice, and from the beginning where the server says that what was
  * followed is gone; a stream that cannot be asked for twice fails instead.
  * Events of unknown types are skipped. Gives up, with what went wrong last, after as many attempts in a
- * row as the retry policy has.
+ * row as the retry policy has; more of them once the stream has begun.
  */
 export async function* follow(
   transport: Transport,
@@ -19,6 +19,8 @@ export async function* follow(
   const { retry, idleTimeoutMs } = transport;
   let { after } = call;
   let failures = 0;
+  // Attempts in a row that may fail. What breaks a stream that had begun is no attempt yet.
+  let most = retry.attempts - 1;
   // Connections in a row that have brought nothing: they are made again less and less often.
   let quiet = 0;
   const leaving = new AbortController();
@@ -30,6 +32,7 @@ export async function* follow(
         const response = await connect(transport, resumeAt(call, after), signal);
         if (response.status === 204) return;
         failures = 0;
+        most = retry.reconnects;
         for await (const item of readStream(response, idleTimeoutMs)) {
           quiet = 0;
           if (item.kind === "reset") {
@@ -50,7 +53,7 @@ export async function* follow(
       } catch (error) {
         signal.throwIfAborted();
         failures += 1;
-        if (!isTransient(error) || !isRepeatable(call) || failures >= retry.attempts) throw error;
+        if (!isTransient(error) || !isRepeatable(call) || failures > most) throw error;
         delayMs = delayBefore(error, Math.max(failures, quiet + 1), retry);
         if (delayMs === undefined) throw error;
       }
@@ -66,7 +69,7 @@ export async function* follow(
 async function connect(transport: Transport, call: Call, signal: AbortSignal): Promise<Response> {
   const late = new AbortController();
   const limitMs = call.options?.timeoutMs ?? transport.timeoutMs;
-  const timer = setTimeout(() => late.abort(timedOut()), limitMs);
+  const timer = isLimit(limitMs) ? setTimeout(() => late.abort(timedOut()), limitMs) : undefined;
   try {
     const response = await transport.open(call, anyOf([signal, late.signal]));
     const type = response.headers.get("content-type") ?? "";

@@ -1,5 +1,18 @@
 import { KitError } from "../base/kit-error.ts";
 
+/** The longest that a timer waits, in ms; what is asked to wait for longer would be over at once. */
+const longestMs = 2 ** 31 - 1;
+
+/** Whether a limit is one that a timer can keep: 25 days and more are no limit. */
+export function isLimit(ms: number): boolean {
+  return ms <= longestMs;
+}
+
+/** A signal that fires after so many ms; undefined where there is no limit. */
+export function timeoutSignal(ms: number | undefined): AbortSignal | undefined {
+  return ms === undefined || !isLimit(ms) ? undefined : AbortSignal.timeout(Math.ceil(ms));
+}
+
 /**
  * Does work that has to end in time: gives it a signal that fires with the given ones, and after
  * `timeoutMs`, if there is such a limit. Throws `unavailable` when the time is over.
@@ -9,7 +22,7 @@ export async function inTime<Value>(
   signals: readonly (AbortSignal | undefined)[],
   work: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
-  const timeout = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
+  const timeout = timeoutSignal(timeoutMs);
   try {
     return await work(anyOf([...signals, timeout]));
   } catch (error) {

@@ -8,7 +8,7 @@ export type { EventType, KitEvent } from "../protocol/event.ts";
 export type { ConversionResult, ExportResult, Guideline, GuidelineList } from "../protocol/guideline.ts";
 export type { ConvertRequest, GuidelineQuery } from "../protocol/guideline-query.ts";
 export type { AgentEntry, DispatchAccepted, HistoryMessage } from "../protocol/http/agent-schemas.ts";
-export type { ApprovalBody } from "../protocol/http/approval-schemas.ts";
+export type { ApprovalBody, ApprovalQuery } from "../protocol/http/approval-schemas.ts";
 export type { DispatchPage, DispatchQuery } from "../protocol/http/dispatch-schemas.ts";
 export type {
   RunAccepted,
@@ -32,6 +32,7 @@ export type {
   PromptInput,
   SessionInput,
 } from "./agents-client.ts";
+export type { ApprovalsClient } from "./approvals-client.ts";
 export type { CallOptions, KitClientOptions, RetryPolicy, WorkOptions } from "./call-options.ts";
 export type { DispatchesClient } from "./dispatches-client.ts";
 export type { GuidelinesClient } from "./guidelines-client.ts";

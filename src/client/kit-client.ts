@@ -3,6 +3,7 @@ import type { WorkflowEntry } from "../protocol/http/run-schemas.ts";
 import type { Health } from "../protocol/http/service-schemas.ts";
 import type { PromptReply, PromptRequest } from "../protocol/prompt.ts";
 import { type AgentsClient, createAgentsClient } from "./agents-client.ts";
+import { type ApprovalsClient, createApprovalsClient } from "./approvals-client.ts";
 import type { CallOptions, KitClientOptions, WorkOptions } from "./call-options.ts";
 import { createDispatchesClient, type DispatchesClient } from "./dispatches-client.ts";
 import { createGuidelinesClient, type GuidelinesClient } from "./guidelines-client.ts";
@@ -27,6 +28,7 @@ export class KitClient {
   readonly workflows: WorkflowsClient;
   readonly runs: RunsClient;
   readonly dispatches: DispatchesClient;
+  readonly approvals: ApprovalsClient;
   readonly guidelines: GuidelinesClient;
   readonly specs: SpecsClient;
   readonly #transport: Transport;
@@ -38,6 +40,7 @@ export class KitClient {
     this.workflows = createWorkflowsClient(transport);
     this.runs = createRunsClient(transport);
     this.dispatches = createDispatchesClient(transport);
+    this.approvals = createApprovalsClient(transport);
     this.guidelines = createGuidelinesClient(transport);
     this.specs = createSpecsClient(transport);
   }

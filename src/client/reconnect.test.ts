@@ -129,6 +129,29 @@ test("a stream gives up after as many attempts in a row as its policy has", asyn
   expect(proxy?.made).toBe(3);
 });
 
+test("a stream that had begun is taken up over more failures than a call is tried over", async () => {
+  const direct = new KitClient({ baseUrl: served.url });
+  const { run_id } = await direct.workflows.invoke("talking", { lines: 20 });
+  const restart = [2_000, ...Array.from({ length: 7 }, () => 0)];
+  const patient = await clientBehind(restart, 3);
+  const indexes = await indexesOf(patient.runs.stream(run_id));
+  expect(indexes).toEqual(upTo(indexes.length));
+  expect(proxy?.made).toBe(9);
+  for (const [attempts, reconnects, made] of [
+    [3, undefined, 1 + 9],
+    [3, 2, 1 + 2],
+    [1, undefined, 1],
+    [1, 2, 1 + 2],
+  ] as const) {
+    await proxy?.close();
+    proxy = await openCuttingProxy(served.port, [2_000, ...Array.from({ length: 50 }, () => 0)]);
+    const policy = { ...retry, attempts, ...(reconnects === undefined ? {} : { reconnects }) };
+    const client = new KitClient({ baseUrl: proxy.url, retry: policy });
+    await expect(indexesOf(client.runs.stream(run_id))).rejects.toMatchObject({ code: "unavailable" });
+    expect([attempts, reconnects, proxy.made]).toEqual([attempts, reconnects, made]);
+  }
+});
+
 test("a stream that waits is followed further after its connection broke", async () => {
   const client = await clientBehind([]);
   const direct = new KitClient({ baseUrl: served.url });

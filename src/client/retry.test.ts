@@ -206,7 +206,7 @@ test("a stream that has gone silent is connected again", async () => {
       streaming(event(1)),
       streaming(event(2), 'event: error\ndata: {"error":{"type":"aborted","message":"No."}}\n\n'),
     ],
-    { idleTimeoutMs: 60 },
+    { idleTimeoutMs: 1_000 },
   );
   await expect(client.runs.stream("run_1").result()).rejects.toMatchObject({ code: "aborted" });
   expect(requests).toHaveLength(2);
@@ -214,7 +214,7 @@ test("a stream that has gone silent is connected again", async () => {
 
 test("a server that says 204 has no more events", async () => {
   const over: Answer = (response) => response.writeHead(204).end();
-  const { client } = await answering([streaming(event(1)), over], { idleTimeoutMs: 60 });
+  const { client } = await answering([streaming(event(1)), over], { idleTimeoutMs: 1_000 });
   const seen: number[] = [];
   for await (const { index } of client.agents.events("a", { id: "1" })) seen.push(index);
   expect(seen).toEqual([1]);

@@ -1,4 +1,6 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { once } from "node:events";
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { WebSocketServer } from "ws";
 import type { KitEvent } from "../protocol/event.ts";
 import { type ServedService, serveService } from "../server/testing/serve-service.ts";
 import { type CuttingProxy, openCuttingProxy } from "../testing/cutting-proxy.ts";
@@ -103,6 +105,43 @@ test("when the connection breaks, what is under way fails, and the next prompt o
   expect((await connection.prompt("again").result()).text).toBe("again");
 });
 
+test("a connection lives on in a page whose timers sleep while nobody looks at it", async () => {
+  // Browsers let a hidden page's timers run once a minute, and its messages come all the same.
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "Date"] });
+  try {
+    await using connection = await client.agents.connect("echo", { id: "hidden-page" });
+    const held = served.echo.held(3);
+    const waiting = connection.prompt("hold").result();
+    await held;
+    for (let minute = 0; minute < 3; minute += 1) {
+      await connection.ping();
+      vi.setSystemTime(Date.now() + 60_000);
+      vi.advanceTimersToNextTimer();
+    }
+    served.echo.release();
+    expect((await waiting).text).toBe("hold");
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("a connection on which nothing comes any more counts as broken", async () => {
+  const mute = new WebSocketServer({ host: "127.0.0.1", port: 0, handleProtocols: () => "kit" });
+  await once(mute, "listening");
+  mute.on("connection", (socket) => socket.send('{"type":"ready"}'));
+  try {
+    const address = mute.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    const stranded = new KitClient({ baseUrl: `http://127.0.0.1:${port}`, idleTimeoutMs: 90 });
+    const connection = await stranded.agents.connect("echo", { id: "1" });
+    await expect(connection.prompt("hello").result()).rejects.toMatchObject({ code: "unavailable" });
+    connection.close();
+  } finally {
+    for (const socket of mute.clients) socket.terminate();
+    mute.close();
+  }
+});
+
 test("a connection that was closed stays closed", async () => {
   const connection = await client.agents.connect("echo", { id: "closed" });
   const held = connection.prompt("hold");
@@ -156,6 +195,12 @@ test("a refused connection says why", async () => {
     code: "agent_not_found",
   });
   await expect(client.workflows.connect("nothing")).rejects.toMatchObject({ code: "workflow_not_found" });
+  await expect(client.agents.connect("hidden", { id: "1" })).rejects.toMatchObject({
+    code: "agent_not_webhook",
+  });
+  await expect(client.agents.connect("echo", { id: "a/b" })).rejects.toMatchObject({
+    code: "invalid_request",
+  });
   const nobody = new KitClient({ baseUrl: "http://127.0.0.1:1", retry: { attempts: 1 } });
   await expect(nobody.agents.connect("echo", { id: "1" })).rejects.toMatchObject({ code: "unavailable" });
 });

@@ -33,17 +33,11 @@ export interface Transport {
   open(call: Call, signal: AbortSignal): Promise<Response>;
 }
 
-const defaults = {
-  timeoutMs: 30_000,
-  idleTimeoutMs: 45_000,
-  retry: { attempts: 4, baseDelayMs: 250, maxDelayMs: 10_000 },
-};
+const defaults = { timeoutMs: 30_000, idleTimeoutMs: 45_000 };
 
 export function createTransport(client: KitClientOptions): Transport {
-  // In a page, where it stands for the server that the page came from, it may be a path.
-  const { location } = globalThis as { readonly location?: { readonly href: string } };
-  const base = new URL(client.baseUrl, location?.href).href.replace(/[?#].*$/, "").replace(/\/+$/, "");
-  const retry = { ...defaults.retry, ...client.retry };
+  const base = readBase(client.baseUrl);
+  const retry = toPolicy(client.retry ?? {});
   const limitMs = client.timeoutMs ?? defaults.timeoutMs;
   const send = client.fetch ?? ((...input: Parameters<typeof fetch>) => globalThis.fetch(...input));
 
@@ -125,6 +119,38 @@ export function createTransport(client: KitClientOptions): Transport {
     request,
     open,
   };
+}
+
+function readBase(baseUrl: string | URL): string {
+  // In a page, where it stands for the server that the page came from, it may be a path.
+  const { location } = globalThis as { readonly location?: { readonly href: string } };
+  let url: URL;
+  try {
+    url = new URL(baseUrl, location?.href);
+  } catch (cause) {
+    throw notAnAddress(cause);
+  }
+  // `localhost:2024` is an address of the scheme `localhost:`, and `fetch` takes none with a name and password.
+  if (!/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "") throw notAnAddress();
+  return url.href.replace(/[?#].*$/, "").replace(/\/+$/, "");
+}
+
+function notAnAddress(cause?: unknown): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: "The client's `baseUrl` is not the address of a server.",
+    hint: "Such as http://127.0.0.1:2024; a name and password go into `headers`.",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+function toPolicy({
+  attempts = 4,
+  reconnects = attempts > 1 ? 3 * attempts : 0,
+  baseDelayMs = 250,
+  maxDelayMs = 10_000,
+}: Partial<RetryPolicy>): RetryPolicy {
+  return { attempts, reconnects, baseDelayMs, maxDelayMs };
 }
 
 function encodeSegment(segment: string): string {

@@ -2,7 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { ClientFrame, ServerFrame } from "../../protocol/socket-frame.ts";
 import { bearerProtocolPrefix, socketProtocol } from "../../protocol/socket-frame.ts";
 import type { CallOptions } from "../call-options.ts";
-import { anyOf } from "../in-time.ts";
+import { anyOf, isLimit, timeoutSignal } from "../in-time.ts";
 import { isKnownEvent } from "../known-events.ts";
 import type { StreamItem } from "../read-stream.ts";
 import { connectionClosed, connectionLost, fromEnvelope, unreachable } from "../to-kit-error.ts";
@@ -48,7 +48,7 @@ const beatsPerIdleTimeout = 3;
 export async function openSocket(transport: Transport, { path, options }: SocketTarget): Promise<Socket> {
   const url = transport.url({ path });
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-  const timeout = AbortSignal.timeout(options.timeoutMs ?? transport.timeoutMs);
+  const timeout = timeoutSignal(options.timeoutMs ?? transport.timeoutMs);
   const signal = anyOf([transport.signal, options.signal, timeout]);
   signal.throwIfAborted();
   const socket = new WebSocket(url, protocolsOf(transport.apiKey));
@@ -56,7 +56,8 @@ export async function openSocket(transport: Transport, { path, options }: Socket
   const ready = Promise.withResolvers<void>();
   const pings: (() => void)[] = [];
   let isReady = false;
-  let heardAt = Date.now();
+  /** When the first ping was sent that has had no answer yet. */
+  let askedAt: number | undefined;
   let failure: unknown;
 
   function fail(error: unknown): void {
@@ -71,10 +72,20 @@ export async function openSocket(transport: Transport, { path, options }: Socket
   }
 
   const stop = (): void => fail(transport.signal?.reason);
-  const beat = setInterval(() => {
-    if (Date.now() - heardAt > transport.idleTimeoutMs) fail(connectionLost());
-    else if (isReady) send({ type: "ping" });
-  }, transport.idleTimeoutMs / beatsPerIdleTimeout);
+  const beatMs = transport.idleTimeoutMs / beatsPerIdleTimeout;
+  const beat = isLimit(beatMs) ? setInterval(onBeat, beatMs) : undefined;
+
+  // Counts from a ping on, not from what was heard last: a page that nobody looks at beats once a minute only.
+  function onBeat(): void {
+    if (!isReady) return;
+    const now = Date.now();
+    // The first unanswered ping went out a beat after what was heard last, and this is the second beat since.
+    if (askedAt !== undefined && now - askedAt > 1.5 * beatMs) fail(connectionLost());
+    else {
+      askedAt ??= now;
+      send({ type: "ping" });
+    }
+  }
 
   function send(frame: ClientFrame): void {
     if (failure !== undefined) throw failure;
@@ -112,7 +123,7 @@ export async function openSocket(transport: Transport, { path, options }: Socket
   }
 
   socket.addEventListener("message", ({ data }) => {
-    heardAt = Date.now();
+    askedAt = undefined;
     const frame = parse(data);
     if (frame === undefined) fail(connectionLost());
     else take(frame);
@@ -120,7 +131,7 @@ export async function openSocket(transport: Transport, { path, options }: Socket
   // A browser does not say why a connection failed; the close that follows neither.
   socket.addEventListener("error", () => fail(isReady ? connectionLost() : unreachable(undefined)));
   socket.addEventListener("close", () => fail(connectionLost()));
-  const giveUp = (): void => fail(timeout.aborted ? unreachable(timeout.reason) : signal.reason);
+  const giveUp = (): void => fail(timeout?.aborted === true ? unreachable(timeout.reason) : signal.reason);
   signal.addEventListener("abort", giveUp, { once: true });
   try {
     await ready.promise;
@@ -169,17 +180,24 @@ export async function openSocket(transport: Transport, { path, options }: Socket
   };
 }
 
-/** A refused handshake says nothing of why, so the list of what could be connected to is asked. */
+/** A refused handshake says nothing of why, so a request about the same is made that changes nothing. */
 async function reasonOf(error: unknown, { request }: Transport, path: Call["path"]): Promise<unknown> {
   const [kind = "", name] = path;
   try {
+    if (kind === "agents") {
+      await request({ method: "GET", path: [...path, "approvals"] });
+      return error;
+    }
     const list = await request<Record<string, readonly { readonly name: string }[]>>({
       method: "GET",
       path: [kind],
     });
     if (list[kind]?.some((entry) => entry.name === name) === true) return error;
-    const code = kind === "agents" ? "agent_not_found" : "workflow_not_found";
-    return new KitError({ code, message: `The server has no such ${kind.slice(0, -1)}.`, cause: error });
+    return new KitError({
+      code: "workflow_not_found",
+      message: "The server has no such workflow.",
+      cause: error,
+    });
   } catch (refusal) {
     return refusal;
   }
