@@ -24,7 +24,7 @@ test("speaks MCP on stdin and stdout, and nothing else there, until stdin ends",
   const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
   const say = (message: object): void => void child.stdin.write(`${JSON.stringify(message)}\n`);
   say(initialize);
-  await expect.poll(() => lines.length, { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => lines.length).toBe(1);
   say({ jsonrpc: "2.0", method: "notifications/initialized" });
   say({ jsonrpc: "2.0", id: 2, method: "tools/list" });
   await expect.poll(() => lines.length).toBe(2);
