@@ -34,13 +34,26 @@ export async function withLoadedProject(
   { loaded, readOnly }: { readonly loaded: LoadedConfig; readonly readOnly: boolean },
   use: (opened: OpenedProject) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const { root, output } = context;
-  const project = await openProject({ root, config: loaded.config, readOnly, ...toRefreshOptions(context) });
-  output.progress("");
+  const project = await openShowingProgress(context, { loaded, readOnly });
   try {
     return await use({ project, loaded });
   } finally {
     await project.close();
+  }
+}
+
+async function openShowingProgress(
+  context: CommandContext,
+  { loaded, readOnly }: { readonly loaded: LoadedConfig; readonly readOnly: boolean },
+): Promise<Project> {
+  const { root, output } = context;
+  // In a folder such as a home, it takes long until anything is found that could be counted.
+  const looking = setTimeout(() => output.progress("looking for files …"), quietMs);
+  try {
+    return await openProject({ root, config: loaded.config, readOnly, ...toRefreshOptions(context) });
+  } finally {
+    clearTimeout(looking);
+    output.progress("");
   }
 }
 
