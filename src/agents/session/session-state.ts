@@ -20,6 +20,8 @@ export interface SessionState {
   positions: number[];
   /** What `promptOf` has made of `messages` so far, behind a system message. */
   prompt: LanguageModelV4Message[];
+  /** How many of `messages` are in `prompt`, or have nothing that a provider would take. */
+  prompted: number;
   /** What kit remembers beside the messages, until a compaction takes away what it is about. */
   notes: readonly SessionNote[];
   /** Tokens of the active context: the provider's count where known, an estimate for the rest. */
@@ -48,6 +50,7 @@ function emptyState(key: SessionKey, parent?: SessionKey): SessionState {
     messages: [],
     positions: [],
     prompt: [noSystem],
+    prompted: 0,
     notes: [],
     tokens: 0,
     operations: new Map(),
@@ -90,7 +93,12 @@ function fold(state: SessionState, entries: readonly SessionEntry[]): SessionSta
 export function promptOf(state: SessionState, system: string): LanguageModelV4Message[] {
   const { messages, prompt } = state;
   prompt[0] = { role: "system", content: system };
-  for (const message of messages.slice(prompt.length - 1)) prompt.push(toPromptMessage(message));
+  for (const message of messages.slice(state.prompted)) {
+    const made = toPromptMessage(message);
+    // A model may answer nothing at all, and providers refuse to read that again.
+    if (made.content.length > 0) prompt.push(made);
+  }
+  state.prompted = messages.length;
   return prompt;
 }
 
@@ -175,6 +183,7 @@ function applyCompaction(state: SessionState, entry: Extract<SessionEntry, { typ
   // The summary stands before every entry, so that the next compaction drops it.
   state.positions = [0, ...state.positions.slice(kept)];
   state.prompt = [noSystem];
+  state.prompted = 0;
   state.tokens = entry.tokens_after;
   // The model no longer sees what was shown before the cut.
   state.notes = state.notes.filter((note) => note.position >= entry.keep_from);

@@ -19,7 +19,7 @@ export function toPromptMessage(message: Message): LanguageModelV4Message {
         })),
       };
     case "assistant":
-      return { role: "assistant", content: message.content.map(toAssistantPart) };
+      return { role: "assistant", content: message.content.filter(says).map(toAssistantPart) };
   }
 }
 
@@ -34,9 +34,14 @@ function toFileData(part: ImagePart): { type: "url"; url: URL } | { type: "data"
     : { type: "data", data: part.data };
 }
 
-function toAssistantPart(
-  part: Extract<Message, { role: "assistant" }>["content"][number],
-): Prompt<"assistant">["content"][number] {
+type AssistantPart = Extract<Message, { role: "assistant" }>["content"][number];
+
+/** Providers refuse texts of white space alone; what they have signed, they want to see again. */
+function says(part: AssistantPart): boolean {
+  return part.type === "tool_call" || part.provider !== undefined || part.text.trim() !== "";
+}
+
+function toAssistantPart(part: AssistantPart): Prompt<"assistant">["content"][number] {
   switch (part.type) {
     case "text":
     case "reasoning":

@@ -167,6 +167,29 @@ test("what a model calls in odd ways is told to it, and goes back in a form that
   for (const id of ids) expect(id).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
 });
 
+test("what a model says without a word is kept, and not sent again", async () => {
+  const model = createScriptedModel([
+    {},
+    { text: "\n\n", toolCalls: [{ name: "odd" }] },
+    { text: " " },
+    { text: "Done." },
+  ]);
+  const session = createTestAgent(model).session();
+  for (const text of ["one", "two", "three"]) await session.prompt(text);
+  const sent = model.calls[3]?.prompt.map(({ role, content }) =>
+    Array.isArray(content) ? [role, ...content.map(({ type }) => type)].join(" ") : role,
+  );
+  expect(sent).toEqual([
+    "system",
+    "user text",
+    "user text",
+    "assistant tool-call",
+    "tool tool-result",
+    "user text",
+  ]);
+  expect(await session.history()).toHaveLength(8);
+});
+
 // What TypeScript forbids, and plain JavaScript may still give.
 test.each<readonly [string, unknown, string]>([
   ["nothing", undefined, ""],
