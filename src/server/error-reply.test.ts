@@ -74,3 +74,12 @@ test("in development it says everything, even of causes that go in a circle", ()
   const { dev } = JSON.parse(toErrorReply(error, { dev: true }).body).error;
   expect(dev).toMatchObject({ hint: "Try this.", stack: expect.any(String), cause: { message: "deep" } });
 });
+
+test("in development, too, whoever is refused is told how to get in and no place of this machine", () => {
+  for (const code of ["unauthorized", "forbidden"] as const) {
+    const error = new KitError({ code, message: "No.", hint: "Add the name.", cause: new Error("deep") });
+    const { body } = toErrorReply(error, { dev: true });
+    expect(JSON.parse(body).error.dev).toEqual({ hint: "Add the name." });
+    expect(body).not.toContain(import.meta.dirname);
+  }
+});

@@ -21,7 +21,7 @@ export function toErrorEnvelope(error: unknown, options: { readonly dev: boolean
       message: known.message,
       details: detailsOf(known),
       ...(meta === undefined ? {} : { meta }),
-      ...(options.dev ? { dev: { hint: known.hint, ...describe(error) } } : {}),
+      ...(options.dev ? { dev: { hint: known.hint, ...(isRefusal(known) ? {} : describe(error)) } } : {}),
     },
   };
 }
@@ -30,6 +30,11 @@ export function toErrorEnvelope(error: unknown, options: { readonly dev: boolean
 function metaOf({ code, message, meta }: KitError<ErrorCode>): KitError["meta"] {
   if (code !== "invalid_request" || Array.isArray(meta?.issues)) return meta;
   return { ...meta, issues: [{ path: "request", message }] };
+}
+
+/** Strangers are told these, and the pages of foreign sites: a stack would tell them where kit lies on this machine. */
+function isRefusal({ code }: KitError<ErrorCode>): boolean {
+  return code === "unauthorized" || code === "forbidden";
 }
 
 /** Everything but a `KitError` with a code of ours may say things that no client should read. */
