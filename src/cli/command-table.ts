@@ -103,13 +103,13 @@ export const commandTable: readonly AnyEntry[] = [
     name: "approvals",
     summary: "Tool calls that wait for somebody's word: list, approve, deny",
     examples: [
-      "kit approvals list reviewer pr-42",
+      "kit approvals list",
       "kit approvals approve reviewer pr-42 approval_01M7YDVQ9YE3TW10E60N67AXVR",
     ],
     commands: [
       {
         name: "list",
-        summary: "List the calls of an instance that wait",
+        summary: "List the calls that wait, of all agents or of one",
         load: async () => (await import("./commands/approvals.ts")).approvalsList,
       },
       {

@@ -151,6 +151,8 @@ test("approvals answer as described", async () => {
     if (event === "approval_request") break;
   }
   const { approvals } = await ask("GET /agents/{name}/{id}/approvals", "/agents/careful/1/approvals");
+  await ask("GET /approvals", "/approvals?agent=careful");
+  await ask("GET /approvals", "/approvals?instance=1");
   const decide = "POST /agents/{name}/{id}/approvals/{approval_id}";
   const path = `/agents/careful/1/approvals/${approvals[0].approval_id}`;
   for (const body of [{}, { approved: true }, { approved: true }]) await ask(decide, path, { body });

@@ -19,13 +19,19 @@ const details = "Asks the server that runs for this project, or the one named wi
 const exampleId = "approval_01M7YDVQ9YE3TW10E60N67AXVR";
 
 export const approvalsList: Command = defineCommand({
-  arguments: instanceArguments,
+  arguments: [
+    { usage: "[agent]", description: "Only of this agent" },
+    { usage: "[id]", description: "Only of this instance" },
+  ],
   options: { url: urlOption },
-  examples: ["kit approvals list reviewer pr-42"],
+  examples: ["kit approvals list", "kit approvals list reviewer pr-42"],
   details: `Oldest first; --json has every argument of a call whole. ${details}`,
-  run: async ({ args: [agent = "", id = ""], options }, context) => {
+  run: async ({ args: [agent, id], options }, context) => {
     const client = await openClient(context, options.url);
-    const approvals = await client.agents.approvals(agent, { id });
+    const approvals = await client.approvals.list({
+      ...(agent === undefined ? {} : { agent }),
+      ...(id === undefined ? {} : { instance_id: id }),
+    });
     if (context.json) context.output.json({ approvals });
     else if (approvals.length === 0) context.output.note("No call waits for approval.");
     else printTable(context.output, approvals, columns);
@@ -71,6 +77,7 @@ function explain(error: unknown, hint: string): unknown {
 
 const columns: readonly Column<ApprovalRequest>[] = [
   { header: "APPROVAL", value: ({ approval_id }) => approval_id, style: () => "cyan" },
+  { header: "INSTANCE", value: ({ agent, instance_id }) => `${agent}/${instance_id}` },
   { header: "SESSION", value: ({ session }) => session },
   { header: "SINCE", value: ({ requested_at }) => requested_at, style: () => "dim" },
   { header: "CALL", value: ({ tool, args }) => callLine(tool, args), cut: "end" },

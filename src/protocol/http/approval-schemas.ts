@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ApprovalDecision, ApprovalRequest } from "../approval.ts";
-import { type FieldSchemas, needed, textField } from "./fields.ts";
+import { type FieldSchemas, nameField, needed, textField } from "./fields.ts";
 
 const approvalRequestSchema: z.ZodType<ApprovalRequest> = z
   .object({
@@ -26,6 +26,19 @@ export interface ApprovalList {
 export const approvalListSchema: z.ZodType<ApprovalList> = z
   .object({ approvals: z.array(approvalRequestSchema) })
   .meta({ id: "ApprovalList", description: "Oldest first." });
+
+/** The query of `GET /approvals`. */
+export interface ApprovalQuery {
+  readonly agent?: string;
+  readonly instance_id?: string;
+  readonly session?: string;
+}
+
+export const approvalQuerySchema: z.ZodType<ApprovalQuery> = z.strictObject({
+  agent: nameField.exactOptional(),
+  instance_id: nameField.exactOptional(),
+  session: nameField.exactOptional(),
+});
 
 /** The body of `POST /agents/{name}/{id}/approvals/{approval_id}`. */
 export type ApprovalBody = Omit<ApprovalDecision, "by">;

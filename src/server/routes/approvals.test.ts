@@ -47,6 +47,10 @@ test("calls of agents that only a workflow reaches are listed and decided", asyn
     const path = `/agents/${agent}/${run_id}/approvals`;
     const listed = await served.send(path);
     expect(listed.body.approvals).toMatchObject([{ approval_id: waiting.approval_id, agent }]);
+    for (const query of ["", `?agent=${agent}`, `?instance_id=${run_id}&session=default`]) {
+      expect((await served.send(`/approvals${query}`)).body).toEqual(listed.body);
+    }
+    expect((await served.send("/approvals?session=other")).body).toEqual({ approvals: [] });
     const decide = () => served.send(`${path}/${waiting.approval_id}`, { body: { approved: true } });
     expect(await decide()).toMatchObject({ status: 200, body: { approved: true } });
     expect(await decide()).toMatchObject({ status: 404, body: { error: { type: "not_found" } } });

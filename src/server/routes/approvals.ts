@@ -3,6 +3,7 @@ import { oneSessionQuerySchema } from "../../protocol/http/agent-schemas.ts";
 import {
   approvalBodySchema,
   approvalListSchema,
+  approvalQuerySchema,
   decidedSchema,
 } from "../../protocol/http/approval-schemas.ts";
 import { instanceOf, instanceParameters } from "../instance-request.ts";
@@ -28,6 +29,25 @@ export function approvalRoutes({ service, authorization }: ServiceContext): read
       if ((await service.engine.getRun(instance)) === undefined) checkAgent(service.app, agent);
     };
   return [
+    defineRoute({
+      operation: "listAllApprovals",
+      method: "GET",
+      path: "/approvals",
+      summary: "The tool calls of all agents that wait for approval, oldest first",
+      tag,
+      query: approvalQuerySchema,
+      reply: approvalListSchema,
+      async handle({ query, principal }) {
+        const waiting = await service.approvals.list(query);
+        const approvals = await authorization.permitted(waiting, ({ agent, instance_id: instance }) => ({
+          principal,
+          action: "agent.read",
+          agent,
+          instance,
+        }));
+        return { approvals };
+      },
+    }),
     defineRoute({
       operation: "listApprovals",
       method: "GET",
