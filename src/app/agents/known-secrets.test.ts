@@ -14,3 +14,8 @@ test("the password in an address is a secret, as written and as meant, whatever 
     "another-one",
   ]);
 });
+
+test("each of the keys that open the server is a secret, not only their list", () => {
+  const env = { KIT_API_KEYS: "alpha-key, beta-key tiny,gamma-key-of-the-list" };
+  expect(knownSecrets(env)).toEqual(["alpha-key", "beta-key", "gamma-key-of-the-list"]);
+});

@@ -26,6 +26,7 @@ export function knownSecrets(
     if (secretName.test(name) && isKeyLike(value)) values.add(value);
     addPassword(values, value);
   }
+  for (const key of (env.KIT_API_KEYS ?? "").split(/[\s,]+/)) if (key.length >= minLength) values.add(key);
   for (const { api_key, headers } of Object.values(providers)) {
     if (api_key !== undefined && api_key.length >= minLength) values.add(api_key);
     for (const value of Object.values(headers ?? {})) {

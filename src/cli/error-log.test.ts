@@ -1,0 +1,15 @@
+import { expect, test } from "vitest";
+import { createErrorLog } from "./error-log.ts";
+
+test("no key that opens the server is logged, wherever it was configured", () => {
+  const said: string[] = [];
+  const log = createErrorLog(
+    {
+      config: { server: { api_keys: ["key-of-the-file", "key-of-a-variable"] } },
+      environment: { KIT_API_KEYS: "key-of-a-variable,another-of-it" },
+    },
+    (text) => said.push(text),
+  );
+  log(new Error("Bearer key-of-the-file, key-of-a-variable and another-of-it are no good"));
+  expect(said.join()).toContain("Bearer [secret], [secret] and [secret] are no good");
+});
