@@ -84,7 +84,10 @@ export function serve(
         mode.onServe?.({ service, configFile: opened.loaded.file, onError }, closing);
       }
       if (context.json) context.output.json({ host, port, url, project: opened.project.name });
-      else printWelcome(context.output, { url, project: opened.project, app: service?.app });
+      else {
+        const asksForKey = opened.loaded.config.server?.api_keys !== undefined;
+        printWelcome(context.output, { url, project: opened.project, app: service?.app, asksForKey });
+      }
       if (address.isSubstitute) context.output.note(`Port ${defaultPort} is taken, so this is ${port}.`);
       if (!signal.aborted) await once(signal, "abort");
       const patience = setTimeout(() => sayDraining(context), quietMs);

@@ -39,6 +39,17 @@ test("start prints where to look and three things that work, and drains on SIGTE
   expect(await stop("SIGTERM")).toBe(0);
 });
 
+test("a server that asks for keys says how to send one, and none of them", async () => {
+  const open = await serve("start", ["--port", "0"]);
+  expect(await open.stop("SIGTERM")).toBe(0);
+  expect(open.stdout()).toContain("Three things to try");
+  expect(open.stdout()).not.toContain("Authorization");
+  const asking = await serve("start", ["--port", "0"], { KIT_API_KEYS: "secret-key-for-a-test" });
+  expect(await asking.stop("SIGTERM")).toBe(0);
+  expect(asking.stdout()).toContain("-H 'Authorization: Bearer <key>'");
+  expect(asking.stdout()).not.toContain("secret-key-for-a-test");
+});
+
 test("--json says the address for machines; a route gives the body of the command's --json", async () => {
   const { url, stdout, stop } = await serve("start", ["--port", "0", "--json"]);
   expect(JSON.parse(stdout())).toMatchObject({ url, host: "127.0.0.1", port: Number(new URL(url).port) });

@@ -12,10 +12,12 @@ export interface Welcome {
   readonly project: Project;
   /** The agents that are served; undefined where none are. */
   readonly app: App | undefined;
+  /** Whether requests have to carry one of the keys of the configuration. */
+  readonly asksForKey: boolean;
 }
 
 /** Says what is served and where, what could not be, and three things to try on this very project. */
-export function printWelcome(output: Output, { url, project, app }: Welcome): void {
+export function printWelcome(output: Output, { url, project, app, asksForKey }: Welcome): void {
   const address = output.style(["bold", "cyan"], url);
   output.line(`kit ${version} serves ${output.style("bold", safeLine(project.name))} at ${address}`);
   output.line(contentsOf(project, app));
@@ -27,6 +29,7 @@ export function printWelcome(output: Output, { url, project, app }: Welcome): vo
   }
   output.line();
   output.line("Three things to try:");
+  if (asksForKey) output.line("  (with a key, as all requests: -H 'Authorization: Bearer <key>')");
   for (const [index, { what, how }] of triesOf(url, project, app).entries()) {
     output.line(`  ${index + 1}. ${safeLine(what)}`);
     output.line(`     ${output.style("cyan", safeLine(how))}`);
