@@ -33,7 +33,7 @@ beforeAll(async () => {
       files.push({ project: project.name, path, adapter, text, bytes, records, codes });
     }
   }
-}, 60_000);
+});
 
 describe.skipIf(!hasSharedCorpus)("the guidelines of real repositories", () => {
   test.each([

@@ -42,7 +42,7 @@ test(
     const { body } = await send(`${kit.url}/runs?status=completed&limit=1000`);
     expect(body.runs).toHaveLength(runs);
   },
-  120_000 + kills * 5_000,
+  600_000 + kills * 5_000,
 );
 
 const prompts = Array.from({ length: each }, (_, index) => `#${index + 1}`);

@@ -64,7 +64,7 @@ test(
     }
     await checkTicks(project);
   },
-  120_000 + kills * 5_000,
+  600_000 + kills * 5_000,
 );
 
 /** Starts a run at one server, gives it its word at the other, and waits for its end. */

@@ -53,7 +53,7 @@ test(
       },
     });
   },
-  60_000 + rounds * 10_000,
+  600_000 + rounds * 10_000,
 );
 
 /** How large a file of the process may grow: the writes beyond it fail, as on a full disk. */
@@ -90,5 +90,5 @@ test.skipIf(!hasLimits)(
       },
     });
   },
-  60_000 + rounds * 10_000,
+  600_000 + rounds * 10_000,
 );

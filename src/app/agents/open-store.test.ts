@@ -11,7 +11,7 @@ import type { App } from "./app.ts";
 let server: PostgresServer;
 beforeAll(async () => {
   server = await startPostgres();
-}, 60_000);
+});
 afterAll(() => server?.stop());
 
 async function createRepository(config: string): Promise<string> {

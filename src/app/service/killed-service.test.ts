@@ -116,7 +116,7 @@ test("inputs that a killed process had accepted are worked on by the next, each 
       inputs.filter((input) => input.id === id).map(({ text }) => text),
     );
   }
-}, 30_000);
+});
 
 test("an interrupted turn goes on after the tool call that had ended, which is not done again", async () => {
   const { start, untilIn, lines } = await project();
@@ -132,7 +132,7 @@ test("an interrupted turn goes on after the tool call that had ended, which is n
   expect(await lines("tool.log")).toEqual(["noted"]);
   const history = (await second.ask("history", key("1"))) as readonly Message[];
   expect(history.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant"]);
-}, 30_000);
+});
 
 test("a run goes on after its last finished step, and takes a signal that comes after a restart", async () => {
   const { start, untilIn, lines } = await project();
@@ -151,4 +151,4 @@ test("a run goes on after its last finished step, and takes a signal that comes 
   });
   expect(new Set(await lines("steps.log"))).toEqual(new Set(["first", "second", "third"]));
   expect((await lines("steps.log")).filter((line) => line === "first")).toHaveLength(1);
-}, 30_000);
+});

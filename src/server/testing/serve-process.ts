@@ -5,6 +5,7 @@
  */
 import { createInterface } from "node:readline";
 import { openProject } from "../../project/open-project.ts";
+import { processorMs } from "../../testing/processor-time.ts";
 import { openTestService } from "../../testing/test-service.ts";
 import { createServer } from "../create-server.ts";
 import { createEchoModel } from "./echo-model.ts";
@@ -27,7 +28,7 @@ const lines = createInterface({ input: process.stdin });
 lines.on("line", () => {
   const sockets = process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length;
   const polluted = ({} as { polluted?: unknown }).polluted !== undefined;
-  process.stdout.write(`${JSON.stringify({ sockets, polluted })}\n`);
+  process.stdout.write(`${JSON.stringify({ sockets, polluted, processorMs: processorMs() })}\n`);
 });
 lines.once("close", async () => {
   await server.close();

@@ -6,13 +6,21 @@ import { createInterface } from "node:readline";
 /** The value that must never come back out of a server. */
 export const canary = "canary-5f2c";
 
+export interface ServerState {
+  /** How many connections it has. */
+  readonly sockets: number;
+  /** Whether somebody wrote to the prototype of all objects. */
+  readonly polluted: boolean;
+  /** Milliseconds that its thread has computed so far. */
+  readonly processorMs: number;
+}
+
 export interface ServerProcess {
   readonly port: number;
   readonly child: ChildProcess;
   /** What the process wrote to stderr: every internal error. */
   errors(): string;
-  /** How many connections it has, and whether somebody wrote to the prototype of all objects. */
-  state(): Promise<{ readonly sockets: number; readonly polluted: boolean }>;
+  state(): Promise<ServerState>;
   stop(): Promise<void>;
 }
 

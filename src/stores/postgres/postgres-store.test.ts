@@ -27,7 +27,7 @@ beforeAll(async () => {
   admin = new pg.Pool({ connectionString: server.url });
   // A test ends connections that rest.
   admin.on("error", () => undefined);
-}, 60_000);
+});
 
 afterAll(async () => {
   await admin?.end();

@@ -118,7 +118,7 @@ test("a run that kills its process at one place is given up after five times; th
   });
   expect((await engine.awaitRun(good))?.status).toBe("completed");
   await engine.drain();
-}, 60_000);
+});
 
 test("a run that gets further each time is not given up", async () => {
   const where = place("slow");
@@ -137,4 +137,4 @@ test("a run that gets further each time is not given up", async () => {
   expect((await engine.awaitRun(id))?.result).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
   expect(attempts).toEqual([2]);
   await engine.drain();
-}, 60_000);
+});

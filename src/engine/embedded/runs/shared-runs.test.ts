@@ -104,4 +104,4 @@ test("while the store cannot be written a run waits, and no step is done twice",
   other.close();
   expect((await engine.awaitRun(run_id))?.status).toBe("completed");
   expect(done).toEqual(["first", "second", "third"]);
-}, 60_000);
+});
