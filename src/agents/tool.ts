@@ -34,7 +34,7 @@ export interface ToolDefinition<Input = unknown> {
   /** Standard Schema (zod, valibot, …) or JSON Schema of the arguments: an object. */
   readonly input: StandardSchemaV1<unknown, Input> | JsonSchema;
   execute(input: Input, context: ToolContext): ToolOutput | Promise<ToolOutput>;
-  /** Milliseconds before the call is stopped; default 120,000. */
+  /** Milliseconds before the call is stopped; default 120,000, at most 24 days. */
   readonly timeoutMs?: number;
   /** Characters of result the model sees; the rest is cut and marked. Default 50,000. */
   readonly maxResultChars?: number;

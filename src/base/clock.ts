@@ -7,7 +7,7 @@ export interface Clock {
 }
 
 /** What a timer can be set for: a longer one would fire at once. */
-const longestTimerMs = 2 ** 31 - 1;
+export const longestTimerMs: number = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => Date.now(),

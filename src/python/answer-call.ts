@@ -1,3 +1,4 @@
+import { longestTimerMs } from "../base/clock.ts";
 import type { PythonFunction, PythonValue } from "./contract.ts";
 import type { DataclassRegistry } from "./dataclass-registry.ts";
 import { toPythonException } from "./host-exception.ts";
@@ -91,9 +92,14 @@ async function within(
     stopped.reject(reason);
   };
   const onAbort = (): void => stop(signal.reason);
-  const timer = setTimeout(() => {
-    stop(new PythonException("TimeoutError", `${name}() gave no answer within ${timeoutMs / 1_000} seconds`));
-  }, timeoutMs);
+  const timer = setTimeout(
+    () => {
+      stop(
+        new PythonException("TimeoutError", `${name}() gave no answer within ${timeoutMs / 1_000} seconds`),
+      );
+    },
+    Math.min(timeoutMs, longestTimerMs),
+  );
   signal.addEventListener("abort", onAbort, { once: true });
   try {
     return await Promise.race([work(controller.signal), stopped.promise]);

@@ -1,3 +1,4 @@
+import { longestTimerMs } from "../base/clock.ts";
 import type { PythonResourceLimits } from "./contract.ts";
 
 /**
@@ -22,7 +23,7 @@ const mebibyte = 1024 * 1024;
 export function deadlineOf(limits: PythonResourceLimits): number {
   const seconds = limits.maxDurationSecs;
   return typeof seconds === "number" && seconds >= 0 && Number.isFinite(seconds)
-    ? seconds * 1_000 + graceMs
+    ? Math.min(seconds * 1_000 + graceMs, longestTimerMs)
     : longestMs;
 }
 

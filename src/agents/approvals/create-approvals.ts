@@ -1,3 +1,4 @@
+import { longestTimerMs } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
 import type { ApprovalFilter, Approvals } from "./approvals.ts";
@@ -10,8 +11,6 @@ export interface ApprovalsOptions {
 }
 
 const defaultMaxWaiting = 10_000;
-/** The longest that a timer can be set for; whoever waits longer sets it again. */
-const maxTimerMs = 2 ** 31 - 1;
 
 interface Waiting {
   readonly request: ApprovalRequest;
@@ -51,7 +50,7 @@ export function createApprovals(options: ApprovalsOptions = {}): Approvals {
         const watch = (until: number): void => {
           const left = until - Date.now();
           if (left <= 0) own.decide({ approved: false, reason: "Nobody approved it in time." });
-          else timer = setTimeout(watch, Math.min(left, maxTimerMs), until);
+          else timer = setTimeout(watch, Math.min(left, longestTimerMs), until);
         };
         signal.addEventListener("abort", leave, { once: true });
         waiting.set(request.approval_id, own);

@@ -21,7 +21,7 @@ export function createTaskTool(startTask: StartTask): ToolDefinition<TaskInput> 
       "Hands a self-contained piece of work to a fresh session that shares the workspace, and gives back its answer. Say all that it needs to know: it does not see this conversation.",
     input,
     // A task is as long as its work is; its own budget and the abort of this operation bound it.
-    timeoutMs: 2 ** 31 - 1,
+    timeoutMs: Number.POSITIVE_INFINITY,
     // The same call is the same task: what it did before a crash is in its session's log.
     idempotent: true,
     execute: async ({ prompt, ...options }, { idempotency_key }) =>

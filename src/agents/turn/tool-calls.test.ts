@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { ToolMessage } from "../../protocol/message.ts";
 import { createScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
@@ -75,6 +76,18 @@ test("a tool that does not end in time is stopped, and nobody claims to know wha
   expect(result?.text).toContain("did not finish within 0.02 seconds");
   expect(stopped).toBe(true);
 });
+
+test.each([Number.POSITIVE_INFINITY, 2 ** 40])(
+  "a time limit of %s ms ends nothing at once",
+  async (timeoutMs) => {
+    // Longer than the one millisecond that a timer of more than 24 days would take.
+    const execute = () => sleep(20, "slept");
+    const patient = defineTool({ name: "patient", description: "", input: anything, timeoutMs, execute });
+    expect(await results([patient], [{ name: "patient" }])).toMatchObject([
+      { text: "slept", is_error: false },
+    ]);
+  },
+);
 
 test("a long result is cut in the middle and says so", async () => {
   const long = defineTool({

@@ -1,3 +1,4 @@
+import { longestTimerMs } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { isStandardSchema, issueText, type StandardResult } from "../../base/standard-schema.ts";
 import type { EventBody } from "../../protocol/event.ts";
@@ -171,7 +172,7 @@ function execute(
   run: { readonly input: unknown; readonly context: RunningCall; readonly signal: AbortSignal },
 ): Outcome | Promise<Outcome> {
   const { context, signal } = run;
-  const timeoutMs = tool.timeoutMs ?? defaultToolTimeoutMs;
+  const timeoutMs = Math.min(tool.timeoutMs ?? defaultToolTimeoutMs, longestTimerMs);
   const work = tool.execute(run.input, context);
   if (!isPromise(work)) return toOutcome(work);
   return new Promise((resolve, reject) => {

@@ -1,3 +1,4 @@
+import { longestTimerMs } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { type PythonProcess, startPythonProcess } from "./python-process.ts";
 
@@ -61,10 +62,13 @@ export function createProcessPool(options: PoolOptions): ProcessPool {
       return;
     }
     process.unref();
-    const timer = setTimeout(() => {
-      idle.splice(idle.indexOf(entry), 1);
-      process.kill("closed");
-    }, options.idleMs);
+    const timer = setTimeout(
+      () => {
+        idle.splice(idle.indexOf(entry), 1);
+        process.kill("closed");
+      },
+      Math.min(options.idleMs, longestTimerMs),
+    );
     timer.unref();
     const entry = { process, timer };
     idle.push(entry);

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { StringDecoder } from "node:string_decoder";
+import { longestTimerMs } from "../../../base/clock.ts";
 import type { ExecRequest, ExecResult } from "../../contract.ts";
 import { createBoundedOutput } from "./bounded-output.ts";
 import { endGroup, graceMs, markName, signalGroup } from "./end-group.ts";
@@ -16,9 +17,6 @@ export interface RunProcessOptions extends Pick<ExecRequest, "stdin" | "onOutput
   /** Any of these ends the command. */
   readonly signals: readonly AbortSignal[];
 }
-
-/** Longer than a timer can wait is for ever. */
-const maxTimerMs = 2 ** 31 - 1;
 
 /**
  * Runs a program in a process group of its own, and resolves when it has ended with all that it
@@ -101,7 +99,7 @@ function stopOn(
     insist = setTimeout(() => signalGroup(group, "SIGKILL"), graceMs);
   };
   const onAbort = (): void => stop("abort");
-  const timer = setTimeout(() => stop("timeout"), Math.min(timeoutMs, maxTimerMs));
+  const timer = setTimeout(() => stop("timeout"), Math.min(timeoutMs, longestTimerMs));
   for (const signal of signals) {
     signal.addEventListener("abort", onAbort, { once: true });
     if (signal.aborted) onAbort();
