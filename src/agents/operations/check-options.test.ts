@@ -61,7 +61,6 @@ test.each<readonly [string, (session: Session) => Promise<unknown>, string]>([
   ["compact", (session) => session.compact({ fokus: "x" } as object), "did you mean focus?"],
   ["runPython", (session) => session.runPython("1", { input: {} } as object), "did you mean inputs?"],
   ["a command", (session) => session.shell(undefined as never), "must be a text"],
-  ["code", (session) => session.runPython(undefined as never), "must be a text"],
   ["null", (session) => session.prompt("x", null as never), "The options must be an object."],
 ])("a misspelled option is named for %s too", async (_name, call, message) => {
   await expect(call(open().session)).rejects.toThrow(message);

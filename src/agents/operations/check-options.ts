@@ -76,10 +76,10 @@ export function checkOptions(kind: OptionsKind, options: object): void {
   if (fault !== undefined) throw new KitError({ code: "invalid_request", message: toSentence(fault) });
 }
 
-/** Gives a command, or code, back. Throws `invalid_request` for what is no text. */
-export function checkedCode(code: string): string {
-  if (typeof code === "string") return code;
-  throw new KitError({ code: "invalid_request", message: "What is to be run must be a text." });
+/** Gives a command back. Throws `invalid_request` for what is no text. */
+export function checkedCommand(command: string): string {
+  if (typeof command === "string") return command;
+  throw new KitError({ code: "invalid_request", message: "A command must be a text." });
 }
 
 /**

@@ -11,7 +11,7 @@ import type {
 import type { ExecResult, Sandbox } from "../../sandboxes/contract.ts";
 import type { Harness, LiveSession } from "../agent-runtime.ts";
 import { createEventStream } from "../events/event-stream.ts";
-import { checkedCode, checkedText, checkOptions } from "../operations/check-options.ts";
+import { checkedCommand, checkedText, checkOptions } from "../operations/check-options.ts";
 import { type CompactOptions, runCompact } from "../operations/compact.ts";
 import { runPrompt } from "../operations/prompt.ts";
 import type { PromptOptions, PromptResult } from "../operations/prompt-options.ts";
@@ -119,12 +119,12 @@ class NamedSession implements Session {
 
   async shell(command: string, options: ShellOptions = {}): Promise<ExecResult> {
     checkOptions("shell", options);
-    return runShell(this.#harness, this.#live(), { command: checkedCode(command), options });
+    return runShell(this.#harness, this.#live(), { command: checkedCommand(command), options });
   }
 
   async runPython(code: string, options: PythonRunOptions = {}): Promise<PythonResult> {
     checkOptions("python", options);
-    return runPython(this.#harness, this.#live(), { code: checkedCode(code), options });
+    return runPython(this.#harness, this.#live(), { code, options });
   }
 
   registerPythonDataclass(dataclass: AnyPythonDataclass): void {
