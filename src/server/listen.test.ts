@@ -109,11 +109,16 @@ test("a configured page may call, and reads the reply, a refusal too; others may
     const preflight = await sendRequest(port, {
       path: "/api/specs/impact",
       method: "OPTIONS",
-      headers: { ...headers, "access-control-request-method": "POST" },
+      headers: {
+        ...headers,
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "authorization,content-type,x-tenant",
+      },
     });
     expect([preflight.status, preflight.headers["access-control-allow-headers"]]).toEqual([
       204,
-      "authorization, content-type, idempotency-key, last-event-id",
+      // A star stands for headers of the application's own.
+      "authorization, content-type, idempotency-key, last-event-id, *",
     ]);
     const foreign = await sendRequest(port, {
       path: "/api/specs",
