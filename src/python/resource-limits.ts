@@ -12,7 +12,7 @@ export const defaultResourceLimits: PythonResourceLimits = {
 };
 
 /** Milliseconds that a program may compute beyond its limit before its process is ended. */
-export const graceMs = 500;
+const graceMs = 500;
 
 /** Where the limits name no duration: nothing runs for ever. */
 const longestMs = 300_000;
