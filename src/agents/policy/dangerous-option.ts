@@ -185,24 +185,28 @@ export function dangerousOption(words: readonly string[]): string | undefined {
   const own = rules.get(program) ?? rules.get(program.replace(/^[gmn]awk$/, "awk"));
   if (own === undefined) return undefined;
   const at = subcommandAt(given);
+  const subcommand = given[at] ?? "";
+  const applying = own.filter(({ under = "program" }) => under === "program" || under.includes(subcommand));
   // The first word of `tar cf x.tar` is options, too.
   const read = (word: string, index: number): string =>
     program === "tar" && index === 0 && !word.startsWith("-") ? `-${word}` : word;
   return given.find((word, index) =>
-    own.some(({ under, ...rule }) => {
-      if (under === "program" ? index >= at : under?.includes(given[at] ?? "") === false) return false;
-      return fits(rule, read(word, index));
-    }),
+    applying.some((rule) => (rule.under !== "program" || index < at) && fits(rule, read(word, index))),
   );
 }
 
 /** Whether a word is an option of the rule, in any of the forms that programs take. */
-export function fits({ long = [], short, word: pattern }: OptionRule, word: string): boolean {
+export function fits({ long = [], short = "", word: pattern }: OptionRule, word: string): boolean {
   if (pattern?.test(word) === true) return true;
-  if (!word.startsWith("--")) return short !== undefined && new RegExp(`^-[a-zA-Z0-9]*[${short}]`).test(word);
+  if (!word.startsWith("-")) return false;
+  if (!word.startsWith("--"))
+    return [...(letters.exec(word)?.[0] ?? "")].some((each) => short.includes(each));
   const [name = ""] = word.slice(2).split("=", 1);
   return name !== "" && !harmless.has(name) && long.some((option) => option.startsWith(name));
 }
+
+/** Short options that stand together, up to the value of the last one. */
+const letters = /(?<=^-)[a-zA-Z0-9]+/;
 
 function subcommandAt(given: readonly string[]): number {
   let index = 0;
