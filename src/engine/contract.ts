@@ -29,7 +29,8 @@ export interface Engine {
   start(handlers: EngineHandlers): Promise<void>;
   /**
    * Accepts nothing more, gives running work `timeoutMs` to end, aborts the rest (it is taken up again
-   * by the next start, the attempt uncounted), writes all that is due, and closes.
+   * by the next start, the attempt uncounted), writes all that is due, and closes. What stands aside is given a
+   * moment only.
    */
   drain(options?: { readonly timeoutMs?: number }): Promise<void>;
 

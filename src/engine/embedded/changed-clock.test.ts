@@ -43,6 +43,30 @@ test("after a machine was asleep, what is due begins within a minute: runs that 
   expect(begun.toSorted()).toEqual(["scheduled", "sleeps"]);
 });
 
+test("a drain does not wait half a minute for a person's word", async () => {
+  const { engine, clock } = open();
+  const asked = gate();
+  const reasons: unknown[] = [];
+  await engine.start(
+    handlers({
+      async dispatch({ standAside, signal }) {
+        standAside();
+        asked.open();
+        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+        reasons.push(signal.reason instanceof KitError ? signal.reason.meta : signal.reason);
+      },
+    }),
+  );
+  await engine.admit({ ...key, input: 1 });
+  await asked.opened;
+  const drained = engine.drain({ timeoutMs: 30_000 });
+  await pass(clock, 4_000);
+  expect(reasons).toEqual([]);
+  await pass(clock, 2_000);
+  expect(reasons).toEqual([{ will_resume: true }]);
+  await drained;
+});
+
 test("what was under way when a machine fell asleep goes on, where nobody else has taken it", async () => {
   const { engine, clock } = open();
   const { opened: end, open: letEnd } = gate();

@@ -21,6 +21,8 @@ export interface EmbeddedEngineOptions {
 
 /** After an abort: how long a handler may go on that does not heed its signal. */
 const abortPatienceMs = 2_000;
+/** How long a drain waits for nothing but what stands aside: it waits for somebody, who may take days. */
+const asidePatienceMs = 5_000;
 
 /**
  * The engine of one machine: accepted work lies in SQLite in a folder. Several processes may share the
@@ -88,9 +90,12 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
     state = "closed";
     started.resolve();
     base.lines.close({ clear: true });
-    await within(timeoutMs);
+    const { lines } = base;
+    if (await within(timeoutMs, lines.calm())) {
+      await within(Math.min(timeoutMs, asidePatienceMs), lines.idle());
+    }
     core.stop();
-    await within(abortPatienceMs);
+    await within(abortPatienceMs, lines.idle());
     try {
       events.close();
     } finally {
@@ -100,11 +105,16 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
     }
   }
 
-  async function within(ms: number): Promise<void> {
+  /** Whether that came to pass in time. */
+  async function within(ms: number, quiet: Promise<void>): Promise<boolean> {
     const enough = new AbortController();
-    const idle = base.lines.idle();
-    await Promise.race([idle, clock.sleep(ms, enough.signal).catch(() => undefined)]);
+    const late = clock.sleep(ms, enough.signal).then(
+      () => false,
+      () => false,
+    );
+    const inTime = await Promise.race([quiet.then(() => true), late]);
     enough.abort();
+    return inTime;
   }
 
   return {

@@ -106,6 +106,10 @@ test("work that stands aside lets others begin, none of its line, and goes on at
   await bench.end();
   await bench.end();
   expect(await idle).toEqual([]);
+  bench.join("e", "e");
+  const calm = bench.lines.calm().then(() => bench.running());
+  bench.begun[0]?.standAside();
+  expect(await calm).toEqual(["e"]);
 });
 
 test("work that is to be tried again keeps its line, and gives its slot to others", async () => {

@@ -28,6 +28,7 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
   let begun = 0;
   let waiting = 0;
   const idlers: (() => void)[] = [];
+  const calmers: (() => void)[] = [];
   const offers = new Set<() => void>();
   // Slots that were asked for and have not been given back yet.
   let asked = 0;
@@ -79,6 +80,7 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
         if (waits === 1 && !ended) {
           running -= 1;
           beginWhatMay();
+          noteCalm();
         }
         return () => {
           if (isBack) return;
@@ -102,7 +104,12 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
     if ("retryAt" in end && isOpen) waitForRetry(line, work, end.retryAt);
     else goOn(line);
     beginWhatMay();
+    noteCalm();
     if (begun === 0) for (const resolve of idlers.splice(0)) resolve();
+  }
+
+  function noteCalm(): void {
+    if (running === 0) for (const resolve of calmers.splice(0)) resolve();
   }
 
   function waitForRetry(line: Line, work: Work, at: number): void {
@@ -202,6 +209,12 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
         goOn(line);
       }
     },
+    calm: () =>
+      running === 0
+        ? Promise.resolve()
+        : new Promise((resolve) => {
+            calmers.push(resolve);
+          }),
     idle: () =>
       begun === 0
         ? Promise.resolve()

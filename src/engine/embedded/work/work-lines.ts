@@ -35,6 +35,8 @@ export interface WorkLines {
   open(): void;
   /** Begins nothing more. With `clear`, what waits is forgotten: its place is in the database. */
   close(options?: { readonly clear?: boolean }): void;
+  /** Resolves once nothing runs but what stands aside. */
+  calm(): Promise<void>;
   /** Resolves once nothing runs, nothing that stands aside either. */
   idle(): Promise<void>;
 }
