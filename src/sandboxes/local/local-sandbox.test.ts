@@ -122,10 +122,12 @@ test("a folder that is not there is said without its path", async () => {
   }
 });
 
-test("Git takes no folder for a repository because its files are named like one's", async () => {
+test("Git takes no folder for a repository because its files are named like one's", async ({ skip }) => {
   const { sandbox, root } = await openNew();
   const git = (...args: readonly string[]): Promise<ExecResult> =>
     sandbox.exec({ command: ["git", ...args] });
+  const [major = 0, minor = 0] = (await git("version")).stdout.match(/\d+/g)?.map(Number) ?? [];
+  skip(major < 2 || (major === 2 && minor < 38), "This Git does not know safe.bareRepository.");
   expect(await git("init", "--quiet")).toMatchObject({ exit_code: 0 });
   await sandbox.mkdir("sub/objects");
   await sandbox.mkdir("sub/refs");
