@@ -108,6 +108,14 @@ test("prompts, streams and errors", async () => {
   expect(seen.types.at(0)).toBe("operation_start");
 });
 
+test("headers of the application's own reach the server", async () => {
+  const agents = await page.evaluate(async (options: Place) => {
+    const headers = { "X-Tenant": "books", "X-Trace": "7" };
+    return await new globalThis.kitClient.KitClient({ ...options, headers }).agents.list();
+  }, place);
+  expect(agents).toContainEqual(expect.objectContaining({ name: "echo" }));
+});
+
 test("a path as the address is one of the server that the page came from", async () => {
   const asked = await page.evaluate(async () => {
     const urls: string[] = [];
