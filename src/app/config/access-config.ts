@@ -59,7 +59,7 @@ export type AuthorizeHook = (request: AuthorizeRequest) => boolean | Promise<boo
 
 /** How many requests a principal may make; over the limit they are answered with 429. */
 export interface RateLimit {
-  /** Requests, and prompts of a WebSocket, in `per_seconds`. */
+  /** Requests, and prompts and approvals of a WebSocket, in `per_seconds`. */
   readonly requests: number;
   /** Default 60. */
   readonly per_seconds?: number;
