@@ -48,7 +48,7 @@ const ended: WorkEnd = { ended: true };
 /** Attempts that begin in one turn of the event loop. */
 const perTurn = 8;
 /** How often a suspect looks whether it is its turn. */
-const suspectPauseMs = 200;
+const suspectPauseMs = 25;
 
 export function createDispatchAttempts(base: EngineBase, options: AttemptOptions): DispatchAttempts {
   const { database, clock, blobs, lease, stopping } = base;
