@@ -1,5 +1,5 @@
-import { systemClock } from "../base/clock.ts";
-import { anyOf, isLimit, timedOut } from "./in-time.ts";
+import { longestTimerMs, systemClock } from "../base/clock.ts";
+import { anyOf, timedOut } from "./in-time.ts";
 import { isKnownEvent } from "./known-events.ts";
 import { readStream, type StreamItem } from "./read-stream.ts";
 import { connectionLost, isTransient, notAnAnswer } from "./to-kit-error.ts";
@@ -69,7 +69,7 @@ export async function* follow(
 async function connect(transport: Transport, call: Call, signal: AbortSignal): Promise<Response> {
   const late = new AbortController();
   const limitMs = call.options?.timeoutMs ?? transport.timeoutMs;
-  const timer = isLimit(limitMs) ? setTimeout(() => late.abort(timedOut()), limitMs) : undefined;
+  const timer = setTimeout(() => late.abort(timedOut()), Math.min(limitMs, longestTimerMs));
   try {
     const response = await transport.open(call, anyOf([signal, late.signal]));
     const type = response.headers.get("content-type") ?? "";

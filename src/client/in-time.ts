@@ -1,16 +1,9 @@
+import { longestTimerMs } from "../base/clock.ts";
 import { KitError } from "../base/kit-error.ts";
 
-/** The longest that a timer waits, in ms; what is asked to wait for longer would be over at once. */
-const longestMs = 2 ** 31 - 1;
-
-/** Whether a limit is one that a timer can keep: 25 days and more are no limit. */
-export function isLimit(ms: number): boolean {
-  return ms <= longestMs;
-}
-
-/** A signal that fires after so many ms; undefined where there is no limit. */
+/** A signal that fires after so many ms; undefined where no timer can keep the limit: 25 days and more are none. */
 export function timeoutSignal(ms: number | undefined): AbortSignal | undefined {
-  return ms === undefined || !isLimit(ms) ? undefined : AbortSignal.timeout(Math.ceil(ms));
+  return ms === undefined || ms > longestTimerMs ? undefined : AbortSignal.timeout(Math.ceil(ms));
 }
 
 /**

@@ -1,5 +1,5 @@
+import { longestTimerMs } from "../base/clock.ts";
 import type { KitEvent } from "../protocol/event.ts";
-import { isLimit } from "./in-time.ts";
 import { createSseParser, type ServerSentEvent } from "./sse-parser.ts";
 import { connectionLost } from "./to-kit-error.ts";
 
@@ -43,7 +43,7 @@ async function readInTime(
 ): ReturnType<typeof reader.read> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const silence = new Promise<never>((_, reject) => {
-    if (isLimit(ms)) timer = setTimeout(() => reject(connectionLost()), ms);
+    timer = setTimeout(() => reject(connectionLost()), Math.min(ms, longestTimerMs));
   });
   try {
     return await Promise.race([reader.read(), silence]);

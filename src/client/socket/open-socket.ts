@@ -1,8 +1,9 @@
+import { longestTimerMs } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { ClientFrame, ServerFrame } from "../../protocol/socket-frame.ts";
 import { bearerProtocolPrefix, socketProtocol } from "../../protocol/socket-frame.ts";
 import type { CallOptions } from "../call-options.ts";
-import { anyOf, isLimit, timeoutSignal } from "../in-time.ts";
+import { anyOf, timeoutSignal } from "../in-time.ts";
 import { isKnownEvent } from "../known-events.ts";
 import type { StreamItem } from "../read-stream.ts";
 import { connectionClosed, connectionLost, fromEnvelope, unreachable } from "../to-kit-error.ts";
@@ -72,8 +73,8 @@ export async function openSocket(transport: Transport, { path, options }: Socket
   }
 
   const stop = (): void => fail(transport.signal?.reason);
-  const beatMs = transport.idleTimeoutMs / beatsPerIdleTimeout;
-  const beat = isLimit(beatMs) ? setInterval(onBeat, beatMs) : undefined;
+  const beatMs = Math.min(transport.idleTimeoutMs, longestTimerMs) / beatsPerIdleTimeout;
+  const beat = setInterval(onBeat, beatMs);
 
   // Counts from a ping on, not from what was heard last: a page that nobody looks at beats once a minute only.
   function onBeat(): void {
