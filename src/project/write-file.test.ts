@@ -104,8 +104,8 @@ test("a folder that is swapped for a link out of the project lets nothing in or 
   let swapping = true;
   const move = async (from: string, to: string): Promise<void> => {
     await rename(join(root, from), join(root, to)).catch(async () => {
-      // A write has just created the folder anew.
-      await rm(join(root, to), { recursive: true });
+      // A write has just created the folder anew, and may be busy in it: the next attempt will do.
+      await rm(join(root, to), { recursive: true }).catch(() => undefined);
       await move(from, to);
     });
   };
