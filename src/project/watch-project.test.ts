@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
@@ -31,10 +31,8 @@ async function watched(
   }
 }
 
-/** Waits until something holds; far longer than it should take, because tests run side by side. */
 async function until(holds: () => boolean): Promise<void> {
-  for (let waited = 0; waited < 5000 && !holds(); waited += 5) await setTimeout(5);
-  expect(holds()).toBe(true);
+  await expect.poll(holds, { interval: 5 }).toBe(true);
 }
 
 const rule = (title: string): string => `## ${title}\n\ntext\n`;
@@ -114,6 +112,31 @@ test("a commit brings new dates", async () => {
   expect(project.datesOf("CLAUDE.md")?.last).toBe(1_700_000_000);
   await repository.write("CLAUDE.md", rule("B"));
   await repository.commit("two", 1_700_000_500);
+  await until(() => project.datesOf("CLAUDE.md")?.last === 1_700_000_500);
+  await watch.close();
+  await project.close();
+});
+
+test("a commit that Git makes only after it has noted it brings new dates, too", async () => {
+  await using repository = await createTemporaryRepository({ "CLAUDE.md": rule("A") });
+  await repository.init();
+  await repository.commit("one", 1_700_000_000);
+  const branch = (await repository.git("symbolic-ref", "HEAD")).trim();
+  const before = (await repository.git("rev-parse", "HEAD")).trim();
+  await repository.write("CLAUDE.md", rule("B"));
+  await repository.commit("two", 1_700_000_500);
+  const after = (await repository.git("rev-parse", "HEAD")).trim();
+  const reference = join(repository.root, ".git", branch);
+  writeFileSync(reference, `${before}\n`);
+  const project = await openProject({ root: repository.root, indexFile: ":memory:" });
+  const watch = await project.watch();
+  appendFileSync(
+    join(repository.root, ".git/logs/HEAD"),
+    `${before} ${after} A <a@b> 1700000500 +0000\ttwo\n`,
+  );
+  // Long enough for the watch to have looked once.
+  await setTimeout(50);
+  writeFileSync(reference, `${after}\n`);
   await until(() => project.datesOf("CLAUDE.md")?.last === 1_700_000_500);
   await watch.close();
   await project.close();

@@ -7,6 +7,8 @@ import { createFolderWatch } from "./watch-folders.ts";
 
 /** How long a change waits for others that come with it, in milliseconds. */
 const quietMs = 5;
+/** Git notes a commit just before it makes it, so whether there is one is looked at again after these times, too. */
+const commitLooksMs = [0, 100, 1_000, 5_000];
 /** How often the whole tree is looked at while the system cannot watch it. */
 const pollMs = 2000;
 
@@ -29,6 +31,7 @@ export async function watchProject(
   let isGitDirty = false;
   let timer: NodeJS.Timeout | undefined;
   let poll: NodeJS.Timeout | undefined;
+  let looks: readonly NodeJS.Timeout[] = [];
   let running: Promise<void> | undefined;
   let isClosed = false;
 
@@ -80,9 +83,16 @@ export async function watchProject(
     },
     onError: failed,
   });
-  const commitWatch = watchCommits(index.root, () => {
+  const lookForCommit = (): void => {
     isGitDirty = true;
     schedule();
+  };
+  const stopLooking = (): void => {
+    for (const look of looks) clearTimeout(look);
+  };
+  const commitWatch = watchCommits(index.root, () => {
+    stopLooking();
+    looks = commitLooksMs.map((ms) => setTimeout(lookForCommit, ms).unref());
   });
   folderWatch.setFolders(index.tree().keys());
   // What changed between the last pass and the first watch.
@@ -93,6 +103,7 @@ export async function watchProject(
       isClosed = true;
       clearTimeout(timer);
       clearInterval(poll);
+      stopLooking();
       folderWatch.close();
       commitWatch?.close();
       await running;
