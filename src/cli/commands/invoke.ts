@@ -69,14 +69,19 @@ export const invoke: Command = defineCommand({
       else await invokeAgent(call, { ...body, id } as PromptInput);
       return 0;
     } catch (error) {
-      if (context.signal.aborted && id === undefined) {
-        context.output.note("The run goes on, if the server has accepted it: 'kit runs list' names it.");
+      if (context.signal.aborted) {
+        context.output.note(id === undefined ? leftRun : key === undefined ? leftPrompt : leftKeyedPrompt);
+        throw context.signal.reason;
       }
-      context.signal.throwIfAborted();
       return printFailure(explainUnknown(error, name), context, stream);
     }
   },
 });
+
+/** What becomes of the work on the server when its command is ended. */
+const leftRun = "The run goes on, if the server has accepted it: 'kit runs list' names it.";
+const leftPrompt = "Stopped. The session keeps what was done.";
+const leftKeyedPrompt = "It goes on: the same line again waits for its answer.";
 
 function checkMessage({ message }: Partial<PromptBody>): void {
   if (typeof message === "string" && message.trim() !== "") return;

@@ -71,6 +71,7 @@ function begin(...args: readonly string[]) {
   child.stderr.on("data", hear);
   return {
     text: () => text,
+    stop: () => child.kill("SIGINT"),
     ended: new Promise<number | null>((resolve) => child.once("close", resolve)),
   };
 }
@@ -214,6 +215,23 @@ test("a call that waits is listed, approved and denied on the command line", asy
   await kit("approvals", "deny", "careful", "two", id, "--reason", "Not today.");
   expect(await denied.ended).toBe(0);
   expect(denied.text()).not.toContain("Amounts are whole cents.");
+});
+
+test("Ctrl-C on a prompt stops it, and says so; one with an idempotency key goes on", async () => {
+  await serve("start");
+  for (const [id, key, said] of [
+    ["left", [], "Stopped. The session keeps what was done."],
+    ["keyed", ["--idempotency-key", "k1"], "It goes on: the same line again waits for its answer."],
+  ] as const) {
+    const prompt = begin("invoke", "careful", id, "-m", question, ...key);
+    await expect.poll(prompt.text).toContain("waits for approval");
+    prompt.stop();
+    expect(await prompt.ended).toBe(130);
+    expect(prompt.text()).toContain(said);
+  }
+  await expect
+    .poll(async () => (await kit("approvals", "list")).stdout)
+    .toMatch(/^[^\n]*\tcareful\/keyed\t[^\n]*\n$/);
 });
 
 test("a run that has ended is run again with its payload, over a server and without one", async () => {
