@@ -1,6 +1,8 @@
 import { PassThrough } from "node:stream";
+import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { createOutput, type OutputStream } from "./output.ts";
+import { displayWidth } from "./text/display-width.ts";
 
 function terminal(columns: number): OutputStream & PassThrough {
   return Object.assign(new PassThrough(), { isTTY: true, columns });
@@ -11,7 +13,7 @@ test("a terminal that does not know its width is taken as 80 columns wide", () =
   const output = createOutput(terminal(0), stderr);
   expect(output.width).toBe(80);
   output.progress("x".repeat(100));
-  expect(String(stderr.read())).toContain("x".repeat(79));
+  expect(String(stderr.read())).toContain(`${"x".repeat(78)}…`);
   expect(createOutput(terminal(60), stderr).width).toBe(60);
 });
 
@@ -21,4 +23,12 @@ test("what is piped has no width, and shows no progress", () => {
   output.progress("working");
   expect(output.width).toBe(Number.POSITIVE_INFINITY);
   expect(stderr.read()).toBeNull();
+});
+
+test("progress stays on one line, whatever it is written in: the next one clears that line only", () => {
+  const stderr = terminal(40);
+  createOutput(terminal(40), stderr).progress("返金を探しています ".repeat(10));
+  const shown = stripVTControlCharacters(String(stderr.read())).trim();
+  expect(shown).toContain("返金");
+  expect(displayWidth(shown)).toBeLessThan(40);
 });

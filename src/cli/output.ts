@@ -1,5 +1,6 @@
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
+import { truncate } from "./text/display-width.ts";
 import { toSafeJson } from "./text/safe-text.ts";
 
 /** A stream of the process, or anything that behaves like one. */
@@ -36,7 +37,9 @@ export function createOutput(stdout: OutputStream, stderr: OutputStream): Output
   const progress = (text: string): void => {
     if (!stderr.isTTY || (text === "" && !isShowingProgress)) return;
     isShowingProgress = text !== "";
-    writeNote(`${clearLine}${styleText("dim", text.slice(0, widthOf(stderr) - 1), { stream: stderr })}`);
+    // A line that wraps would leave a part behind when it is cleared.
+    const line = truncate(text, widthOf(stderr) - 1);
+    writeNote(`${clearLine}${styleText("dim", line, { stream: stderr })}`);
   };
   const writeAnswer = (text: string): void => {
     progress("");
