@@ -50,8 +50,13 @@ test(`of ${rounds} engines killed under load, nothing accepted is lost, done out
     const child = await startEngineProcess({ folder, limits, log, work: "quick" });
     child.tell({ order: "start" });
     child.tell({ order: "load", instances, from: round * 1_000_000 });
-    await child.hear("admitted");
-    await setTimeout(random() * 300);
+    // Counted, not timed: a slow machine would have accepted nothing as yet.
+    const wanted = 2 * instances + Math.floor(random() * 12 * instances);
+    for (let count = 0, heard = 0; count < wanted; count += 1) {
+      const news = await child.hear("admitted", heard);
+      heard = child.news.indexOf(news, heard) + 1;
+    }
+    await setTimeout(random() * 20);
     child.signal("SIGKILL");
     await child.ended();
     for (const one of child.news) if (one.news === "admitted") accepted.push(one.dispatch_id);

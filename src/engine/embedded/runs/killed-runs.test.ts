@@ -38,16 +38,18 @@ async function startRuns({ folder }: Place, payloads: readonly FlowPayload[]): P
   return ids;
 }
 
-/** Lets a process work for so long, or until it kills itself; after so many steps where the run says so. */
+/** Lets a process work until it has noted so many steps, or kills itself; after `steps` where the run says so. */
 async function work(
   { folder, log }: Place,
-  life: { readonly ms?: number; readonly steps?: number },
+  life: { readonly noted?: number; readonly steps?: number },
 ): Promise<void> {
+  const countNoted = (): number => readFileSync(log, "utf8").split("\n").length;
+  const before = countNoted();
   const child = fork(script, [folder, log, String(life.steps ?? 0)], { execArgv: [] });
   const closed = once(child, "close");
   await Promise.race([once(child, "message"), closed]);
-  if (life.ms !== undefined) {
-    await setTimeout(life.ms);
+  if (life.noted !== undefined) {
+    while (countNoted() < before + life.noted) await setTimeout(1);
     child.kill("SIGKILL");
   }
   await closed;
@@ -80,8 +82,9 @@ test(`of runs whose process is killed ${rounds} times, each finished step is don
     Array.from({ length: 30 }, () => ({ steps: 40 })),
   );
   const known = new Map<string, number>();
-  for (let round = 0; round < rounds; round += 1) {
-    await work(where, { ms: 20 + ((round * 37) % 90) });
+  // Every step that has not finished is noted once more, so this many there will be.
+  for (let round = 0; round < rounds && known.size < 30 * 40; round += 1) {
+    await work(where, { noted: Math.min(40 + ((round * 37) % 90), 30 * 40 - known.size) });
     const times = timesOf(where);
     for (const step of finished(where)) if (!known.has(step)) known.set(step, times.get(step) ?? 0);
   }
