@@ -23,7 +23,9 @@ test(
     );
     const all = Promise.all(senders);
     for (let round = 0; round < kills; round += 1) {
-      await delay(30 + random(400));
+      // While there is work: counted, for a slow machine takes its time to begin it.
+      await project.model.asked(Math.floor(((round + 1) * instances * each) / (kills + 1)));
+      await delay(random(50));
       // Told to stop, it ends by itself, and with the code of success, whatever is under way.
       if (random(3) === 0) expect(await kit.end("SIGTERM")).toBe(0);
       else await kit.end("SIGKILL");
@@ -48,7 +50,9 @@ test(
       ),
     );
     for (let round = 0; round < kills; round += 1) {
-      await delay(30 + random(400));
+      // While there is work: counted, for a slow machine takes its time to begin it.
+      await project.model.asked(Math.floor(((round + 1) * instances * each) / (kills + 1)));
+      await delay(random(50));
       // The one that works: the other took over when it was killed the time before.
       const server = servers[round % 2] ?? project.kit;
       await server.end("SIGKILL");
