@@ -311,6 +311,7 @@ describe("what is wrong with a line", () => {
   test.each([
     [[], 2, "Give a workflow, --prompt or --skill: one of the three."],
     [["count", "-p", "hi"], 2, "Give a workflow, --prompt or --skill: one of the three."],
+    [["count", "--session", "s"], 2, "--session goes with --prompt or --skill"],
     [["-p", "  "], 2, "The prompt is empty."],
     [["-p", "hi", "--role", "rude"], 2, 'There is no role named "rude".', "The roles are: careful."],
     [["--skill", "sing"], 2, 'There is no skill named "sing".', "The skills are: explain."],

@@ -11,6 +11,9 @@ import { withProject } from "../with-project.ts";
 
 const text = (value: string): string => value;
 
+/** What a prompt or a skill is told about its agent. */
+const ofAgents = ["agent", "id", "session", "role"] as const;
+
 export const run: Command = defineCommand({
   arguments: [
     { usage: "[workflow]", description: "A workflow of the project, such as src/workflows/<name>.ts" },
@@ -52,6 +55,12 @@ export const run: Command = defineCommand({
         "'kit run --help' shows each.",
       );
     }
+    const astray = ofAgents.find((name) => options[name] !== undefined);
+    if (workflow !== undefined && astray !== undefined)
+      throw usageError(
+        `--${astray} goes with --prompt or --skill: a workflow says itself which agents it prompts, and how.`,
+        "Give the workflow what it is to know as --payload.",
+      );
     return withProject(context, async ({ project, loaded }) => {
       const answers = workflow === undefined || context.output.isTerminal;
       const printer = createEventPrinter(context, { stream: options.stream === true, answers });
