@@ -33,15 +33,18 @@ export type AgentSource = AgentProfile | ((context: AgentContext) => AgentProfil
 /** An agent before it is alive: what an agent file exports by default. */
 export interface AgentDefinition {
   readonly kind: "kit.agent";
+  /** The description where it is the same for every instance, so that it can be looked at without one. */
+  readonly profile?: AgentProfile;
   describe(context: Omit<AgentContext, "dispatch"> & Partial<AgentContext>): Promise<AgentProfile>;
 }
 
 /** Creates an agent. It comes alive with `initAgent`, `ctx.init` or a request to its route. */
 export function createAgent(source: AgentSource): AgentDefinition {
+  if (typeof source !== "function")
+    return { kind: "kit.agent", profile: source, describe: async () => source };
   return {
     kind: "kit.agent",
-    describe: async (context) =>
-      typeof source === "function" ? source({ dispatch: dispatchNowhere, ...context }) : source,
+    describe: async (context) => source({ dispatch: dispatchNowhere, ...context }),
   };
 }
 

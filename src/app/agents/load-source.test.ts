@@ -37,6 +37,11 @@ describe("a file that cannot be used is named with the reason and the line, and 
       'import { makeAgent } from "kit";\nmakeAgent();\n',
       "does not provide an export named 'makeAgent' (line 1)",
     ],
+    [
+      "a field that no profile has",
+      'import { createAgent } from "kit";\nexport default createAgent({ allowedCommand: ["git"] });\n',
+      "`allowedCommand` is no field of a profile; did you mean allowedCommands?",
+    ],
     ["no default export", "export const a = 1;\n", "It has no agent as its default export"],
     ["another default export", "export default {};\n", "It has no agent as its default export"],
     [

@@ -2,7 +2,9 @@ import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type AgentDefinition, isAgentDefinition } from "../../agents/create-agent.ts";
+import { toSentence } from "../../base/to-sentence.ts";
 import { isWebhookDefinition, type WebhookDefinition } from "../../webhooks/define-webhook.ts";
+import { faultOfProfile } from "./check-profile.ts";
 import { describeFailure, failureLine } from "./describe-failure.ts";
 import type { SourceFile, SourceProblem } from "./discover-sources.ts";
 import { type LoadedWorkflow, toWorkflow } from "./workflow-source.ts";
@@ -82,6 +84,8 @@ function toAgent(source: SourceFile, module: Record<string, unknown>): LoadedAge
   if (!isAgentDefinition(definition)) {
     return problem(source, "It has no agent as its default export: export default createAgent(…).");
   }
+  const fault = "profile" in definition ? faultOfProfile(definition.profile) : undefined;
+  if (fault !== undefined) return problem(source, toSentence(fault));
   const { triggers } = module;
   const webhook =
     typeof triggers === "object" && triggers !== null && "webhook" in triggers ? triggers.webhook : true;
