@@ -33,11 +33,11 @@ export interface AdmissionOptions {
 export function createAdmissions(base: EngineBase, options: AdmissionOptions): Admissions {
   const { database, blobs, clock } = base;
   const { limits, attached } = options;
-  const load = query<{ waiting: number }>(database, "SELECT waiting FROM dispatch_load");
-  const inSession = query<{ waiting: number }>(
+  const load = query<{ waiting: number; in_session: number }>(
     database,
-    `SELECT count(*) AS waiting FROM dispatches
-     WHERE agent = ? AND instance_id = ? AND session = ? AND status = 'queued'`,
+    `SELECT waiting, (SELECT count(*) FROM dispatches
+       WHERE agent = ? AND instance_id = ? AND session = ? AND status = 'queued') AS in_session
+     FROM dispatch_load`,
   );
   const byKey = query<DispatchRow>(
     database,
@@ -50,9 +50,10 @@ export function createAdmissions(base: EngineBase, options: AdmissionOptions): A
   );
 
   function checkRoom(key: SessionKey): void {
-    if (Number(load.get()?.waiting) + attached() >= limits.waiting) throw full();
-    const waiting = Number(inSession.get(key.agent, key.instance_id, key.session)?.waiting);
-    if (waiting + attached(key) >= limits.waitingPerSession) throw crowded(limits.waitingPerSession);
+    const stored = load.get(key.agent, key.instance_id, key.session);
+    if (Number(stored?.waiting) + attached() >= limits.waiting) throw full();
+    if (Number(stored?.in_session) + attached(key) >= limits.waitingPerSession)
+      throw crowded(limits.waitingPerSession);
   }
 
   /** What the key has been used for before. */
