@@ -9,6 +9,8 @@ const config: ViteUserConfig = defineConfig({
     // Far longer than anything takes: a machine that is busy or slow is late, and not wrong.
     testTimeout: 300_000,
     hookTimeout: 300_000,
+    // Much of a test is waiting: for a process, a disk, a time limit. One processor less idles half of the time.
+    maxWorkers: "100%",
     expect: { poll: { timeout: 60_000 } },
     projects: [
       {
