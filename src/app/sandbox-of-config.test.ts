@@ -38,14 +38,14 @@ test("the virtual sandbox of a configuration has the files and the folder that i
     [agent]
     sandbox = "virtual"
     [sandbox.options]
-    folder = "work"
+    folder = "workspaces"
     files = { "TASK.md" = "# What to do" }
     env = { STAGE = "test" }
   `;
   const { sandbox, root } = await open({ "kit.toml": toml });
   expect(sandbox.name).toBe("virtual");
   expect(await sandbox.readFile("TASK.md")).toBe("# What to do");
-  expect((await sandbox.exec({ command: "pwd" })).stdout).toContain(`${root}/work/default-1-default-`);
+  expect((await sandbox.exec({ command: "pwd" })).stdout).toContain(`${root}/workspaces/default-1-default-`);
   expect(await envOf(sandbox)).toContain("STAGE=test");
 });
 

@@ -7,9 +7,9 @@ import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { isProtectedPath, type PathChange } from "./protected-paths.ts";
 
-const around = { hostRoot: "/work", projectRoot: "/work/Team/Shop" };
-const below = { hostRoot: "/work/Team/Shop/src", projectRoot: "/work/Team/Shop" };
-const elsewhere = { hostRoot: "/other", projectRoot: "/work/Team/Shop" };
+const around = { hostRoot: "/repos", projectRoot: "/repos/Team/Shop" };
+const below = { hostRoot: "/repos/Team/Shop/src", projectRoot: "/repos/Team/Shop" };
+const elsewhere = { hostRoot: "/other", projectRoot: "/repos/Team/Shop" };
 const removes = { removes: true };
 
 test.each<readonly [string, Partial<PathChange>, boolean]>([
@@ -43,7 +43,7 @@ test.each<readonly [string, Partial<PathChange>, boolean]>([
   // A workspace below it.
   ["agents/a.ts", below, true],
   ["app.ts", below, false],
-  ["a.ts", { ...below, hostRoot: "/work/Team/Shop/src/agents" }, true],
+  ["a.ts", { ...below, hostRoot: "/repos/Team/Shop/src/agents" }, true],
   ["a.ts", { hostRoot: "C:\\Shop\\agents", projectRoot: "c:\\shop" }, true],
   // A workspace of its own.
   ["agents/a.ts", elsewhere, true],
