@@ -13,7 +13,7 @@ import { workspaceName } from "./virtual/workspace-name.ts";
 
 const owner = { agent: "tester", instance_id: "1", session: "default" };
 
-// `KIT_FULL_RACE=1` makes the numbers those of ../shared/security/paths.json.
+// `KIT_FULL_RACE=1` makes the numbers those of tests/security/paths.json.
 const isFull = process.env.KIT_FULL_RACE === "1";
 const reads = isFull ? 20_000 : 2_000;
 const writes = isFull ? 5_000 : 500;

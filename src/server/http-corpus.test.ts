@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { errorCodes } from "../protocol/error-code.ts";
@@ -13,11 +13,8 @@ import { snapshotOf } from "./testing/snapshot.ts";
 import { openSocket, RefusedError, type SocketClient } from "./testing/socket-client.ts";
 import { type TemporaryProject, temporaryProject } from "./testing/temporary-project.ts";
 
-// The corpus lies beside a checkout in some places only.
-const corpusFile = join(import.meta.dirname, "../../../shared/security/http.json");
-const cases: readonly HttpCase[] = existsSync(corpusFile)
-  ? JSON.parse(readFileSync(corpusFile, "utf8")).cases
-  : [];
+const corpusFile = join(import.meta.dirname, "../../tests/security/http.json");
+const cases: readonly HttpCase[] = JSON.parse(readFileSync(corpusFile, "utf8")).cases;
 const apiKey = "an-api-key-for-the-corpus";
 
 let shop: TemporaryProject;
@@ -27,7 +24,6 @@ let guideline = "";
 let run = "";
 
 beforeAll(async () => {
-  if (cases.length === 0) return;
   shop = await temporaryProject({ ...shopFiles, ...serviceFiles });
   [open, guarded] = await Promise.all([
     startServerProcess(shop.root),
@@ -46,7 +42,7 @@ afterAll(async () => {
   await shop?.remove();
 });
 
-describe.skipIf(cases.length === 0)("the corpus of hostile requests", () => {
+describe("the corpus of hostile requests", () => {
   for (const one of cases.map(adapt)) {
     test(`${one.id} ${one.why}`, async () => await check(one));
   }

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { lstat, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -39,13 +39,12 @@ export interface FixtureEntry {
 /** What stands for the temporary folder in the corpus. */
 export const baseMark: string = "$".concat("{BASE}");
 
-/** The corpus lies beside a checkout in some places, and in others does not: then there are no cases. */
 export function loadPathCorpus(): {
   readonly fixture: readonly FixtureEntry[];
   readonly cases: readonly PathCase[];
 } {
-  const file = join(import.meta.dirname, "../../../shared/security/paths.json");
-  return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : { fixture: [], cases: [] };
+  const file = join(import.meta.dirname, "../../tests/security/paths.json");
+  return JSON.parse(readFileSync(file, "utf8"));
 }
 
 /** Lays out entries below a folder; later ones replace links. */

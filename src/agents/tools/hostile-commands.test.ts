@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -36,8 +36,8 @@ interface ShellCorpus {
   readonly cases: readonly ShellCase[];
 }
 
-const file = join(import.meta.dirname, "../../../../shared/security/shell.json");
-const corpus: ShellCorpus | undefined = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined;
+const file = join(import.meta.dirname, "../../../tests/security/shell.json");
+const corpus: ShellCorpus = JSON.parse(readFileSync(file, "utf8"));
 
 const owner = { agent: "tester", instance_id: "1", session: "default" };
 
@@ -55,14 +55,14 @@ const subjects: readonly {
   { name: "virtual", folder: workspaceName(owner), open: (base) => virtual({ folder: base }).open(owner) },
 ];
 
-describe.skipIf(corpus === undefined).each(subjects)(
-  "the command lines of ../shared/security/shell.json, run in a $name workspace",
+describe.each(subjects)(
+  "the command lines of tests/security/shell.json, run in a $name workspace",
   ({ folder, open }) => {
     let base = "";
     let sandbox: Sandbox | undefined;
     beforeAll(async () => {
       base = await realpath(await mkdtemp(join(tmpdir(), "kit-commands-")));
-      await layOut(join(base, folder), corpus?.fixture ?? { files: {}, executables: {}, outside: {} });
+      await layOut(join(base, folder), corpus.fixture);
       sandbox = await open(base);
     });
     afterAll(async () => {
@@ -70,7 +70,7 @@ describe.skipIf(corpus === undefined).each(subjects)(
       await rm(base, { recursive: true, force: true });
     });
 
-    test.each((corpus?.cases ?? []).map((item) => [item.id, item.why, item] as const))(
+    test.each(corpus.cases.map((item) => [item.id, item.why, item] as const))(
       "%s: %s",
       async (_id, _why, item) => {
         if (sandbox === undefined) throw new Error("There is no sandbox.");

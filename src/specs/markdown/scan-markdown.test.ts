@@ -3,7 +3,6 @@ import { Parser } from "commonmark";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { contentOfCase, type MarkdownCase } from "../../../tests/security/markdown-case.ts";
-import { sharedFile } from "../../../tests/shared-folder.ts";
 import { processorMs } from "../../testing/processor-time.ts";
 import { maxTitleLength } from "./heading-title.ts";
 import { lineKinds, lineText, scanMarkdown, textOfLines } from "./scan-markdown.ts";
@@ -16,11 +15,10 @@ function kindsOf(text: string): string {
   return scanMarkdown(text).kinds.join("");
 }
 
-const securityFile = sharedFile("security/markdown.json");
-const securityCases: readonly MarkdownCase[] =
-  securityFile === undefined ? [] : JSON.parse(readFileSync(securityFile, "utf8")).cases;
+const securityFile = new URL("../../../tests/security/markdown.json", import.meta.url);
+const securityCases: readonly MarkdownCase[] = JSON.parse(readFileSync(securityFile, "utf8")).cases;
 
-describe.skipIf(securityFile === undefined)("the hostile files of the shared corpus", () => {
+describe("the hostile files of tests/security/markdown.json", () => {
   const withHeadings = securityCases.filter(({ expected, fixture }) => {
     return (
       fixture === undefined &&
