@@ -53,6 +53,8 @@ export interface Command<Options extends CommandOptions = CommandOptions> {
   readonly examples: readonly string[];
   /** What the one line of the command table leaves out. */
   readonly details?: string;
+  /** After a signal it ends when what is under way has: a server. Others are cut off after some seconds. */
+  readonly drains?: true;
   run(input: CommandInput<Options>, context: CommandContext): Promise<ExitCode>;
 }
 

@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { expect, test, vi } from "vitest";
 import { listenForInterrupt } from "./interrupt.ts";
 
@@ -34,6 +36,35 @@ test("a signal that is sent on while the process ends is still the first one, an
     process.emit("SIGINT", "SIGINT");
     vi.runAllTimers();
     expect(process.listenerCount("SIGINT")).toBe(before);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test.each([
+  ["SIGTERM", 143],
+  ["SIGINT", 130],
+] as const)("a command that goes on for ever after %s is cut off", async (signal, code) => {
+  const module = JSON.stringify(new URL("interrupt.ts", import.meta.url).href);
+  const script = `import { listenForInterrupt } from ${module};
+listenForInterrupt().insistAfter(50);
+process.stdout.write("ready");
+for (;;) await new Promise((resolve) => setImmediate(resolve));`;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", script]);
+  await once(child.stdout, "data");
+  child.kill(signal);
+  expect(await once(child, "exit")).toEqual([code, null]);
+});
+
+test("a command that ends in time is not cut off", () => {
+  vi.useFakeTimers();
+  try {
+    const interrupt = listenForInterrupt();
+    interrupt.insistAfter(5_000);
+    process.emit("SIGTERM", "SIGTERM");
+    interrupt.stop();
+    expect(vi.getTimerCount()).toBe(1);
+    vi.runAllTimers();
   } finally {
     vi.useRealTimers();
   }

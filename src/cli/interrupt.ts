@@ -7,6 +7,8 @@ export interface Interrupt {
   exitCode(): InterruptExitCode;
   /** Whether an error only says that the work was ended. */
   isCause(error: unknown): boolean;
+  /** Ends the process when a command is still at work so long after the first signal, in ms. */
+  insistAfter(ms: number): void;
   /** Gives the signals back to Node: at once, or, when one came, after the time of its echo. */
   stop(): void;
 }
@@ -17,6 +19,7 @@ const echoMs = 500;
 /** The first Ctrl-C or SIGTERM asks the command to end; a second one ends the process at once. */
 export function listenForInterrupt(): Interrupt {
   const controller = new AbortController();
+  const ended = new AbortController();
   let exitCode: InterruptExitCode = 130;
   let firstAt = 0;
   const onSignal = (name: NodeJS.Signals): void => {
@@ -36,11 +39,21 @@ export function listenForInterrupt(): Interrupt {
   };
   return {
     signal: controller.signal,
+    insistAfter(ms) {
+      const insist = (): void => {
+        // Held: what waits without a handle would otherwise end the process with another exit code.
+        const timer = setTimeout(() => process.exit(exitCode), ms);
+        ended.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+      };
+      if (controller.signal.aborted) insist();
+      else controller.signal.addEventListener("abort", insist, { once: true });
+    },
     exitCode: () => exitCode,
     isCause: (error) =>
       controller.signal.aborted &&
       (error === controller.signal.reason || (error instanceof Error && error.name === "AbortError")),
     stop: () => {
+      ended.abort();
       // An echo that comes while the process ends would end it by the signal, without its exit code.
       if (controller.signal.aborted) setTimeout(giveBack, echoMs).unref();
       else giveBack();

@@ -15,8 +15,9 @@ export async function main(argv: readonly string[]): Promise<ProcessExitCode> {
   const interrupt = listenForInterrupt();
   let exitCode: ExitCode = 0;
   let json = argv.includes("--json");
-  const program = createProgram(output, async (globals, run) => {
+  const program = createProgram(output, async (globals, { run, drains }) => {
     json = globals.json;
+    if (drains !== true) interrupt.insistAfter(patienceMs);
     const { createContext } = await import("./create-context.ts");
     exitCode = await run(createContext(globals, { output, signal: interrupt.signal }));
   });
@@ -39,6 +40,9 @@ export async function main(argv: readonly string[]): Promise<ProcessExitCode> {
     interrupt.stop();
   }
 }
+
+/** How long a command that was told to end may take to put its things away, in ms. */
+const patienceMs = 5_000;
 
 /** `kit help specs list` is `kit specs list --help`. */
 function toCommandLine(argv: readonly string[]): readonly string[] {

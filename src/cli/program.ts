@@ -16,7 +16,7 @@ export interface GlobalOptions {
 /** How the program runs a command, once its line is understood. */
 export type RunCommand = (
   globals: GlobalOptions,
-  run: (context: CommandContext) => Promise<ExitCode>,
+  command: Pick<Command, "drains"> & { readonly run: (context: CommandContext) => Promise<ExitCode> },
 ) => Promise<void>;
 
 /**
@@ -79,8 +79,9 @@ function fill(commander: Commander, command: Command, { output, runCommand, prog
       attributes.map(([name, key]) => [name, commander.getOptionValue(key)]),
     );
     const { json = false, config, cwd, env } = program.opts<Partial<GlobalOptions>>();
-    await runCommand({ json, config, cwd, env }, (context) =>
-      command.run({ args: commander.args, options }, context),
+    await runCommand(
+      { json, config, cwd, env },
+      { ...command, run: (context) => command.run({ args: commander.args, options }, context) },
     );
   });
 }

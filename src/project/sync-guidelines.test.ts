@@ -1,5 +1,8 @@
-import { readdir, readFile, rm, symlink } from "node:fs/promises";
-import { join } from "node:path";
+import { execFile } from "node:child_process";
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import type { SyncEntry, SyncPlan } from "../protocol/sync.ts";
 import { createTemporaryRepository, type TemporaryRepository } from "../testing/temporary-repository.ts";
@@ -257,6 +260,41 @@ test("a read-only project plans and does not write", async () => {
   expect(await readdir(shop.folder.root)).toEqual(["AGENTS.md"]);
 });
 
+const leadsOut = (path: string): string =>
+  `${path} leads out of the project. Put a plain file or folder of the project there, or leave this target out.`;
+
+test.each<readonly [string, (folder: string) => Promise<unknown>]>([
+  ["a link out of the project", (folder) => symlink(tmpdir(), folder)],
+  ["a link to itself", (folder) => symlink(basename(folder), folder)],
+  ["one of two links to each other", (folder) => symlink("there", folder)],
+  ["a link to nothing outside", (folder) => symlink("/nowhere/at/all", folder)],
+  ["a link to a file", (folder) => symlink("../AGENTS.md", folder)],
+  ["a file", (folder) => writeFile(folder, "in the way\n")],
+  ["a pipe", (folder) => promisify(execFile)("mkfifo", [folder])],
+])("a sync into a folder that is %s ends, and says why nothing is written", async (_name, put) => {
+  await using shop = await open({ "AGENTS.md": `${agents}\n## Style\n\nTwice.\n` });
+  const format = { ".kiro/steering": "steering", ".cursor/rules": "fw_b", ".claude/rules": "fw_c" } as const;
+  const globs = "---\nalwaysApply: false\nglobs: src/**\n---\n# Rule\n\nSo.\n";
+  for (const [folder, target] of Object.entries(format)) {
+    const at = join(shop.folder.root, folder);
+    await mkdir(dirname(at), { recursive: true });
+    await put(at);
+    await symlink(basename(at), join(dirname(at), "there")).catch(() => undefined);
+    // Only a rule with a pattern has a file of its own for Claude Code.
+    if (target === "fw_c") await rm(join(shop.folder.root, ".cursor/rules"), { force: true });
+    if (target === "fw_c") await shop.folder.write(".cursor/rules/rule.mdc", globs);
+    const request = { source: target === "fw_c" ? "fw_b" : "agents", targets: [target] } as const;
+    const { entries, written } = await shop.project.guidelines.sync({ ...request, overwrite: true });
+    const own = entries.filter(({ path }) => path.startsWith(folder));
+    expect(own.length).toBeGreaterThan(0);
+    for (const { action, reason } of own) {
+      expect([action, reason]).toEqual(["conflict", expect.stringContaining(folder)]);
+      expect(reason).toMatch(/Put a plain file or folder of the project there/);
+    }
+    expect(written).toEqual([]);
+  }
+});
+
 test("targets that are no text, lead outside or leave a fence open are conflicts", async () => {
   await using shop = await open({
     "AGENTS.md": agents,
@@ -270,7 +308,7 @@ test("targets that are no text, lead outside or leave a fence open are conflicts
   await symlink("AGENTS.md", join(shop.folder.root, "a/x.md"));
   const plan = await shop.project.guidelines.planSync({ source: "agents", targets: ["fw_c"] });
   expect(plan.entries.map(({ action, path, reason }) => [action, path, reason])).toEqual([
-    ["conflict", "CLAUDE.md", "CLAUDE.md leads out of the project."],
+    ["conflict", "CLAUDE.md", leadsOut("CLAUDE.md")],
     ["create", "a/CLAUDE.md", undefined],
     ["conflict", "b/CLAUDE.md", "The file leaves a code fence, a comment or an HTML block open."],
   ]);

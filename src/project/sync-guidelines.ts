@@ -1,4 +1,6 @@
+import { posix } from "node:path";
 import { KitError } from "../base/kit-error.ts";
+import { findPlace } from "../files/find-place.ts";
 import { readGuidelines } from "../guidelines/read-guidelines.ts";
 import { planSync, type SyncFile, sourceRecords } from "../guidelines/sync/plan-sync.ts";
 import {
@@ -128,7 +130,12 @@ async function readSyncFile(root: string, path: string): Promise<SyncFile | unde
   const nothing = { path, text: "", records: [] };
   try {
     const read = await readPlacedFile(root, { path });
-    if (read === undefined) return undefined;
+    if (read === undefined) {
+      // Throws where a file or a pipe is in the way of the folder that a new file needs.
+      const folder = await findPlace({ root, path: posix.dirname(path), end: "folder" });
+      await folder?.close();
+      return undefined;
+    }
     const { bytes, path: real } = read;
     const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
     if (Buffer.compare(Buffer.from(text), bytes) !== 0)
@@ -137,6 +144,9 @@ async function readSyncFile(root: string, path: string): Promise<SyncFile | unde
     return { path, text, records, ...(real === path ? {} : { linksTo: real }) };
   } catch (error) {
     if (!(error instanceof KitError)) throw error;
-    return { ...nothing, problem: error.message };
+    return {
+      ...nothing,
+      problem: `${error.message} Put a plain file or folder of the project there, or leave this target out.`,
+    };
   }
 }

@@ -13,6 +13,7 @@ import { serve, serveOptions } from "../serve.ts";
 import { safeLine } from "../text/safe-text.ts";
 
 export const dev: Command = defineCommand({
+  drains: true,
   options: serveOptions,
   examples: ["kit dev", "kit dev --cwd examples/shop --port 3000"],
   details:

@@ -2,6 +2,7 @@ import { type Command, defineCommand } from "../command.ts";
 import { serve, serveOptions } from "../serve.ts";
 
 export const start: Command = defineCommand({
+  drains: true,
   options: serveOptions,
   examples: [
     "kit start",

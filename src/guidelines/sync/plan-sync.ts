@@ -97,8 +97,12 @@ interface HandWritten {
   readonly record: GuidelineRecord;
 }
 
+/**
+ * What cannot be read is a conflict where it is: in a folder that leads out or may not be entered, every
+ * other name is as bad, and the search for a free one would never end.
+ */
 function isOfOthers(file: SyncFile | undefined): boolean {
-  return file !== undefined && (file.problem !== undefined || managedFileOf(file.text) === undefined);
+  return file !== undefined && file.problem === undefined && managedFileOf(file.text) === undefined;
 }
 
 function planFile(context: FileContext): SyncEntry {
