@@ -1,18 +1,30 @@
 /**
- * Compiles `src/` to `dist/`, unless what lies there was built from these very inputs.
+ * Builds `dist/` from `src/`, unless what lies there was built from these very inputs: declarations by the
+ * compiler, code by rolldown. Entries and the modules that run on their own keep their paths; what they share
+ * lies in `dist/chunks/`, once, so that a command opens a few files instead of hundreds and there is one copy of
+ * every class.
  *
  * `npm start` calls it each time, so being up to date has to cost no more than a stat per source.
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, relative, sep } from "node:path";
 import { promisify } from "node:util";
+import { rolldown } from "rolldown";
+import { readEntries } from "./entries.ts";
 import { listFiles, repositoryRoot } from "./files.ts";
 
 /** Not compiled; `src/testing` holds an entry of the package beside what is for tests. */
 const isForTests = /[.](test|suite)[.]ts$|[/\\]src[/\\].+[/\\]testing[/\\]/;
 const stampName = ".built-from";
+/** What is started by its path: the command line, and kit's own processes and threads (`ownModule`). */
+const startedByPath = [
+  "cli/main",
+  "python/child/main",
+  "python/child/watchdog",
+  "project/index/build-thread",
+];
 
 if (import.meta.main) {
   try {
@@ -32,10 +44,10 @@ export async function build(): Promise<{ built: boolean; durationMs: number }> {
   if ((await readStamp(dist)) === fingerprint)
     return { built: false, durationMs: performance.now() - started };
 
-  // The compiler writes beside `dist`, so that a process that runs from it never sees half a build.
+  // Both write beside `dist`, so that a process that runs from it never sees half a build.
   const fresh = `${dist}.${process.pid}`;
   try {
-    await compile(fresh);
+    await Promise.all([declare(fresh), bundle(fresh)]);
     await writeFile(join(fresh, stampName), fingerprint);
     await rm(dist, { recursive: true, force: true });
     await rename(fresh, dist).catch(async (error: unknown) => {
@@ -54,7 +66,13 @@ async function readStamp(folder: string): Promise<string> {
 
 async function fingerprintInputs(): Promise<string> {
   const sources = (await listFiles(join(repositoryRoot, "src"))).filter((path) => !isForTests.test(path));
-  const settings = ["tsconfig.json", "tsconfig.build.json", "package-lock.json"];
+  const settings = [
+    "tsconfig.json",
+    "tsconfig.build.json",
+    "package.json",
+    "package-lock.json",
+    "scripts/build.ts",
+  ];
   const hash = createHash("sha256");
   for (const path of [...sources, ...settings.map((name) => join(repositoryRoot, name))]) {
     const { mtimeMs, size } = await stat(path);
@@ -63,7 +81,7 @@ async function fingerprintInputs(): Promise<string> {
   return hash.digest("hex");
 }
 
-async function compile(outDir: string): Promise<void> {
+async function declare(outDir: string): Promise<void> {
   const tsc = join(repositoryRoot, "node_modules/typescript/bin/tsc");
   const args = [tsc, "-p", "tsconfig.build.json", "--outDir", outDir];
   try {
@@ -71,5 +89,29 @@ async function compile(outDir: string): Promise<void> {
   } catch (error) {
     const output = error instanceof Error && "stdout" in error ? String(error.stdout) : "";
     throw new Error(`The sources do not compile.\n${output}`, { cause: error });
+  }
+}
+
+async function bundle(outDir: string): Promise<void> {
+  const published = (await readEntries()).map(({ code }) =>
+    relative(join(repositoryRoot, "dist"), code).split(sep).join("/").replace(/\.js$/, ""),
+  );
+  const bundler = await rolldown({
+    cwd: repositoryRoot,
+    input: Object.fromEntries([...published, ...startedByPath].map((path) => [path, `src/${path}.ts`])),
+    platform: "node",
+    transform: { target: "es2024" },
+    // Packages stay packages: npm installs them once for kit and the projects that use them. The helper is rolldown's own.
+    external: (specifier) => !/^(\.|\/|[A-Za-z]:|src\/|@oxc-project\/runtime\/)/.test(specifier),
+    checks: { circularDependency: true },
+  });
+  try {
+    await bundler.write({
+      dir: outDir,
+      entryFileNames: "[name].js",
+      chunkFileNames: "chunks/[name]-[hash].js",
+    });
+  } finally {
+    await bundler.close();
   }
 }

@@ -1,5 +1,5 @@
 import { registerHooks } from "node:module";
-import { extname } from "node:path";
+import { ownModule } from "../base/own-module.ts";
 
 /**
  * Lets a project's files import `kit` and its entries where the package is not installed: kit may run
@@ -9,7 +9,6 @@ import { extname } from "node:path";
  * find out after a warning on the terminal.
  */
 export function answerForKit(): { deregister(): void } {
-  const extension = extname(import.meta.url);
   return registerHooks({
     resolve(specifier, context, nextResolve) {
       try {
@@ -21,7 +20,7 @@ export function answerForKit(): { deregister(): void } {
         const entry = /^kit(?:\/([a-z0-9/-]+))?$/.exec(specifier);
         if (entry === null) throw error;
         const folder = entry[1] === undefined ? "" : `${entry[1]}/`;
-        return nextResolve(new URL(`../${folder}index${extension}`, import.meta.url).href, context);
+        return nextResolve(ownModule(`${folder}index`).href, context);
       }
     },
   });

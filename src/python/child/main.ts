@@ -2,8 +2,8 @@
  * The process that Python runs in. It is started by kit with nothing in its environment, speaks frames on its
  * standard input and output, runs one program at a time, and keeps nothing between two of them.
  */
+import { ownModule } from "../../base/own-module.ts";
 import type { HostMessage } from "../process/messages.ts";
-import { moduleFile } from "../process/module-file.ts";
 import type { MontyModule } from "./machine.ts";
 import { createPipes } from "./pipes.ts";
 import { runProgram } from "./run-program.ts";
@@ -11,7 +11,7 @@ import { startWatchdog } from "./watchdog-state.ts";
 
 const [, , backend = "@pydantic/monty", host] = process.argv;
 const link = createPipes();
-const watchdog = startWatchdog(moduleFile(import.meta.url, "./watchdog"), Number(host));
+const watchdog = startWatchdog(ownModule("python/child/watchdog"), Number(host));
 const monty = await loadMonty(backend);
 if (monty !== undefined) {
   link.send({ type: "ready" });

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { KitError } from "../../base/kit-error.ts";
+import { ownModule } from "../../base/own-module.ts";
 import { createFrameReader, encodeFrame } from "./frame.ts";
 import type { HostMessage, ProcessMessage } from "./messages.ts";
-import { moduleFile } from "./module-file.ts";
 
 /** Why a process is gone: kit or its own watchdog ended it, or it broke down. */
 export type ProcessEnd = "closed" | "time" | "memory" | "crash";
@@ -77,7 +77,7 @@ function systemEnvironment(): NodeJS.ProcessEnv {
 }
 
 function entryFile(): string {
-  return fileURLToPath(moduleFile(import.meta.url, "../child/main"));
+  return fileURLToPath(ownModule("python/child/main"));
 }
 
 function watch(child: ChildProcess): PythonProcess {

@@ -1,0 +1,13 @@
+/**
+ * Where a module of kit lies that runs as a process or thread of its own, or is an entry of the package, by its
+ * path below the sources without extension. The sources run as they are; `dist/` holds these modules under the
+ * same paths and the rest in `dist/chunks/`, so a path relative to the calling module would not hold in both.
+ *
+ * @example
+ * new Worker(ownModule("project/index/build-thread"));
+ */
+export function ownModule(path: string): URL {
+  // kit has no folder named src or dist inside of either: the last one is the top of its code.
+  const top = import.meta.url.replace(/^(.*\/(?:src|dist)\/).*$/, "$1");
+  return new URL(`${path}${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, top);
+}
