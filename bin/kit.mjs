@@ -29,7 +29,7 @@ function start() {
   if (nodeModule.enableCompileCache) nodeModule.enableCompileCache();
   endWithLauncher();
   const built = new URL("../dist/cli/main.js", import.meta.url);
-  if (isOutdated()) {
+  if (!asksForHelp(process.argv.slice(2)) && isOutdated()) {
     process.stderr.write(
       "kit: dist/ is older than the sources beside it; 'npm run build' there renews it.\n",
     );
@@ -55,6 +55,11 @@ function endWithLauncher() {
   delete process.env.KIT_LAUNCHED;
   process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
   process.channel.unref();
+}
+
+/** Lines that do no work: a look at every source would take longer than the answer. */
+function asksForHelp(args) {
+  return args.length === 0 || args[0] === "help" || /^(-h|--help|-v|--version)$/.test(args[args.length - 1]);
 }
 
 /** Whether this is a checkout whose sources have changed since it was built. A package has none. */
