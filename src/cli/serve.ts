@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import type { LoadedConfig } from "../app/config/load-config.ts";
-import { openProjectService, type ProjectService } from "../app/service/open-project-service.ts";
+import type { ProjectService } from "../app/service/open-project-service.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { ScanSummary } from "../project/project.ts";
-import { createServer, type KitServer } from "../server/create-server.ts";
+import type { KitServer } from "../server/create-server.ts";
 import type { RequestEntry } from "../server/request-entry.ts";
 import {
   type CommandContext,
@@ -70,7 +70,7 @@ export function serve(
       closing.use(outliveRejections(onError));
       const service = await openService(opened, options, onError);
       if (service !== undefined) closing.defer(() => service.close());
-      const server = createProjectServer({ ...opened, service }, options, { ...mode, onError });
+      const server = await createProjectServer({ ...opened, service }, options, { ...mode, onError });
       closing.defer(() => server.close());
       const address = await listen(server, opened, options);
       const { host, port, url } = address;
@@ -133,14 +133,16 @@ async function openService(
   onError: ErrorLog,
 ): Promise<ProjectService | undefined> {
   if (options.readOnly ?? loaded.config.server?.read_only ?? false) return undefined;
+  const { openProjectService } = await import("../app/service/open-project-service.ts");
   return await openProjectService({ project, loaded, onError });
 }
 
-function createProjectServer(
+async function createProjectServer(
   { project, loaded, service }: OpenedProject & { readonly service: ProjectService | undefined },
   options: OptionValues<ServeOptions>,
   { dev, onRequest, onError }: Pick<ServeMode, "dev" | "onRequest"> & Pick<Served, "onError">,
-): KitServer {
+): Promise<KitServer> {
+  const { createServer } = await import("../server/create-server.ts");
   const { api_keys, auth, authorize, rate_limit, allowed_hosts, allowed_origins, max_body_bytes } =
     loaded.config.server ?? {};
   return createServer({

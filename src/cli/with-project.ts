@@ -1,7 +1,6 @@
 import { relative, resolve } from "node:path";
 import type { KitConfig } from "../app/config/kit-config.ts";
-import { type LoadedConfig, loadConfig } from "../app/config/load-config.ts";
-import { openProject } from "../project/open-project.ts";
+import type { LoadedConfig } from "../app/config/load-config.ts";
 import type { Project, RefreshOptions } from "../project/project.ts";
 import type { CommandContext, ExitCode } from "./command.ts";
 import { safeLine } from "./text/safe-text.ts";
@@ -50,6 +49,8 @@ async function openShowingProgress(
   // In a folder such as a home, it takes long until anything is found that could be counted.
   const looking = setTimeout(() => output.progress("looking for files …"), quietMs);
   try {
+    // Imported here, as in the other openers of the command line: the help of a command does without.
+    const { openProject } = await import("../project/open-project.ts");
     return await openProject({ root, config: loaded.config, readOnly, ...toRefreshOptions(context) });
   } finally {
     clearTimeout(looking);
@@ -63,6 +64,7 @@ export async function loadProjectConfig(context: CommandContext): Promise<Loaded
   // Files on the line are relative to where it was written, and messages name them from the root.
   const fromRoot = (file: string | undefined): string | undefined =>
     file === undefined ? undefined : relative(root, resolve(cwd, file));
+  const { loadConfig } = await import("../app/config/load-config.ts");
   const loaded = await loadConfig({ cwd: root, file: fromRoot(configFile), envFile: fromRoot(envFile) });
   for (const warning of loaded.warnings) {
     output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(warning)}`);

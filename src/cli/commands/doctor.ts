@@ -1,7 +1,5 @@
 import { type Command, defineCommand } from "../command.ts";
 import type { Check } from "../doctor/check.ts";
-import { checkMachine } from "../doctor/check-machine.ts";
-import { checkProject } from "../doctor/check-project.ts";
 import type { Output, Style } from "../output.ts";
 import { count } from "../render/places.ts";
 import { pad } from "../text/display-width.ts";
@@ -13,6 +11,8 @@ export const doctor: Command = defineCommand({
   examples: ["kit doctor", "kit doctor --json"],
   details: "Ends with 1 when something keeps kit from working as it should.",
   run: async (_, context) => {
+    const { checkMachine } = await import("../doctor/check-machine.ts");
+    const { checkProject } = await import("../doctor/check-project.ts");
     const checks = [...(await checkMachine()), ...(await checkProject(context))];
     const errors = checks.filter((check) => check.status === "error").length;
     if (context.json) context.output.json({ ok: errors === 0, checks });

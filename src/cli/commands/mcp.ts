@@ -1,5 +1,4 @@
 import { stdin } from "node:process";
-import { serveMcp } from "../../mcp/serve-mcp.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { describeError } from "../report-error.ts";
 import { withProject } from "../with-project.ts";
@@ -20,6 +19,7 @@ export const mcp: Command = defineCommand({
       if (stdin.isTTY) {
         output.note("kit mcp speaks JSON-RPC on stdin and stdout; a coding agent starts it. Ctrl-C ends it.");
       }
+      const { serveMcp } = await import("../../mcp/serve-mcp.ts");
       await serveMcp(project, { signal, onError });
       return 0;
     }),

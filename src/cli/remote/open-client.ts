@@ -1,5 +1,5 @@
 import { KitError } from "../../base/kit-error.ts";
-import { KitClient } from "../../client/kit-client.ts";
+import type { KitClient } from "../../client/kit-client.ts";
 import { type CommandContext, type CommandOption, option } from "../command.ts";
 import { usageError } from "../report-error.ts";
 import { findRunningServers } from "../running-server.ts";
@@ -31,6 +31,7 @@ export async function clientLocator(context: CommandContext, url: string | undef
   return async () => {
     const baseUrl = named ?? (await findRunningServers(context.root))[0]?.url;
     if (baseUrl === undefined) return undefined;
+    const { KitClient } = await import("../../client/kit-client.ts");
     return new KitClient({
       baseUrl,
       signal: context.signal,

@@ -1,10 +1,8 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { toSentDispatch } from "../../app/service/session-input.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { KitClient } from "../../client/kit-client.ts";
 import { type Engine, runStream } from "../../engine/contract.ts";
-import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { DispatchPage, DispatchQuery } from "../../protocol/http/dispatch-schemas.ts";
@@ -59,8 +57,9 @@ export async function withWorkDesk(
   const client = await locate();
   if (client !== undefined) return await use(remoteDesk(client, locate));
   const engine = await openEngine(context);
+  const { toSentDispatch } = await import("../../app/service/session-input.ts");
   try {
-    return await use(localDesk(engine));
+    return await use(localDesk(engine, toSentDispatch));
   } finally {
     await engine.drain();
   }
@@ -68,6 +67,7 @@ export async function withWorkDesk(
 
 async function openEngine(context: CommandContext): Promise<Engine> {
   const { config } = await loadProjectConfig(context);
+  const { createEmbeddedEngine } = await import("../../engine/embedded/create-embedded-engine.ts");
   const folder = resolve(context.root, config.engine?.folder ?? join(".kit", "engine"));
   // A project that never had any work has no such folder, and looking at it makes none.
   return createEmbeddedEngine(existsSync(folder) ? { folder } : {});
@@ -108,7 +108,7 @@ function remoteDesk(client: KitClient, locate: LocateClient): WorkDesk {
   };
 }
 
-function localDesk(engine: Engine): WorkDesk {
+function localDesk(engine: Engine, toSentDispatch: (record: DispatchRecord) => DispatchRecord): WorkDesk {
   const getRun = async (runId: string): Promise<RunRecord> => {
     const run = await engine.getRun(runId);
     if (run === undefined) throw missing("run_not_found", "There is no such run.");

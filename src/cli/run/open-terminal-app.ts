@@ -1,15 +1,9 @@
 import type { AgentProfile } from "../../agents/agent-profile.ts";
-import { createSecretMask } from "../../agents/secrets.ts";
 import type { App } from "../../app/agents/app.ts";
-import { knownSecrets } from "../../app/agents/known-secrets.ts";
-import { openApp } from "../../app/agents/open-app.ts";
-import { toAppOptions } from "../../app/agents/to-app-options.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import type { Project } from "../../project/project.ts";
-import { local } from "../../sandboxes/local/local-sandbox.ts";
 import type { CommandContext } from "../command.ts";
 import { safeLine } from "../text/safe-text.ts";
-import { createTerminalApprovals } from "./terminal-approvals.ts";
 
 export interface TerminalAppOptions {
   readonly project: Project;
@@ -29,6 +23,21 @@ export async function openTerminalApp({
   context,
   options,
 }: TerminalAppOptions): Promise<{ readonly app: App; readonly mask: (text: string) => string }> {
+  const [
+    { createSecretMask },
+    { knownSecrets },
+    { openApp },
+    { toAppOptions },
+    { local },
+    { createTerminalApprovals },
+  ] = await Promise.all([
+    import("../../agents/secrets.ts"),
+    import("../../app/agents/known-secrets.ts"),
+    import("../../app/agents/open-app.ts"),
+    import("../../app/agents/to-app-options.ts"),
+    import("../../sandboxes/local/local-sandbox.ts"),
+    import("./terminal-approvals.ts"),
+  ]);
   const { config, environment } = loaded;
   const configured = toAppOptions(loaded, project.root);
   const { output, json } = context;
