@@ -177,10 +177,15 @@ export type { SyncEntry, SyncFormat, SyncPlan, SyncRequest, SyncResult } from ".
 export { type ThinkingLevel, thinkingLevels } from "./protocol/thinking-level.ts";
 export type { Cost, ModelPrice, Usage } from "./protocol/usage.ts";
 export type {
+  CommandAccess,
+  CommandLimits,
   ExecRequest,
   ExecResult,
+  IsolationMode,
+  IsolationOptions,
   Sandbox,
   SandboxFactory,
+  SandboxIsolation,
   SandboxOwner,
 } from "./sandboxes/contract.ts";
 export type { SpecAdapter } from "./specs/adapter.ts";

@@ -19,6 +19,11 @@ export interface AgentPolicy {
   readonly allowedCommands?: readonly string[];
   /** Hands lines to a shell as they are: for trusted work only. */
   readonly allowCompoundCommands?: boolean;
+  /**
+   * Hosts that commands may reach: `["registry.npmjs.org", "*.example.com:443"]`. Default: none, where a
+   * wall stands; without one, nothing keeps a command from the network.
+   */
+  readonly allowNetwork?: readonly string[];
   /** Paths that are protected by default (`.kit`, agents, config, Git hooks) and may be written all the same. */
   readonly allowProtectedPaths?: readonly string[];
   /** Calls that wait until somebody approves them. Rules of a parent, the project and a profile add up. */
@@ -74,6 +79,7 @@ const lists = [
   "roles",
   "subagents",
   "allowedCommands",
+  "allowNetwork",
   "allowProtectedPaths",
 ] as const;
 

@@ -8,7 +8,7 @@ const noArguments = { type: "object", properties: {}, additionalProperties: fals
 
 /**
  * Commands as tools. A shell command runs as its author wrote it and needs no `allowShell`: the model
- * chooses when it runs, never what it says.
+ * chooses when it runs, never what it says. It may write and reach what the agent may, and what it says itself.
  */
 export function commandTools(
   commands: readonly KitCommand[],
@@ -42,7 +42,12 @@ function toTool(command: KitCommand, environment: ToolEnvironment): AnyTool {
       const result = await runCommand({
         command: action,
         sandbox: await environment.sandbox(),
-        policy: { allowShell: true, allowCompoundCommands: true },
+        policy: {
+          allowShell: true,
+          allowCompoundCommands: true,
+          allowWrite: command.allowWrite ?? environment.policy.allowWrite === true,
+          allowNetwork: command.allowNetwork ?? environment.policy.allowNetwork ?? [],
+        },
         env: environment.env,
         signal: context.signal,
         emit: environment.emit,

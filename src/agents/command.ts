@@ -14,6 +14,10 @@ export interface KitCommand {
   /** Arguments of a function command; a shell command takes none. */
   readonly input?: StandardSchemaV1 | JsonSchema;
   readonly timeoutMs?: number;
+  /** Whether a shell command may change files of the workspace; default: what the agent may. */
+  readonly allowWrite?: boolean;
+  /** Hosts that a shell command may reach; default: those of the agent. */
+  readonly allowNetwork?: readonly string[];
   /** Calls wait until somebody approves them: all, or those for which the function says so. */
   readonly needsApproval?: boolean | ((args: unknown, context: ToolContext) => boolean | Promise<boolean>);
 }

@@ -22,6 +22,30 @@ export interface DirectoryEntry {
   readonly kind: FileStat["kind"];
 }
 
+/** What stands between a command and the machine it runs on. */
+export interface SandboxIsolation {
+  /**
+   * `remote`: commands run on a machine of the sandbox's own, which keeps `CommandAccess` itself.
+   * `none`: a command can do whatever the user of this process may.
+   */
+  readonly wall: "bubblewrap" | "seatbelt" | "remote" | "none";
+  /** One line for people and models: what the wall keeps out, or why there is none. */
+  readonly description: string;
+}
+
+/** What one command may do. A wall keeps it, whatever the program is; without a wall nothing does. */
+export interface CommandAccess {
+  /** Whether files of the workspace may be changed; default true, for a program's own calls. */
+  readonly write?: boolean;
+  /**
+   * The hosts that may be reached: `"api.github.com"`, `"*.example.com"`, with a port
+   * `"registry.npmjs.org:443"`. Default: none.
+   */
+  readonly network?: readonly string[];
+  /** Paths of the workspace, from its root, that stay as they are although `write` is set. Missing ones are passed over. */
+  readonly readOnlyPaths?: readonly string[];
+}
+
 export interface ExecRequest {
   /** A program and its literal arguments (run without a shell), or a line for the sandbox's shell. */
   readonly command: readonly string[] | string;
@@ -38,6 +62,8 @@ export interface ExecRequest {
   readonly maxOutputBytes?: number;
   /** Hears the output while the command runs, as long as all of it is kept. */
   readonly onOutput?: (chunk: { readonly stream: "stdout" | "stderr"; readonly text: string }) => void;
+  /** What the command may do; by default it may write in the workspace, and reach no host. */
+  readonly access?: CommandAccess;
 }
 
 export interface ExecResult {
@@ -118,6 +144,8 @@ export interface Sandbox {
    * work in, too: a path in it then means the same file to everybody.
    */
   readonly hostRoot?: string;
+  /** What keeps commands to their `access`; a sandbox without it has no wall. */
+  readonly isolation?: () => Promise<SandboxIsolation>;
   /**
    * Where a path leads, relative to the workspace root, with links followed; "" for the root. What does
    * not exist is named as a write would create it. `keepLink` names a link at the end itself: what `rm`
@@ -160,6 +188,25 @@ export interface Sandbox {
   close(): Promise<void>;
 }
 
+/**
+ * How commands are walled in. `required` runs no command without a wall; `auto` (default) takes the wall that
+ * this machine has, and otherwise runs known forms of commands only; `off` has none.
+ */
+export type IsolationMode = "required" | "auto" | "off";
+
+export interface IsolationOptions {
+  readonly isolation?: IsolationMode;
+  /** What one command may use up, with all that it starts. */
+  readonly limits?: CommandLimits;
+}
+
+export interface CommandLimits {
+  /** Processes and threads at a time; default 1,024. */
+  readonly processes?: number;
+  /** Memory in MiB; default 4,096. */
+  readonly memoryMb?: number;
+}
+
 /** Whose sandbox it is: agent, instance and session make the workspace. */
 export interface SandboxOwner {
   readonly agent: string;
@@ -167,11 +214,15 @@ export interface SandboxOwner {
   readonly session: string;
   /** The root of the agent's project on this machine, where it has one: the place to work in by default. */
   readonly project_root?: string;
+  /** What the project's configuration says of isolation; an option of the sandbox itself goes before it. */
+  readonly isolation?: IsolationOptions;
 }
 
 /** Opens the sandbox of a session. */
 export interface SandboxFactory {
   readonly name: string;
+  /** What keeps the commands of its sandboxes to their `access`, without opening one. */
+  readonly isolation?: (owner: Pick<SandboxOwner, "isolation">) => Promise<SandboxIsolation>;
   open(context: SandboxOwner & { readonly signal?: AbortSignal }): Promise<Sandbox>;
   /** Removes what belongs to that session alone: its workspace. Absent where nothing does. */
   remove?(owner: SandboxOwner): Promise<void>;

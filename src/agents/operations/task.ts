@@ -106,6 +106,7 @@ function profileFor(parent: AgentProfile, name: string | undefined): AgentProfil
       allowedCommands,
       allowCompoundCommands,
       allowProtectedPaths,
+      allowNetwork,
       tools,
       commands,
       python,

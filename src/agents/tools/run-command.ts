@@ -61,6 +61,7 @@ function limitsOf(run: CommandRun): Omit<Parameters<Sandbox["exec"]>[0], "comman
     env: run.env,
     signal: run.signal,
     timeoutMs: run.timeoutMs ?? defaultCommandTimeoutMs,
+    access: { write: run.policy.allowWrite === true, network: run.policy.allowNetwork ?? [] },
     ...(run.cwd === undefined ? {} : { cwd: run.cwd }),
   };
 }

@@ -54,6 +54,7 @@ const checks: FieldChecks<AgentProfile> = {
   allowedCommands: texts,
   allowCompoundCommands: flag,
   allowProtectedPaths: texts,
+  allowNetwork: texts,
   approvals: [
     'an object such as { tools: ["bash"], timeoutMs: 60000 }',
     (value) =>

@@ -28,6 +28,8 @@ export interface AgentConfig {
   readonly allowed_commands?: readonly string[];
   readonly allow_compound_commands?: boolean;
   readonly allow_protected_paths?: readonly string[];
+  /** Hosts that commands may reach: `["registry.npmjs.org", "*.example.com:443"]`; default: none. */
+  readonly allow_network?: readonly string[];
   /** Calls that wait until somebody approves them, of every agent. */
   readonly approvals?: ApprovalsConfig;
   /** Default 8. */
@@ -88,6 +90,7 @@ export function toProfile(agent: AgentConfig = {}, compaction: CompactionConfig 
     allowedCommands: agent.allowed_commands,
     allowCompoundCommands: agent.allow_compound_commands,
     allowProtectedPaths: agent.allow_protected_paths,
+    allowNetwork: agent.allow_network,
     approvals: agent.approvals === undefined ? undefined : toApprovals(agent.approvals),
     maxTaskDepth: agent.max_task_depth,
     typedRetries: agent.typed_retries,

@@ -96,6 +96,7 @@ const readConfig: Reader<KitConfig> = table<KitConfig>({
     allowed_commands: list(text),
     allow_compound_commands: flag,
     allow_protected_paths: list(text),
+    allow_network: list(text),
     approvals: table<ApprovalsConfig>(
       { tools: list(text), timeout_seconds: integer(1, 31_536_000) },
       { required: ["tools"] },
