@@ -3,14 +3,17 @@ import { lineKinds, lineText, type MarkdownScan } from "../specs/markdown/scan-m
 import type { GuidelineDraft } from "./adapter.ts";
 
 type Import = GuidelineDraft["imports"][number];
-/** `@docs/rules.md` (Claude Code, Cursor) or `#[[file:docs/rules.md]]` (Kiro). */
+/** `@docs/rules.md` (Claude Code, Cursor, Gemini CLI) or `#[[file:docs/rules.md]]` (Kiro). */
 export type ImportSyntax = "at" | "file-reference" | "none";
 
 /** An import longer than this is not a path. */
 const maxImportLength = 512;
-// An address (`someone@example.org`) has no space before its at sign.
-const atImport = /(?<![^\s([])@(~?[\p{L}\p{N}_./-][^\s`]{0,511})/gu;
+// Only white space, an opening parenthesis or emphasis stands before an import: the `@` of an address
+// (`a@b.org`) or of a link's text (`[@x/y](mdc:p)`) is none. A space inside a path is escaped.
+const atImport = /(?<=^|[\s(]|[\s(][*_]{1,3}|^[*_]{1,3})@((?:[^\s\\`]|\\ ){1,512})/gu;
 const fileReference = /#\[\[file:([^\]\n]{1,512})\]\]/g;
+/** Blocks whose inline code ends with their line: a backtick of one item closes none of the next. */
+const blockStart = /^\s*(?:[-*+]\s|\d+[.)]\s|#{1,6}\s|>|\|)/;
 
 /** The imports that lines `from` to `to` (1-based, inclusive) name outside code, in order. */
 export function importsIn(
@@ -21,35 +24,69 @@ export function importsIn(
   const mark = syntax === "at" ? "@" : "#[[file:";
   if (syntax === "none" || !scan.text.includes(mark)) return [];
   const imports: Import[] = [];
+  const take = (from: number, paragraph: readonly string[]): void => {
+    if (!paragraph.some((line) => line.includes(mark))) return;
+    for (const [index, line] of withoutCode(paragraph.join("\n")).split("\n").entries()) {
+      for (const match of line.matchAll(syntax === "at" ? atImport : fileReference)) {
+        const path = syntax === "at" ? importPath(match[1] ?? "") : (match[1] ?? "").trim();
+        const isImport = syntax === "at" ? namesFile(path) : path !== "";
+        if (isImport && path.length <= maxImportLength) imports.push({ path, line: from + index });
+      }
+    }
+  };
+  let paragraph: string[] = [];
   for (let line = lines.from; line <= lines.to; line += 1) {
     const kind = scan.kinds[line - 1];
-    if (kind !== lineKinds.prose && kind !== lineKinds.html) continue;
     const text = lineText(scan, line);
-    if (!text.includes(mark)) continue;
-    const outside = withoutCode(text);
-    for (const match of outside.matchAll(syntax === "at" ? atImport : fileReference)) {
-      const path = importPath(match[1] ?? "");
-      if (path !== "" && path.length <= maxImportLength) imports.push({ path, line });
+    const isText = (kind === lineKinds.prose || kind === lineKinds.html) && text.trim() !== "";
+    if (!isText || blockStart.test(text)) {
+      take(line - paragraph.length, paragraph);
+      paragraph = [];
     }
+    if (isText) paragraph.push(text);
   }
+  take(lines.to + 1 - paragraph.length, paragraph);
   return imports;
 }
 
-/** A line with its code spans blanked, so that columns stay. */
-function withoutCode(line: string): string {
+/** A text with its code spans blanked, so that lines and columns stay. */
+function withoutCode(text: string): string {
   let result = "";
   let at = 0;
-  for (const span of codeSpans(line)) {
-    result += line.slice(at, span.from) + " ".repeat(span.to - span.from);
+  for (const span of codeSpans(text)) {
+    result += text.slice(at, span.from) + text.slice(span.from, span.to).replace(/[^\n]/g, " ");
     at = span.to;
   }
-  return result + line.slice(at);
+  return result + text.slice(at);
 }
 
 /** The path without an anchor and without the punctuation of the sentence around it. */
 function importPath(written: string): string {
-  const path = written.split("#", 1)[0] ?? "";
+  const path = (written.split("#", 1)[0] ?? "").replaceAll("\\ ", " ");
   let end = path.length;
   while (end > 0 && ".,;:!?)]}'\"*_>".includes(path[end - 1] ?? "")) end -= 1;
   return path.slice(0, end).trim();
+}
+
+/** Text files that Claude Code and Gemini CLI import; `@example.com` and `@types/node` name none. */
+const textExtension = new RegExp(
+  `\\.(?:${
+    "adoc astro bash c cc cfg cjs conf cpp cs css csv cts cxx dart env ex exs fish go graphql gradle h hpp hs htm html " +
+    "ini java js json json5 jsonc jsx kt kts less lock log lua m markdown md mdc mdx mjs mts php pl properties proto ps1 " +
+    "py pyi r rb rs rst sass scala scss sh sql svelte swift tex text tf toml ts tsx txt vue xml yaml yml zig zsh"
+  })$`.replaceAll(" ", "|"),
+  "iu",
+);
+const knownName =
+  /(?:^|\/)(?:AUTHORS|CHANGELOG|CODEOWNERS|CONTRIBUTING|Dockerfile|Gemfile|Justfile|LICENSE|Makefile|NOTICE|Procfile|README)$/u;
+
+/**
+ * Whether a text behind an `@` names a file: a path that says so (`./x`, `../x`, `~/x`, `/x`), or one that
+ * ends as text files do. A name (`@alice`), a decorator (`@Injectable()`, `@app.get("/x.json")`), a package
+ * (`@types/node`, `@x/y@1.2.0`) and a tag (`@param`) name none.
+ */
+function namesFile(path: string): boolean {
+  if (path === "" || /[<>"'|{}=;]|\w\(|@/u.test(path)) return false;
+  if (/^(?:\.{1,2}|~)?\//u.test(path)) return /[^./~]/u.test(path);
+  return /^[\p{L}\p{N}_.([]/u.test(path) && (textExtension.test(path) || knownName.test(path));
 }

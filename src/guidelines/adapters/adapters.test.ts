@@ -169,6 +169,44 @@ test("imports are found outside code, with their lines", () => {
   expect(first(".cursorrules", "@no.md").imports).toEqual([]);
 });
 
+test.each([
+  "[@x/y](mdc:p)",
+  "[@docs/a.md](mdc:docs/a.md)",
+  "`@no.md` and ``@no.md ` @no.md``",
+  "code that `goes on\n@no.md over` lines",
+  "~~~\n@no.md\n~~~",
+  "    ```\n    @no.md\n    ```",
+  "<!--\n@no.md\n-->",
+  "write to team@example.org or <a@b.md>",
+  "mailto:a@b.md",
+  "npm install @types/node @angular/core@17.0.0 @socket.io/component-emitter @scope/pkg/sub",
+  "@Injectable() @app.get('/x.json') @app.route(\"/x.md\") @Override @media @param @deprecated @alice",
+  "ask @alice, @bob.smith, @example.com",
+  "git@github.com:a/b.md",
+  "@ a.md @@a.md @",
+])("%j imports nothing", (text) => {
+  for (const path of ["CLAUDE.md", ".claude/rules/a.md", "AGENTS.md", ".cursor/rules/a.mdc"])
+    expect(read(path, `## A\n\n${text}\n`).records.flatMap(({ imports }) => imports)).toEqual([]);
+});
+
+test.each([
+  ["@AGENTS.md", "AGENTS.md"],
+  ["**@AGENTS.md**", "AGENTS.md"],
+  ["> @docs/a.md.", "docs/a.md"],
+  ["- `code` @./a", "./a"],
+  ["a ` lone backtick\n\n@a.md `", "a.md"],
+  ["- one `\n- @a.md `", "a.md"],
+  ["@~/.claude/my.md", "~/.claude/my.md"],
+  ["@/etc/x", "/etc/x"],
+  ["@docs/my\\ file.md", "docs/my file.md"],
+  ["@README", "README"],
+  ["@package.json, @src/[id].tsx", "package.json,src/[id].tsx"],
+  ["| @docs/a.md |", "docs/a.md"],
+])("%j imports %s", (text, paths) => {
+  const [record] = read("CLAUDE.md", `${text}\n`).records;
+  expect(record?.imports.map(({ path }) => path).join()).toBe(paths);
+});
+
 test("titles hold no control characters and no marks that reorder text", () => {
   const { records, diagnostics } = read("CLAUDE.md", "# safe \u202egnp.exe\u001b[2J\n\nx\n");
   expect(records[0]?.title).toBe("safe gnp.exe [2J");
