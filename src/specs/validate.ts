@@ -1,3 +1,4 @@
+import { codePointsIn, hasAtMostCodePoints } from "../base/code-points.ts";
 import type { Diagnostic, DiagnosticRule } from "../protocol/diagnostic.ts";
 import { frameworks, lifecycles, maxSummaryLength, priorities, specTypes } from "../protocol/spec-block.ts";
 import { isIsoDate } from "./iso-date.ts";
@@ -99,7 +100,7 @@ function timestampProblems(block: Untrusted): Problem[] {
       {
         rule: "timestamp",
         field,
-        message: `"${field}" must be an ISO 8601 date or date-time, not ${shown(value)}.`,
+        message: `"${field}" must be a full ISO 8601 date (2026-05-26) or date-time with seconds and offset (2026-05-26T18:03:03Z), not ${shown(value)}.`,
       },
     ];
   });
@@ -114,8 +115,8 @@ function shapeProblems(block: Untrusted): Problem[] {
       field: "summary",
       message: `"summary" must be a text, not ${kindOf(summary)}.`,
     });
-  } else if (summary !== undefined && summary.length > maxSummaryLength) {
-    const message = `"summary" has ${summary.length} characters; at most ${maxSummaryLength} are allowed.`;
+  } else if (summary !== undefined && !hasAtMostCodePoints(summary, maxSummaryLength)) {
+    const message = `"summary" has ${codePointsIn(summary)} characters; at most ${maxSummaryLength} are allowed.`;
     problems.push({ rule: "summary-length", field: "summary", message });
   }
   if (tags !== undefined && !(Array.isArray(tags) && tags.every((tag) => typeof tag === "string"))) {

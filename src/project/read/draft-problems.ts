@@ -1,3 +1,4 @@
+import { hasAtMostCodePoints } from "../../base/code-points.ts";
 import {
   frameworks,
   lifecycles,
@@ -33,7 +34,7 @@ function isPlainlyValid(draft: SpecDraft): boolean {
     isText(draft.title) &&
     isText(draft.content) &&
     isText(baseOf(draft.id)) &&
-    (draft.summary === undefined || draft.summary.length <= maxSummaryLength) &&
+    (draft.summary === undefined || hasAtMostCodePoints(draft.summary, maxSummaryLength)) &&
     draft.created_at === undefined &&
     draft.updated_at === undefined &&
     allowed[0]?.has(draft.framework) === true &&

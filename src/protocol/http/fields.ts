@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { hasAtMostCodePoints } from "../../base/code-points.ts";
 
 /** The largest page of a list. */
 const maxPageSize = 1_000;
@@ -21,10 +22,15 @@ export function needed(message: string): z.core.$ZodErrorMap {
 
 /** A text of a request: any characters but NUL. */
 export function textField(maxLength: number): z.ZodString {
+  return atMost(maxLength).regex(withoutNul, "must not contain NUL");
+}
+
+/** A text of at most so many characters, counted as the published `maxLength` is: in code points. */
+export function atMost(maxLength: number): z.ZodString {
   return z
     .string({ error: needed("must be a string") })
-    .max(maxLength, `must have at most ${maxLength} characters`)
-    .regex(withoutNul, "must not contain NUL");
+    .refine((text) => hasAtMostCodePoints(text, maxLength), `must have at most ${maxLength} characters`)
+    .meta({ maxLength });
 }
 
 /** A file of the project as a client names it; whether it exists does not matter. */

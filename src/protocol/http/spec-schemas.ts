@@ -13,6 +13,7 @@ import {
 import type { Impact, ImpactEdge, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../spec-query.ts";
 import { specEdgeKinds } from "../spec-query.ts";
 import {
+  atMost,
   choiceField,
   countField,
   cursorField,
@@ -106,7 +107,7 @@ export const specBlockSchema: z.ZodType<SpecBlock> = z
     spec_type: z.enum(specTypes),
     title: z.string(),
     content: z.string(),
-    summary: z.string().max(maxSummaryLength).exactOptional(),
+    summary: atMost(maxSummaryLength).exactOptional(),
     tags: z.array(z.string()),
     lifecycle: z.enum(lifecycles),
     priority: z.enum(priorities),

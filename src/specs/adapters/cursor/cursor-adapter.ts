@@ -1,3 +1,4 @@
+import { hasAtMostCodePoints } from "../../../base/code-points.ts";
 import { maxSummaryLength, priorities, type SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { DraftMention, ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "../../adapter.ts";
 import { blockTitle } from "../../block-title.ts";
@@ -95,7 +96,7 @@ function parseRuleFile(source: SpecSource): ParsedSpecs {
     },
   );
   const summary =
-    description !== "" && description.length <= maxSummaryLength ? { summary: description } : {};
+    description !== "" && hasAtMostCodePoints(description, maxSummaryLength) ? { summary: description } : {};
   return { drafts: [{ ...draft, ...summary }], diagnostics };
 }
 
