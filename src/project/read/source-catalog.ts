@@ -1,6 +1,7 @@
 import { compileGlob } from "../../base/glob/glob.ts";
 import { guidelineAdapterFor } from "../../guidelines/registry.ts";
 import type { SpecAdapter } from "../../specs/adapter.ts";
+import { checkedAdapter } from "../../specs/checked-adapter.ts";
 import { createSpecRegistry } from "../../specs/registry.ts";
 import type { ProjectConfig } from "../project.ts";
 
@@ -16,7 +17,10 @@ export interface SourceCatalog {
 /** Creates the catalog of a configuration. */
 export function createSourceCatalog(config: ProjectConfig = {}): SourceCatalog {
   const own = config.specs?.adapters ?? [];
-  const registry = createSpecRegistry({ adapters: own, custom: config.specs?.custom ?? [] });
+  const registry = createSpecRegistry({
+    adapters: own.map(checkedAdapter),
+    custom: config.specs?.custom ?? [],
+  });
   const isSpecAllowed = createFilter(config.specs);
   const isGuidelineAllowed = createFilter(config.guidelines);
   const specAdapterFor = (path: string): SpecAdapter | undefined => {

@@ -1,0 +1,185 @@
+import type { Diagnostic, DiagnosticRule } from "../protocol/diagnostic.ts";
+import { frameworks, lifecycles, priorities, specTypes } from "../protocol/spec-block.ts";
+import type { DraftId, ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "./adapter.ts";
+import { atMost } from "./data/at-most.ts";
+
+type Untrusted = Readonly<Record<string, unknown>>;
+interface Fault {
+  readonly rule: DiagnosticRule;
+  readonly field: string;
+  readonly message: string;
+}
+
+/**
+ * The same adapter, held to what a draft has to be. A user's adapter is code that no type check may have
+ * seen: a draft without an id, title or place, or with a value outside its enum, becomes a diagnostic that
+ * names the file and the adapter. What a draft may leave out gets its default.
+ */
+export function checkedAdapter(adapter: SpecAdapter): SpecAdapter {
+  const { name, framework, write } = adapter;
+  return {
+    name,
+    framework,
+    // Called on the adapter itself: it may be an instance of a class.
+    matches: (path) => adapter.matches(path),
+    parse: (source) => parse(adapter, source),
+    ...(write !== undefined && { write: (blocks) => write.call(adapter, blocks) }),
+  };
+}
+
+function parse(adapter: SpecAdapter, source: SpecSource): ParsedSpecs {
+  const say = (fault: Fault, line?: number): Diagnostic => ({
+    severity: "error",
+    rule: fault.rule,
+    code: "adapter_draft",
+    message: `The adapter "${adapter.name}": ${fault.message}`,
+    path: source.path,
+    ...(line !== undefined && { line }),
+    field: fault.field,
+  });
+  const parsed: unknown = adapter.parse(source);
+  if (!isRecord(parsed) || !Array.isArray(parsed.drafts)) {
+    const message = "parse must return { drafts, diagnostics } at once, not a promise or another value.";
+    return { drafts: [], diagnostics: [say({ rule: "structure", field: "drafts", message })] };
+  }
+  const given: readonly unknown[] = Array.isArray(parsed.diagnostics) ? parsed.diagnostics : [];
+  const diagnostics: Diagnostic[] = given.filter(isDiagnostic);
+  const faults: Diagnostic[] = [];
+  const drafts: SpecDraft[] = [];
+  for (const [index, draft] of parsed.drafts.entries()) {
+    const { checked, found } = checkDraft(draft, index);
+    for (const fault of found) faults.push(say(fault, lineOf(draft)));
+    if (checked !== undefined) drafts.push(checked);
+  }
+  return { drafts, diagnostics: [...diagnostics, ...atMost(faults, source.path)] };
+}
+
+function checkDraft(
+  draft: unknown,
+  index: number,
+): { readonly checked?: SpecDraft; readonly found: readonly Fault[] } {
+  const name = `draft ${index + 1}`;
+  if (!isRecord(draft)) {
+    const message = `${name} must be an object, not ${kindOf(draft)}.`;
+    return { found: [{ rule: "structure", field: "drafts", message }] };
+  }
+  const essential: Fault[] = [];
+  const other: Fault[] = [];
+  const titled = isText(draft.title) ? `${name} (${shown(draft.title)})` : name;
+  if (!isDraftId(draft.id)) {
+    const message = `${titled} has no id: { kind: "base" | "declared", value } or { kind: "sequence", prefix }.`;
+    essential.push({ rule: "required-field", field: "id", message });
+  }
+  for (const field of ["title", "content"] as const) {
+    if (isText(draft[field])) continue;
+    essential.push({ rule: "required-field", field, message: `${titled} has no ${field}.` });
+  }
+  const choose = (field: string, values: readonly string[], into: Fault[]): void => {
+    const value = draft[field];
+    if (typeof value === "string" && values.includes(value)) return;
+    const message = `${titled}: "${field}" must be one of ${values.join(", ")}, not ${shown(value)}.`;
+    into.push({ rule: "enum", field, message });
+  };
+  choose("framework", frameworks, essential);
+  choose("spec_type", specTypes, essential);
+  if (draft.lifecycle !== undefined) choose("lifecycle", lifecycles, other);
+  if (draft.priority !== undefined) choose("priority", priorities, other);
+  const expect = (field: string, isRight: boolean, kind: string): void => {
+    if (draft[field] === undefined || isRight) return;
+    const message = `${titled}: "${field}" must be ${kind}, not ${kindOf(draft[field])}.`;
+    other.push({ rule: "structure", field, message });
+  };
+  const { summary, tags, metadata, span, links, mentions, feature } = draft;
+  expect("summary", typeof summary === "string", "a text");
+  expect(
+    "tags",
+    isListOf(tags, (tag) => typeof tag === "string"),
+    "a list of texts",
+  );
+  expect("metadata", isRecord(metadata) && isJson(metadata), "an object that JSON can hold");
+  expect("span", isSpan(span), "{ start_line, end_line } in whole numbers from 1");
+  expect(
+    "links",
+    isListOf(links, (link) => isRecord(link) && isText(link.target)),
+    "a list of links",
+  );
+  expect(
+    "mentions",
+    isListOf(mentions, (one) => isRecord(one) && isText(one.path)),
+    "a list of mentions",
+  );
+  expect("feature", typeof feature === "string", "a text");
+  const found = [...essential, ...other];
+  if (essential.length > 0) return { found };
+  const wrong = new Set(other.map(({ field }) => field));
+  const right = Object.fromEntries(Object.entries(draft).filter(([key]) => !wrong.has(key)));
+  return { checked: withDefaults(right), found };
+}
+
+/** What was not said, or not said rightly, is what the record has by default. */
+function withDefaults(draft: Untrusted): SpecDraft {
+  const defined = Object.fromEntries(Object.entries(draft).filter(([, value]) => value !== undefined));
+  const defaults = {
+    tags: [],
+    lifecycle: "active",
+    priority: "medium",
+    metadata: {},
+    span: { start_line: 1, end_line: 1 },
+    links: [],
+    mentions: [],
+  };
+  // Checked field by field above.
+  return { ...defaults, ...defined } as unknown as SpecDraft;
+}
+
+function isDraftId(id: unknown): id is DraftId {
+  if (!isRecord(id)) return false;
+  if (id.kind === "sequence") return isText(id.prefix);
+  return (id.kind === "base" || id.kind === "declared") && isText(id.value);
+}
+
+function isSpan(span: unknown): boolean {
+  if (!isRecord(span)) return false;
+  const isLine = (line: unknown): line is number => Number.isSafeInteger(line) && Number(line) >= 1;
+  return isLine(span.start_line) && isLine(span.end_line) && span.end_line >= span.start_line;
+}
+
+function isDiagnostic(value: unknown): value is Diagnostic {
+  return isRecord(value) && isText(value.message) && isText(value.path) && isText(value.rule);
+}
+
+function isListOf(value: unknown, isRight: (item: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.every(isRight);
+}
+
+function isJson(value: unknown): boolean {
+  try {
+    return JSON.stringify(value) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+function lineOf(draft: unknown): number | undefined {
+  return isRecord(draft) && isRecord(draft.span) && isSpan(draft.span)
+    ? Number(draft.span.start_line)
+    : undefined;
+}
+
+function isRecord(value: unknown): value is Untrusted {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value.trim() !== "";
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  return Array.isArray(value) ? "a list" : `a value of type ${typeof value}`;
+}
+
+function shown(value: unknown): string {
+  if (typeof value !== "string") return kindOf(value);
+  return JSON.stringify(value.length <= 60 ? value : `${value.slice(0, 59)}…`);
+}
