@@ -10,8 +10,11 @@ export interface KitErrorInit<Code extends string = string> {
   readonly cause?: unknown;
 }
 
+const brand = Symbol.for("kit.error");
+
 /**
- * The one error class of kit. Branch on `code`, never on the text of `message`.
+ * The one error class of kit. Branch on `code`, never on the text of `message`. `instanceof` holds for errors of
+ * another copy of kit in the same process, too: a project's own beside the one that runs it.
  */
 export class KitError<Code extends string = string> extends Error {
   override readonly name = "KitError";
@@ -19,10 +22,56 @@ export class KitError<Code extends string = string> extends Error {
   readonly hint: string | undefined;
   readonly meta: Readonly<Record<string, unknown>> | undefined;
 
+  static {
+    markInstances(KitError, brand);
+  }
+
   constructor(init: KitErrorInit<Code>) {
     super(init.message, init.cause === undefined ? undefined : { cause: init.cause });
     this.code = init.code;
     this.hint = init.hint;
     this.meta = init.meta;
   }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    // A subclass of somebody else's has instances of its own, as any class has.
+    if (this !== KitError) return Function.prototype[Symbol.hasInstance].call(this, value);
+    return isMarked(value, brand) && hasFields(value);
+  }
+}
+
+/** Marks a class of errors, so that `isMarked` knows its instances whichever copy of kit has made them. */
+export function markInstances(errors: { readonly prototype: Error }, mark: symbol): void {
+  Object.defineProperty(errors.prototype, mark, { value: true });
+}
+
+/** Whether something is an error with this mark. What only looks like one, such as a plain object, is none. */
+export function isMarked(value: unknown, mark: symbol): value is Error {
+  try {
+    return isError(value) && Reflect.get(value, mark) === true;
+  } catch {
+    // An error of hostile code can throw when it is looked at.
+    return false;
+  }
+}
+
+/** Errors of another realm and copies count; a browser that is older than `Error.isError` knows its own. */
+function isError(value: unknown): value is Error {
+  const isNative: unknown = Reflect.get(Error, "isError");
+  return typeof isNative === "function" ? isNative(value) === true : value instanceof Error;
+}
+
+// The mark can be forged: what reads an error is at least to find texts where texts are.
+function hasFields(value: Error): boolean {
+  try {
+    const { code, message, hint, meta }: Partial<KitErrorInit> = value;
+    const isText = typeof code === "string" && typeof message === "string";
+    return isText && isOptional(hint, "string") && isOptional(meta, "object") && meta !== null;
+  } catch {
+    return false;
+  }
+}
+
+function isOptional(value: unknown, type: "string" | "object"): boolean {
+  return value === undefined || typeof value === type;
 }

@@ -1,4 +1,4 @@
-import { KitError } from "../base/kit-error.ts";
+import { isMarked, KitError, markInstances } from "../base/kit-error.ts";
 
 /** An exception as Python names it. */
 export interface PythonExceptionInfo {
@@ -7,6 +7,9 @@ export interface PythonExceptionInfo {
   readonly message: string;
 }
 
+const errorMark = Symbol.for("kit.error.python");
+const exceptionMark = Symbol.for("kit.error.python_exception");
+
 /** Thrown by a run whose code raised an exception, could not be compiled, or passed a limit. */
 export class PythonError extends KitError<"python_error"> {
   readonly exception: PythonExceptionInfo;
@@ -14,6 +17,14 @@ export class PythonError extends KitError<"python_error"> {
   readonly traceback: string;
   /** What had been printed by then. */
   readonly stdout: string;
+
+  static {
+    markInstances(PythonError, errorMark);
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return isMarked(value, errorMark);
+  }
 
   constructor(failure: {
     readonly exception: PythonExceptionInfo;
@@ -34,6 +45,14 @@ export class PythonError extends KitError<"python_error"> {
 export class PythonException extends Error {
   override readonly name = "PythonException";
   readonly type: string;
+
+  static {
+    markInstances(PythonException, exceptionMark);
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return isMarked(value, exceptionMark);
+  }
 
   constructor(type: string, message: string) {
     super(message);

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { KitError } from "../base/kit-error.ts";
 import { errorCodes } from "../protocol/error-code.ts";
 import { toErrorReply } from "./error-reply.ts";
@@ -22,6 +22,67 @@ test("anything else is an internal error, and says nothing of itself", () => {
     expect(reply.status).toBe(500);
     expect(reply.body).not.toContain("secret");
   }
+});
+
+test("an error of another copy of kit is what it says it is", async () => {
+  // A query in its address makes a second module of the same file.
+  const address = "../base/kit-error.ts?second";
+  const other = (await import(address)) as { readonly KitError: typeof KitError };
+  expect(other.KitError).not.toBe(KitError);
+  const error = new other.KitError({ code: "conflict", message: "Taken.", meta: { key: "k" } });
+  const reply = toErrorReply(error, { dev: false });
+  expect([reply.status, JSON.parse(reply.body).error]).toEqual([
+    409,
+    { type: "conflict", message: "Taken.", details: "", meta: { key: "k" } },
+  ]);
+});
+
+describe("what forges the mark of kit's errors", () => {
+  const mark = Symbol.for("kit.error");
+  const forged = (fields: object): unknown => Object.assign(new Error("forged"), { [mark]: true }, fields);
+  const throwing = (name: string): unknown =>
+    Object.defineProperty(forged({ code: "conflict" }), name, {
+      get() {
+        throw new Error("secret");
+      },
+    });
+  let calls = 0;
+  const changing = Object.defineProperty(forged({}), "code", {
+    get: () => (calls++ < 1 ? "conflict" : "made_up"),
+  });
+
+  test.each([
+    ["a plain object", { [mark]: true, code: "unauthorized", message: "secret" }],
+    [
+      "an object with an error's prototype",
+      Object.assign(Object.create(KitError.prototype), { code: "conflict" }),
+    ],
+    ["a proxy of one", new Proxy(new KitError({ code: "conflict", message: "secret" }), {})],
+    ["a code that kit does not have", forged({ code: "made_up", message: "secret", status: 200 })],
+    ["a code of a prototype", forged({ code: "constructor", message: "secret" })],
+    ["a code that is no text", forged({ code: 200, message: "secret" })],
+    ["a message that is no text", forged({ code: "conflict", message: { secret: 1 } })],
+    ["a code that throws", throwing("code")],
+    ["a message that throws", throwing("message")],
+    ["a meta that throws", throwing("meta")],
+    ["a code that changes", changing],
+  ])("chooses no status and says nothing: %s", (_what, thrown) => {
+    const reply = toErrorReply(thrown, { dev: false });
+    expect(reply.status).toBe(500);
+    expect(reply.body).not.toContain("secret");
+  });
+
+  test.each([
+    ["issues", { issues: [null, 1, { path: {}, message: () => "x" }] }],
+    ["allow", { allow: ["GET\r\nx-forged: 1"] }],
+    ["retry_after_s", { retry_after_s: "1\r\nx-forged: 1" }],
+  ])("meta of a project's error reaches no header and stops no reply: %s", (_name, meta) => {
+    const reply = toErrorReply(new KitError({ code: "conflict", message: "No.", meta }), { dev: false });
+    expect([reply.status, Object.keys(reply.headers)]).toEqual([
+      409,
+      expect.not.arrayContaining(["allow", "retry-after"]),
+    ]);
+  });
 });
 
 test("meta gives headers and details", () => {

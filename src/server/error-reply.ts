@@ -1,5 +1,5 @@
 import { KitError } from "../base/kit-error.ts";
-import { type ErrorCode, type ErrorEnvelope, errorCodes } from "../protocol/error-code.ts";
+import { type ErrorCode, type ErrorEnvelope, type ErrorIssue, errorCodes } from "../protocol/error-code.ts";
 import { jsonParts, type ReplyParts } from "./reply.ts";
 
 /** The error reply for anything thrown: a `KitError` by its code, all else as `internal_error`. */
@@ -39,9 +39,17 @@ function isRefusal({ code }: KitError<ErrorCode>): boolean {
 
 /** Everything but a `KitError` with a code of ours may say things that no client should read. */
 function toKitError(error: unknown): KitError<ErrorCode> {
-  if (error instanceof KitError && isErrorCode(error.code)) {
-    const { code, message, meta } = error;
-    return isJson(meta) ? (error as KitError<ErrorCode>) : new KitError({ code, message });
+  if (error instanceof KitError) {
+    // Read once: an error of a project's code may say something else the second time.
+    const { code, message, hint, meta } = error;
+    if (isErrorCode(code)) {
+      return new KitError({
+        code,
+        message,
+        ...(hint === undefined ? {} : { hint }),
+        ...(meta === undefined || !isJson(meta) ? {} : { meta }),
+      });
+    }
   }
   return new KitError<ErrorCode>({
     code: "internal_error",
@@ -67,21 +75,36 @@ function isErrorCode(code: string): code is ErrorCode {
 const advice: Partial<Record<ErrorCode, string>> = {
   invalid_json: "Send one JSON object in UTF-8.",
   unauthorized: "Send an API key in the header: Authorization: Bearer <key>.",
+  agent_not_webhook:
+    'Declare it in the agent\'s file: export const triggers = { webhook: true }. server.expose = "all" in the configuration serves every agent.',
   unsupported_media_type: "Send the body as application/json.",
   internal_error: "The log of the server says more.",
 };
 
 function detailsOf(error: KitError<ErrorCode>): string {
-  const { issues, allow } = error.meta ?? {};
-  if (Array.isArray(allow)) return `Allowed: ${allow.join(", ")}.`;
+  const { issues } = error.meta ?? {};
+  const allowed = allowedBy(error);
+  if (allowed !== undefined) return `Allowed: ${allowed}.`;
   if (!Array.isArray(issues)) return advice[error.code] ?? "";
-  return issues.map((issue) => `${issue.path}: ${issue.message}`).join("; ");
+  // A project's code may have written anything there.
+  return issues.map((issue: unknown) => `${fieldOf(issue, "path")}: ${fieldOf(issue, "message")}`).join("; ");
+}
+
+function fieldOf(issue: unknown, field: keyof ErrorIssue): string {
+  const value: unknown = Object.getOwnPropertyDescriptor(Object(issue), field)?.value;
+  return typeof value === "string" ? value : "";
+}
+
+/** The methods that a route takes; undefined for every other error. */
+function allowedBy({ code, meta }: KitError<ErrorCode>): string | undefined {
+  return code === "method_not_allowed" && Array.isArray(meta?.allow) ? meta.allow.join(", ") : undefined;
 }
 
 function headersOf(error: KitError<ErrorCode>): Record<string, string> {
   const headers: Record<string, string> = {};
   if (error.code === "unauthorized") headers["www-authenticate"] = "Bearer";
-  if (Array.isArray(error.meta?.allow)) headers.allow = error.meta.allow.join(", ");
+  const allowed = allowedBy(error);
+  if (allowed !== undefined) headers.allow = allowed;
   const waitS = error.meta?.retry_after_s;
   // Whole seconds are all that the header can say.
   if (typeof waitS === "number" && Number.isFinite(waitS)) headers["retry-after"] = String(Math.ceil(waitS));

@@ -1,4 +1,4 @@
-import { KitError } from "../../base/kit-error.ts";
+import { isMarked, KitError, markInstances } from "../../base/kit-error.ts";
 import { isStandardSchema, issueText, type StandardSchemaV1 } from "../../base/standard-schema.ts";
 import type { JsonSchema } from "../tool.ts";
 import type { ToolRunOptions } from "../turn/tool-calls.ts";
@@ -13,9 +13,19 @@ export interface TypedOutputAttempt {
   readonly issues: readonly string[];
 }
 
+const mark = Symbol.for("kit.error.typed_output");
+
 /** Thrown when no answer fitted the schema; `attempts` has every answer and what was wrong with it. */
 export class TypedOutputError extends KitError {
   readonly attempts: readonly TypedOutputAttempt[];
+
+  static {
+    markInstances(TypedOutputError, mark);
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return isMarked(value, mark);
+  }
 
   constructor(attempts: readonly TypedOutputAttempt[]) {
     super({
