@@ -3,6 +3,7 @@ import type { LoadedConfig } from "../app/config/load-config.ts";
 import type { ProjectService } from "../app/service/open-project-service.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { ScanSummary } from "../project/project.ts";
+import { isLoopbackAddress } from "../server/access/host.ts";
 import type { KitServer } from "../server/create-server.ts";
 import type { RequestEntry } from "../server/request-entry.ts";
 import {
@@ -86,7 +87,10 @@ export function serve(
       if (context.json) context.output.json({ host, port, url, project: opened.project.name });
       else {
         const asksForKey = opened.loaded.config.server?.api_keys !== undefined;
-        printWelcome(context.output, { url, project: opened.project, app: service?.app, asksForKey });
+        const exposes = opened.loaded.config.server?.expose === "all";
+        const undeclared = exposes ? "served" : mode.dev && isLoopbackAddress(host) ? "dev_only" : "unserved";
+        const { project } = opened;
+        printWelcome(context.output, { url, project, app: service?.app, undeclared, asksForKey });
       }
       if (address.isSubstitute) context.output.note(`Port ${defaultPort} is taken, so this is ${port}.`);
       if (!signal.aborted) await once(signal, "abort");
@@ -143,13 +147,14 @@ async function createProjectServer(
   { dev, onRequest, onError }: Pick<ServeMode, "dev" | "onRequest"> & Pick<Served, "onError">,
 ): Promise<KitServer> {
   const { createServer } = await import("../server/create-server.ts");
-  const { api_keys, auth, authorize, rate_limit, allowed_hosts, allowed_origins, max_body_bytes } =
+  const { api_keys, auth, authorize, rate_limit, allowed_hosts, allowed_origins, max_body_bytes, expose } =
     loaded.config.server ?? {};
   return createServer({
     project,
     dev,
     onError,
     ...(service === undefined ? {} : { service }),
+    ...(expose === undefined ? {} : { expose }),
     ...(authorize === undefined ? {} : { authorize }),
     ...(rate_limit === undefined ? {} : { rateLimit: rate_limit }),
     ...(onRequest === undefined ? {} : { onRequest }),

@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import type { AuthorizeHook, RateLimit } from "../app/config/access-config.ts";
+import type { Exposure } from "../app/config/kit-config.ts";
 import type { Service } from "../app/service/service.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { Project } from "../project/project.ts";
@@ -7,11 +8,13 @@ import { errorCodes } from "../protocol/error-code.ts";
 import { type AccessOptions, createAccess } from "./access/access.ts";
 import { createAuthorization } from "./access/authorize.ts";
 import { createGate } from "./access/gate.ts";
+import { isLoopbackAddress } from "./access/host.ts";
 import { toErrorEnvelope, toErrorReply } from "./error-reply.ts";
 import { defaultLimits, type ServerLimits } from "./limits.ts";
 import { createListener, type ListenAddress, type ListenOptions } from "./listen.ts";
 import { checkAccess, reportTo, shareWithPages } from "./middleware.ts";
 import { mountRoutes } from "./mount-routes.ts";
+import { createReach } from "./reachable-agent.ts";
 import type { ReplyParts } from "./reply.ts";
 import type { RequestEntry } from "./request-entry.ts";
 import type { ServerEnv } from "./route.ts";
@@ -36,7 +39,12 @@ export interface ServerOptions {
   /** Counted per principal, or per address where nobody is asked for a key. */
   readonly rateLimit?: RateLimit;
   readonly limits?: Partial<ServerLimits>;
-  /** Adds `dev` with stack and hint to every error. Never for a server that others reach. */
+  /** Which agents requests reach; default `declared`: those whose file says `triggers = { webhook: true }`. */
+  readonly expose?: Exposure;
+  /**
+   * Adds `dev` with stack and hint to every error, and on a loopback address serves agents that declare
+   * nothing, too. Never for a server that others reach.
+   */
   readonly dev?: boolean;
   readonly onRequest?: (entry: RequestEntry) => void;
   /** Hears what became an `internal_error` of a request; why a run failed, the service's own `onError` hears. */
@@ -81,9 +89,12 @@ export function createServer(options: ServerOptions): KitServer {
   };
   const streams = createEventStreams({ heartbeatMs: limits.heartbeatMs, maxStreams: limits.eventStreams });
   const authorization = createAuthorization(options.authorize, limits);
+  let isOpen = false;
+  const reach = createReach(options.expose ?? "declared", () => isOpen);
   const context: ServiceContext | undefined = service && {
     service,
     authorization,
+    reach,
     streams,
     limits,
     toEnvelope(error) {
@@ -96,7 +107,7 @@ export function createServer(options: ServerOptions): KitServer {
   if (onRequest !== undefined) app.use(reportTo(onRequest));
   app.use(shareWithPages(gate), checkAccess(gate));
   const routes = [
-    ...homeRoutes({ project, app: service?.app, authorization }),
+    ...homeRoutes({ project, app: service?.app, authorization, reach }),
     ...healthRoutes(),
     ...guidelineRoutes(project, authorization),
     ...specRoutes(project, authorization),
@@ -116,6 +127,7 @@ export function createServer(options: ServerOptions): KitServer {
     app,
     async listen({ host = "127.0.0.1", port = 2024 } = {}) {
       access.checkBinding(host);
+      isOpen = dev && isLoopbackAddress(host);
       return await listener.listen({ host, port });
     },
     async close() {

@@ -17,12 +17,12 @@ export function instanceOf({ segment }: Pick<RouteRequest, "segment">): Instance
 
 /** Refuses who may not do this with the instance, and agents that are not reachable. */
 export function guardAgent(
-  { authorization, service }: ServiceContext,
+  context: ServiceContext,
   action: ServiceAction,
 ): (request: RouteRequest) => Promise<void> {
   return async (request) => {
     const { agent, instance_id } = instanceOf(request);
-    await authorization.check({ principal: request.principal, action, agent, instance: instance_id });
-    checkAgent(service.app, agent);
+    await context.authorization.check({ principal: request.principal, action, agent, instance: instance_id });
+    checkAgent(context, agent);
   };
 }

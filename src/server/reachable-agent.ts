@@ -1,6 +1,9 @@
 import type { App } from "../app/agents/app.ts";
+import type { LoadedAgent } from "../app/agents/load-source.ts";
+import type { Exposure } from "../app/config/kit-config.ts";
 import type { InstanceTarget } from "../app/service/service.ts";
 import { KitError } from "../base/kit-error.ts";
+import type { ServiceContext } from "./service-context.ts";
 
 /** The name of the project's default agent, which needs no file. */
 const defaultAgentName = "default";
@@ -8,15 +11,35 @@ const defaultAgentName = "default";
 /** What `/prompt/{session}` prompts. */
 export const defaultInstance: InstanceTarget = { agent: defaultAgentName, instance_id: "default" };
 
+/** Which agents a server answers for. */
+export interface Reach {
+  /** Whether requests reach the agent. The default agent without a file declares nothing. */
+  serves(agent: Pick<LoadedAgent, "triggers"> | undefined): boolean;
+  /** Whether they reach it only because this is `kit dev`: `kit start` would answer 404. */
+  isDevOnly(agent: Pick<LoadedAgent, "triggers">): boolean;
+}
+
+/** `isOpen` says whether the server serves every agent because nobody but its developer reaches it. */
+export function createReach(expose: Exposure, isOpen: () => boolean): Reach {
+  const declares = (agent: Pick<LoadedAgent, "triggers"> | undefined): boolean =>
+    expose === "all" || agent?.triggers.webhook === true;
+  return {
+    serves: (agent) => declares(agent) || isOpen(),
+    isDevOnly: (agent) => !declares(agent) && isOpen(),
+  };
+}
+
 /**
  * Refuses what is not reachable over HTTP. Throws `agent_not_found` or `agent_not_webhook`; neither
  * says which agents there are.
  */
-export function checkAgent(app: App, name: string): void {
+export function checkAgent(
+  { service: { app }, reach }: Pick<ServiceContext, "service" | "reach">,
+  name: string,
+): void {
   const agent = app.agents().find((one) => one.name === name);
-  if (agent === undefined) {
-    const problem = app.problems().find(({ source }) => source?.kind === "agent" && source.name === name);
-    if (problem === undefined && name === defaultAgentName) return;
+  const problem = app.problems().find(({ source }) => source?.kind === "agent" && source.name === name);
+  if (agent === undefined && (problem !== undefined || name !== defaultAgentName)) {
     throw new KitError({
       code: "agent_not_found",
       message:
@@ -26,11 +49,13 @@ export function checkAgent(app: App, name: string): void {
       ...(problem === undefined ? {} : { hint: `${problem.path}: ${problem.message}` }),
     });
   }
-  if (agent.triggers.webhook) return;
+  if (reach.serves(agent)) return;
   throw new KitError({
     code: "agent_not_webhook",
-    message: "This agent is not reachable over HTTP.",
-    hint: `${agent.path} declares triggers = { webhook: false }.`,
+    message:
+      agent === undefined
+        ? "The default agent is not served over HTTP: there is no file src/agents/default.ts that says so."
+        : "This agent is not served over HTTP.",
   });
 }
 

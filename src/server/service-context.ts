@@ -2,12 +2,14 @@ import type { Service } from "../app/service/service.ts";
 import type { ErrorEnvelope } from "../protocol/error-code.ts";
 import type { Authorization } from "./access/authorize.ts";
 import type { ServerLimits } from "./limits.ts";
+import type { Reach } from "./reachable-agent.ts";
 import type { EventStreams } from "./stream/event-streams.ts";
 
 /** What the routes of agents, workflows and runs share. */
 export interface ServiceContext {
   readonly service: Service;
   readonly authorization: Authorization;
+  readonly reach: Reach;
   readonly streams: EventStreams;
   readonly limits: ServerLimits;
   /** The body of an error reply; reports what is an error of ours. */

@@ -7,7 +7,8 @@ const built = (path: string): string => new URL(`../../../dist/${path}`, import.
 
 /** Told nothing of a repository, because no peer is. */
 const files: Readonly<Record<string, string>> = {
-  "src/agents/bench.js": `export default {
+  "src/agents/bench.js": `export const triggers = { webhook: true };
+export default {
   kind: "kit.agent",
   describe: async () => ({
     model: "bench/zero",

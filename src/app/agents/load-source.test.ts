@@ -51,7 +51,7 @@ describe("a file that cannot be used is named with the reason and the line, and 
     ],
   ])("%s", async (_name, text, message) => {
     const loaded = (await load(text)) as { agents: unknown; problems: readonly string[] };
-    expect(loaded.agents).toEqual([["fine", true]]);
+    expect(loaded.agents).toEqual([["fine", false]]);
     expect(loaded.problems).toHaveLength(1);
     expect(loaded.problems[0]).toMatch(/^src\/agents\/broken\.ts: /);
     expect(loaded.problems[0]).toContain(message);
@@ -91,15 +91,46 @@ test("a file that never finishes is given up", async () => {
   });
 });
 
-test.each([
-  ["export const triggers = { webhook: false };\n", false],
-  ["export const triggers = {};\n", true],
-  ["", true],
-])("with %j an agent is reached over HTTP: %s", async (text, webhook) => {
-  expect(await load(agent + text, "src/agents/a.ts")).toMatchObject({
-    agents: expect.arrayContaining([["a", webhook]]),
-    problems: [],
-  });
+test("an agent is reached over HTTP when its file says so, and what it says otherwise is a named problem", async () => {
+  const declarations: Readonly<Record<string, readonly [declaration: string, webhook: boolean | string]>> = {
+    nothing: ["", false],
+    empty: ["export const triggers = {};", false],
+    webhook: ["export const triggers = { webhook: true };", true],
+    http: ["export const triggers = { http: true };", true],
+    both: ["export const triggers = { webhook: true, http: true };", true],
+    closed: ["export const triggers = { webhook: false };", false],
+    quarrel: ["export const triggers = { webhook: false, http: true };", "say the same thing"],
+    misspelled: ["export const triggers = { webhok: true };", "did you mean webhook?"],
+    unknown: ["export const triggers = { schedule: true };", "`triggers.schedule` is no trigger"],
+    text: ['export const triggers = { webhook: "true" };', "`triggers.webhook` must be true or false."],
+    number: ["export const triggers = { http: 1 };", "`triggers.http` must be true or false."],
+    list: ['export const triggers = ["webhook"];', "`triggers` must be an object such as"],
+    flag: ["export const triggers = true;", "`triggers` must be an object such as"],
+    none: ["export const triggers = null;", "`triggers` must be an object such as"],
+    throwing: ["export const triggers = { get webhook() { throw new Error('odd'); } };", "odd"],
+    inherited: ["export const triggers = Object.create({ webhook: true });", false],
+  };
+  await using folder = await createTemporaryRepository(
+    Object.fromEntries(
+      Object.entries(declarations).map(([name, [text]]) => [`src/agents/${name}.ts`, `${agent}${text}\n`]),
+    ),
+  );
+  const loaded = (await inNode(
+    folder.root,
+    `const app = await open();
+     say({ agents: app.agents().map(({ name, triggers }) => [name, triggers.webhook]), problems: app.problems().map(({ path, message }) => [path, message]) });
+     await app.close();`,
+  )) as { agents: [string, boolean][]; problems: [string, string][] };
+  const found = new Map<string, unknown>([
+    ...loaded.agents,
+    ...loaded.problems.map(
+      ([path, message]) => [path.replace(/^src\/agents\/|\.ts$/g, ""), message] as const,
+    ),
+  ]);
+  for (const [name, [, expected]] of Object.entries(declarations)) {
+    const wanted = typeof expected === "string" ? expect.stringContaining(expected) : expected;
+    expect([name, found.get(name)]).toEqual([name, wanted]);
+  }
 });
 
 test("kit and its entries are there although nothing is installed, also when they are asked for late", async () => {

@@ -1,6 +1,7 @@
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { type FieldChecks, faultOfFields, flag, isObject } from "../../agents/check-fields.ts";
 import { type AgentDefinition, isAgentDefinition } from "../../agents/create-agent.ts";
 import { toSentence } from "../../base/to-sentence.ts";
 import { isWebhookDefinition, type WebhookDefinition } from "../../webhooks/define-webhook.ts";
@@ -9,8 +10,9 @@ import { describeFailure, failureLine } from "./describe-failure.ts";
 import type { SourceFile, SourceProblem } from "./discover-sources.ts";
 import { type LoadedWorkflow, toWorkflow } from "./workflow-source.ts";
 
-/** How an agent can be reached from outside; HTTP unless it says otherwise. */
+/** How an agent can be reached from outside. */
 export interface Triggers {
+  /** Whether its file says that requests reach it: `triggers = { webhook: true }`, or `http: true`. */
   readonly webhook: boolean;
 }
 
@@ -86,11 +88,26 @@ function toAgent(source: SourceFile, module: Record<string, unknown>): LoadedAge
   }
   const fault = "profile" in definition ? faultOfProfile(definition.profile) : undefined;
   if (fault !== undefined) return problem(source, toSentence(fault));
-  const { triggers } = module;
-  const webhook =
-    typeof triggers === "object" && triggers !== null && "webhook" in triggers ? triggers.webhook : true;
-  if (typeof webhook !== "boolean") return problem(source, "`triggers.webhook` must be true or false.");
-  return { ...source, kind: "agent", definition, triggers: { webhook } };
+  const triggers = readTriggers(module.triggers);
+  if (typeof triggers === "string") return problem(source, triggers);
+  return { ...source, kind: "agent", definition, triggers };
+}
+
+const triggerFields: FieldChecks<Triggers & { readonly http: boolean }> = { webhook: flag, http: flag };
+
+/** What an agent's file declares; a text where it is wrong. */
+function readTriggers(given: unknown): Triggers | string {
+  if (given === undefined) return { webhook: false };
+  if (!isObject(given) || Array.isArray(given)) {
+    return "`triggers` must be an object such as { webhook: true }.";
+  }
+  const fault = faultOfFields(given, { of: "trigger", fields: triggerFields }, "triggers.");
+  if (fault !== undefined) return toSentence(fault);
+  const { webhook, http }: { readonly webhook?: boolean; readonly http?: boolean } = { ...given };
+  if (webhook !== undefined && http !== undefined && webhook !== http) {
+    return "`triggers.webhook` and `triggers.http` say the same thing: give one of them.";
+  }
+  return { webhook: (webhook ?? http) === true };
 }
 
 function readWorkflow(source: SourceFile, module: Record<string, unknown>): LoadedSource | SourceProblem {

@@ -28,6 +28,7 @@ const variables: readonly (readonly [string, string, Conversion])[] = [
   ["KIT_MODEL", "agent.model", asIs],
   ["KIT_HOST", "server.host", asIs],
   ["KIT_PORT", "server.port", wholeNumber],
+  ["KIT_EXPOSE", "server.expose", asIs],
   ["KIT_API_KEYS", "server.api_keys", words],
   ["KIT_ALLOWED_HOSTS", "server.allowed_hosts", words],
   ["KIT_ALLOWED_ORIGINS", "server.allowed_origins", words],

@@ -26,12 +26,21 @@ export interface AuthRequest {
  */
 export type StoreConfig = "sqlite" | "memory" | PostgresUrl | SessionStore;
 
+/**
+ * Which agents requests reach: those whose file declares `triggers = { webhook: true }` (`declared`, the
+ * default), or `all`.
+ */
+export type Exposure = (typeof exposures)[number];
+export const exposures = ["declared", "all"] as const;
+
 /** How `kit start` serves. */
 export interface ServerConfig {
   /** The address to listen on; default 127.0.0.1. */
   readonly host?: string;
   /** 0 to 65535; default 2024. 0 takes any free port. */
   readonly port?: number;
+  /** Which agents requests reach; default `declared`: others answer 404 `agent_not_webhook`. */
+  readonly expose?: Exposure;
   /** Requests must carry one of these as a bearer token. Better given as `KIT_API_KEYS`. */
   readonly api_keys?: readonly string[];
   /** Says whether a request may pass, or who it is that passes; asked after the keys. Only in `kit.config.ts`. */

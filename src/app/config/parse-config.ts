@@ -20,7 +20,13 @@ import {
   laterBackendNames,
 } from "./agent-config.ts";
 import { type EngineConfig, engineKinds } from "./engine-config.ts";
-import type { KitConfig, ServerConfig, StoreConfig } from "./kit-config.ts";
+import {
+  type Exposure,
+  exposures,
+  type KitConfig,
+  type ServerConfig,
+  type StoreConfig,
+} from "./kit-config.ts";
 import { readMcpConfig } from "./read-mcp-config.ts";
 import {
   amount,
@@ -142,6 +148,7 @@ const readConfig: Reader<KitConfig> = table<KitConfig>({
   server: table<ServerConfig>({
     host: text,
     port: integer(0, 65_535),
+    expose: name<Exposure>(exposures),
     api_keys: list(text),
     auth: guarded("a function (only in kit.config.ts)", isFunction<NonNullable<ServerConfig["auth"]>>),
     authorize: guarded("a function (only in kit.config.ts)", isFunction<AuthorizeHook>),

@@ -18,7 +18,7 @@ export const routes: Command = defineCommand({
     withProject(context, async ({ project, loaded }) => {
       const { app } = await openTerminalApp({ project, loaded, options: {}, context });
       try {
-        const found = describe(app);
+        const found = describe(app, loaded.config.server?.expose === "all");
         if (context.json) context.output.json(found);
         else printRoutes(context.output, found, webhooksWithoutSecret(app.webhooks(), app.env));
         return found.problems.length === 0 ? 0 : 1;
@@ -30,9 +30,14 @@ export const routes: Command = defineCommand({
 
 type Found = ReturnType<typeof describe>;
 
-function describe(app: App) {
+function describe(app: App, exposesAll: boolean) {
   return {
-    agents: app.agents().map(({ name, path, triggers }) => ({ name, path, triggers })),
+    agents: app.agents().map(({ name, path, triggers }) => ({
+      name,
+      path,
+      triggers,
+      ...(triggers.webhook || exposesAll ? {} : { dev_only: true }),
+    })),
     workflows: app.workflows().map(({ name, path, schedules }) => ({ name, path, schedules })),
     webhooks: app.webhooks().map(({ name, path }) => ({ name, path })),
     problems: app.problems().map(({ path, message }) => ({ path, message })),
@@ -63,11 +68,11 @@ function printRoutes(
   secretless: readonly LoadedWebhook[],
 ): void {
   const rows: readonly Row[] = [
-    ...agents.map(({ name, path, triggers }) => ({
+    ...agents.map(({ name, path, dev_only }) => ({
       address: `POST /agents/${name}/{id}`,
       path,
-      reachable: triggers.webhook,
-      remark: triggers.webhook ? "" : "not over HTTP",
+      reachable: dev_only === undefined,
+      remark: dev_only === undefined ? "" : "kit dev only",
     })),
     ...workflows.map(({ name, path, schedules }) => ({
       address: `POST /workflows/${name}`,
@@ -90,5 +95,11 @@ function printRoutes(
     return;
   }
   printTable(output, rows, columns);
-  output.note(output.noteStyle("dim", `${count(rows.length, "route")}. 'kit start' serves them.`));
+  const served = rows.filter(({ reachable }) => reachable).length;
+  const rest =
+    served === rows.length
+      ? ""
+      : " An agent is served when its file says export const triggers = { webhook: true }.";
+  const them = served === rows.length ? "them" : `${served} of them`;
+  output.note(output.noteStyle("dim", `${count(rows.length, "route")}. 'kit start' serves ${them}.${rest}`));
 }

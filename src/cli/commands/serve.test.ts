@@ -1,6 +1,8 @@
 import type { ChildProcess } from "node:child_process";
 import { createServer } from "node:net";
 import { afterAll, afterEach, expect, test } from "vitest";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { withoutKeys } from "../run/agents-project.suite.ts";
 import { runKit } from "../run-kit.suite.ts";
 import { createSampleProject } from "../sample-project.suite.ts";
 import { type ServedKit, serveKit } from "../served-kit.suite.ts";
@@ -48,6 +50,36 @@ test("a server that asks for keys says how to send one, and none of them", async
   expect(await asking.stop("SIGTERM")).toBe(0);
   expect(asking.stdout()).toContain("-H 'Authorization: Bearer <key>'");
   expect(asking.stdout()).not.toContain("secret-key-for-a-test");
+});
+
+test("the banner invites to no agent that declares nothing, and says what reaches it", async () => {
+  await using folder = await createTemporaryRepository({
+    "package.json": '{"type": "module"}',
+    "src/agents/writer.ts":
+      'import { createAgent } from "kit";\nexport default createAgent({ allowWrite: true });\n',
+  });
+  const prompt = async (url: string): Promise<number> => {
+    const headers = { "content-type": "application/json" };
+    const sent = { method: "POST", headers, body: '{"message": "hello"}' };
+    return (await fetch(`${url}/agents/writer/1`, sent)).status;
+  };
+  const start = async (...args: readonly string[]): Promise<ServedKit> =>
+    serveKit(running, [...args, "--port", "0"], { cwd: folder.root, env: withoutKeys });
+  const started = await start("start");
+  expect(started.stdout()).not.toContain("/agents/writer");
+  await started.says(
+    "writer: not served over HTTP (404 agent_not_webhook). To serve one: export const triggers",
+  );
+  expect(await prompt(started.url)).toBe(404);
+  expect(await started.stop("SIGTERM")).toBe(0);
+  const dev = await start("dev");
+  expect(dev.stdout()).not.toContain("/agents/writer");
+  await dev.says("writer: served because this is kit dev, not by kit start.");
+  expect(await prompt(dev.url)).toBe(200);
+  expect(await dev.stop("SIGTERM")).toBe(0);
+  const open = await start("dev", "--host", "0.0.0.0", "--insecure");
+  await open.says("writer: not served over HTTP");
+  expect(await prompt(open.url.replace("0.0.0.0", "127.0.0.1"))).toBe(404);
 });
 
 test("--json says the address for machines; a route gives the body of the command's --json", async () => {

@@ -151,6 +151,7 @@ const forget = defineTool({
     return "started";
   },
 });
+export const triggers = { webhook: true };
 export default createAgent({ model: "local/reviewing", tools: [forget] });
 `,
   );

@@ -13,10 +13,12 @@ const folder = await createTemporaryRepository({
   "AGENTS.md": "## Money\n\nAmounts are whole cents.\n",
   "src/money.ts": "export const euro = 100;\n",
   "src/agents/careful.ts": `import { createAgent } from "kit";
+export const triggers = { webhook: true };
 export default createAgent({ approvals: { tools: ["guidelines_for"] } });
 `,
   "kit.toml": '[providers.local]\nbase_url = "http://127.0.0.1:1/v1"\n',
   "src/agents/unreachable.ts": `import { createAgent } from "kit";
+export const triggers = { webhook: true };
 export default createAgent({ model: "local/none" });
 `,
   "src/workflows/release.ts": `import type { KitContext } from "kit";

@@ -91,7 +91,7 @@ function agents(name: string): string {
 
 const reviewer = `import { createAgent } from "kit";
 
-/** Also answers at POST /agents/reviewer/{id} when kit serves this project. */
+/** kit start serves it at POST /agents/reviewer/{id}: an agent that does not say so is not reached over HTTP. */
 export const triggers = { webhook: true };
 
 export default createAgent((ctx) => ({

@@ -12,12 +12,17 @@ export interface Welcome {
   readonly project: Project;
   /** The agents that are served; undefined where none are. */
   readonly app: App | undefined;
+  /** Of agents whose files declare nothing: whether requests reach them, here and under `kit start`. */
+  readonly undeclared: Undeclared;
   /** Whether requests have to carry one of the keys of the configuration. */
   readonly asksForKey: boolean;
 }
 
+/** `served` by this server; `dev_only` while this is `kit dev`; or `unserved`. */
+export type Undeclared = "served" | "dev_only" | "unserved";
+
 /** Says what is served and where, what could not be, and three things to try on this very project. */
-export function printWelcome(output: Output, { url, project, app, asksForKey }: Welcome): void {
+export function printWelcome(output: Output, { url, project, app, undeclared, asksForKey }: Welcome): void {
   const address = output.style(["bold", "cyan"], url);
   output.line(`kit ${version} serves ${output.style("bold", safeLine(project.name))} at ${address}`);
   output.line(contentsOf(project, app));
@@ -27,15 +32,41 @@ export function printWelcome(output: Output, { url, project, app, asksForKey }: 
   for (const warning of app === undefined ? [] : secretWarnings(app)) {
     output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(warning)}`);
   }
+  const hidden = undeclared === "served" ? [] : undeclaredAgents(app);
+  if (hidden.length > 0) {
+    output.note(`${output.noteStyle("yellow", "note:")} ${safeLine(reachOf(hidden, undeclared))}`);
+  }
   output.line();
   output.line("Three things to try:");
   if (asksForKey) output.line("  (with a key, as all requests: -H 'Authorization: Bearer <key>')");
-  for (const [index, { what, how }] of triesOf(url, project, app).entries()) {
+  for (const [index, { what, how }] of triesOf(url, project, inviting(app, hidden)).entries()) {
     output.line(`  ${index + 1}. ${safeLine(what)}`);
     output.line(`     ${output.style("cyan", safeLine(how))}`);
   }
   output.line();
   output.line(output.style("dim", "Ctrl-C ends it."));
+}
+
+function undeclaredAgents(app: App | undefined): readonly string[] {
+  return (app?.agents() ?? []).flatMap(({ name, triggers }) => (triggers.webhook ? [] : [name]));
+}
+
+/** How many names a line has room for. */
+const shownNames = 5;
+
+function reachOf(names: readonly string[], undeclared: Undeclared): string {
+  const rest = names.length - shownNames;
+  const list = `${names.slice(0, shownNames).join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
+  const where =
+    undeclared === "dev_only"
+      ? "served because this is kit dev, not by kit start"
+      : "not served over HTTP (404 agent_not_webhook)";
+  return `${list}: ${where}. To serve one: export const triggers = { webhook: true } in its file.`;
+}
+
+/** The agent that people are invited to ask: one that says that requests reach it. */
+function inviting(app: App | undefined, hidden: readonly string[]): string | undefined {
+  return app?.agents().find(({ name }) => !hidden.includes(name))?.name;
 }
 
 function contentsOf(project: Project, app: App | undefined): string {
@@ -58,9 +89,8 @@ interface Try {
   readonly how: string;
 }
 
-function triesOf(url: string, project: Project, app: App | undefined): readonly Try[] {
+function triesOf(url: string, project: Project, agent: string | undefined): readonly Try[] {
   const { file, word } = pickExamples(project);
-  const agent = app?.agents().find(({ triggers }) => triggers.webhook)?.name;
   const rules =
     file === undefined
       ? { what: "the guidelines of this project", how: `${url}/api/guidelines` }

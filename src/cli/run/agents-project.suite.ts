@@ -15,6 +15,7 @@ const files: Readonly<Record<string, string>> = {
   "CLAUDE.md": "# Rules\n\n## Money\n\nAmounts are whole cents.\n",
   "src/money.ts": "export const euro = 100;\n",
   "src/agents/reviewer.ts": `import { createAgent } from "kit";
+export const triggers = { webhook: true };
 export default createAgent((ctx) => ({
   instructions: \`You review \${ctx.payload["what"] ?? "code"} as \${ctx.id}.\`,
   model: "local/reviewing",

@@ -18,7 +18,10 @@ export interface AgentEntry {
   readonly name: string;
   /** The file it stands in: POSIX, relative to the project root. */
   readonly path: string;
+  /** Whether its file says that requests reach it; others do where `server.expose` is `all`. */
   readonly triggers: { readonly webhook: boolean };
+  /** Served because this is `kit dev`; `kit start` answers 404 `agent_not_webhook`. */
+  readonly dev_only?: true;
 }
 
 export interface AgentList {
@@ -33,7 +36,11 @@ export const agentListSchema: z.ZodType<AgentList> = z
         path: z.string().meta({ description: "Its file: POSIX, relative to the project root." }),
         triggers: z
           .object({ webhook: z.boolean() })
-          .meta({ description: "Without `webhook` it is not reachable over HTTP." }),
+          .meta({ description: 'Without `webhook` it is not served, unless `server.expose` is "all".' }),
+        dev_only: z
+          .literal(true)
+          .exactOptional()
+          .meta({ description: "Served because this is `kit dev`: `kit start` does not." }),
       }),
     ),
   })

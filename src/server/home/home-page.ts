@@ -10,6 +10,8 @@ export interface HomeExample {
   /** Of this server, as the reader's browser named it. */
   readonly origin: string;
   readonly file: string;
+  /** An agent that `kit start` serves, too; undefined where there is none. */
+  readonly agent: string | undefined;
 }
 
 /** The start page: what this server is, what it knows, and what to try. Every value is escaped. */
@@ -44,7 +46,7 @@ ${tryThis("The agents, with their files", links.agents)}
 ${tryThis("What workflows did", links.runs)}
 ${tryThis("Every route, as OpenAPI 3.1", links.openapi)}
 </dl>
-${overview.agents === undefined ? "" : askAgent(overview.agents[0] ?? "default", example.origin)}
+${example.agent === undefined ? "" : askAgent(example.agent, example.origin)}
 <h2>What does a change affect?</h2>
 <pre>curl -X POST -H 'Content-Type: application/json' \\
   -d '${inSingleQuotes(JSON.stringify({ files: [example.file] }))}' \\

@@ -4,6 +4,7 @@ import { version } from "../../base/version.ts";
 import type { Project } from "../../project/project.ts";
 import type { Overview } from "../../protocol/http/service-schemas.ts";
 import type { Authorization } from "../access/authorize.ts";
+import type { Reach } from "../reachable-agent.ts";
 
 /** The reply of `GET /` in JSON, with links that lead to something in this very project. */
 export function overviewOf(project: Project, sources?: OverviewSources): Overview {
@@ -53,9 +54,14 @@ export async function permittedSources(
   {
     authorization,
     principal,
-  }: { readonly authorization: Authorization; readonly principal: Principal | undefined },
+    reach,
+  }: {
+    readonly authorization: Authorization;
+    readonly principal: Principal | undefined;
+    readonly reach: Reach;
+  },
 ): Promise<OverviewSources> {
-  const agents = app.agents().flatMap(({ name, triggers }) => (triggers.webhook ? [name] : []));
+  const agents = app.agents().flatMap((agent) => (reach.serves(agent) ? [agent.name] : []));
   const workflows = app.workflows().map(({ name }) => name);
   return {
     agents: await authorization.permitted(agents, (agent) => ({ principal, action: "agent.list", agent })),

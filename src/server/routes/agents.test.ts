@@ -20,6 +20,7 @@ describe("agents", () => {
     expect(body).toEqual({
       agents: [
         { name: "careful", path: "src/agents/careful.ts", triggers: { webhook: true } },
+        { name: "default", path: "src/agents/default.ts", triggers: { webhook: true } },
         { name: "echo", path: "src/agents/echo.ts", triggers: { webhook: true } },
         { name: "hidden", path: "src/agents/hidden.ts", triggers: { webhook: false } },
       ],

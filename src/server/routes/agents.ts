@@ -28,7 +28,7 @@ const defaultSession = "default";
 
 /** `/agents`: prompts, dispatches, events and histories of agents' instances. */
 export function agentRoutes(context: ServiceContext): readonly Route[] {
-  const { service, authorization } = context;
+  const { service, authorization, reach } = context;
   const guardFor = (action: ServiceAction): ReturnType<typeof guardAgent> => guardAgent(context, action);
   return [
     defineRoute({
@@ -44,7 +44,14 @@ export function agentRoutes(context: ServiceContext): readonly Route[] {
           action: "agent.list",
           agent: name,
         }));
-        return { agents: agents.map(({ name, path, triggers }) => ({ name, path, triggers })) };
+        return {
+          agents: agents.map((agent) => ({
+            name: agent.name,
+            path: agent.path,
+            triggers: agent.triggers,
+            ...(reach.isDevOnly(agent) ? { dev_only: true } : {}),
+          })),
+        };
       },
     }),
     defineRoute({

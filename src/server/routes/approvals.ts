@@ -14,7 +14,8 @@ import type { ServiceContext } from "../service-context.ts";
 const tag = "agents";
 
 /** The tool calls of an instance that wait for somebody's word. */
-export function approvalRoutes({ service, authorization }: ServiceContext): readonly Route[] {
+export function approvalRoutes(context: ServiceContext): readonly Route[] {
+  const { service, authorization } = context;
   /**
    * An agent that a workflow brings along has no file, and one may be kept off HTTP: nobody prompts them from
    * here. But what waits for a word has to be within reach of those who may give it.
@@ -26,7 +27,7 @@ export function approvalRoutes({ service, authorization }: ServiceContext): read
       const { agent, instance_id: instance } = target;
       await authorization.check({ principal: request.principal, action, agent, instance });
       if ((await service.approvals.list(target)).length > 0) return;
-      if ((await service.engine.getRun(instance)) === undefined) checkAgent(service.app, agent);
+      if ((await service.engine.getRun(instance)) === undefined) checkAgent(context, agent);
     };
   return [
     defineRoute({

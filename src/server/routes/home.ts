@@ -6,6 +6,7 @@ import { type Authorization, guardProject } from "../access/authorize.ts";
 import { homePage } from "../home/home-page.ts";
 import { homeStyle } from "../home/home-style.ts";
 import { exampleFile, overviewOf, permittedSources } from "../home/overview.ts";
+import type { Reach } from "../reachable-agent.ts";
 import { htmlReply } from "../reply.ts";
 import { defineRoute, type Route } from "../route.ts";
 
@@ -13,10 +14,11 @@ interface HomeOptions {
   readonly project: Project;
   readonly app: App | undefined;
   readonly authorization: Authorization;
+  readonly reach: Reach;
 }
 
 /** `GET /`: a page for people; JSON for clients that ask for JSON and not for HTML. */
-export function homeRoutes({ project, app, authorization }: HomeOptions): readonly Route[] {
+export function homeRoutes({ project, app, authorization, reach }: HomeOptions): readonly Route[] {
   const style = createHash("sha256").update(homeStyle).digest("base64");
   const policy = `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
   return [
@@ -31,10 +33,16 @@ export function homeRoutes({ project, app, authorization }: HomeOptions): readon
       hasPage: true,
       guard: guardProject(authorization),
       handle: async ({ accept, url, principal }) => {
-        const sources = app && (await permittedSources(app, { authorization, principal }));
+        const sources = app && (await permittedSources(app, { authorization, principal, reach }));
         const overview = overviewOf(project, sources);
         if (wantsJson(accept)) return overview;
-        const example = { origin: new URL(url).origin, file: exampleFile(project) ?? "README.md" };
+        const example = {
+          origin: new URL(url).origin,
+          file: exampleFile(project) ?? "README.md",
+          agent: overview.agents?.find((name) =>
+            app?.agents().some((one) => one.name === name && !reach.isDevOnly(one)),
+          ),
+        };
         return htmlReply(await homePage(overview, example), policy);
       },
     }),

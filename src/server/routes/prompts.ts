@@ -24,7 +24,7 @@ export function promptRoutes(context: ServiceContext): readonly Route[] {
       const { agent, instance_id } = keyOf(request);
       const { principal } = request;
       await context.authorization.check({ principal, action: "agent.prompt", agent, instance: instance_id });
-      checkAgent(context.service.app, agent);
+      checkAgent(context, agent);
     },
   } as const;
   return [

@@ -2,6 +2,7 @@ import type { Principal } from "../../app/config/access-config.ts";
 import type { InstanceTarget } from "../../app/service/service.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { ClientFrame, ServerFrame } from "../../protocol/socket-frame.ts";
+import { checkAgent } from "../reachable-agent.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { createEventQueue } from "../stream/event-queue.ts";
 import { type Connection, closeCodes, type FrameHandler, misplacedFrame } from "./connection.ts";
@@ -49,6 +50,8 @@ export function serveAgent(
       try {
         controller.signal.throwIfAborted();
         await authorization.check({ ...about, action: "agent.prompt" });
+        // Its file may have changed since the connection was opened.
+        checkAgent(context, target.agent);
         connection.send({ type: "started", request_id });
         const result = await perform(frame, session, controller);
         connection.send({ type: "result", request_id, result });

@@ -1,7 +1,7 @@
-import type { App } from "../../app/agents/app.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { checkAgent, checkWorkflow } from "../reachable-agent.ts";
 import { readSegment } from "../request/read-segment.ts";
+import type { ServiceContext } from "../service-context.ts";
 
 /** What a WebSocket is opened to, as the `ready` frame says it. */
 export type SocketTarget =
@@ -25,7 +25,7 @@ export function findTarget(path: string): SocketTarget {
 }
 
 /** Refuses what does not exist, or is not reachable. */
-export function checkTarget(app: App, { target, name }: SocketTarget): void {
-  if (target === "agent") checkAgent(app, name);
-  else checkWorkflow(app, name);
+export function checkTarget(context: ServiceContext, { target, name }: SocketTarget): void {
+  if (target === "agent") checkAgent(context, name);
+  else checkWorkflow(context.service.app, name);
 }

@@ -37,7 +37,7 @@ export function createSocketServer(
   context: ServiceContext,
   { gate, onRequest }: { readonly gate: Gate; readonly onRequest?: (entry: RequestEntry) => void },
 ): SocketServer {
-  const { limits, authorization, service } = context;
+  const { limits, authorization } = context;
   const open = new Set<OpenSocket>();
   const server = new WebSocketServer({
     noServer: true,
@@ -95,7 +95,7 @@ export function createSocketServer(
         ? { principal, action: "agent.prompt", agent: target.name, instance: target.instance_id }
         : { principal, action: "workflow.run", workflow: target.name },
     );
-    checkTarget(service.app, target);
+    checkTarget(context, target);
     if (closing || open.size >= limits.webSockets) {
       throw new KitError({
         code: "unavailable",

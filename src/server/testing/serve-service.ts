@@ -39,11 +39,20 @@ export interface JsonReply {
 /** A server on a free port, with the agents and workflows of `serviceFiles` and `files`, and everything in memory. */
 export async function serveService({
   files = {},
+  host,
   ...options
 }: Omit<ServerOptions, "project" | "service" | "onError"> & {
-  readonly files?: Readonly<Record<string, string>>;
+  /** By path; `null` leaves one of `serviceFiles` out. */
+  readonly files?: Readonly<Record<string, string | null>>;
+  readonly host?: string;
 } = {}): Promise<ServedService> {
-  const temporary = await temporaryProject({ ...serviceFiles, ...files });
+  const temporary = await temporaryProject(
+    Object.fromEntries(
+      Object.entries({ ...serviceFiles, ...files }).flatMap(([path, text]) =>
+        text === null ? [] : [[path, text]],
+      ),
+    ),
+  );
   const echo = createEchoModel();
   const service = await openTestService({ root: temporary.root, model: echo.model });
   const errors: unknown[] = [];
@@ -56,7 +65,8 @@ export async function serveService({
     service,
     onError: (error) => errors.push(error),
   });
-  const { port, url } = await server.listen({ port: 0 });
+  const { port } = await server.listen({ port: 0, ...(host === undefined ? {} : { host }) });
+  const url = `http://127.0.0.1:${port}`;
   const request = (path: string, { body, headers, method, signal }: SentJson = {}): Promise<Response> =>
     fetch(`${url}${path}`, {
       method: method ?? (body === undefined ? "GET" : "POST"),

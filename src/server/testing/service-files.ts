@@ -1,5 +1,8 @@
 // As `createAgent` of kit makes them: vitest finds no package of that name beside a temporary file.
 const agent = (profile: string): string =>
+  `export const triggers = { webhook: true };\n${hiddenAgent(profile)}`;
+
+const hiddenAgent = (profile: string): string =>
   `export default { kind: "kit.agent", describe: async () => (${profile}) };\n`;
 
 const webhook = (scheme: string, secret: string): string => `export default {
@@ -21,8 +24,9 @@ export const webhookSecrets = {
 /** A project with agents, workflows and webhooks, by path. */
 export const serviceFiles: Readonly<Record<string, string>> = {
   "CLAUDE.md": "# Rules\n\n## Money\n\nAmounts are whole cents.\n",
+  "src/agents/default.ts": agent("{}"),
   "src/agents/echo.ts": agent(`{ instructions: "Say it again." }`),
-  "src/agents/hidden.ts": `export const triggers = { webhook: false };\n${agent("{}")}`,
+  "src/agents/hidden.ts": hiddenAgent("{}"),
   "src/agents/broken.ts": "export default createAgent({\n",
   "src/agents/careful.ts": `const pay = {
   name: "pay",

@@ -36,6 +36,7 @@ const write = (id, name, idempotent) => defineTool({
   },
 });
 
+export const triggers = { webhook: true };
 export default createAgent(({ id }) => ({
   model: "local/any",
   instructions: "You write numbers down.",

@@ -1,6 +1,9 @@
 import { createAgent } from "kit";
 import { catalog } from "../../tools/catalog.ts";
 
+/** `kit start` serves it at POST /agents/desk/{id}. */
+export const triggers = { webhook: true };
+
 /** Answers customers: looks articles up, computes with Python, hands research to a subagent. */
 export default createAgent((ctx) => ({
   description: "Answers the letters of customers.",

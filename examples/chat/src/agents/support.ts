@@ -1,10 +1,10 @@
 import { createAgent, defineTool } from "kit";
 import { z } from "zod";
 
-/** Not on HTTP: only the webhook reaches it. */
-export const triggers = { webhook: false };
-
-/** One instance for each thread: its id is the thread's. */
+/**
+ * One instance for each thread: its id is the thread's. It declares no triggers, so that `kit start` serves it to
+ * nobody: only the webhook reaches it.
+ */
 export default createAgent(({ id: thread, env }) => ({
   description: "Answers customers in the threads of a chat.",
   instructions: `You are the support of a shop that sells lamps. What customers write reaches you one message at a time.

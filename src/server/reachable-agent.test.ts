@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ServedService, serveService } from "./testing/serve-service.ts";
+import { openSocket } from "./testing/socket-client.ts";
+
+const declaration = "export const triggers = { webhook: true }";
+const message = { message: "x" };
+
+/** Every door to an agent: what is asked of it. */
+const doors: readonly (readonly [method: string, path: string, body?: unknown])[] = [
+  ["POST", "", message],
+  ["POST", "/dispatch", { input: "x" }],
+  ["GET", "/events"],
+  ["GET", "/history"],
+  ["POST", "/abort", {}],
+  ["DELETE", ""],
+  ["GET", "/approvals"],
+  ["POST", "/approvals/none", { approved: true }],
+];
+
+async function typesOf(served: ServedService, agent: string): Promise<readonly string[]> {
+  const replies = doors.map(async ([method, path, body]) => {
+    const reply = await served.stream(`/agents/${agent}/1${path}`, { method, body });
+    if (reply.status === 200) await reply.body?.cancel();
+    return reply.status === 404 ? (JSON.parse(await reply.text()).error.type as string) : "open";
+  });
+  return [...new Set(await Promise.all(replies))];
+}
+
+async function socketStatus(served: ServedService, path: string): Promise<unknown> {
+  try {
+    const socket = await openSocket(`${served.url}${path}`);
+    socket.socket.close();
+    return 101;
+  } catch (error) {
+    return Object(error).status;
+  }
+}
+
+describe("an agent that does not declare it is reached by no door", () => {
+  let served: ServedService;
+  beforeAll(async () => {
+    served = await serveService({ files: { "src/agents/default.ts": "export default 1;\n" } });
+  });
+  afterAll(() => served.close());
+
+  test("each answers 404 and what to declare, and the WebSocket is not opened", async () => {
+    expect(await typesOf(served, "hidden")).toEqual(["agent_not_webhook"]);
+    const { body } = await served.send("/agents/hidden/1", { body: message });
+    expect(body.error.details).toContain(declaration);
+    expect(body.error.details).toContain('server.expose = "all"');
+    expect(JSON.stringify(body)).not.toContain("src/agents/hidden.ts");
+    expect(await socketStatus(served, "/agents/hidden/1")).toBe(404);
+  });
+
+  test("nor does one that is declared in no way become reachable by another spelling of its name", async () => {
+    for (const name of ["Hidden", "hidden%20", "%68idden"]) {
+      const { status } = await served.send(`/agents/${name}/1`, { body: message });
+      expect([name, status]).toEqual([name, 404]);
+    }
+  });
+
+  test("it is listed as what it is, and the start page does not name it", async () => {
+    const { body } = await served.send("/agents");
+    expect(body.agents).toContainEqual({
+      name: "hidden",
+      path: "src/agents/hidden.ts",
+      triggers: { webhook: false },
+    });
+    const overview = await served.send("/", { headers: { accept: "application/json" } });
+    expect(overview.body.agents).toEqual(["careful", "echo"]);
+  });
+});
+
+test("the default agent without a file is not served, with one that declares it is", async () => {
+  const served = await serveService({ files: { "src/agents/default.ts": null } });
+  try {
+    for (const path of ["/prompt/s", "/prompt/s/events", "/agents/default/1"]) {
+      const { status, body } = await served.send(path, { body: message });
+      expect([path, status, body.error.type]).toEqual([path, 404, "agent_not_webhook"]);
+      expect(`${body.error.message} ${body.error.details}`).toMatch(
+        /src\/agents\/default\.ts.*webhook: true/,
+      );
+    }
+    expect(await socketStatus(served, "/agents/default/1")).toBe(404);
+  } finally {
+    await served.close();
+  }
+});
+
+test("with expose all every agent is served, the default one too, and none is marked", async () => {
+  const served = await serveService({ expose: "all", files: { "src/agents/default.ts": null } });
+  try {
+    expect(await typesOf(served, "hidden")).toEqual(["open", "not_found"]);
+    expect((await served.send("/prompt/s", { body: message })).status).toBe(200);
+    expect(JSON.stringify((await served.send("/agents")).body)).not.toContain("dev_only");
+    expect(await socketStatus(served, "/agents/hidden/1")).toBe(101);
+  } finally {
+    await served.close();
+  }
+});
+
+describe("kit dev", () => {
+  test("serves every agent on loopback, marks those that kit start would not, and invites to none of them", async () => {
+    const files = {
+      "src/agents/careful.ts": null,
+      "src/agents/default.ts": null,
+      "src/agents/echo.ts": null,
+    };
+    const served = await serveService({ dev: true, files });
+    try {
+      expect((await served.send("/agents/hidden/1", { body: message })).status).toBe(200);
+      const { body } = await served.send("/agents");
+      expect(body.agents).toEqual([
+        { name: "hidden", path: "src/agents/hidden.ts", triggers: { webhook: false }, dev_only: true },
+      ]);
+      const page = await (await fetch(served.url)).text();
+      expect(page).not.toContain("Ask an agent");
+    } finally {
+      await served.close();
+    }
+  });
+
+  test("on an address that others reach serves what is declared, and no more", async () => {
+    const served = await serveService({ dev: true, host: "0.0.0.0", access: { insecure: true } });
+    try {
+      expect((await served.send("/agents/hidden/1", { body: message })).body.error.type).toBe(
+        "agent_not_webhook",
+      );
+      expect((await served.send("/agents/echo/1", { body: message })).status).toBe(200);
+      expect(JSON.stringify((await served.send("/agents")).body)).not.toContain("dev_only");
+    } finally {
+      await served.close();
+    }
+  });
+});
+
+test("a connection stays with what the agent's file says: once it is withdrawn, prompts are refused", async () => {
+  const served = await serveService();
+  try {
+    const socket = await openSocket(`${served.url}/agents/echo/1`);
+    await socket.next();
+    const withdrawn = served.service.app
+      .agents()
+      .map((agent) => (agent.name === "echo" ? { ...agent, triggers: { webhook: false } } : agent));
+    Object.assign(served.service.app, { agents: () => withdrawn });
+    socket.send({ type: "prompt", request_id: "r", ...message });
+    expect(await socket.next()).toMatchObject({
+      type: "error",
+      request_id: "r",
+      error: { type: "agent_not_webhook" },
+    });
+    socket.socket.close();
+  } finally {
+    await served.close();
+  }
+});
