@@ -14,7 +14,7 @@ import { defaultLimits, type ServerLimits } from "./limits.ts";
 import { createListener, type ListenAddress, type ListenOptions } from "./listen.ts";
 import { checkAccess, reportTo, shareWithPages } from "./middleware.ts";
 import { mountRoutes } from "./mount-routes.ts";
-import { createReach } from "./reachable-agent.ts";
+import { createReach } from "./reach.ts";
 import type { ReplyParts } from "./reply.ts";
 import type { RequestEntry } from "./request-entry.ts";
 import type { ServerEnv } from "./route.ts";

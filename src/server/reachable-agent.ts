@@ -1,6 +1,4 @@
 import type { App } from "../app/agents/app.ts";
-import type { LoadedAgent } from "../app/agents/load-source.ts";
-import type { Exposure } from "../app/config/kit-config.ts";
 import type { InstanceTarget } from "../app/service/service.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { ServiceContext } from "./service-context.ts";
@@ -10,24 +8,6 @@ const defaultAgentName = "default";
 
 /** What `/prompt/{session}` prompts. */
 export const defaultInstance: InstanceTarget = { agent: defaultAgentName, instance_id: "default" };
-
-/** Which agents a server answers for. */
-export interface Reach {
-  /** Whether requests reach the agent. The default agent without a file declares nothing. */
-  serves(agent: Pick<LoadedAgent, "triggers"> | undefined): boolean;
-  /** Whether they reach it only because this is `kit dev`: `kit start` would answer 404. */
-  isDevOnly(agent: Pick<LoadedAgent, "triggers">): boolean;
-}
-
-/** `isOpen` says whether the server serves every agent because nobody but its developer reaches it. */
-export function createReach(expose: Exposure, isOpen: () => boolean): Reach {
-  const declares = (agent: Pick<LoadedAgent, "triggers"> | undefined): boolean =>
-    expose === "all" || agent?.triggers.webhook === true;
-  return {
-    serves: (agent) => declares(agent) || isOpen(),
-    isDevOnly: (agent) => !declares(agent) && isOpen(),
-  };
-}
 
 /**
  * Refuses what is not reachable over HTTP. Throws `agent_not_found` or `agent_not_webhook`; neither

@@ -2,7 +2,7 @@ import type { Service } from "../app/service/service.ts";
 import type { ErrorEnvelope } from "../protocol/error-code.ts";
 import type { Authorization } from "./access/authorize.ts";
 import type { ServerLimits } from "./limits.ts";
-import type { Reach } from "./reachable-agent.ts";
+import type { Reach } from "./reach.ts";
 import type { EventStreams } from "./stream/event-streams.ts";
 
 /** What the routes of agents, workflows and runs share. */

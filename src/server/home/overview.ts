@@ -4,7 +4,7 @@ import { version } from "../../base/version.ts";
 import type { Project } from "../../project/project.ts";
 import type { Overview } from "../../protocol/http/service-schemas.ts";
 import type { Authorization } from "../access/authorize.ts";
-import type { Reach } from "../reachable-agent.ts";
+import type { Reach } from "../reach.ts";
 
 /** The reply of `GET /` in JSON, with links that lead to something in this very project. */
 export function overviewOf(project: Project, sources?: OverviewSources): Overview {

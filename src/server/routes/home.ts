@@ -6,7 +6,7 @@ import { type Authorization, guardProject } from "../access/authorize.ts";
 import { homePage } from "../home/home-page.ts";
 import { homeStyle } from "../home/home-style.ts";
 import { exampleFile, overviewOf, permittedSources } from "../home/overview.ts";
-import type { Reach } from "../reachable-agent.ts";
+import type { Reach } from "../reach.ts";
 import { htmlReply } from "../reply.ts";
 import { defineRoute, type Route } from "../route.ts";
 
