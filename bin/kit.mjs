@@ -2,14 +2,20 @@
 // The launcher. It must parse and run on old Nodes, so that it can say what to do there: no syntax
 // newer than ES2018, and nothing imported but Node's own modules until the version is known.
 import { spawn } from "node:child_process";
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync, writeSync } from "node:fs";
 import * as nodeModule from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const requiredMajor = 24;
+/** Set for a program that finds its environment in its arguments. */
+const handedOver = "KIT_ENVIRONMENT_HANDED_OVER";
+/** Read by Node and the system before the first line of a program; none of them is a key. */
+const neededAtStart =
+  /^(PATH|HOME|USER|LANG|LC_\w+|TZ|TERM|TMPDIR|NODE_(OPTIONS|PATH|EXTRA_CA_CERTS|COMPILE_CACHE|NO_WARNINGS)|UV_\w+|LD_\w+|DYLD_\w+|KIT_COMMAND_ID)$/;
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 
+if (!takeEnvironment() && !hideEnvironment()) restartClean();
 if (Number(process.versions.node.split(".")[0]) >= requiredMajor) {
   start();
 } else {
@@ -22,6 +28,66 @@ if (Number(process.versions.node.split(".")[0]) >= requiredMajor) {
   } else {
     startWith(newer);
   }
+}
+
+/**
+ * Takes the environment out of what the system shows of this process to others of the same user, such as
+ * `cat /proc/<pid>/environ` of an agent: the block that it was started with is overwritten, and
+ * `process.env` keeps every variable. False where the system has no such file, or lets nobody write it.
+ */
+function hideEnvironment() {
+  try {
+    const stat = readFileSync("/proc/self/stat", "latin1");
+    // Fields 50 and 51, counted behind the name of the program, which may hold anything.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const start = Number(fields[47]);
+    const size = Number(fields[48]) - start;
+    if (!(start > 0 && size > 0)) return false;
+    // A variable that is set lies elsewhere from then on.
+    Object.assign(process.env, Object.assign({}, process.env));
+    const block = Buffer.alloc(size);
+    // By this one kit finds what a command of its own has left behind, and it is no secret.
+    const mark = process.env.KIT_COMMAND_ID;
+    if (mark !== undefined) block.write(`KIT_COMMAND_ID=${mark}`);
+    const memory = openSync("/proc/self/mem", "r+");
+    try {
+      writeSync(memory, block, 0, size, start);
+    } finally {
+      closeSync(memory);
+    }
+    return readFileSync("/proc/self/environ").equals(block);
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Where the block cannot be overwritten (macOS): becomes a new program whose environment holds no key.
+ * Arguments hand the variables over, and are overwritten as soon as it runs. Only for commands at which
+ * agents work: it costs the start of another Node.
+ */
+function restartClean() {
+  const works = process.argv.slice(2).some((word) => /^(run|start|dev|invoke)$/.test(word));
+  if (!works || !process.execve || process.platform === "win32" || process.channel) return;
+  const text = Buffer.from(JSON.stringify(process.env)).toString("base64");
+  // A system takes arguments of some length; a larger environment stays where it is.
+  if (text.length > 100000) return;
+  const kept = Object.keys(process.env).filter((name) => neededAtStart.test(name));
+  const clean = { [handedOver]: "1" };
+  for (const name of kept) clean[name] = process.env[name];
+  const args = process.execArgv.concat(process.argv[1], text, process.argv.slice(2));
+  process.execve(process.execPath, [process.execPath].concat(args), clean);
+}
+
+/** In a program that `restartClean` has begun: takes the variables from the arguments, and hides those. */
+function takeEnvironment() {
+  if (process.env[handedOver] === undefined) return false;
+  delete process.env[handedOver];
+  const [text] = process.argv.splice(2, 1);
+  Object.assign(process.env, JSON.parse(Buffer.from(text, "base64").toString("utf8")));
+  // The title takes the place of the arguments in what the system shows.
+  process.title = ["node"].concat(process.argv.slice(1)).join(" ");
+  return true;
 }
 
 /** Runs the command line in this process. */

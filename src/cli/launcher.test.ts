@@ -142,6 +142,91 @@ test("a launcher that is killed takes the Node that took over with it", async ()
   expect(child.signalCode).toBe("SIGKILL");
 });
 
+/** Says what the system shows of the process and of its parent, and what the program itself has. */
+const look = `import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { text } from "node:stream/consumers";
+export async function main(argv) {
+  const shown = (id, file) => readFileSync("/proc/" + id + "/" + file, "latin1");
+  const isShown = (text) => text.includes(process.env.CANARY_KEY) || text.includes(Buffer.from(process.env.CANARY_KEY).toString("base64"));
+  const { pid, ppid } = process;
+  process.stdout.write(JSON.stringify({
+    argv, pid,
+    shown: [shown(pid, "environ"), shown(ppid, "environ"), shown(pid, "cmdline"), shown(ppid, "cmdline")].map(isShown),
+    mark: shown(pid, "environ").includes("KIT_COMMAND_ID=mark"),
+    own: process.env.CANARY_KEY,
+    inherited: String(execFileSync(process.execPath, ["-p", "process.env.CANARY_KEY"])).trim(),
+    input: await text(process.stdin),
+    names: Object.keys(process.env).filter((name) => name.startsWith("KIT_")),
+  }));
+  return 7;
+}`;
+const canary = { CANARY_KEY: "canary-7f3a9c", KIT_COMMAND_ID: "mark" };
+
+interface Look {
+  readonly pid: number;
+  readonly shown: readonly boolean[];
+  readonly [name: string]: unknown;
+}
+
+/** Runs `look` from a parent that holds no key itself, as a shell of somebody else would. */
+function runLook(root: string, flags: readonly string[] = []): { pid: number; status: unknown; found: Look } {
+  const { stdout, stderr, status, pid } = spawnSync(
+    process.execPath,
+    [...flags, join(root, "bin/kit.mjs"), "start", "a b"],
+    { input: "typed", env: { PATH: process.env.PATH, ...canary } },
+  );
+  expect(String(stderr)).toBe("");
+  return { pid, status, found: JSON.parse(String(stdout)) };
+}
+
+const seen = {
+  argv: ["start", "a b"],
+  mark: true,
+  own: canary.CANARY_KEY,
+  inherited: canary.CANARY_KEY,
+  input: "typed",
+};
+
+test.skipIf(process.platform !== "linux")(
+  "the environment is nothing that others of the same user can read, and the program has it",
+  () => {
+    const { pid, status, found } = runLook(createPackage("hidden", look));
+    expect(found).toMatchObject({ ...seen, pid, shown: [false, false, false, false] });
+    expect(status).toBe(7);
+  },
+);
+
+test.skipIf(process.platform !== "linux")("nor does a launcher show it that waits for another Node", () => {
+  const root = createPackage("hidden-beside", look);
+  installNode(root);
+  const { pid, status, found } = runLook(root, ["--require", pretendOld()]);
+  expect(found).toMatchObject({ ...seen, shown: [false, false, false, false] });
+  expect(found.pid).not.toBe(pid);
+  expect(status).toBe(7);
+});
+
+test.skipIf(process.platform !== "linux")(
+  "where memory cannot be written, the launcher begins anew without the environment, as the same process",
+  () => {
+    const file = join(folder, "no-memory.cjs");
+    writeFileSync(
+      file,
+      `const fs = require("node:fs");
+const { openSync } = fs;
+fs.openSync = (path, ...rest) => {
+  if (path === "/proc/self/mem") throw new Error("EACCES");
+  return openSync(path, ...rest);
+};
+require("node:module").syncBuiltinESMExports();`,
+    );
+    const { pid, status, found } = runLook(createPackage("hidden-anew", look), ["--require", file]);
+    expect(found).toMatchObject({ ...seen, pid, shown: [false, false, false, false] });
+    expect(found.names).toEqual(["KIT_COMMAND_ID"]);
+    expect(status).toBe(7);
+  },
+);
+
 test("a link to the launcher finds its package", () => {
   const root = createPackage("linked", echo);
   const link = join(folder, "kit");
