@@ -10,6 +10,7 @@ import type { AgentProfile } from "./agent-profile.ts";
 import type { Approvals } from "./approvals/approvals.ts";
 import type { EventHub, EventListener, EventScope } from "./events/emitter.ts";
 import type { ProjectContext } from "./project-context.ts";
+import type { SecretMask } from "./secrets.ts";
 import type { OperationQueue } from "./session/operation-queue.ts";
 import type { PastOperation } from "./session/past-operation.ts";
 import type { SessionState } from "./session/session-state.ts";
@@ -41,8 +42,8 @@ export interface AgentRuntime {
   /** Where calls that need approval wait for it; without it, they are denied at once. */
   readonly approvals?: Approvals;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Takes the application's own keys out of what tools and commands return, whoever put them there. */
-  readonly mask?: (text: string) => string;
+  /** Takes the application's own keys out of what agents are told, say and keep, whoever put them there. */
+  readonly mask?: SecretMask;
   /** Who hears the events of every agent, as they come and go. */
   readonly observers: ReadonlySet<EventListener>;
   readonly onListenerError?: (error: unknown) => void;
@@ -107,6 +108,8 @@ export interface Operation {
   readonly id: string;
   /** Secrets granted to this operation, by name; none until its options are read. */
   secrets: Readonly<Record<string, string>>;
+  /** Takes the application's keys and those secrets out of texts; absent where there are none. */
+  mask: SecretMask | undefined;
   readonly kind: OperationKind;
   /** The task that it is, below another operation. */
   readonly task_id: string | undefined;

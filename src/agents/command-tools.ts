@@ -54,7 +54,7 @@ function toTool(command: KitCommand, environment: ToolEnvironment): AnyTool {
         toolCallId: context.tool_call_id,
         ...(command.timeoutMs === undefined ? {} : { timeoutMs: command.timeoutMs }),
       });
-      return toOutput(result, Object.values(environment.env));
+      return toOutput(result);
     },
   };
 }

@@ -1,10 +1,42 @@
 import { KitError } from "../base/kit-error.ts";
+import { noProgress, SecretFinder } from "./secret-finder.ts";
 
 /** What stands in a text where a secret was. */
-const secretMask = "[secret]";
+const secretMark = "[secret]";
 
 /** Shorter values would mask ordinary words. */
 const minMaskedLength = 4;
+
+/** A shorter encoding may be an ordinary word. */
+const minEncodedLength = 8;
+
+/** Longer values are not looked for in each of their encodings: a certificate is printed as it is. */
+const maxEncodedLength = 256;
+
+/** From this length on, a line of a value is a secret of its own: files are shown with a number before each line. */
+const minLineLength = 16;
+
+/** Causes can be long chains, and even circles. */
+const maxCauses = 8;
+
+/** A text of this size is kept with what it became, as a system prompt is masked again and again. */
+const minKeptLength = 1_024;
+
+/** Takes secrets out of texts. */
+export interface SecretMask {
+  (text: string): string;
+  /** What is taken out. */
+  readonly values: readonly string[];
+  /** The same for a text that comes in parts: a secret is found across them. */
+  stream(): MaskedStream;
+}
+
+export interface MaskedStream {
+  /** What can be said by now; the beginning of a secret is held back until it is known to be none. */
+  push(part: string): string;
+  /** What was held back to the end. */
+  end(): string;
+}
 
 /** The granted secrets by name, and the values to take out of every output of the call. */
 export function secretsFor(
@@ -26,32 +58,161 @@ export function secretsFor(
   return { env: granted, values: Object.values(granted) };
 }
 
-/** Replaces every secret value, also base64 and percent-encoded, longest first. */
+const masks = new WeakMap<readonly string[], SecretMask>();
+
+/** Replaces every secret value as `createSecretMask` does; the same list is prepared once. */
 export function maskSecrets(text: string, values: readonly string[]): string {
-  return createSecretMask(values)(text);
+  const mask = masks.get(values) ?? createSecretMask(values);
+  masks.set(values, mask);
+  return mask(text);
 }
 
-/** The same, ready for many texts. */
-export function createSecretMask(values: readonly string[]): (text: string) => string {
-  const forms = values
-    .filter((value) => value.length >= minMaskedLength)
-    .flatMap((value) => [
-      value,
-      encodeURIComponent(value),
-      base64Of(value),
-      JSON.stringify(value).slice(1, -1),
-    ])
-    .sort((left, right) => right.length - left.length);
-  return (text) => {
-    let masked = text;
-    for (const form of forms) if (masked.includes(form)) masked = masked.replaceAll(form, secretMask);
+/**
+ * A mask for some values: as they are, and in base64, base64url, hexadecimal, percent-encoded and as JSON
+ * has them. Of two that begin alike the longer one counts; what overlaps is masked as one.
+ */
+export function createSecretMask(given: readonly string[]): SecretMask {
+  const values = [...new Set(given)].filter((value) => value.length >= minMaskedLength);
+  // An application that masks nothing, or has nothing to say, prepares nothing.
+  let prepared: SecretFinder | undefined;
+  const finder = (): SecretFinder => {
+    prepared ??= new SecretFinder(values.flatMap(formsOf));
+    return prepared;
+  };
+  let kept = { from: "", to: "" };
+  const mask = (text: string): string => {
+    if (values.length === 0 || text.length < minMaskedLength) return text;
+    if (text === kept.from) return kept.to;
+    const masked = render(text, finder().read(text, noProgress).finds);
+    if (text.length >= minKeptLength) kept = { from: text, to: masked };
     return masked;
+  };
+  const stream = (): MaskedStream => (values.length === 0 ? asItIs : createMaskedStream(finder()));
+  return Object.assign(mask, { values, stream });
+}
+
+const asItIs: MaskedStream = { push: (part) => part, end: () => "" };
+
+function createMaskedStream(finder: SecretFinder): MaskedStream {
+  let progress = noProgress;
+  return {
+    push(part) {
+      const text = progress.held + part;
+      const { state, finds } = finder.read(text, progress);
+      const open = finder.openFrom(text, { state, finds });
+      if (open === text.length && finds.length === 0) {
+        progress = noProgress;
+        return text;
+      }
+      const closed = finds.filter(({ end }) => end <= open);
+      progress = {
+        state,
+        held: text.slice(open),
+        finds: finds.slice(closed.length).map(({ start, end }) => ({ start: start - open, end: end - open })),
+      };
+      return render(text.slice(0, open), closed);
+    },
+    end() {
+      const { held, finds } = progress;
+      progress = noProgress;
+      return render(held, finds);
+    },
   };
 }
 
-function base64Of(value: string): string {
-  let binary = "";
-  for (const byte of new TextEncoder().encode(value)) binary += String.fromCharCode(byte);
-  // Without padding: the end of a longer text encodes differently.
-  return btoa(binary).replace(/=+$/, "");
+function render(text: string, finds: readonly { readonly start: number; readonly end: number }[]): string {
+  if (finds.length === 0) return text;
+  let masked = "";
+  let from = 0;
+  for (const { start, end } of finds) {
+    masked += text.slice(from, start) + secretMark;
+    from = end;
+  }
+  return masked + text.slice(from);
+}
+
+/** Takes secrets out of every text in a plain value; the value itself where there is none. */
+export function maskValue<Value>(value: Value, mask: (text: string) => string): Value {
+  return maskAny(value, mask) as Value;
+}
+
+function maskAny(value: unknown, mask: (text: string) => string): unknown {
+  if (typeof value === "string") return mask(value);
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return value;
+  if (Array.isArray(value)) {
+    const items: unknown[] = value.map((item) => maskAny(item, mask));
+    return items.every((item, at) => item === value[at]) ? value : items;
+  }
+  let changed: Record<string, unknown> | undefined;
+  for (const [name, field] of Object.entries(value)) {
+    const masked = maskAny(field, mask);
+    const key = mask(name);
+    if (masked === field && key === name) continue;
+    changed ??= { ...value };
+    if (key !== name) delete changed[name];
+    changed[key] = masked;
+  }
+  return changed ?? value;
+}
+
+/** An error with secrets taken out of all that it says, its causes included: providers repeat keys. */
+export function maskError<Thrown>(error: Thrown, mask: (text: string) => string): Thrown {
+  return maskThrown(error, mask) as Thrown;
+}
+
+function maskThrown(error: unknown, mask: (text: string) => string, depth = maxCauses): unknown {
+  if (!(error instanceof Error)) return typeof error === "string" ? mask(error) : error;
+  const cause =
+    error.cause === undefined || depth === 0 ? undefined : maskThrown(error.cause, mask, depth - 1);
+  const stack = mask(error.stack ?? "");
+  const same =
+    cause === error.cause && stack === (error.stack ?? "") && mask(error.message) === error.message;
+  if (!(error instanceof KitError))
+    return same ? error : withStack(new Error(mask(error.message), { cause }), stack);
+  const { code, hint, meta } = error;
+  const said = { hint: hint === undefined ? undefined : mask(hint), meta: maskValue(meta, mask) };
+  if (same && said.hint === hint && said.meta === meta) return error;
+  const masked = new KitError({
+    code,
+    message: mask(error.message),
+    ...(said.hint === undefined ? {} : { hint: said.hint }),
+    ...(said.meta === undefined ? {} : { meta: said.meta }),
+    ...(cause === undefined ? {} : { cause }),
+  });
+  return withStack(masked, stack);
+}
+
+function withStack(error: Error, stack: string): Error {
+  error.stack = stack;
+  return error;
+}
+
+/** All that a value may look like in an output. */
+function formsOf(value: string): readonly string[] {
+  const lines = value.split(/[\r\n]+/).map((line) => line.trim());
+  const parts = lines.length === 1 ? [] : lines.filter((line) => line.length >= minLineLength);
+  const asJson = JSON.stringify(value).slice(1, -1);
+  const forms = [value, ...parts, asJson, JSON.stringify(asJson).slice(1, -1)];
+  if (value.length > maxEncodedLength) return forms;
+  const bytes = new TextEncoder().encode(value);
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const base64 = [0, 1, 2].map((before) => base64Within(bytes, before));
+  const encoded = [
+    encodeURIComponent(value.toWellFormed()),
+    hex,
+    hex.toUpperCase(),
+    ...base64,
+    ...base64.map((text) => text.replaceAll("+", "-").replaceAll("/", "_")),
+  ];
+  return [...forms, ...encoded.filter((form) => form.length >= minEncodedLength)];
+}
+
+/** The base64 of bytes within a longer text, so many bytes behind a whole group of three: what is certain of it. */
+function base64Within(bytes: Uint8Array, before: number): string {
+  let binary = "\0".repeat(before);
+  for (const byte of bytes) binary += String.fromCharCode(byte);
+  // The first characters hold bits of what comes before, and the last one bits of what comes after.
+  const first = Math.ceil((before * 8) / 6);
+  const whole = Math.floor((binary.length * 8) / 6);
+  return btoa(binary).slice(first, whole);
 }

@@ -6,9 +6,6 @@ import { describeError } from "./report-error.ts";
 /** Told what goes wrong while a server runs. */
 export type ErrorLog = (error: unknown) => void;
 
-/** Shorter keys would mask ordinary words. */
-const minKeyLength = 8;
-
 /**
  * Hands on errors as text, with their stacks and without the application's own keys: what the code of a
  * project throws may quote a key that it was given.
@@ -17,11 +14,7 @@ export function createErrorLog(
   { config, environment }: Pick<LoadedConfig, "config" | "environment">,
   say: (text: string) => void,
 ): ErrorLog {
-  const { providers, store, server } = config;
-  const mask = createSecretMask([
-    ...knownSecrets(environment, providers, store),
-    ...(server?.api_keys ?? []).filter((key) => key.length >= minKeyLength),
-  ]);
+  const mask = createSecretMask(knownSecrets(environment, config));
   return (error) => say(mask(describeError(error)));
 }
 

@@ -54,6 +54,8 @@ export async function createTestApp(
     { toProfile },
     stores,
     { virtual },
+    { createSecretMask },
+    { knownSecrets },
   ] = await Promise.all([
     import("../agents/agent-profile.ts"),
     import("../app/agents/create-app.ts"),
@@ -63,6 +65,8 @@ export async function createTestApp(
     import("../app/config/agent-config.ts"),
     import("../stores/memory/memory-store.ts"),
     import("../sandboxes/virtual/virtual-sandbox.ts"),
+    import("../agents/secrets.ts"),
+    import("../app/agents/known-secrets.ts"),
   ]);
   const { config } = await loadConfig({ cwd: options.root, environment: {} });
   const project = await openProject({ root: options.root, config });
@@ -79,6 +83,7 @@ export async function createTestApp(
       resolveModel: async (name) => ({ name, model: options.model, structuredOutput: "never" }),
       defaultModel: "test/model",
       env: options.env ?? {},
+      mask: createSecretMask(knownSecrets(options.env ?? {}, config)),
       retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 5 },
       project: createProjectContext(project),
       ...(await strangers(project.root, config.mcp, options)),

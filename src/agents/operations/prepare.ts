@@ -17,8 +17,6 @@ export interface Prepared extends Toolkit {
   readonly system: string;
   /** Files whose guidelines the system prompt has already. */
   readonly told: ReadonlySet<string>;
-  /** Takes secret values out of a text; absent where the operation has none. */
-  readonly mask: ((text: string) => string) | undefined;
 }
 
 /** Resolves model, tools and system prompt. What the call says wins over the role, the role over the profile. */
@@ -32,7 +30,7 @@ export async function prepare(
   const role = roleOf(operation, options.role);
   const modelName = options.model ?? role?.model ?? profile.model ?? harness.runtime.defaultModel;
   const secrets = secretsFor(harness.runtime.env, options.secrets ?? []);
-  operation.secrets = secrets.env;
+  grant(operation, secrets);
   const sources = profile.mcp === false ? [] : (harness.runtime.toolSources ?? []);
   const sourced =
     sources.length === 0 ? [] : (await Promise.all(sources.map((source) => source(operation)))).flat();
@@ -42,18 +40,18 @@ export async function prepare(
   const tells = project !== undefined && profile.projectInstructions !== false;
   const sandbox = tells ? await sandboxOf(operation) : undefined;
   const told = tells ? await project.instructions({ cwd, sandbox }) : nothingTold;
+  const system = composeSystemPrompt({
+    profile,
+    role,
+    projectInstructions: told.text,
+    workingFolder: project === undefined || profile.specs === false ? "" : (sandbox?.cwd ?? cwd),
+  });
   return {
     ...toolkit,
     resolved: await harness.runtime.resolveModel(modelName),
     thinkingLevel: options.thinkingLevel ?? role?.thinkingLevel ?? profile.thinkingLevel,
-    system: composeSystemPrompt({
-      profile,
-      role,
-      projectInstructions: told.text,
-      workingFolder: project === undefined || profile.specs === false ? "" : (sandbox?.cwd ?? cwd),
-    }),
+    system: operation.mask === undefined ? system : operation.mask(system),
     told: told.sources,
-    mask: maskFor(secrets.values, harness.runtime.mask),
   };
 }
 
@@ -68,10 +66,10 @@ async function sandboxOf({ live, signal }: Operation): Promise<Sandbox | undefin
   return Promise.race([live.sandbox().catch(() => undefined), aborted]);
 }
 
-function maskFor(granted: readonly string[], mask: Prepared["mask"]): Prepared["mask"] {
-  if (granted.length === 0) return mask;
-  const own = createSecretMask(granted);
-  return mask === undefined ? own : (text) => mask(own(text));
+/** Gives an operation the secrets that its call names, for its commands; from now on they are masked, too. */
+export function grant(operation: Operation, { env, values }: ReturnType<typeof secretsFor>): void {
+  operation.secrets = env;
+  if (values.length > 0) operation.mask = createSecretMask([...(operation.mask?.values ?? []), ...values]);
 }
 
 function roleOf(operation: Operation, wanted: PromptOptions["role"]): Role | undefined {

@@ -145,7 +145,7 @@ function toResult<Result>(
 
 function toLoop(harness: Harness, operation: Operation, prepared: Prepared): TurnLoop {
   const { runtime } = harness;
-  const { resolved, tools, mask } = prepared;
+  const { resolved, tools } = prepared;
   const { profile } = operation.live;
   const settings = { ...defaultCompaction, ...profile.compaction };
   const windowTokens = resolved.contextWindowTokens ?? settings.contextWindowTokens;
@@ -164,7 +164,7 @@ function toLoop(harness: Harness, operation: Operation, prepared: Prepared): Tur
       emit: operation.emit,
       validateJson: runtime.validateJson,
       gate: new CallGate(harness, operation),
-      ...(mask === undefined ? undefined : { mask }),
+      ...(operation.mask === undefined ? undefined : { mask: operation.mask }),
     },
     settings: reasoningOf(prepared),
     operationId: operation.id,

@@ -13,7 +13,7 @@ export interface Said {
 export function say(harness: Harness, operation: Operation, said: Said): MaybePromise<void> {
   const message: UserMessage = {
     role: "user",
-    content: [{ type: "text", text: said.text }, ...(said.images ?? [])],
+    content: [{ type: "text", text: operation.mask?.(said.text) ?? said.text }, ...(said.images ?? [])],
     timestamp: isoTime(harness.runtime.clock.now()),
     ...(said.source === undefined ? {} : { source: said.source }),
   };

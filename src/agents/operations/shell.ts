@@ -3,9 +3,10 @@ import { KitError } from "../../base/kit-error.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { ExecResult } from "../../sandboxes/contract.ts";
 import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
-import { createSecretMask, secretsFor } from "../secrets.ts";
+import { secretsFor } from "../secrets.ts";
 import { runCommand } from "../tools/run-command.ts";
 import { cutText } from "../turn/cut-text.ts";
+import { grant } from "./prepare.ts";
 import { resumable } from "./resumable.ts";
 
 export interface ShellOptions {
@@ -42,7 +43,7 @@ export function runShell(
       const ended = noteOf(operation, endedNote);
       if (ended !== undefined) return ended as ExecResult;
       if (noteOf(operation, begunNote) === true) return await outcomeUnknown(harness, operation);
-      const secrets = secretsFor(harness.runtime.env, options.secrets ?? []);
+      grant(operation, secretsFor(harness.runtime.env, options.secrets ?? []));
       const sandbox = await live.sandbox();
       const named = options.operationId !== undefined;
       if (named) await operation.commit([toNote(harness, operation, { name: begunNote, value: true })]);
@@ -50,7 +51,7 @@ export function runShell(
         command,
         sandbox,
         policy: live.profile,
-        env: secrets.env,
+        env: operation.secrets,
         signal: operation.signal,
         emit: operation.emit,
         ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
@@ -61,8 +62,7 @@ export function runShell(
           await operation.commit([toNote(harness, operation, { name: begunNote, value: false })]);
         throw error;
       });
-      const own = createSecretMask(secrets.values);
-      const mask = (text: string): string => harness.runtime.mask?.(own(text)) ?? own(text);
+      const { mask = asItIs } = operation;
       const result = { ...raw, stdout: mask(raw.stdout), stderr: mask(raw.stderr) };
       const output = cutText(result.stdout + result.stderr);
       const text = `The user ran \`${mask(command)}\` (exit code ${result.exit_code ?? "none"}):\n\n${output}`;
@@ -76,6 +76,8 @@ export function runShell(
     },
   );
 }
+
+const asItIs = (text: string): string => text;
 
 /** The process ended while the command ran: the model is told, once, and so is the caller. */
 async function outcomeUnknown(harness: Harness, operation: Operation): Promise<never> {

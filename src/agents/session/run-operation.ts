@@ -1,9 +1,10 @@
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { type ErrorCode, errorCodes } from "../../protocol/error-code.ts";
-import type { EventError } from "../../protocol/event.ts";
+import type { EventBody, EventError } from "../../protocol/event.ts";
 import type { Harness, LiveSession, Operation, OperationRequest } from "../agent-runtime.ts";
 import type { EventScope } from "../events/emitter.ts";
+import { maskError, maskValue, type SecretMask } from "../secrets.ts";
 import { Spending } from "../turn/budget.ts";
 import { appendLatest } from "./append-latest.ts";
 import { loadPastOperation, type PastOperation } from "./past-operation.ts";
@@ -38,7 +39,11 @@ export async function runOperation<Value>(
   const { signal } = running.controller;
   const stopForwarding = forwardAbort(request.signal, running.controller);
   const scope = scopeOf(start);
-  const emit: Operation["emit"] = (body, turnId) => harness.events.publish(body, scope, turnId);
+  const emit: Operation["emit"] = (body, turnId) => {
+    // The operation's own mask knows the secrets that its call was granted, too.
+    const { mask } = running.operation ?? harness.runtime;
+    harness.events.publish(mask === undefined ? body : maskBody(body, mask), scope, turnId);
+  };
   running.emit = emit;
   const { now } = harness.runtime.clock;
   const started = now();
@@ -70,7 +75,8 @@ export async function runOperation<Value>(
     if (!opened) open();
     if (signal.aborted) emit({ type: "aborted" });
     else emit({ type: "error", error: toEventError(error), will_retry: false });
-    throw error;
+    const { mask } = running.operation ?? harness.runtime;
+    throw mask === undefined ? error : maskError(error, mask);
   } finally {
     stopForwarding?.();
     const usage = running.operation?.spending.usage;
@@ -121,6 +127,7 @@ function toOperation(
     task_id: request.scope?.task_id,
     signal,
     secrets: {},
+    mask: runtime.mask,
     spending,
     tasks: [],
     live,
@@ -150,6 +157,12 @@ async function workWithTasks<Value>(
   } finally {
     if (operation.tasks.length > 0) await Promise.allSettled(operation.tasks);
   }
+}
+
+/** Deltas are masked where they arrive, and results where a tool gives them. */
+function maskBody(body: EventBody, mask: SecretMask): EventBody {
+  if (body.type === "text_delta" || body.type === "reasoning_delta" || body.type === "tool_end") return body;
+  return maskValue(body, mask);
 }
 
 function toEventError(error: unknown): EventError {

@@ -1,5 +1,4 @@
 import type { ExecResult } from "../../sandboxes/contract.ts";
-import { maskSecrets } from "../secrets.ts";
 import type { ToolDefinition, ToolOutput } from "../tool.ts";
 import { defaultCommandTimeoutMs, runCommand } from "./run-command.ts";
 import { objectSchema, pathProperty, type ToolEnvironment } from "./tool-environment.ts";
@@ -39,21 +38,18 @@ export function createCommandTool(environment: ToolEnvironment): ToolDefinition<
           input.timeout_seconds === undefined ? defaultCommandTimeoutMs : input.timeout_seconds * 1000,
         ...(input.cwd === undefined ? {} : { cwd: input.cwd }),
       });
-      return toOutput(result, Object.values(environment.env));
+      return toOutput(result);
     },
   };
 }
 
-/**
- * A command's result as the model reads it; a failure is one that it sees as such. Secrets are masked
- * here, as an output that is cut later may be cut in the middle of one.
- */
-export function toOutput(result: ExecResult, secrets: readonly string[]): ToolOutput {
+/** A command's result as the model reads it; a failure is one that it sees as such. */
+export function toOutput(result: ExecResult): ToolOutput {
   const parts = [result.stdout.trimEnd(), result.stderr.trimEnd()].filter((part) => part !== "");
   if (result.timed_out) parts.push("The command was stopped at its time limit.");
   else if (result.exit_code !== 0)
     parts.push(`Exit code ${result.exit_code ?? "none: the command was killed"}.`);
-  const content = maskSecrets(parts.join("\n"), secrets);
+  const content = parts.join("\n");
   return { content: content === "" ? "(no output)" : content, isError: result.exit_code !== 0 };
 }
 

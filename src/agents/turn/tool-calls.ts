@@ -3,6 +3,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { isStandardSchema, issueText, type StandardResult } from "../../base/standard-schema.ts";
 import type { EventBody } from "../../protocol/event.ts";
 import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
+import type { SecretMask } from "../secrets.ts";
 import type { ToolContext, ToolDefinition, ToolLookup, ToolOutput } from "../tool.ts";
 import { builtInToolNames } from "../tools/built-in-tools.ts";
 import { cutText, defaultMaxResultChars } from "./cut-text.ts";
@@ -25,7 +26,7 @@ export interface ToolRunOptions {
   /** What stands before every call. */
   readonly gate: ToolGate;
   /** Takes secrets out of every text of a result, before it is cut to its length. */
-  readonly mask?: (text: string) => string;
+  readonly mask?: SecretMask;
 }
 
 /** The turn that asks for calls. */

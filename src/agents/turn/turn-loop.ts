@@ -9,9 +9,10 @@ import type { EventBody, TurnPurpose } from "../../protocol/event.ts";
 import type { AssistantMessage, Message, ToolCallPart, ToolMessage } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
+import { maskValue } from "../secrets.ts";
 import { promptOf, type SessionState } from "../session/session-state.ts";
 import type { Spending } from "./budget.ts";
-import { callModel, InterruptedReply, type ModelReply } from "./call-model.ts";
+import { callModel, InterruptedReply, type ModelCall, type ModelReply } from "./call-model.ts";
 import { CallWatch } from "./call-watch.ts";
 import { isPutOff } from "./put-off.ts";
 import { planRetry, type RetryPolicy, waitToRetry } from "./retry.ts";
@@ -96,8 +97,10 @@ export async function runTools(
   const message: ToolMessage = { role: "tool", content: results, timestamp: isoTime(loop.clock.now()) };
   const entries = [toEntry(loop, message)];
   try {
-    if (loop.afterTools !== undefined && !loop.signal.aborted)
-      entries.push(...(await loop.afterTools(calls)));
+    if (loop.afterTools !== undefined && !loop.signal.aborted) {
+      const told = await loop.afterTools(calls);
+      entries.push(...(loop.toolRun.mask === undefined ? told : maskValue(told, loop.toolRun.mask)));
+    }
   } finally {
     // What the tools have done is done: it is kept, whatever else fails.
     entries.push(...spentEntries(loop.spending, { operationId: loop.operationId, clock: loop.clock }));
@@ -112,16 +115,19 @@ async function runModelTurn(loop: TurnLoop, turnId: string, watch: CallWatch): P
   for (let attempt = 1; ; attempt += 1) {
     const started = loop.clock.now();
     loop.emit({ type: "turn_request", model: loop.modelName, purpose: loop.purpose, attempt }, turnId);
+    const deltas = createDeltas(loop, turnId);
     try {
       const reply = await callModel({
         model: loop.model,
         options: callOptions(loop),
         watch,
-        onDelta: (type, text) => loop.emit({ type, text }, turnId),
+        onDelta: deltas.push,
       });
+      deltas.end();
       return await storeReply(loop, reply, { turnId, started });
     } catch (error) {
       if (!(error instanceof InterruptedReply)) throw error;
+      deltas.end();
       if (loop.signal.aborted) {
         // An operation that is put off has this turn again, from its beginning.
         if (!isPutOff(loop.signal)) await storePartial(loop, error.partial, { turnId, started });
@@ -142,6 +148,29 @@ async function runModelTurn(loop: TurnLoop, turnId: string, watch: CallWatch): P
   }
 }
 
+interface Deltas {
+  readonly push: ModelCall["onDelta"];
+  end(): void;
+}
+
+/** Says what a model says while it says it; a secret is masked although it comes in parts. */
+function createDeltas({ emit, toolRun: { mask } }: TurnLoop, turnId: string): Deltas {
+  if (mask === undefined) return { push: (type, text) => emit({ type, text }, turnId), end: () => undefined };
+  let last: Parameters<Deltas["push"]>[0] = "text_delta";
+  const stream = mask.stream();
+  const say = (text: string): void => {
+    if (text !== "") emit({ type: last, text }, turnId);
+  };
+  return {
+    push(type, text) {
+      if (type !== last) say(stream.end());
+      last = type;
+      say(stream.push(text));
+    },
+    end: () => say(stream.end()),
+  };
+}
+
 function callOptions(loop: TurnLoop): LanguageModelV4CallOptions {
   return {
     ...loop.settings,
@@ -158,9 +187,10 @@ interface Timing {
 
 async function storeReply(loop: TurnLoop, reply: ModelReply, timing: Timing): Promise<AssistantMessage> {
   const now = loop.clock.now();
+  const { mask } = loop.toolRun;
   const message: AssistantMessage = {
     role: "assistant",
-    content: reply.content,
+    content: mask === undefined ? reply.content : maskValue(reply.content, mask),
     timestamp: isoTime(now),
     model: loop.modelName,
     usage: loop.usageOf(reply.usage),

@@ -11,6 +11,7 @@ import {
 } from "../../agents/create-agent.ts";
 import { type Agent, type AgentIdentity, createHarness } from "../../agents/harness.ts";
 import type { ProjectContext } from "../../agents/project-context.ts";
+import type { SecretMask } from "../../agents/secrets.ts";
 import { defaultRetryPolicy, type RetryPolicy } from "../../agents/turn/retry.ts";
 import { systemClock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
@@ -58,7 +59,7 @@ export interface AppOptions {
   /** False for a program that brings its agent along: no file of the project is run. */
   readonly code?: boolean;
   /** Takes the application's keys out of what tools return and workflows log. */
-  readonly mask?: (text: string) => string;
+  readonly mask?: SecretMask;
   /** How failing model calls are repeated. */
   readonly retry?: RetryPolicy;
   readonly onListenerError?: (error: unknown) => void;
@@ -136,7 +137,6 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
     agent.subscribe((event) => service.current()?.record(event));
     return agent;
   }, options.instances);
-  const mask = options.mask ?? ((text: string) => text);
   const host: WorkflowHost = {
     root,
     env: options.env,
@@ -145,7 +145,7 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
     agentName,
     toInput: toDispatchInput,
     publish: observers.publish,
-    mask,
+    mask: options.mask,
   };
 
   const app: HostedApp = {
@@ -215,7 +215,7 @@ function toRuntime(
     ...(options.mcp === undefined ? {} : { toolSources: [createMcpToolSource(options.mcp)] }),
     ...(options.python === undefined ? {} : { python: options.python }),
     ...own,
-    ...(options.mask === undefined ? {} : { mask: options.mask }),
+    ...(options.mask === undefined || options.mask.values.length === 0 ? {} : { mask: options.mask }),
     ...(options.onListenerError === undefined ? {} : { onListenerError: options.onListenerError }),
   };
 }

@@ -1,50 +1,138 @@
-import type { ProviderConfigs } from "../../models/provider-config.ts";
-import type { StoreConfig } from "../config/kit-config.ts";
+import type { KitConfig } from "../config/kit-config.ts";
 
-/** Names of variables that hold secrets as a rule: `OPENAI_API_KEY`, `DB_PASSWORD`, `GITHUB_TOKEN`. */
-const secretName =
-  /(?:^|_)(?:API_?KEYS?|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)(?:$|_(?:ID|V?\d+)$)/i;
+/** Where keys stand in a configuration. */
+export type SecretConfig = Pick<KitConfig, "providers" | "store" | "mcp" | "server">;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Words of a name that speak of a secret, wherever they stand: `OPENAI_API_KEY`, `STRIPE_SECRET_LIVE`, `SMTP_PASS`. */
+const secretWords =
+  /(?:^|_)(?:API_?KEYS?|(?:ACCESS|PRIVATE|SIGNING|ENCRYPTION|MASTER|SECRET|SERVICE|DEPLOY|LICENSE|HMAC|HOST|SSH|GPG|PGP|JWT|AUTH|ACCOUNT|SESSION)_?KEYS?|TOKENS?|SECRETS?|PASSWORD|PASSWD|PASSPHRASE|PASSCODE|PASS|PWD|CREDENTIALS?|CREDS?|AUTH|BEARER|JWT|PAT|COOKIE|DSN|WEBHOOK|CONNECTION_?STRING)(?:_|$)/;
+
+/** `STRIPE_KEY`, `KEY_1`: a name that may also be that of a column. */
+const keyAtTheEnd = /(?:^|_)KEYS?(?:_(?:ID|V?\d+|PROD|PRODUCTION|DEV|DEVELOPMENT|STAGING|TEST|LIVE))?$/;
+
+/** What such a variable holds is no secret, but where it lies, how long it lasts, or its name. */
+const aboutOne =
+  /(?:^|_)(?:FILE|PATH|DIR|FOLDER|NAME|LIMIT|LENGTH|SIZE|TTL|EXPIRY|EXPIRES|EXPIRATION|TIMEOUT|TYPE|ALG|ALGORITHM|METHOD|MODE|PROVIDER|ENABLED|DISABLED|COUNT|MAX|MIN|PREFIX|HEADER|ISSUER|AUDIENCE|DOMAIN|REGION|SOCK|COMMAND|HELPER)$/;
+
+/** Keys that are known by their look, whatever their variable is called. */
+const keyLooks =
+  /^(?=[\s\S]*\d)(?:(?:sk|pk|rk|whsec|ghp|gho|ghu|ghs|ghr|github_pat|glpat|xox[abeoprs]|xapp|npm|pypi|hf|gsk|xai|r8|dckr_pat|shpat|lin_api|ntn|tvly|pplx|dop_v1|figd|sntrys|SG)[-_.]\S{16,}|(?:AKIA|ASIA|AIza|ya29)\S{12,}|eyJ[\w-]{8,}\.[\w-]+\.[\w-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]+)$/;
 
 /** Shorter values are hardly keys, and would mask ordinary words. */
 const minLength = 8;
 
-/** A variable of such a name may also hold the name of a key, or where it lies. */
-const minVariableLength = 16;
+/** From this length on, a text without a digit is taken for a key where its name alone does not tell. */
+const minDoubtfulLength = 16;
+
+/** Values of examples and of development machines, which stand in code and text for themselves. */
+const ordinary = new Set(
+  "password passw0rd changeme changeit change-me change_me postgres postgresql administrator localhost development production undefined disabled required optional anonymous username customer example placeholder redacted testtest test1234 12345678 123456789 1234567890 your-key your_key your-api-key your_api_key your-secret your-token xxxxxxxx".split(
+    " ",
+  ),
+);
 
 /**
- * The values of keys that the environment and the configuration hold, as far as their names tell; and the
- * passwords in addresses, such as that of a database.
+ * The values of keys that the environment and the configuration hold, as far as their names, their look or
+ * their place tell; and the passwords in addresses, such as that of a database. None is shorter than 8
+ * characters, or a word that stands in texts for itself.
  */
-export function knownSecrets(
-  env: Readonly<Record<string, string | undefined>>,
-  providers: ProviderConfigs = {},
-  store?: StoreConfig,
-): readonly string[] {
+export function knownSecrets(env: Environment, config: SecretConfig = {}): readonly string[] {
   const values = new Set<string>();
-  for (const [name, value] of Object.entries(env)) {
-    if (value === undefined) continue;
-    if (secretName.test(name) && isKeyLike(value)) values.add(value);
-    addPassword(values, value);
+  const add = (value: string): void => {
+    const trimmed = value.trim();
+    if (trimmed.length >= minLength && !ordinary.has(trimmed.toLowerCase())) values.add(trimmed);
+  };
+  for (const [name, value = ""] of Object.entries(env)) {
+    if (isSecret(name, value)) for (const part of partsOf(value)) add(part);
+    for (const password of passwordsIn(value)) add(password);
   }
-  for (const key of (env.KIT_API_KEYS ?? "").split(/[\s,]+/)) if (key.length >= minLength) values.add(key);
-  for (const { api_key, headers } of Object.values(providers)) {
-    if (api_key !== undefined && api_key.length >= minLength) values.add(api_key);
-    for (const value of Object.values(headers ?? {})) {
-      // Of "Bearer abc…" the second word is the key.
-      const key = value.slice(value.lastIndexOf(" ") + 1);
-      if (key.length >= minLength) values.add(key);
-    }
+  for (const key of (env.KIT_API_KEYS ?? "").split(/[\s,]+/)) add(key);
+  for (const key of config.server?.api_keys ?? []) add(key);
+  for (const { api_key, headers } of Object.values(config.providers ?? {})) {
+    if (api_key !== undefined) add(api_key);
+    for (const value of Object.values(headers ?? {})) add(lastWord(value));
   }
-  if (typeof store === "string") addPassword(values, store);
+  for (const value of ofServers(config.mcp, env)) add(value);
+  if (typeof config.store === "string") for (const password of passwordsIn(config.store)) add(password);
   return [...values];
 }
 
-function addPassword(values: Set<string>, address: string): void {
-  if (!/^[a-z][a-z0-9+.-]*:\/\/[^@/]*@/i.test(address)) return;
-  const encoded = URL.parse(address)?.password ?? "";
-  for (const password of [encoded, decoded(encoded)]) {
-    if (password.length >= minLength) values.add(password);
+function isSecret(name: string, value: string): boolean {
+  if (keyLooks.test(value.trim())) return true;
+  // `npm_config__authToken` has its words in another spelling.
+  const words = name
+    .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
+    .toUpperCase()
+    .replace(/[^A-Z0-9]+/g, "_");
+  if (/^(?:OLD)?PWD$/.test(words) || aboutOne.test(words) || isNoKey(value)) return false;
+  if (secretWords.test(words)) return true;
+  return keyAtTheEnd.test(words) && (value.length >= minDoubtfulLength || /\d/.test(value));
+}
+
+/** A path, a number or a plain address. What an address has in it is found by itself. */
+function isNoKey(value: string): boolean {
+  const isAddress = /^[a-z][a-z0-9+.-]*:\/\//i.test(value) && !/hook/i.test(value);
+  return isAddress || /^(?:\.{0,2}\/|~|[A-Za-z]:\\)/.test(value) || /^\d{1,15}$/.test(value);
+}
+
+/** A list of keys is each of them; of a document, such as that of a service account, its long texts. */
+function partsOf(value: string): readonly string[] {
+  const trimmed = value.trim();
+  if (trimmed.startsWith("{")) {
+    try {
+      const texts = Object.entries(JSON.parse(trimmed) as Record<string, unknown>).filter(
+        (field): field is [string, string] => typeof field[1] === "string",
+      );
+      return [trimmed, ...texts.filter(([name, text]) => isSecret(name, text)).map(([, text]) => text)];
+    } catch {
+      return [trimmed];
+    }
   }
+  const list = trimmed.split(/[\s,;]+/);
+  const isList = list.length > 1 && list.every((part) => part.length >= minDoubtfulLength);
+  const word = /^(?:Bearer|Basic|Token)\s+(\S+)$/i.exec(trimmed)?.[1];
+  return [trimmed, ...(isList ? list : []), ...(word === undefined ? [] : [word])];
+}
+
+/** Of "Bearer abc…" the second word is the key. */
+function lastWord(value: string): string {
+  return value.slice(value.lastIndexOf(" ") + 1);
+}
+
+/** What processes and addresses of MCP servers are given: all headers, and variables that speak of a secret. */
+function ofServers(mcp: SecretConfig["mcp"], env: Environment): readonly string[] {
+  return Object.values(mcp?.servers ?? {}).flatMap(({ env: given = {}, headers = {} }) => {
+    const filled = (text: string): string =>
+      text.replace(/\$\{(\w+)\}/g, (_, name: string) => env[name] ?? "");
+    const variables = (Array.isArray(given) ? [] : Object.entries(given)) as readonly (readonly [
+      string,
+      string,
+    ])[];
+    return [
+      ...Object.values(headers).map((value) => lastWord(filled(value))),
+      ...variables
+        .map(([name, value]) => [name, filled(value)] as const)
+        .filter(([name, value]) => isSecret(name, value))
+        .map(([, value]) => value),
+    ];
+  });
+}
+
+/** Passwords in addresses and in connection strings, as written and as meant. */
+function passwordsIn(text: string): readonly string[] {
+  const found: string[] = [];
+  if (/^[a-z][a-z0-9+.-]*:\/\/[^@/]*@/i.test(text)) {
+    const { username = "", password = "" } = URL.parse(text) ?? {};
+    found.push(password);
+    // Without a password, the name is the key: `https://<token>@host`.
+    if (password === "" && username.length >= minDoubtfulLength && /\d/.test(username)) found.push(username);
+  }
+  const named =
+    /[?&;,\s](?:password|passwd|pwd|secret|token|access_?token|api_?key|key|sig|signature|account_?key|shared_?access_?key)=([^&;,\s]+)/gi;
+  if (/[=]/.test(text)) for (const [, value = ""] of `;${text}`.matchAll(named)) found.push(value);
+  return found.flatMap((password) => [password, decoded(password)]);
 }
 
 function decoded(text: string): string {
@@ -54,8 +142,4 @@ function decoded(text: string): string {
     // A lone percent sign is one.
     return text;
   }
-}
-
-function isKeyLike(value: string): boolean {
-  return value.length >= minVariableLength && !/\s/.test(value) && !/^[./~]/.test(value);
 }

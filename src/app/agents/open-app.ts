@@ -1,5 +1,5 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import { createSecretMask } from "../../agents/secrets.ts";
+import type { SecretMask } from "../../agents/secrets.ts";
 import type { McpClient } from "../../mcp/client/create-mcp-client.ts";
 import type { McpConfig } from "../../mcp/client/mcp-config.ts";
 import { createModelResolver, defaultModelName } from "../../models/create-model-resolver.ts";
@@ -10,7 +10,6 @@ import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { StoreConfig } from "../config/kit-config.ts";
 import { type AppOptions, createApp } from "./create-app.ts";
 import type { HostedApp } from "./hosted-app.ts";
-import { knownSecrets } from "./known-secrets.ts";
 import { openStore } from "./open-store.ts";
 import { createProjectContext } from "./project-context.ts";
 import { createJsonValidator } from "./validate-json.ts";
@@ -22,6 +21,7 @@ export interface OpenAppOptions
   > {
   readonly project: Project;
   readonly env: Readonly<Record<string, string | undefined>>;
+  readonly mask?: SecretMask;
   readonly providers?: ProviderConfigs;
   /** The `mcp` table of the configuration. */
   readonly mcp?: McpConfig;
@@ -50,7 +50,7 @@ export async function openApp(options: OpenAppOptions): Promise<HostedApp> {
     env,
     project: createProjectContext(project),
     python: createPython(),
-    mask: createSecretMask(knownSecrets(env, options.providers, options.store)),
+    ...(options.mask === undefined ? {} : { mask: options.mask }),
     ...(mcp === undefined ? {} : { mcp }),
     ...(options.defaults === undefined ? {} : { defaults: options.defaults }),
     ...(options.overrides === undefined ? {} : { overrides: options.overrides }),

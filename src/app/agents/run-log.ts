@@ -1,28 +1,26 @@
 import type { EventBody } from "../../protocol/event.ts";
 import type { WorkflowLog } from "../../workflows/workflow-context.ts";
 
-type Mask = (text: string) => string;
-
-/** A run's log: what it says are events, without the application's secrets. */
-export function createRunLog(emit: (body: EventBody) => void, mask: Mask): WorkflowLog {
+/** A run's log: what it says are events. */
+export function createRunLog(emit: (body: EventBody) => void): WorkflowLog {
   const write =
     (level: Extract<EventBody, { type: "log" }>["level"]): WorkflowLog["info"] =>
     (message, data) =>
       emit({
         type: "log",
         level,
-        message: mask(message),
-        ...(data === undefined ? {} : { data: maskedData(data, mask) }),
+        message,
+        ...(data === undefined ? {} : { data: toData(data) }),
       });
   return { info: write("info"), warn: write("warning"), error: write("error") };
 }
 
 /** What an event carries is JSON: what is none, such as an error or a cycle, becomes a text. */
-function maskedData(data: unknown, mask: Mask): unknown {
+function toData(data: unknown): unknown {
   try {
     const plain = data instanceof Error ? { name: data.name, message: data.message } : data;
-    return JSON.parse(mask(JSON.stringify(plain) ?? "null"));
+    return JSON.parse(JSON.stringify(plain) ?? "null");
   } catch {
-    return mask(String(data));
+    return String(data);
   }
 }

@@ -1,4 +1,5 @@
 import type { AgentContext } from "../../agents/create-agent.ts";
+import { maskError, maskValue, type SecretMask } from "../../agents/secrets.ts";
 import { isoTime } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { EventBody, KitEvent } from "../../protocol/event.ts";
@@ -21,8 +22,8 @@ export interface WorkflowHost extends Pick<RunAgentsOptions, "bring"> {
   toInput(input: unknown): unknown;
   /** Hears the run's own events; those of its agents come from the agents. */
   publish(event: KitEvent): void;
-  /** Takes secrets out of what the log says. */
-  mask(text: string): string;
+  /** Takes secrets out of events, results and errors. */
+  readonly mask: SecretMask | undefined;
 }
 
 /**
@@ -50,17 +51,18 @@ export async function runWorkflow(
     const context: WorkflowContext = {
       ...run,
       ...toJournaled(host, work, emit),
-      log: createRunLog(emit, host.mask),
+      log: createRunLog(emit),
       init: agents.init,
     };
     const running = (workflow.run as (context: WorkflowContext) => unknown)(context);
     const result = await untilAborted(Promise.resolve(running), signal);
     work.context.checkResult(result);
     failed = false;
-    return result;
+    return host.mask === undefined ? result : maskValue(result, host.mask);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    const failure = toRunError(error, { root: host.root, name: workflow.name, runId: id });
+    const failed = toRunError(error, { root: host.root, name: workflow.name, runId: id });
+    const failure = host.mask === undefined ? failed : maskError(failed, host.mask);
     work.local?.onFailure?.(failure);
     throw failure;
   } finally {
@@ -79,7 +81,7 @@ function toJournaled(host: WorkflowHost, { context, local }: RunWork, emit: RunE
   return {
     signal: context.signal,
     attempt: context.attempt,
-    step: tellSteps(context.step, emit, host.root),
+    step: tellSteps(context.step, emit, host),
     sleep: context.sleep,
     now: context.now,
     uuid: context.uuid,
@@ -98,7 +100,7 @@ function toJournaled(host: WorkflowHost, { context, local }: RunWork, emit: RunE
 function tellSteps(
   step: WorkflowContext["step"],
   emit: RunEvents["emit"],
-  root: string,
+  { root, mask }: Pick<WorkflowHost, "root" | "mask">,
 ): WorkflowContext["step"] {
   return (name, work, options) =>
     step(
@@ -113,7 +115,7 @@ function tellSteps(
         } catch (error) {
           const failure = toStepFailure(error, name, root);
           ending = endingOf(true, failure.code === "aborted");
-          throw failure;
+          throw mask === undefined ? failure : maskError(failure, mask);
         } finally {
           const duration_ms = Math.round(performance.now() - started);
           emit({ type: "step_end", step: name, ...ending, duration_ms });
@@ -161,7 +163,8 @@ function createRunEvents(host: WorkflowHost, { id, emit: record }: RunWork["cont
       record(event);
     },
     emit(body) {
-      const event = { ...body, ...place, timestamp: isoTime(Date.now()) };
+      const said = host.mask === undefined ? body : maskValue(body, host.mask);
+      const event = { ...said, ...place, timestamp: isoTime(Date.now()) };
       const index = record(event);
       if (index !== undefined) host.publish({ ...event, index });
     },

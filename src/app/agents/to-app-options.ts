@@ -1,8 +1,10 @@
+import { createSecretMask, type SecretMask } from "../../agents/secrets.ts";
 import { defined } from "../../base/defined.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import { toProfile } from "../config/agent-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { toSandboxFactory } from "../config/sandbox-config.ts";
+import { knownSecrets } from "./known-secrets.ts";
 import type { OpenAppOptions } from "./open-app.ts";
 
 type FromConfig = "env" | "defaults" | "sandbox" | "instances" | "maxWaiting" | "mcp" | "providers" | "store";
@@ -11,10 +13,11 @@ type FromConfig = "env" | "defaults" | "sandbox" | "instances" | "maxWaiting" | 
 export function toAppOptions(
   { config, environment }: Pick<LoadedConfig, "config" | "environment">,
   root: string,
-): Pick<OpenAppOptions, FromConfig> {
+): Pick<OpenAppOptions, FromConfig> & { readonly mask: SecretMask } {
   const { agent = {}, compaction, mcp, providers, store } = config;
   return {
     env: environment,
+    mask: createSecretMask(knownSecrets(environment, config)),
     defaults: toProfile(agent, compaction),
     sandbox: toSandboxFactory(config, { root, environment }) ?? virtual({ root }),
     instances: defined({ maxIdle: agent.max_idle_instances }),

@@ -1,6 +1,6 @@
+import { maskError } from "../../agents/secrets.ts";
 import { type Command, defineCommand, flag, option } from "../command.ts";
 import { usageError } from "../report-error.ts";
-import { maskError } from "../run/mask-error.ts";
 import { openTerminalApp } from "../run/open-terminal-app.ts";
 import { parsePayload } from "../run/parse-payload.ts";
 import { createEventPrinter } from "../run/print-events.ts";

@@ -23,25 +23,16 @@ export async function openTerminalApp({
   context,
   options,
 }: TerminalAppOptions): Promise<{ readonly app: App; readonly mask: (text: string) => string }> {
-  const [
-    { createSecretMask },
-    { knownSecrets },
-    { openApp },
-    { toAppOptions },
-    { local },
-    { createTerminalApprovals },
-  ] = await Promise.all([
-    import("../../agents/secrets.ts"),
-    import("../../app/agents/known-secrets.ts"),
+  const [{ openApp }, { toAppOptions }, { local }, { createTerminalApprovals }] = await Promise.all([
     import("../../app/agents/open-app.ts"),
     import("../../app/agents/to-app-options.ts"),
     import("../../sandboxes/local/local-sandbox.ts"),
     import("./terminal-approvals.ts"),
   ]);
-  const { config, environment } = loaded;
+  const { config } = loaded;
   const configured = toAppOptions(loaded, project.root);
   const { output, json } = context;
-  const mask = createSecretMask(knownSecrets(environment, config.providers, config.store));
+  const { mask } = configured;
   const defaults: AgentProfile = {
     ...configured.defaults,
     ...(options.allowWrite === true ? { allowWrite: true } : {}),

@@ -1,0 +1,106 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { KitError } from "../base/kit-error.ts";
+import { createSecretMask, maskError, maskValue } from "./secrets.ts";
+
+const key = "sk-canary-7f3a+9c/ä";
+const bytes = Buffer.from(key);
+
+test.each([
+  ["as it is", key],
+  ["in base64", bytes.toString("base64")],
+  ["in base64 with a line break, as echo gives it", Buffer.from(`${key}\n`).toString("base64")],
+  ["in base64url", bytes.toString("base64url")],
+  ["in hexadecimal", bytes.toString("hex")],
+  ["in upper-case hexadecimal", bytes.toString("hex").toUpperCase()],
+  ["percent-encoded", encodeURIComponent(key)],
+  ["in JSON", JSON.stringify({ key })],
+  ["one character a line", [...key].join("\n")],
+  ["in bytes with spaces", (bytes.toString("hex").match(/../g) ?? []).join(" ")],
+])("a secret is masked %s", (_, text) => {
+  const masked = createSecretMask([key])(`a ${text} z`);
+  expect(masked).toMatch(/^a .*\[secret\].* z$/s);
+  // What is left over of base64 are bits that hold what comes behind the secret, too.
+  expect(masked.length).toBeLessThan("a [secret] z".length + 11);
+});
+
+test("a secret is masked in the base64 of a file that holds it, wherever its lines break", () => {
+  for (const before of ["", "A=", "AB=", "ABC="]) {
+    const encoded = Buffer.from(`NAME=x\n${before}${"canary".repeat(12)}\nLAST=y\n`).toString("base64");
+    const wrapped = encoded.replace(/.{76}/g, "$&\n");
+    const masked = createSecretMask(["canary".repeat(12)])(wrapped);
+    expect(masked).toContain("[secret]");
+    expect(Buffer.from(masked, "base64").toString("latin1")).not.toContain("canary");
+  }
+});
+
+test("a multi-line key is masked line by line, as a file is shown with numbers", () => {
+  const pem = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nAQEFAASCBKcwggSjAgEAAoIB\n-----END KEY-----\n";
+  const shown = pem.split("\n").map((line, at) => `${at + 1}\t${line}`);
+  expect(createSecretMask([pem])(shown.join("\n"))).toBe(
+    "1\t[secret]\n2\t[secret]\n3\t[secret]\n4\t[secret]\n5\t",
+  );
+});
+
+test("of secrets that begin alike the longer one counts, and what overlaps is masked as one", () => {
+  expect(createSecretMask(["abcdefgh", "abcdefghijkl"])("abcdefghijkl abcdefghij")).toBe(
+    "[secret] [secret]ij",
+  );
+  expect(createSecretMask(["abcdefgh", "efghijkl"])("abcdefghijkl")).toBe("[secret]");
+  expect(createSecretMask(["efghijkl"])("abcd efghijkl")).toBe("abcd [secret]");
+});
+
+test("short secrets are found whole only, with the white space that they have", () => {
+  const mask = createSecretMask(["pass word", "hunter22"]);
+  expect(mask("hunter22, hunter 22, pass word, password, pass  word")).toBe(
+    "[secret], hunter 22, [secret], password, pass  word",
+  );
+});
+
+const letters = fc.string({ unit: fc.constantFrom("a", "b", "ä", " "), maxLength: 40 });
+const secret = fc.string({ unit: fc.constantFrom("a", "b", "ä"), minLength: 4, maxLength: 8 });
+
+test("in parts the same is masked as in the whole, and nothing is lost or said too early", () => {
+  fc.assert(
+    fc.property(fc.array(secret, { maxLength: 4 }), fc.array(letters, { maxLength: 12 }), (values, parts) => {
+      const mask = createSecretMask(values);
+      const stream = mask.stream();
+      let said = "";
+      for (const part of parts) said += stream.push(part);
+      said += stream.end();
+      expect(said).toBe(mask(parts.join("")));
+      for (const value of values) expect(said.replaceAll("[secret]", "|")).not.toContain(value);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("a text without a secret in sight comes out of a stream as it went in", () => {
+  const stream = createSecretMask([key]).stream();
+  expect(stream.push("Hello, ")).toBe("Hello, ");
+  expect(stream.push("world sk-can")).toBe("world ");
+  expect(stream.push("ned food")).toBe("sk-canned food");
+  expect(stream.end()).toBe("");
+});
+
+test("values and errors are masked throughout, and are the same objects where nothing is", () => {
+  const mask = createSecretMask([key]);
+  const value = { a: [1, { b: `x${key}` }], [key]: true, c: null };
+  expect(maskValue(value, mask)).toEqual({ a: [1, { b: "x[secret]" }], "[secret]": true, c: null });
+  const clean = { a: ["x"] };
+  expect(maskValue(clean, mask)).toBe(clean);
+  const error = new KitError({
+    code: "model_error",
+    message: `Wrong key ${key}`,
+    hint: key,
+    meta: { key },
+    cause: new Error(key),
+  });
+  const masked = maskError(error, mask);
+  expect(masked).toMatchObject({ code: "model_error", message: "Wrong key [secret]", hint: "[secret]" });
+  expect(
+    JSON.stringify([masked, String((masked as Error).stack), String((masked as Error).cause)]),
+  ).not.toContain(key);
+  const other = new Error("fine");
+  expect(maskError(other, mask)).toBe(other);
+});
