@@ -5,9 +5,12 @@ import type { ErrorCode } from "../protocol/error-code.ts";
 import type { Guideline } from "../protocol/guideline.ts";
 import type { SpecBlock } from "../protocol/spec-block.ts";
 
-/** The spec with this id. Throws `spec_not_found`, and says which one was probably meant. */
+/** The spec with this id, or the only one whose id ends so. Throws `spec_not_found`, and says which one was probably meant. */
 export function findSpec(project: Project, id: string): SpecBlock {
-  return project.specs.get(id) ?? throwUnknownSpec(project, id);
+  const found = project.specs.get(id);
+  if (found !== undefined) return found;
+  const ids = Iterator.from(project.specs.all()).map((spec) => spec.id);
+  return project.specs.get(matchId(id, ids)) ?? throwUnknownSpec(project, id);
 }
 
 export function throwUnknownSpec(project: Project, id: string): never {
@@ -17,11 +20,12 @@ export function throwUnknownSpec(project: Project, id: string): never {
 
 /** The guideline with this id, or the only one whose id starts so. Throws `guideline_not_found`. */
 export function findGuideline(project: Project, id: string): Guideline {
-  const exact = project.guidelines.get(id);
+  const start = id.replace(/…$/, "");
+  const exact = project.guidelines.get(start);
   if (exact) return exact;
   const { guidelines } = project.guidelines.list({});
   const [first, ...others] =
-    id.length < 4 ? [] : guidelines.filter((guideline) => guideline.id.startsWith(id));
+    start.length < 4 ? [] : guidelines.filter((guideline) => guideline.id.startsWith(start));
   if (first && others.length === 0) return first;
   const ids = first ? [first.id] : guidelines.map((guideline) => guideline.id);
   throw unknown(
@@ -44,4 +48,14 @@ function unknown({ code, noun, list }: Kind, id: string, meant: string | undefin
     hint:
       meant === undefined ? `'${list}' prints the ids.` : `Did you mean ${meant}? '${list}' prints all ids.`,
   });
+}
+
+/**
+ * The id that is meant by one as it was written: whole, or an end of it that only one has, as tables show it
+ * (`…0E60N67AXVR`). What fits none, or several, stays as it is: the lookup then names it.
+ */
+export function matchId(written: string, ids: Iterable<string>): string {
+  const end = written.replace(/^…/, "");
+  const candidates = [...ids].filter((id) => id === end || (end.length >= 4 && id.endsWith(end)));
+  return candidates.find((id) => id === end) ?? (candidates.length === 1 ? (candidates[0] ?? end) : end);
 }

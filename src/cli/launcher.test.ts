@@ -62,7 +62,7 @@ test("the command line runs in this process, with its arguments and its exit cod
 
 test("a checkout whose sources changed since it was built says so, and runs what was built", () => {
   const root = createPackage("checkout", echo);
-  const run = () => spawnSync(process.execPath, [join(root, "bin/kit.mjs")]);
+  const run = (line = "specs") => spawnSync(process.execPath, [join(root, "bin/kit.mjs"), line]);
   mkdirSync(join(root, "src/cli"), { recursive: true });
   for (const name of ["main.ts", "main.test.ts"]) writeFileSync(join(root, "src/cli", name), "");
   writeFileSync(join(root, "dist/.built-from"), "");
@@ -75,6 +75,8 @@ test("a checkout whose sources changed since it was built says so, and runs what
   const { stderr, status } = run();
   expect(String(stderr)).toMatch(/^kit: dist\/ is older .*npm run build.*\n$/);
   expect(status).toBe(1);
+  // Help reads nothing but itself.
+  expect(String(run("--help").stderr)).toBe("");
 });
 
 test("a Node that is too old hands over to the one that npm installed beside kit", () => {

@@ -90,7 +90,8 @@ function readAnnouncement(file: string): RunningServer | undefined {
   }
 }
 
-function isAlive(pid: number): boolean {
+/** Whether a process with this id is there. */
+export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

@@ -12,7 +12,7 @@ interface Row {
 }
 
 const columns: readonly Column<Row>[] = [
-  { header: "ID", value: (row) => row.id },
+  { header: "ID", value: (row) => row.id, isId: true },
   { header: "TITLE", value: (row) => row.title, cut: "end" },
   { header: "WHERE", value: (row) => row.where, cut: "start" },
 ];
@@ -44,31 +44,35 @@ test("in a wide terminal the columns line up below their headings", () => {
   }
 });
 
-test("in a narrow terminal no line is wider than it, and ids stay whole", () => {
-  for (const width of [40, 60, 80]) {
-    const lines = print(width);
-    for (const line of lines) expect(displayWidth(line)).toBeLessThanOrEqual(width);
-    expect(lines[2]).toContain("a-22");
-    expect(lines[1]).toContain("…");
+test("in a narrow terminal no line is wider than it, and ids give way before paths and texts", () => {
+  const long = rows.map((row) => ({ ...row, id: `run_${"0".repeat(20)}${row.id}` }));
+  for (const width of [40, 60, 80, 100]) {
+    for (const line of print(width, long)) expect(displayWidth(line)).toBeLessThanOrEqual(width);
   }
+  const [, first = ""] = print(110, long);
+  expect(first).toMatch(/^…0+a-1 /);
+  expect(first).toContain(long[0]?.title);
+  expect(first).toContain(long[0]?.where);
 });
 
-test("where an id leaves no room, it stands above the rest", () => {
-  const [first, second, third = ""] = print(40, [
-    { id: "a".repeat(36), title: "Guests pay", where: "a.md:1" },
-    ...rows,
+test("where texts and paths would say too little, they have a line of their own above the rest", () => {
+  const lines = print(30, rows);
+  expect(lines).toEqual([
+    "Guests pay wi…  …rements.md:12",
+    "  a-1",
+    "要件: 返金 (r…  …s/refund.md:3",
+    "  a-22",
   ]);
-  expect([first, second]).toEqual(["a".repeat(36), "  Guests pay          a.md:1"]);
-  expect(third).toBe("a-1");
 });
 
-test("an id that would leave the others less room than it takes stands above them, as far as something is cut", () => {
-  const [long, ...short] = [{ id: "x".repeat(60), title: "A title", where: "a/b.md:1" }, ...rows];
-  expect(print(120, [long])).toHaveLength(2);
-  const [head, ...below] = print(120, [long, ...short]);
-  expect(head).toBe(long.id);
-  expect(below[0]).toMatch(/^ {2}A title +a\/b\.md:1$/);
-  expect(below.join("\n")).toContain("docs/specs/checkout/requirements.md:12");
+test("what people read on a terminal may differ from what a program reads", () => {
+  const column: Column<string> = { header: "SINCE", value: (time) => time, forPeople: () => "3 min ago" };
+  const texts = [true, false].map((isTTY) => {
+    const stdout = Object.assign(new PassThrough(), { isTTY, columns: 80 });
+    printTable(createOutput(stdout, new PassThrough()), ["2026-11-22T10:00:00Z"], [column]);
+    return stripVTControlCharacters(String(stdout.read()));
+  });
+  expect(texts).toEqual(["SINCE\n3 min ago\n", "2026-11-22T10:00:00Z\n"]);
 });
 
 test("a column without values is left out", () => {

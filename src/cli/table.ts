@@ -6,26 +6,31 @@ export interface Column<Row> {
   readonly header: string;
   /** As it stands in the record: the table makes it one safe line. */
   value(row: Row): string;
+  /** What people read in its place on a terminal: `3 min ago` for a time. */
+  forPeople?(row: Row): string;
   style?(row: Row): Style | undefined;
   readonly align?: "left" | "right";
   /** Which end gives way when the terminal is too narrow; without it, values stay whole. */
   readonly cut?: "start" | "end";
+  /** Gives way before paths and texts do: commands take the part of an id that is left (`matchId`). */
+  readonly isId?: true;
 }
 
 /** Columns between two columns. */
 const gap = 2;
-/** What a column that gives way keeps. */
+/** What every column keeps that gives way, ids among them. */
 const leastWidth = 12;
+/** What a text or a path keeps in a line that it shares with all others. */
+const leastText = 16;
 
 /**
  * Prints rows: for a terminal with headings, aligned and cut to its width; otherwise one line per
  * row, whole values separated by tabs, without headings, as `cut`, `awk` and `grep` like them.
  *
- * Where the widest whole value leaves the others less room than it takes, and they do not fit in there, it
- * stands on a line of its own above the rest.
+ * Where texts and paths would be cut to less than 16 columns, they have a line of their own and the rest stands below it.
  */
 export function printTable<Row>(output: Output, rows: readonly Row[], columns: readonly Column<Row>[]): void {
-  const strips = columns.map((column) => toStrip(column, rows));
+  const strips = columns.map((column) => toStrip(column, rows, output.isTerminal));
   if (!output.isTerminal) {
     for (const index of rows.keys()) output.line(strips.map(({ cells }) => cells[index]).join("\t"));
     return;
@@ -33,20 +38,34 @@ export function printTable<Row>(output: Output, rows: readonly Row[], columns: r
   // A column that says nothing takes room from those that do.
   const filled = strips.filter(({ cells }) => cells.some((cell) => cell !== ""));
   if (filled.length === 0) return;
-  const lead = filled.reduce((most, strip) => (fixedWidth(strip) > fixedWidth(most) ? strip : most));
   const widths = fitWidths(filled, output.width);
-  if (lineWidth(widths) <= output.width && !isCrowded(filled, widths, lead)) {
+  if (
+    lineWidth(widths) <= output.width &&
+    filled.every((strip, index) => isReadable(strip, widths[index] ?? 0))
+  ) {
     const heading = filled.map(({ header, align }) => ({ text: header, align, style: "dim" as const }));
     output.line(toLine(output, heading, widths));
     for (const index of rows.keys()) output.line(toLine(output, filled.map(cellOf(index)), widths));
     return;
   }
-  const others = filled.filter((strip) => strip !== lead);
-  const otherWidths = fitWidths(others, output.width - gap);
+  const texts = filled.filter(isText);
+  const others = filled.filter((strip) => !isText(strip));
+  const [above, below] = texts.length === 0 || others.length === 0 ? [filled, []] : [texts, others];
+  const aboveWidths = fitWidths(above, output.width);
+  const belowWidths = fitWidths(below, output.width - gap);
   for (const index of rows.keys()) {
-    output.line(toLine(output, [cellOf(index)(lead)], [lead.width]));
-    output.line(" ".repeat(gap) + toLine(output, others.map(cellOf(index)), otherWidths));
+    output.line(toLine(output, above.map(cellOf(index)), aboveWidths));
+    if (below.length > 0)
+      output.line(" ".repeat(gap) + toLine(output, below.map(cellOf(index)), belowWidths));
   }
+}
+
+function isText({ cut, isId }: Strip): boolean {
+  return cut !== undefined && !isId;
+}
+
+function isReadable(strip: Strip, width: number): boolean {
+  return !isText(strip) || width >= Math.min(strip.width, leastText);
 }
 
 /** A column as it is printed: its heading, and a cell for each row. */
@@ -56,18 +75,23 @@ interface Strip {
   readonly styles: readonly (Style | undefined)[];
   readonly align: "left" | "right" | undefined;
   readonly cut: "start" | "end" | undefined;
+  readonly isId: boolean;
   /** Of the widest cell or the heading. */
   readonly width: number;
 }
 
-function toStrip<Row>({ header, value, style, align, cut }: Column<Row>, rows: readonly Row[]): Strip {
-  const cells = rows.map((row) => safeLine(value(row)));
+function toStrip<Row>(column: Column<Row>, rows: readonly Row[], isTerminal: boolean): Strip {
+  const { header, style, align, isId = false } = column;
+  const textOf = (row: Row): string =>
+    isTerminal && column.forPeople ? column.forPeople(row) : column.value(row);
+  const cells = rows.map((row) => safeLine(textOf(row)));
   return {
     header,
     cells,
     styles: rows.map((row) => style?.(row)),
     align,
-    cut,
+    cut: column.cut ?? (isId ? "start" : undefined),
+    isId,
     width: cells.reduce((most, cell) => Math.max(most, displayWidth(cell)), header.length),
   };
 }
@@ -94,41 +118,36 @@ function toLine(output: Output, cells: readonly Cell[], widths: readonly number[
   return printed.join(" ".repeat(gap));
 }
 
-/** Whether values are cut although the widest whole one takes more room than all that give way. */
-function isCrowded(strips: readonly Strip[], widths: readonly number[], lead: Strip): boolean {
-  const isCut = strips.some(({ width }, index) => (widths[index] ?? 0) < width);
-  const room = strips.reduce(
-    (sum, { cut }, index) => sum + (cut === undefined ? 0 : (widths[index] ?? 0)),
-    0,
-  );
-  return isCut && room < fixedWidth(lead);
-}
-
 function lineWidth(widths: readonly number[]): number {
   return widths.reduce((sum, width) => sum + width, gap * (widths.length - 1));
 }
 
-function fixedWidth({ cut, width }: Strip): number {
-  return cut === undefined ? width : 0;
+interface Wish {
+  readonly width: number;
+  readonly cut?: "start" | "end" | undefined;
+  readonly isId?: boolean;
 }
 
-/** Takes columns from the widest that give way, until the line fits or all of them are small. */
-export function fitWidths(
-  wishes: readonly { readonly width: number; readonly cut: unknown }[],
-  available: number,
-): readonly number[] {
+/** Takes columns from ids first, then from the widest texts, until the line fits or all of them are small. */
+export function fitWidths(wishes: readonly Wish[], available: number): readonly number[] {
   const widths = wishes.map((wish) => wish.width);
-  for (let excess = lineWidth(widths) - available; excess > 0; excess = lineWidth(widths) - available) {
-    const givers = [...widths.keys()].filter(
-      (index) => wishes[index]?.cut !== undefined && (widths[index] ?? 0) > leastWidth,
+  for (const givesId of [true, false]) {
+    const indexes = [...wishes.keys()].filter(
+      (index) => wishes[index]?.cut !== undefined && (wishes[index]?.isId ?? false) === givesId,
     );
-    const sizes = givers.map((index) => widths[index] ?? 0);
+    shrink(widths, indexes, available);
+  }
+  return widths;
+}
+
+function shrink(widths: number[], indexes: readonly number[], available: number): void {
+  for (let excess = lineWidth(widths) - available; excess > 0; excess = lineWidth(widths) - available) {
+    const sizes = indexes.map((index) => widths[index] ?? 0).filter((size) => size > leastWidth);
+    if (sizes.length === 0) return;
     const widest = Math.max(...sizes);
-    const group = givers.filter((index) => widths[index] === widest);
-    if (group.length === 0) break;
+    const group = indexes.filter((index) => widths[index] === widest);
     const next = Math.max(leastWidth, ...sizes.filter((size) => size < widest));
     const step = Math.min(widest - next, Math.ceil(excess / group.length));
     for (const index of group) widths[index] = widest - step;
   }
-  return widths;
 }

@@ -1,12 +1,19 @@
+import type { Engine } from "../../engine/contract.ts";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
 import type { HostedApp } from "../agents/hosted-app.ts";
 import { createService } from "./create-service.ts";
 
-/** Opens a service in memory for an application that belongs to none: its work ends with the process. */
-export async function openOwnService(app: HostedApp): Promise<{ finish(): Promise<void> }> {
+/**
+ * Opens a service for an application that belongs to none: its work ends with the process. The engine is in memory
+ * unless the caller gives another one.
+ */
+export async function openOwnService(
+  app: HostedApp,
+  given: Engine = createEmbeddedEngine(),
+): Promise<{ finish(): Promise<void> }> {
   const { engine, drain } = await createService({
     app,
-    engine: createEmbeddedEngine(),
+    engine: given,
     // Somebody runs one workflow: the others are not due because of that.
     schedules: false,
   });

@@ -6,6 +6,7 @@ import { withWorkDesk } from "../remote/work-desk.ts";
 import { printFields } from "../render/print-fields.ts";
 import { type Column, printTable } from "../table.ts";
 import { safeLines } from "../text/safe-text.ts";
+import { fromNow, withDistance } from "../text/times.ts";
 import { asText, wholeNumber } from "../values.ts";
 
 const idArgument = { usage: "<dispatch-id>", description: "As the receipt and the list name it" };
@@ -88,10 +89,15 @@ const styles = {
 } as const;
 
 const columns: readonly Column<DispatchRecord>[] = [
-  { header: "DISPATCH", value: ({ dispatch_id }) => dispatch_id, style: () => "cyan" },
-  { header: "INSTANCE", value: ({ agent, instance_id }) => `${agent}/${instance_id}` },
+  { header: "DISPATCH", value: ({ dispatch_id }) => dispatch_id, style: () => "cyan", isId: true },
+  { header: "INSTANCE", value: ({ agent, instance_id }) => `${agent}/${instance_id}`, cut: "end" },
   { header: "STATUS", value: ({ status }) => status, style: ({ status }) => styles[status] },
-  { header: "ACCEPTED", value: ({ accepted_at }) => accepted_at, style: () => "dim" },
+  {
+    header: "ACCEPTED",
+    value: ({ accepted_at }) => accepted_at,
+    forPeople: ({ accepted_at }) => fromNow(accepted_at),
+    style: () => "dim",
+  },
   { header: "ERROR", value: ({ error }) => error?.message ?? "", style: () => "red", cut: "end" },
 ];
 
@@ -106,10 +112,10 @@ function show(record: DispatchRecord, { output, json }: CommandContext): void {
     ["session", record.session],
     ["status", record.status],
     ["attempts", String(record.attempts)],
-    ["accepted", record.accepted_at],
-    ["started", record.started_at],
-    ["ended", record.ended_at],
-    ["next try", record.next_attempt_at],
+    ["accepted", withDistance(record.accepted_at)],
+    ["started", withDistance(record.started_at)],
+    ["ended", withDistance(record.ended_at)],
+    ["next try", withDistance(record.next_attempt_at)],
     ["key", record.idempotency_key],
     ["error", record.error === undefined ? undefined : `${record.error.type}: ${record.error.message}`],
   ]);

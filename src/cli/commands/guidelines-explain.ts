@@ -33,7 +33,7 @@ export const guidelinesExplain: Command = defineCommand({
 });
 
 const columns: readonly Column<AppliedGuideline>[] = [
-  { header: "ID", value: ({ guideline }) => guideline.id, style: () => "cyan" },
+  { header: "ID", value: ({ guideline }) => guideline.id, style: () => "cyan", cut: "end", isId: true },
   { header: "SOURCE", value: ({ guideline }) => sourceLabel(guideline.source_type) },
   { header: "TITLE", value: ({ guideline }) => guideline.title, cut: "end" },
   { header: "WHY", value: reasonOf, cut: "end" },

@@ -44,7 +44,7 @@ export const guidelinesList: Command = defineCommand({
 });
 
 const columns: readonly Column<Guideline>[] = [
-  { header: "ID", value: (guideline) => guideline.id, style: () => "cyan" },
+  { header: "ID", value: (guideline) => guideline.id, style: () => "cyan", cut: "end", isId: true },
   { header: "SOURCE", value: (guideline) => sourceLabel(guideline.source_type) },
   { header: "TITLE", value: (guideline) => guideline.title, cut: "end" },
   { header: "APPLIES TO", value: (guideline) => guideline.file_pattern ?? "", cut: "end" },

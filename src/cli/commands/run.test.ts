@@ -44,7 +44,9 @@ describe("a prompt", () => {
     expect(stdout).toContain("Amounts are whole cents.");
     expect(stdout).toContain("CLAUDE.md:3");
     expect(stdout).toContain("I do not reason");
-    expect(stderr).toMatch(/^offline\/guide · \d turns · [\d,]+ tokens · [\d.]+ m?s · session default$/m);
+    expect(stderr).toMatch(
+      /^offline\/guide · \d turns · [\d,]+ tokens · [\d.]+ m?s · session \d{8}-\d{6}-[\da-z]{4} \(--continue goes on with it\)$/m,
+    );
   });
 
   test("--json is the body of POST /agents/{name}/{id}", async () => {
@@ -147,6 +149,36 @@ describe("a session", () => {
         .map((message) => message.content);
     expect(texts(1)).toEqual(["My colour is blue.", "Noted.", "Which is it?"]);
     expect(texts(2)).toEqual(["Which is it?"]);
+  });
+
+  test("begins with each prompt, unless the line continues the one that was used last", async () => {
+    server.script([
+      { text: "Noted." },
+      { text: "Hm." },
+      { text: "No idea." },
+      { text: "Blue." },
+      { text: "Both." },
+    ]);
+    const continuing = { id: "colours" };
+    const ask = (prompt: string, ...words: string[]) =>
+      run(["-p", prompt, ...local, "--id", continuing.id, ...words]);
+    expect((await ask("Which is it?", "--continue")).stderr).toContain(
+      "no session of the agent default to continue",
+    );
+    await ask("My colour is blue.", "-s", "one");
+    await ask("Another talk.", "-s", "two");
+    await ask("Which is it?");
+    expect(sent(2).messages).toHaveLength(2);
+    await ask("Which is it?", "-s", "one");
+    await ask("And now?", "--continue");
+    expect(
+      sent(4)
+        .messages.slice(1)
+        .map((message) => message.content),
+    ).toEqual(["My colour is blue.", "Noted.", "Which is it?", "Blue.", "And now?"]);
+    const both = await ask("Hello", "--continue", "--session", "one");
+    expect(both.exitCode).toBe(2);
+    expect(both.stderr).toContain("Give --continue or --session, not both.");
   });
 
   test("Ctrl-C stops an answer, ends with 130, and the session goes on from there", async () => {

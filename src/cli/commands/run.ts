@@ -12,7 +12,7 @@ import { withProject } from "../with-project.ts";
 const text = (value: string): string => value;
 
 /** What a prompt or a skill is told about its agent. */
-const ofAgents = ["agent", "id", "session", "role"] as const;
+const ofAgents = ["agent", "id", "session", "continue", "role"] as const;
 
 export const run: Command = defineCommand({
   arguments: [
@@ -32,7 +32,12 @@ export const run: Command = defineCommand({
       text,
     ),
     id: option("--id <id>", "The agent's instance; default: default", text),
-    session: option("-s, --session <name>", "The conversation to continue; default: default", text),
+    session: option(
+      "-s, --session <name>",
+      "The conversation of that name, new or not; default: a new one",
+      text,
+    ),
+    continue: flag("-c, --continue", "Go on with the conversation that was used last"),
     model: option("-m, --model <name>", "provider/model, such as anthropic/claude-sonnet-4-6", text),
     role: option("--role <name>", "A role of the project, from .agents/roles", text),
     stream: flag("--stream", "Show the work as it happens; with --json, an event per line"),
@@ -42,11 +47,12 @@ export const run: Command = defineCommand({
   examples: [
     'kit run --prompt "Which rules apply to src/auth.ts and what would a change there affect?"',
     'kit run --prompt "Fix the failing test" --allow-write --allow-shell --stream',
+    'kit run --continue --prompt "And which tests cover it?"',
     "git diff | kit run --prompt - --agent reviewer",
     'kit run summarize --payload \'{"text": "…"}\'',
   ],
   details:
-    "Works in the project itself. Without a provider's key the built-in model offline/guide answers: it looks things up and quotes them. Conversations are kept in .kit/sessions.db; --session names another one. A workflow runs in this process and ends with it; 'kit invoke' has it run by a server, where it outlives restarts.",
+    "Works in the project itself. Without a provider's key the built-in model offline/guide answers: it looks things up and quotes them. Conversations are kept in .kit/sessions.db; --continue goes on with the last one, --session with the one of that name. A workflow runs in this process and ends with it; 'kit invoke' has it run by a server, where it outlives restarts.",
   run: ({ args: [workflow], options }, context) => {
     const asked = [workflow, options.prompt, options.skill].filter((each) => each !== undefined);
     if (asked.length !== 1) {
@@ -61,6 +67,9 @@ export const run: Command = defineCommand({
         `--${astray} goes with --prompt or --skill: a workflow says itself which agents it prompts, and how.`,
         "Give the workflow what it is to know as --payload.",
       );
+    if (options.continue === true && options.session !== undefined) {
+      throw usageError("Give --continue or --session, not both.", "--session NAME goes on with that one.");
+    }
     return withProject(context, async ({ project, loaded }) => {
       const answers = workflow === undefined || context.output.isTerminal;
       const printer = createEventPrinter(context, { stream: options.stream === true, answers });

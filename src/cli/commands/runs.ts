@@ -7,6 +7,7 @@ import { printFields } from "../render/print-fields.ts";
 import { printRuns, waitLines } from "../render/print-runs.ts";
 import { parseJson } from "../run/parse-payload.ts";
 import { safeLine, safeLines, toSafeJson } from "../text/safe-text.ts";
+import { span, withDistance } from "../text/times.ts";
 import { asText, wholeNumber } from "../values.ts";
 
 const idArgument = { usage: "<run-id>", description: "As the receipt and the list name it" };
@@ -116,10 +117,10 @@ function show(record: RunRecord, { output, json }: CommandContext): void {
     ["workflow", record.workflow],
     ["status", record.status],
     ["waits for", waitLines(record)],
-    ["accepted", record.accepted_at],
-    ["started", record.started_at],
-    ["ended", record.ended_at],
-    ["took", duration_ms === undefined ? undefined : `${Math.round(duration_ms).toLocaleString("en")} ms`],
+    ["accepted", withDistance(record.accepted_at)],
+    ["started", withDistance(record.started_at)],
+    ["ended", withDistance(record.ended_at)],
+    ["took", duration_ms === undefined ? undefined : span(duration_ms)],
     ["events", String(record.event_count)],
     ["error", error === undefined ? undefined : `${error.type}: ${error.message}`],
     ["payload", JSON.stringify(record.payload)],

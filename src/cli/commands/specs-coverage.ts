@@ -54,7 +54,7 @@ const featureColumns: readonly Column<FeatureCoverage>[] = [
 ];
 
 const criterionColumns: readonly Column<CriterionCoverage>[] = [
-  { header: "CRITERION", value: ({ id }) => id, style: () => "cyan" },
+  { header: "CRITERION", value: ({ id }) => id, style: () => "cyan", isId: true },
   { header: "", value: stateOf, style: ({ tests }) => (tests.length > 0 ? "green" : "yellow") },
   { header: "TEXT", value: ({ text }) => text, cut: "end" },
   { header: "WHERE", value: ({ path, line }) => place(path, line), style: () => "dim", cut: "start" },

@@ -77,7 +77,7 @@ function printImpact(output: Output, { impact, project, changed }: ImpactReport)
   const rows = impact.affected.map((affected) => ({ affected, spec: project.specs.get(affected.id) }));
   printTable(output, rows, [
     { header: "SCORE", value: ({ affected }) => affected.score.toFixed(2), align: "right" },
-    { header: "ID", value: ({ affected }) => affected.id, style: () => "cyan" },
+    { header: "ID", value: ({ affected }) => affected.id, style: () => "cyan", isId: true },
     { header: "TITLE", value: ({ spec }) => spec?.title ?? "", cut: "end" },
     { header: "WHERE", value: ({ spec }) => (spec ? specPlace(spec) : ""), style: () => "dim", cut: "start" },
     { header: "WHY", value: ({ affected }) => reasonOf(affected), cut: "end" },

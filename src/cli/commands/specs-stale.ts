@@ -53,7 +53,7 @@ export const specsStale: Command = defineCommand({
 });
 
 const columns: readonly Column<StaleSpec>[] = [
-  { header: "ID", value: ({ id }) => id, style: () => "cyan" },
+  { header: "ID", value: ({ id }) => id, style: () => "cyan", isId: true },
   { header: "TITLE", value: ({ title }) => title, cut: "end" },
   { header: "SPEC CHANGED", value: ({ updated_at }) => updated_at.slice(0, 10) },
   { header: "CODE CHANGED", value: ({ files }) => files.map(changeOf).join(", "), cut: "end" },

@@ -9,6 +9,8 @@ import type { DispatchPage, DispatchQuery } from "../../protocol/http/dispatch-s
 import type { RunAccepted, RunPage, RunQuery, SignalBody } from "../../protocol/http/run-schemas.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
+import { matchId } from "../find-record.ts";
+import { terminalFolders } from "../run/terminal-engines.ts";
 import { loadProjectConfig } from "../with-project.ts";
 import { followRun } from "./follow-run.ts";
 import { clientLocator, type LocateClient } from "./open-client.ts";
@@ -53,24 +55,90 @@ export async function withWorkDesk(
   url: string | undefined,
   use: (desk: WorkDesk) => Promise<ExitCode>,
 ): Promise<ExitCode> {
+  await using opened = new AsyncDisposableStack();
+  const openDesk = async (folder: string | undefined): Promise<WorkDesk> => {
+    const { createEmbeddedEngine } = await import("../../engine/embedded/create-embedded-engine.ts");
+    const { toSentDispatch } = await import("../../app/service/session-input.ts");
+    const engine = createEmbeddedEngine(folder === undefined ? {} : { folder });
+    opened.defer(() => engine.drain());
+    return localDesk(engine, toSentDispatch);
+  };
   const locate = await clientLocator(context, url);
   const client = await locate();
-  if (client !== undefined) return await use(remoteDesk(client, locate));
-  const engine = await openEngine(context);
-  const { toSentDispatch } = await import("../../app/service/session-input.ts");
-  try {
-    return await use(localDesk(engine, toSentDispatch));
-  } finally {
-    await engine.drain();
-  }
+  const desk =
+    client === undefined ? await openDesk(await engineFolder(context)) : remoteDesk(client, locate);
+  // What runs in other terminals is no server's affair, and a server that was named is not of this project.
+  const folders = url === undefined ? terminalFolders(context.root) : [];
+  const terminals = await Promise.all(folders.map(openDesk));
+  return await use(withShortIds(withTerminals(desk, terminals)));
 }
 
-async function openEngine(context: CommandContext): Promise<Engine> {
+/** Where the project's engine keeps its work. A project that never had any has no such folder, and looking makes none. */
+async function engineFolder(context: CommandContext): Promise<string | undefined> {
   const { config } = await loadProjectConfig(context);
-  const { createEmbeddedEngine } = await import("../../engine/embedded/create-embedded-engine.ts");
   const folder = resolve(context.root, config.engine?.folder ?? join(".kit", "engine"));
-  // A project that never had any work has no such folder, and looking at it makes none.
-  return createEmbeddedEngine(existsSync(folder) ? { folder } : {});
+  return existsSync(folder) ? folder : undefined;
+}
+
+/** A desk that also finds the runs of the workflows that run in other terminals. */
+function withTerminals(desk: WorkDesk, terminals: readonly WorkDesk[]): WorkDesk {
+  if (terminals.length === 0) return desk;
+  const deskOf = async (runId: string): Promise<WorkDesk> => {
+    for (const terminal of terminals) {
+      const found = await terminal.getRun(runId).catch(() => undefined);
+      if (found !== undefined) return terminal;
+    }
+    return desk;
+  };
+  return {
+    ...desk,
+    getRun: async (runId) => (await deskOf(runId)).getRun(runId),
+    async listRuns(query) {
+      const page = await desk.listRuns(query);
+      if (query.cursor !== undefined) return page;
+      const others = await Promise.all(terminals.map((terminal) => terminal.listRuns(query)));
+      return { ...page, runs: [...others.flatMap(({ runs }) => runs), ...page.runs] };
+    },
+    async *runEvents(runId, options) {
+      yield* (await deskOf(runId)).runEvents(runId, options);
+    },
+    signalRun: async (runId, signal) => (await deskOf(runId)).signalRun(runId, signal),
+    cancelRun: async (runId) => (await deskOf(runId)).cancelRun(runId),
+  };
+}
+
+/** A desk that takes the end of an id for the id, as tables show it. */
+function withShortIds(desk: WorkDesk): WorkDesk {
+  const whole = /^[a-z]+_[0-9A-Z]{26}$/;
+  const run = async (id: string): Promise<string> => {
+    if (whole.test(id)) return id;
+    const { runs } = await desk.listRuns({ limit: pageSize });
+    return matchId(
+      id,
+      runs.map(({ run_id }) => run_id),
+    );
+  };
+  const dispatch = async (id: string): Promise<string> => {
+    if (whole.test(id)) return id;
+    const { dispatches } = await desk.listDispatches({ limit: pageSize });
+    return matchId(
+      id,
+      dispatches.map(({ dispatch_id }) => dispatch_id),
+    );
+  };
+  return {
+    ...desk,
+    getRun: async (id) => desk.getRun(await run(id)),
+    async *runEvents(id, options) {
+      yield* desk.runEvents(await run(id), options);
+    },
+    signalRun: async (id, signal) => desk.signalRun(await run(id), signal),
+    cancelRun: async (id) => desk.cancelRun(await run(id)),
+    rerun: async (id) => desk.rerun(await run(id)),
+    getDispatch: async (id) => desk.getDispatch(await dispatch(id)),
+    retryDispatch: async (id) => desk.retryDispatch(await dispatch(id)),
+    cancelDispatch: async (id) => desk.cancelDispatch(await dispatch(id)),
+  };
 }
 
 function remoteDesk(client: KitClient, locate: LocateClient): WorkDesk {

@@ -6,7 +6,7 @@ import { type Column, printTable } from "../table.ts";
 import { count, specPlace } from "./places.ts";
 
 const columns: readonly Column<SpecBlock>[] = [
-  { header: "ID", value: (spec) => spec.id, style: () => "cyan" },
+  { header: "ID", value: (spec) => spec.id, style: () => "cyan", isId: true },
   { header: "FRAMEWORK", value: (spec) => frameworkLabel(spec.framework) },
   { header: "TYPE", value: (spec) => spec.spec_type },
   { header: "TITLE", value: titleOf, style: (spec) => styleOf(spec), cut: "end" },

@@ -1,5 +1,5 @@
 import type { AgentProfile } from "../../agents/agent-profile.ts";
-import type { App } from "../../app/agents/app.ts";
+import type { HostedApp } from "../../app/agents/hosted-app.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import type { Project } from "../../project/project.ts";
 import type { CommandContext } from "../command.ts";
@@ -22,7 +22,7 @@ export async function openTerminalApp({
   loaded,
   context,
   options,
-}: TerminalAppOptions): Promise<{ readonly app: App; readonly mask: (text: string) => string }> {
+}: TerminalAppOptions): Promise<{ readonly app: HostedApp; readonly mask: (text: string) => string }> {
   const [{ openApp }, { toAppOptions }, { local }, { createTerminalApprovals }] = await Promise.all([
     import("../../app/agents/open-app.ts"),
     import("../../app/agents/to-app-options.ts"),

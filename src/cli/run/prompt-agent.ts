@@ -1,10 +1,13 @@
 import { text as readText } from "node:stream/consumers";
+import type { Agent } from "../../agents/harness.ts";
 import type { PromptResult } from "../../agents/operations/prompt-options.ts";
 import type { Session } from "../../agents/session/session.ts";
 import type { App } from "../../app/agents/app.ts";
+import { createUlid } from "../../base/id.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
 import { usageError } from "../report-error.ts";
 import { safeLines } from "../text/safe-text.ts";
+import { span } from "../text/times.ts";
 import type { EventPrinter } from "./print-events.ts";
 import { printBody } from "./print-outcome.ts";
 
@@ -19,6 +22,7 @@ export interface PromptRequest {
     readonly agent?: string | undefined;
     readonly id?: string | undefined;
     readonly session?: string | undefined;
+    readonly continue?: boolean | undefined;
     readonly model?: string | undefined;
     readonly role?: string | undefined;
     readonly stream?: boolean | undefined;
@@ -30,7 +34,9 @@ export async function promptAgent(request: PromptRequest): Promise<ExitCode> {
   const { app, context, options, printer } = request;
   const payload = options.skill === undefined ? options.payload : undefined;
   const agent = await app.instance(options.agent ?? "default", options.id ?? "default", payload);
-  const session = agent.session(options.session ?? "default");
+  const session = agent.session(
+    options.continue === true ? await lastUsed(agent) : (options.session ?? newName(new Date())),
+  );
   const stop = agent.subscribe(printer.onEvent);
   try {
     const result = await ask(session, request);
@@ -52,6 +58,31 @@ export async function promptAgent(request: PromptRequest): Promise<ExitCode> {
   } finally {
     stop();
   }
+}
+
+/** The name of a session that this line begins: its time, and four letters because two lines may begin at once. */
+function newName(now: Date): string {
+  const time = now.toISOString().replace(/[-:]/g, "").replace("T", "-").slice(0, 15);
+  return `${time}-${createUlid().slice(-4).toLowerCase()}`;
+}
+
+/** How many of the newest sessions are looked at to find the one that was used last. */
+const mostSessions = 20;
+
+async function lastUsed(agent: Agent): Promise<string> {
+  const own = (await agent.sessions.list()).filter(({ parent }) => parent === undefined);
+  const uses = await Promise.all(
+    own.slice(-mostSessions).map(async ({ session, created_at }) => {
+      const last = (await agent.session(session).history()).at(-1);
+      return { session, at: last?.timestamp ?? created_at };
+    }),
+  );
+  const [latest] = uses.sort((a, b) => (a.at < b.at ? 1 : -1));
+  if (latest !== undefined) return latest.session;
+  throw usageError(
+    `There is no session of the agent ${agent.name} to continue.`,
+    "Without --continue a prompt begins one; --session names one.",
+  );
 }
 
 async function ask(session: Session, { options, context }: PromptRequest): Promise<PromptResult<unknown>> {
@@ -79,11 +110,7 @@ function summaryOf({ usage, model, metadata }: PromptResult<unknown>, session: s
     metadata.turns === 1 ? "1 turn" : `${metadata.turns} turns`,
     `${usage.total_tokens.toLocaleString("en")} tokens`,
     ...(total === null || total === 0 ? [] : [`$${total.toFixed(4)}`]),
-    duration(metadata.duration_ms),
-    `session ${session}`,
+    span(metadata.duration_ms),
+    `session ${session} (--continue goes on with it)`,
   ].join(" · ");
-}
-
-function duration(ms: number): string {
-  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }

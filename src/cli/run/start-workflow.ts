@@ -1,11 +1,16 @@
-import type { App } from "../../app/agents/app.ts";
+import type { HostedApp } from "../../app/agents/hosted-app.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { Engine } from "../../engine/contract.ts";
+import type { RunRecord } from "../../protocol/run.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
+import { waitLines } from "../render/print-runs.ts";
+import { safeLine } from "../text/safe-text.ts";
 import type { EventPrinter } from "./print-events.ts";
 import { printRunResult } from "./print-outcome.ts";
+import { makeTerminalFolder } from "./terminal-engines.ts";
 
-/** Runs a workflow and prints its result: a text as it is, anything else as JSON. */
-export async function startWorkflow(request: {
-  readonly app: App;
+export interface WorkflowRequest {
+  readonly app: HostedApp;
   readonly context: CommandContext;
   readonly name: string;
   readonly options: {
@@ -13,18 +18,103 @@ export async function startWorkflow(request: {
     readonly stream?: boolean | undefined;
   };
   readonly printer: EventPrinter;
-}): Promise<ExitCode> {
-  const { app, context, printer, options } = request;
-  const { run_id, result } = await app.run(request.name, {
-    payload: options.payload ?? {},
-    signal: context.signal,
-    onEvent: printer.onEvent,
-  });
-  printer.end();
-  context.output.progress("");
-  printRunResult(
-    { status: "completed", run_id, result },
-    { context, printer, stream: options.stream === true },
-  );
-  return 0;
+}
+
+/** Runs a workflow and prints its result: a text as it is, anything else as JSON. */
+export async function startWorkflow({
+  app,
+  context,
+  name,
+  options,
+  printer,
+}: WorkflowRequest): Promise<ExitCode> {
+  using folder = openFolder(context.root);
+  const { createEmbeddedEngine } = await import("../../engine/embedded/create-embedded-engine.ts");
+  const { openOwnService } = await import("../../app/service/open-own-service.ts");
+  const engine = createEmbeddedEngine(folder === undefined ? {} : { folder: folder.path });
+  const service = await openOwnService(app, engine);
+  const waits = sayWaits(engine, context, folder !== undefined);
+  try {
+    const { run_id, result } = await app.run(name, {
+      payload: options.payload ?? {},
+      signal: context.signal,
+      onEvent(event) {
+        if (event.run_id !== undefined) waits.follow(event.run_id);
+        printer.onEvent(event);
+      },
+    });
+    printer.end();
+    context.output.progress("");
+    printRunResult(
+      { status: "completed", run_id, result },
+      { context, printer, stream: options.stream === true },
+    );
+    return 0;
+  } finally {
+    waits.stop();
+    await service.finish();
+  }
+}
+
+/** Undefined where kit may keep nothing, as with KIT_STORE=memory: nobody can signal the run then. */
+function openFolder(root: string): ReturnType<typeof makeTerminalFolder> | undefined {
+  try {
+    return makeTerminalFolder(root);
+  } catch (error) {
+    if (error instanceof KitError && error.code === "unavailable") return undefined;
+    throw error;
+  }
+}
+
+/** Between two looks at a run, in ms. */
+const lookMs = 250;
+
+/** Says on stderr what a run waits for, once each time, and how to signal it. */
+function sayWaits(
+  engine: Engine,
+  { output }: CommandContext,
+  isReachable: boolean,
+): { follow(runId: string): void; stop(): void } {
+  let timer: NodeJS.Timeout | undefined;
+  let said = "";
+  const look = async (runId: string): Promise<void> => {
+    const run = await engine.getRun(runId);
+    const waits = run?.status === "waiting" ? (run.waiting_for ?? []) : [];
+    const key = JSON.stringify(waits);
+    if (run === undefined || waits.length === 0 || key === said) return;
+    said = key;
+    output.progress("");
+    output.note(output.noteStyle("yellow", safeLine(`The run waits for ${waitLines(run).join(", ")}.`)));
+    for (const line of signalLines(run, isReachable)) output.note(line);
+  };
+  return {
+    follow(runId) {
+      timer ??= setInterval(() => void look(runId).catch(() => undefined), lookMs);
+    },
+    stop() {
+      clearInterval(timer);
+    },
+  };
+}
+
+function signalLines(
+  { run_id, workflow, waiting_for = [] }: RunRecord,
+  isReachable: boolean,
+): readonly string[] {
+  const signals = waiting_for.map(({ signal }) => signal).filter((signal) => signal !== undefined);
+  if (signals.length === 0) return [];
+  if (!isReachable) {
+    return [
+      `Nothing can signal it, because kit keeps nothing here. On a server it can be: 'kit invoke ${safeLine(workflow)}'.`,
+    ];
+  }
+  return [
+    "Signal it from another terminal, in this folder:",
+    ...signals.map((signal) => `  kit runs signal ${run_id} ${shellWord(signal)} --payload '{}'`),
+    "Ctrl-C ends the run; on a server ('kit invoke') it outlives the terminal.",
+  ];
+}
+
+function shellWord(text: string): string {
+  return /^[\w.:-]+$/.test(text) ? text : `'${safeLine(text).replaceAll("'", "'\\''")}'`;
 }

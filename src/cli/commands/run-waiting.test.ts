@@ -1,0 +1,64 @@
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { runKit, startKit } from "../run-kit.suite.ts";
+
+let root: string;
+beforeAll(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), "kit-waiting-")));
+  mkdirSync(join(root, "src/workflows"), { recursive: true });
+  writeFileSync(
+    join(root, "src/workflows/release.js"),
+    `export async function run(ctx) {
+  const version = await ctx.step("build", () => "1.0.7");
+  const answer = await ctx.waitFor("approval");
+  return answer.approved === true ? "released " + version : "not released";
+}
+`,
+  );
+});
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+/** Resolves with what a process has said on stderr, once it has said this. */
+async function untilSaid(child: ReturnType<typeof startKit>, expected: RegExp): Promise<string> {
+  let said = "";
+  for await (const chunk of child.stderr) {
+    said += String(chunk);
+    if (expected.test(said)) return said;
+  }
+  throw new Error(`It ended without saying so: ${said}`);
+}
+
+test("a run that waits says what for, and ends once another terminal has signalled it with that line", async () => {
+  const child = startKit(["run", "release"], { cwd: root });
+  const stdout = text(child.stdout);
+  const ended = once(child, "close");
+  const said = await untilSaid(child, /--payload .*\n/);
+  expect(said).toContain("The run waits for approval.");
+  const [, runId = ""] = /kit runs signal (run_\w+) approval --payload '\{\}'/.exec(said) ?? [];
+
+  const list = await runKit(["runs", "list"], { cwd: root });
+  expect(list.stdout).toContain(`${runId}\trelease\twaiting`);
+  // The end of an id, as a narrow table shows it, is enough.
+  const signal = ["runs", "signal", `…${runId.slice(-8)}`, "approval", "--payload", '{"approved": true}'];
+  expect((await runKit(signal, { cwd: root })).stderr).toBe("Accepted.\n");
+  expect(await stdout).toBe("released 1.0.7\n");
+  expect(await ended).toEqual([0, null]);
+  expect(readdirSync(join(root, ".kit/terminals"))).toEqual([]);
+});
+
+test("what a killed terminal has left is no run any more, and goes with the next one", async () => {
+  const child = startKit(["run", "release"], { cwd: root });
+  await untilSaid(child, /--payload .*\n/);
+  child.kill("SIGKILL");
+  await once(child, "close");
+  expect((await runKit(["runs", "list"], { cwd: root })).stdout).toBe("");
+  const next = startKit(["run", "release"], { cwd: root });
+  await untilSaid(next, /--payload .*\n/);
+  expect(readdirSync(join(root, ".kit/terminals"))).toEqual([String(next.pid)]);
+  next.kill("SIGINT");
+  expect(await once(next, "close")).toEqual([130, null]);
+});

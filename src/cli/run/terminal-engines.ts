@@ -1,0 +1,45 @@
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { stateFolder } from "../../app/agents/state-folder.ts";
+import { isAlive } from "../running-server.ts";
+
+/** Below the state folder: the engine of each `kit run` that runs a workflow, named after its process. */
+const folderName = "terminals";
+
+/**
+ * Makes the folder for the engine of this process, so that 'kit runs signal' reaches the run from another terminal,
+ * and removes those that killed processes have left. It goes when it is disposed of.
+ */
+export function makeTerminalFolder(root: string): Disposable & { readonly path: string } {
+  const folder = join(stateFolder(root), folderName);
+  for (const pid of pidsIn(folder)) {
+    if (!isAlive(pid)) rmSync(join(folder, String(pid)), { recursive: true, force: true });
+  }
+  const path = join(folder, String(process.pid));
+  mkdirSync(path, { recursive: true });
+  return {
+    path,
+    [Symbol.dispose]() {
+      rmSync(path, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The engine folders of the `kit run` processes that run a workflow of this project now. */
+export function terminalFolders(root: string): readonly string[] {
+  const folder = join(root, ".kit", folderName);
+  return pidsIn(folder)
+    .filter((pid) => pid !== process.pid && isAlive(pid))
+    .map((pid) => join(folder, String(pid)));
+}
+
+function pidsIn(folder: string): readonly number[] {
+  try {
+    return readdirSync(folder)
+      .map(Number)
+      .filter((pid) => Number.isInteger(pid) && pid > 0);
+  } catch {
+    // No workflow was ever run here.
+    return [];
+  }
+}
