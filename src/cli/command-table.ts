@@ -101,11 +101,8 @@ export const commandTable: readonly AnyEntry[] = [
   },
   {
     name: "approvals",
-    summary: "Tool calls that wait for somebody's word: list, approve, deny",
-    examples: [
-      "kit approvals list",
-      "kit approvals approve reviewer pr-42 approval_01M7YDVQ9YE3TW10E60N67AXVR",
-    ],
+    summary: "Tool calls that wait for a decision: list, approve, deny",
+    examples: ["kit approvals list", "kit approvals approve approval_01M7YDVQ9YE3TW10E60N67AXVR"],
     commands: [
       {
         name: "list",

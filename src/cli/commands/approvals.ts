@@ -1,19 +1,18 @@
 import { KitError } from "../../base/kit-error.ts";
+import type { KitClient } from "../../client/kit-client.ts";
 import type { ApprovalRequest } from "../../protocol/approval.ts";
 import type { ApprovalBody } from "../../protocol/http/approval-schemas.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
+import { matchId } from "../find-record.ts";
 import { openClient, urlOption } from "../remote/open-client.ts";
 import { callLine } from "../run/event-lines.ts";
 import { type Column, printTable } from "../table.ts";
+import { safeLine } from "../text/safe-text.ts";
+import { fromNow } from "../text/times.ts";
 import { asText } from "../values.ts";
 
-const instanceArguments = [
-  { usage: "<agent>", description: "An agent, as 'kit routes' lists it" },
-  { usage: "<id>", description: "Its instance" },
-] as const;
 const decisionArguments = [
-  ...instanceArguments,
-  { usage: "<approval-id>", description: "As the list and the event approval_request name it" },
+  { usage: "<approval-id>", description: "As the list and the event approval_request name it, or its end" },
 ] as const;
 const details = "Asks the server that runs for this project, or the one named with --url.";
 const exampleId = "approval_01M7YDVQ9YE3TW10E60N67AXVR";
@@ -25,16 +24,25 @@ export const approvalsList: Command = defineCommand({
   ],
   options: { url: urlOption },
   examples: ["kit approvals list", "kit approvals list reviewer pr-42"],
-  details: `Oldest first; --json has every argument of a call whole. ${details}`,
+  details: `Oldest first; --json has every argument of a call whole. Without an agent, runs that wait for a signal are listed, too. ${details}`,
   run: async ({ args: [agent, id], options }, context) => {
+    const { output } = context;
     const client = await openClient(context, options.url);
     const approvals = await client.approvals.list({
       ...(agent === undefined ? {} : { agent }),
       ...(id === undefined ? {} : { instance_id: id }),
     });
-    if (context.json) context.output.json({ approvals });
-    else if (approvals.length === 0) context.output.note("No call waits for approval.");
-    else printTable(context.output, approvals, columns);
+    const signals = agent === undefined ? await waitingSignals(client) : [];
+    if (context.json) output.json({ approvals, ...(agent === undefined ? { signals } : {}) });
+    else if (approvals.length === 0) output.note("No call waits for approval.");
+    else printTable(output, approvals, columns);
+    if (!context.json && signals.length > 0) {
+      const [first] = signals;
+      output.note(
+        `\nRuns that wait for a signal ('kit runs signal ${first?.run_id} ${safeLine(first?.signal ?? "")}'):`,
+      );
+      printTable(output, signals, signalColumns);
+    }
     return 0;
   },
 });
@@ -42,43 +50,95 @@ export const approvalsList: Command = defineCommand({
 export const approvalsApprove: Command = defineCommand({
   arguments: decisionArguments,
   options: { url: urlOption },
-  examples: [`kit approvals approve reviewer pr-42 ${exampleId}`],
+  examples: [`kit approvals approve ${exampleId}`],
   details,
-  run: ({ args, options }, context) => decide(args, { approved: true }, { context, url: options.url }),
+  run: ({ args: [id = ""], options }, context) =>
+    decide(id, { approved: true }, { context, url: options.url }),
 });
 
 export const approvalsDeny: Command = defineCommand({
   arguments: decisionArguments,
   options: { reason: option("--reason <text>", "Told to the model", asText), url: urlOption },
-  examples: [`kit approvals deny reviewer pr-42 ${exampleId} --reason "Use the test account."`],
+  examples: [`kit approvals deny ${exampleId} --reason "Use the test account."`],
   details,
-  run: ({ args, options: { reason, url } }, context) =>
-    decide(args, { approved: false, ...(reason === undefined ? {} : { reason }) }, { context, url }),
+  run: ({ args: [id = ""], options: { reason, url } }, context) =>
+    decide(id, { approved: false, ...(reason === undefined ? {} : { reason }) }, { context, url }),
 });
 
 async function decide(
-  [agent = "", id = "", approval_id = ""]: readonly string[],
+  written: string,
   decision: ApprovalBody,
   { context, url }: { readonly context: CommandContext; readonly url: string | undefined },
 ): Promise<0> {
   const client = await openClient(context, url);
-  await client.agents.approve(agent, { id, approval_id, ...decision }).catch((error: unknown) => {
-    throw explain(error, `'kit approvals list ${agent} ${id}' lists what waits.`);
-  });
+  const waiting = await client.approvals.list();
+  const id = matchId(
+    written,
+    waiting.map(({ approval_id }) => approval_id),
+  );
+  const request = waiting.find(({ approval_id }) => approval_id === id);
+  if (request === undefined) {
+    throw new KitError({
+      code: "not_found",
+      message: `No call waits for approval with the id '${written}': it is decided, expired, aborted or was never there.`,
+      hint: "'kit approvals list' lists what waits.",
+    });
+  }
+  const { agent, instance_id, approval_id } = request;
+  await client.agents.approve(agent, { id: instance_id, approval_id, ...decision });
   if (context.json) context.output.json({ approved: decision.approved });
-  else context.output.note(decision.approved ? "Approved." : "Denied.");
+  else {
+    const call = `${agent}/${instance_id}: ${callLine(request.tool, request.args)}`;
+    context.output.note(`${decision.approved ? "Approved" : "Denied"}: ${safeLine(call)}`);
+  }
   return 0;
 }
 
-function explain(error: unknown, hint: string): unknown {
-  if (!(error instanceof KitError) || error.code !== "not_found") return error;
-  return new KitError({ code: error.code, message: error.message, hint, cause: error });
+/** A signal that a run waits for. */
+interface WaitingSignal {
+  readonly run_id: string;
+  readonly workflow: string;
+  readonly signal: string;
+  readonly until?: string;
+}
+
+/** At most so many runs are looked at. */
+const mostRuns = 200;
+
+async function waitingSignals(client: KitClient): Promise<readonly WaitingSignal[]> {
+  // A key that may decide over calls need not be allowed to see runs.
+  const { runs } = await client.runs.list({ status: "waiting", limit: mostRuns }).catch((error: unknown) => {
+    if (error instanceof KitError && error.code === "forbidden") return { runs: [] };
+    throw error;
+  });
+  return runs.flatMap(({ run_id, workflow, waiting_for = [] }) =>
+    waiting_for.flatMap(({ signal, until }) =>
+      signal === undefined ? [] : [{ run_id, workflow, signal, ...(until === undefined ? {} : { until }) }],
+    ),
+  );
 }
 
 const columns: readonly Column<ApprovalRequest>[] = [
-  { header: "APPROVAL", value: ({ approval_id }) => approval_id, style: () => "cyan" },
-  { header: "INSTANCE", value: ({ agent, instance_id }) => `${agent}/${instance_id}` },
-  { header: "SESSION", value: ({ session }) => session },
-  { header: "SINCE", value: ({ requested_at }) => requested_at, style: () => "dim" },
+  { header: "APPROVAL", value: ({ approval_id }) => approval_id, style: () => "cyan", isId: true },
+  { header: "INSTANCE", value: ({ agent, instance_id }) => `${agent}/${instance_id}`, cut: "end" },
+  { header: "SESSION", value: ({ session }) => session, cut: "end" },
+  {
+    header: "SINCE",
+    value: ({ requested_at }) => requested_at,
+    forPeople: ({ requested_at }) => fromNow(requested_at),
+    style: () => "dim",
+  },
   { header: "CALL", value: ({ tool, args }) => callLine(tool, args), cut: "end" },
+];
+
+const signalColumns: readonly Column<WaitingSignal>[] = [
+  { header: "RUN", value: ({ run_id }) => run_id, style: () => "cyan", isId: true },
+  { header: "WORKFLOW", value: ({ workflow }) => workflow, cut: "end" },
+  { header: "SIGNAL", value: ({ signal }) => signal, cut: "end" },
+  {
+    header: "UNTIL",
+    value: ({ until }) => until ?? "",
+    forPeople: ({ until }) => (until === undefined ? "" : fromNow(until)),
+    style: () => "dim",
+  },
 ];

@@ -196,25 +196,31 @@ test("a call that waits is listed, approved and denied on the command line", asy
   await serve("start");
   const approving = begin("invoke", "careful", "one", "-m", question);
   await expect.poll(approving.text).toContain("guidelines_for waits for approval: kit ");
-  const words = /kit (approvals approve careful one \S+)/.exec(approving.text())?.[1]?.split(" ") ?? [];
+  const runId = (await kit("invoke", "release", "--dispatch")).stdout.trim();
+  await until(runId, "waiting");
+  expect((await kit("approvals", "list")).stdout).toContain(`${runId}\trelease\tapproval`);
+  const words = /kit (approvals approve \S+)/.exec(approving.text())?.[1]?.split(" ") ?? [];
   for (const filter of [[], ["careful"], ["careful", "one"]]) {
     const { stdout } = await kit("approvals", "list", ...filter);
     expect(stdout).toMatch(/\tcareful\/one\tdefault\t.*guidelines_for src\/money\.ts$/m);
   }
   expect((await kit("approvals", "list", "careful", "two")).stderr).toBe("No call waits for approval.\n");
-  expect(await kit(...words)).toMatchObject({ exitCode: 0, stderr: "Approved.\n" });
+  expect(await kit(...words)).toMatchObject({
+    exitCode: 0,
+    stderr: "Approved: careful/one: guidelines_for src/money.ts\n",
+  });
   expect(await approving.ended).toBe(0);
   expect(approving.text()).toContain("Amounts are whole cents.");
   const late = await kit(...words);
   expect(late).toMatchObject({
     exitCode: 1,
-    stderr: expect.stringContaining("kit approvals list careful one"),
+    stderr: expect.stringContaining("kit approvals list"),
   });
 
   const denied = begin("invoke", "careful", "two", "-m", question);
   await expect.poll(denied.text).toContain("waits for approval");
-  const [, , , , id = ""] = /kit (.*)/.exec(denied.text())?.[1]?.split(" ") ?? [];
-  await kit("approvals", "deny", "careful", "two", id, "--reason", "Not today.");
+  const [, , id = ""] = /kit (.*)/.exec(denied.text())?.[1]?.split(" ") ?? [];
+  await kit("approvals", "deny", `…${id.slice(-8)}`, "--reason", "Not today.");
   expect(await denied.ended).toBe(0);
   expect(denied.text()).not.toContain("Amounts are whole cents.");
 });
@@ -232,7 +238,7 @@ test("Ctrl-C on a prompt stops it, and says so; one with an idempotency key goes
     expect(prompt.text()).toContain(said);
   }
   await expect
-    .poll(async () => (await kit("approvals", "list")).stdout)
+    .poll(async () => (await kit("approvals", "list", "careful")).stdout)
     .toMatch(/^[^\n]*\tcareful\/keyed\t[^\n]*\n$/);
 });
 

@@ -8,8 +8,8 @@ import { safeLine } from "../text/safe-text.ts";
 type ApprovalRequested = Extract<KitEvent, { type: "approval_request" }>;
 
 /** The command that lets a call of a server run. */
-export function approveCommand({ agent, instance_id, approval_id }: ApprovalRequested): string {
-  return `kit approvals approve ${agent} ${instance_id} ${approval_id}`;
+export function approveCommand({ approval_id }: ApprovalRequested): string {
+  return `kit approvals approve ${approval_id}`;
 }
 
 /**
