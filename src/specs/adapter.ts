@@ -50,6 +50,12 @@ export interface SpecDraft extends Omit<SpecBlock, "id" | "path"> {
   readonly feature?: string;
   readonly links: readonly DraftLink[];
   readonly mentions: readonly DraftMention[];
+  /**
+   * Other ids that links of the same folder mean this block by, such as that of a statement in it
+   * (`fw_a-auth-requirements-nfr-1`). One that ends in `*` means all blocks that have it; any other
+   * that several blocks have means none of them.
+   */
+  readonly aliases?: readonly string[];
 }
 
 export interface ParsedSpecs {

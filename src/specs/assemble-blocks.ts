@@ -36,35 +36,49 @@ export function assembleBlocks(
   const resolve = linkResolver(placed, ids);
   const blocks = placed.map(({ path, draft }, index): SpecBlock => {
     const id = ids[index] ?? "";
-    const related = new Set(draft.links.map((link) => resolve(link, path)));
-    related.delete(undefined);
+    const related = new Set(draft.links.flatMap((link) => resolve(link, path)));
     related.delete(id);
     return toSpecBlock(draft, {
       id,
       path,
-      related_specs: [...related].filter((target) => target !== undefined),
+      related_specs: [...related],
       ...resolveMentions(path, draft.mentions, exists),
     });
   });
   return { blocks, diagnostics: [...files.flatMap(({ parsed }) => parsed.diagnostics), ...diagnostics] };
 }
 
-/** A link means the first block of its target's base in the same folder, else in the project. */
+/**
+ * A link means the first block of its target's base in the same folder, else in the project, else what
+ * has the target for an alias in the same folder.
+ */
 function linkResolver(
   placed: readonly { readonly path: string; readonly draft: SpecDraft }[],
   ids: readonly string[],
-): (link: DraftLink, path: string) => string | undefined {
+): (link: DraftLink, path: string) => readonly string[] {
   const known = new Map<string, { id: string; folder: string }[]>();
+  const aliased = new Map<string, string[]>();
   for (const [index, { path, draft }] of placed.entries()) {
     const id = ids[index] ?? "";
+    const folder = folderOf(path);
     const base = draft.id.kind === "sequence" ? id : draft.id.value;
     const targets = known.get(base) ?? [];
-    targets.push({ id, folder: folderOf(path) });
+    targets.push({ id, folder });
     known.set(base, targets);
+    for (const alias of draft.aliases ?? []) {
+      const name = `${folder}\n${alias}`;
+      const same = aliased.get(name);
+      if (same === undefined) aliased.set(name, [id]);
+      else same.push(id);
+    }
   }
   return ({ target }, path) => {
+    const folder = folderOf(path);
     const targets = known.get(target);
-    return (targets?.find(({ folder }) => folder === folderOf(path)) ?? targets?.[0])?.id;
+    const one = targets?.find((each) => each.folder === folder) ?? targets?.[0];
+    if (one !== undefined) return [one.id];
+    const same = aliased.get(`${folder}\n${target}`) ?? [];
+    return same.length === 1 || target.endsWith("*") ? same : [];
   };
 }
 

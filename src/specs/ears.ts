@@ -39,6 +39,8 @@ export function classifyCriterion(text: string): EarsClassification {
   const head = sentence.slice(0, maxSentence);
   const lead = leadingKeyword.exec(head);
   if (lead === null) {
+    const local = localCriterion(head);
+    if (local !== undefined) return local;
     const pattern = /\bshall\b/i.test(head) ? "ubiquitous" : "unclassified";
     return { pattern, trigger: "", response: sentence };
   }
@@ -53,13 +55,49 @@ export function classifyCriterion(text: string): EarsClassification {
   return { pattern, trigger, response };
 }
 
+const localKeyword =
+  /^(?:(QUANDO|CUANDO|QUAND|LORSQUE|WENN)|(ENQUANTO|MIENTRAS|SOLANGE)|(ONDE|DONDE)|(SE|SI|FALLS))(?!\p{L})[\s,:]*/u;
+const localThen = /[\s,]+(?:ENTÃO|ENTONCES|ALORS|DANN)(?!\p{L})[\s,:]*/u;
+
+/** A statement with the keywords of EARS in Portuguese, Spanish, French or German, in capitals. */
+function localCriterion(sentence: string): EarsClassification | undefined {
+  const lead = localKeyword.exec(sentence);
+  if (lead === null)
+    return localStatement.test(sentence)
+      ? { pattern: "ubiquitous", trigger: "", response: sentence }
+      : undefined;
+  const [keyword, event, state, feature] = lead;
+  const pattern = event
+    ? "event_driven"
+    : state
+      ? "state_driven"
+      : feature
+        ? "optional_feature"
+        : "unwanted_behavior";
+  const then = localThen.exec(sentence);
+  const comma = sentence.indexOf(", ", keyword.length);
+  const end = then?.index ?? (comma === -1 ? sentence.length : comma);
+  const start = then === null ? end + 1 : end + then[0].length;
+  return {
+    pattern,
+    trigger: trimmed(sentence.slice(keyword.length, end)),
+    response: sentence.slice(start).trim(),
+  };
+}
+
 /** Whether a text is an EARS statement in so many words: a keyword or a subject, and SHALL. */
 export function isEarsStatement(text: string): boolean {
-  const head = plain(text.slice(0, maxSentence));
-  return (
-    /^(?:given|when|whenever|upon|while|where|if|the|all|each|every)\b/i.test(head) && /\bshall\b/i.test(head)
-  );
+  const head = plain(text.slice(0, maxSentence)).replace(leadingLabel, "");
+  if (localStatement.test(head)) return true;
+  return statementStart.test(head) && /\bshall\b/i.test(head);
 }
+
+const statementStart = /^(?:given|when|whenever|upon|while|where|if|the|all|each|every)\b/i;
+/** A name in bold before the statement: "**Performance:** The service shall …". */
+const leadingLabel = /^(?:\*\*|__)[^*_]{1,80}(?:\*\*|__)\s*[:：–—-]?\s*/;
+/** Portuguese, Spanish, French and German statements, which shout their keywords. */
+const localStatement =
+  /^(?:QUANDO|CUANDO|ENQUANTO|MIENTRAS|SE|SI|ONDE|DONDE|QUAND|LORSQUE|WENN|SOLANGE|O|A|EL|LA|LE|DER|DIE|DAS)\s.{0,1000}(?<!\p{L})(?:DEVE(?:RÁ|M)?|DEBE(?:RÁ|N)?|DOIT|DEVRA|MUSS|SOLL)(?!\p{L})/u;
 
 /** The text in one line, without the bold markers of keywords; others (`src/**`) are the author's. */
 function plain(text: string): string {

@@ -31,8 +31,8 @@ const outermost = -1;
 
 /** What cannot continue a paragraph: a list item, a thematic break, a quote, a table row. */
 const notLazy = /^(?:(?:[-*+]|\d{1,9}[.)])[ \t]|[-*_]{3,}[ \t]*$|[>|])/;
-/** A label in italics, such as `_Requirements: 1.1_`, belongs to the task above it at any indent. */
-const labelLine = /^(?:[-*+][ \t]+)?_[^_\s][^:]*:/;
+/** A label in italics, such as `_Requirements: 1.1_`: its indent alone says whose it is. */
+const labelLine = /^(?:[-*+][ \t]+)?[_*]{1,3}[^_*\s][^:：]{0,60}[:：]/;
 
 /**
  * The checkbox items of lines `fromLine` to `toLine`, in order, each with its own detail lines.
@@ -72,8 +72,10 @@ export function taskItemsIn(scan: MarkdownScan, fromLine: number, toLine: number
     } else {
       const end = isProse ? line : endOfRun(scan, line, last);
       const body = text.slice(text.length - text.trimStart().length);
-      const isLazy = isProse && previous === line - 1 && !notLazy.test(body);
-      if (!isLazy && !labelLine.test(body)) closeTo(items, open, indent);
+      const isLabel = isProse && labelLine.test(body);
+      const isLazy = isProse && previous === line - 1 && !notLazy.test(body) && !isLabel;
+      if (isLabel) closeToLabel(items, open, indent);
+      else if (!isLazy) closeTo(items, open, indent);
       addDetail(items[open.at(-1) ?? -1], { from: line, to: end }, previous);
       line = end;
       previous = line;
@@ -112,6 +114,17 @@ function toItem(
 
 function closeTo(items: readonly OpenItem[], open: number[], indent: number): void {
   while (open.length > 0 && (items[open.at(-1) ?? -1]?.indent ?? 0) >= indent) open.pop();
+}
+
+/**
+ * A label belongs to the task that it is indented below; without one, to the task that it stands level
+ * with, else to the one above it.
+ */
+function closeToLabel(items: readonly OpenItem[], open: number[], indent: number): void {
+  const indentOf = (index: number): number => items[index]?.indent ?? 0;
+  const inside = open.findLastIndex((index) => indentOf(index) < indent);
+  const level = inside === -1 ? open.findLastIndex((index) => indentOf(index) <= indent) : inside;
+  if (level !== -1) open.length = level + 1;
 }
 
 /** Blank lines between two detail lines belong to the item when nothing else lies between them. */

@@ -65,8 +65,7 @@ export function readBlocks(
     const folder = parentOf(path);
     const related = new Set<string>();
     for (const link of block.links) {
-      const target = links.resolve(link.target, folder);
-      if (target !== undefined && target.id !== id) related.add(target.id);
+      for (const target of links.resolve(link.target, folder)) if (target.id !== id) related.add(target.id);
     }
     const refs = resolveMentions(path, block.mentions, facts.hasFile);
     const dates = facts.datesOf(path);

@@ -1,6 +1,7 @@
 import { parentOf } from "../tree/folder.ts";
 import { keysOfId, toBlockId } from "./block-id.ts";
 import type { IndexDatabase } from "./index-database.ts";
+import { aliasRef } from "./refs.ts";
 
 export interface LinkTarget {
   readonly key: number;
@@ -12,13 +13,15 @@ export interface LinkTarget {
 export interface LinkResolver {
   /**
    * The block with a base or declared id, as seen from a folder: the first one of that folder, else
-   * the first one of the project. Without one, the block that has the id as it was given out.
+   * the first one of the project. Without one, the block that has the id as it was given out, else
+   * what has it for an alias in that folder: one block, or each where the alias ends in `*`.
    */
-  resolve(target: string, folder: string): LinkTarget | undefined;
+  resolve(target: string, folder: string): readonly LinkTarget[];
 }
 
 export function createLinkResolver(database: IndexDatabase): LinkResolver {
   const known = new Map<string, readonly LinkTarget[]>();
+  const aliased = new Map<string, readonly LinkTarget[]>();
   const load = (target: string): readonly LinkTarget[] => {
     const found = database.all<[key: number, kind: number, n: number, path: string]>(
       `SELECT b.key, b.kind, b.n, f.path FROM blocks b JOIN files f ON f.id = b.file
@@ -37,14 +40,27 @@ export function createLinkResolver(database: IndexDatabase): LinkResolver {
       return { key, id: target, path: path ?? "" };
     });
   };
+  const loadAliased = (alias: string): readonly LinkTarget[] =>
+    database
+      .all<[key: number, kind: number, base: string, n: number, path: string]>(
+        `SELECT b.key, b.kind, b.base, b.n, f.path FROM refs r JOIN blocks b ON b.key = r.key
+         JOIN files f ON f.id = b.file WHERE r.target = ? ORDER BY f.path, b.position`,
+        aliasRef(alias),
+      )
+      .map(([key, kind, base, n, path]) => ({ key, id: toBlockId(kind, base, n), path }));
   return {
     resolve(target, folder) {
-      let targets = known.get(target);
-      if (targets === undefined) {
-        targets = load(target);
-        known.set(target, targets);
-      }
-      return targets.find(({ path }) => parentOf(path) === folder) ?? targets[0];
+      const targets = remember(known, target, load);
+      const one = targets.find(({ path }) => parentOf(path) === folder) ?? targets[0];
+      if (one !== undefined) return [one];
+      const same = remember(aliased, target, loadAliased).filter(({ path }) => parentOf(path) === folder);
+      return same.length === 1 || target.endsWith("*") ? same : [];
     },
   };
+}
+
+function remember<T>(known: Map<string, T>, name: string, load: (name: string) => T): T {
+  const found = known.get(name) ?? load(name);
+  known.set(name, found);
+  return found;
 }

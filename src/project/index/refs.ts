@@ -4,9 +4,12 @@ import type { DraftLink, DraftMention } from "../../specs/adapter.ts";
 export function refsOf(block: {
   readonly links: readonly DraftLink[];
   readonly mentions: readonly DraftMention[];
+  readonly aliases?: readonly string[];
 }): string[] {
-  if (block.links.length === 0 && block.mentions.length === 0) return [];
+  const { aliases = [] } = block;
+  if (block.links.length + block.mentions.length + aliases.length === 0) return [];
   const targets = new Set<string>();
+  for (const alias of aliases) targets.add(aliasRef(alias));
   for (const { target } of block.links) targets.add(blockRef(target));
   for (const { path } of block.mentions) targets.add(mentionRef(path));
   return [...targets];
@@ -15,6 +18,11 @@ export function refsOf(block: {
 /** The target of a link to a block with this base or declared id. */
 export function blockRef(base: string): string {
   return `b${base}`;
+}
+
+/** The entry of a block that has an alias, by which links find it. */
+export function aliasRef(alias: string): string {
+  return `a${alias}`;
 }
 
 /** The target of a mention: the last part of its path, which every way of writing it has, then all. */

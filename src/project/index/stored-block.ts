@@ -19,6 +19,7 @@ export interface BlockEdges {
   readonly feature?: string;
   readonly links: readonly DraftLink[];
   readonly mentions: readonly DraftMention[];
+  readonly aliases?: readonly string[];
 }
 
 /** Packs the rest of a draft as a JSON list, because names would be a third of it. */
@@ -37,8 +38,10 @@ type Packed = readonly [
   endLine: number,
 ];
 
-export function packEdges({ feature, links, mentions }: SpecDraft): string {
-  const packed = links.length + mentions.length > 0 ? [feature ?? null, links, mentions] : [feature ?? null];
+export function packEdges({ feature, links, mentions, aliases = [] }: SpecDraft): string {
+  const packed: unknown[] = [feature ?? null];
+  if (links.length + mentions.length + aliases.length > 0) packed.push(links, mentions);
+  if (aliases.length > 0) packed.push(aliases);
   return packed.length === 1 && feature === undefined ? "" : JSON.stringify(packed);
 }
 
@@ -46,6 +49,7 @@ type PackedEdges = readonly [
   feature: string | null,
   links?: readonly DraftLink[],
   mentions?: readonly DraftMention[],
+  aliases?: readonly string[],
 ];
 
 /** The checksum of a block's columns. */
@@ -85,8 +89,8 @@ const noEdges: BlockEdges = { links: [], mentions: [] };
 export function unpackEdges(text: string, checksum: number): BlockEdges {
   if (crc32(text) !== checksum) throw new DamagedIndexError("Edges do not match their checksum.");
   if (text === "") return noEdges;
-  const [feature, links = [], mentions = []] = JSON.parse(text) as PackedEdges;
-  return feature === null ? { links, mentions } : { feature, links, mentions };
+  const [feature, links = [], mentions = [], aliases] = JSON.parse(text) as PackedEdges;
+  return { links, mentions, ...(feature !== null && { feature }), ...(aliases && { aliases }) };
 }
 
 /** The checksum that a file's records are verified by when they are read. */

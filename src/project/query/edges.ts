@@ -57,19 +57,21 @@ export function createEdges(database: IndexDatabase, hasFile: (path: string) => 
     (role === undefined ? isTestPath(path) : role === "test") ? "test_ref" : "code_ref";
 
   const linksOf = (from: PlacedBlock): BlockEdge[] =>
-    from.links.flatMap(({ target, kind }) => {
-      const found = links.resolve(target, parentOf(from.path));
-      return found === undefined || found.key === from.key ? [] : [{ to: block(found.key), kind }];
-    });
+    from.links.flatMap(({ target, kind }) =>
+      links
+        .resolve(target, parentOf(from.path))
+        .filter(({ key }) => key !== from.key)
+        .map(({ key }) => ({ to: block(key), kind })),
+    );
 
   const linksTo = (to: PlacedBlock): BlockEdge[] => {
-    const names = new Set([blockRef(to.base), blockRef(to.id)]);
+    const names = new Set([to.base, to.id, ...(to.aliases ?? [])].map(blockRef));
     return [...names].flatMap((name) =>
       database.all<[number]>("SELECT key FROM refs WHERE target = ?", name).flatMap(([key]) => {
         const from = block(key);
         if (from.key === to.key) return [];
-        const link = from.links.find(
-          ({ target }) => links.resolve(target, parentOf(from.path))?.key === to.key,
+        const link = from.links.find(({ target }) =>
+          links.resolve(target, parentOf(from.path)).some((found) => found.key === to.key),
         );
         return link === undefined ? [] : [{ to: from, kind: link.kind }];
       }),

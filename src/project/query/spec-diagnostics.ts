@@ -74,16 +74,23 @@ function danglingReferences(database: IndexDatabase): Diagnostic[] {
     const { id, path, links: written } = readPlacedBlock(database, key);
     const once = new Map(written.map((link) => [`${link.line} ${link.target}`, link]));
     return [...once.values()]
-      .filter(({ target }) => links.resolve(target, parentOf(path)) === undefined)
+      .filter(({ target }) => links.resolve(target, parentOf(path)).length === 0)
       .map(
         ({ target, line }): Diagnostic => ({
           severity: "warning",
           rule: "dangling-reference",
-          message: `No block of this project has the id "${target}".`,
+          message: danglingMessage(target),
           path,
           line,
           id,
         }),
       );
   });
+}
+
+/** People wrote "NFR-1", not the id that kit made of it. */
+function danglingMessage(target: string): string {
+  const code = /-requirements-(.+-\d+(?:\.\d+)*)$/.exec(target)?.[1];
+  if (code === undefined || code.startsWith("req")) return `No block of this project has the id "${target}".`;
+  return `${code.toUpperCase()} names no one statement of this feature's requirements: none has this code, or several have it.`;
 }

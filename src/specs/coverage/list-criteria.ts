@@ -31,14 +31,14 @@ export function featurePathOf(path: string): string {
 }
 
 /**
- * The acceptance criteria of a project's blocks: the `ears_patterns` of its requirements, and each
- * requirement that is stated in one sentence (`FR-003`). Obsolete blocks are left out.
+ * The acceptance criteria of a project's blocks: the `ears_patterns` of its requirements and of the
+ * constraints beside them, and each requirement that is stated in one sentence (`FR-003`). Obsolete blocks are left out.
  */
 export function listCriteria(blocks: Iterable<SpecBlock>): CriteriaList {
   const drafts: (Omit<Criterion, "id" | "feature"> & { readonly featurePath: string })[] = [];
   const featurePaths = new Set<string>();
   for (const block of blocks) {
-    if (block.spec_type !== "requirement" || !isWanted(block)) continue;
+    if ((block.spec_type !== "requirement" && block.spec_type !== "constraint") || !isWanted(block)) continue;
     const featurePath = featurePathOf(block.path);
     for (const criterion of criteriaOf(block)) {
       featurePaths.add(featurePath);

@@ -1,4 +1,4 @@
-import { referencesIn } from "../adapters/kiro/requirement-references.ts";
+import { namesIn } from "../adapters/kiro/requirement-references.ts";
 import { splitLines } from "../markdown/split-lines.ts";
 
 /** Something in the text of a test that may name a criterion, a feature or a spec file. */
@@ -100,10 +100,7 @@ function numbersOf(word: string, mark: string, list: string): readonly string[] 
   const isMarked = word === word.toUpperCase() && (mark === "" || mark === "-");
   if (isShort && !isMarked && !/\d[._]\d/.test(list)) return [];
   const isStory = /^us/i.test(word);
-  return referencesIn(list.replaceAll("_", ".")).map(({ requirement, criterion }) => {
-    const found = criterion ?? requirement;
-    return isStory ? `US${found}` : found;
-  });
+  return namesIn(list.replaceAll("_", ".")).map(({ number: found }) => (isStory ? `US${found}` : found));
 }
 
 function* titlesOf(text: string, lineAt: (offset: number) => number): Generator<TestTitle> {

@@ -1,6 +1,6 @@
 import type { CriterionTest } from "../../protocol/coverage.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
-import { requirementLinks } from "../adapters/kiro/requirement-references.ts";
+import { requirementLabels } from "../adapters/kiro/requirement-references.ts";
 import { scanMarkdown } from "../markdown/scan-markdown.ts";
 import { type CriteriaIndex, criteriaNamed } from "./criteria-index.ts";
 import { featurePathOf } from "./list-criteria.ts";
@@ -52,9 +52,7 @@ function criteriaFor(
   const feature = index.featureByPath.get(featurePathOf(block.path));
   if (block.spec_type !== "task" || block.metadata.status !== "done" || feature === undefined) return [];
   const scan = scanMarkdown(block.content);
-  const links = requirementLinks(scan, [{ from: 1, to: scan.lineCount }], "");
-  return links.flatMap(({ target, criterion }) => {
-    const requirement = target.slice(target.lastIndexOf("req") + "req".length);
-    return criteriaNamed(index, feature, criterion ?? requirement);
-  });
+  const labels = requirementLabels(scan, [{ from: 1, to: scan.lineCount }]);
+  // "All" promises too much to be evidence for each criterion of a feature.
+  return labels.flatMap(({ names }) => names.flatMap(({ number }) => criteriaNamed(index, feature, number)));
 }

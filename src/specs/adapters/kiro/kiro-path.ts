@@ -26,5 +26,10 @@ export function kiroDocumentOf(path: string): KiroDocument | undefined {
 
 /** The base id of the requirement with a number, in requirements.md or bugfix.md of a feature. */
 export function requirementId(feature: string, number: string): string {
-  return `fw_a-${feature}-requirements-req${number}`;
+  return requirementTarget(feature, `req${number}`);
+}
+
+/** What a link to a requirement, to a statement with a code ("nfr-1") or to all ("*") leads to. */
+export function requirementTarget(feature: string, end: string): string {
+  return `fw_a-${feature}-requirements-${end}`;
 }

@@ -84,6 +84,7 @@ so that I see my orders.
         feature: ".kiro/specs/auth",
         links: [],
         mentions: [{ path: "src/login.ts", line: 14 }],
+        aliases: ["fw_a-auth-requirements-*"],
       },
     ],
   });

@@ -4,7 +4,7 @@ import { sectionsOf, withoutBlankEdges } from "../../markdown/sections.ts";
 import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
 import { slugOf } from "../../slug.ts";
 import type { KiroDocument } from "./kiro-path.ts";
-import { requirementLinks } from "./requirement-references.ts";
+import { requirementLabels, requirementLinks } from "./requirement-references.ts";
 import { type SectionPart, sectionDraft } from "./section-draft.ts";
 
 /** Reads a design.md: a block per second-level section; a document without one is a block itself. */
@@ -37,6 +37,6 @@ function toDesign(scan: MarkdownScan, part: SectionPart, document: KiroDocument)
     ...sectionDraft(scan, part, document),
     spec_type: "design",
     metadata: {},
-    links: requirementLinks(scan, [part.lines], document.feature),
+    links: requirementLinks(requirementLabels(scan, [part.lines]), document.feature),
   };
 }

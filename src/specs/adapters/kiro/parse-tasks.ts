@@ -8,7 +8,7 @@ import { slugOf } from "../../slug.ts";
 import { detailText, type LineRange, type TaskItem, taskItemsIn } from "../../task-list.ts";
 import { duplicateNumber, nothingFound } from "./diagnostics.ts";
 import type { KiroDocument } from "./kiro-path.ts";
-import { requirementLinks } from "./requirement-references.ts";
+import { type RequirementLabel, requirementLabels, requirementLinks } from "./requirement-references.ts";
 import { type TaskEntry, taskEntries } from "./task-entries.ts";
 
 /**
@@ -23,12 +23,21 @@ const statuses: Readonly<Record<string, TaskStatus>> = {
   X: "done",
 };
 
+/** A label that says in words that the task has no requirement. */
+const saysNone = /^\W*(?:none|n\/a|tbd|无|無|なし|없음|nenhum[ao]?|ningun[ao]|aucune?|keine?|нет)?\W*$/iu;
+
 /** Reads a tasks.md: a block per checkbox, with the detail lines of its own. */
 export function parseTasks(source: SpecSource, document: KiroDocument): ParsedSpecs {
   const scan = scanMarkdown(source.text);
   const diagnostics = unclosedDiagnostics(scan, source.path);
   const entries = taskEntries(taskItemsIn(scan, scan.bodyLine, scan.lineCount));
   const seen = new Map<string, number>();
+  const labels = new Map(entries.map((entry) => [entry, requirementLabels(scan, linesOf(entry))]));
+  for (const label of [...labels.values()].flat()) {
+    const { kind, isOwnLine, names, rest } = label;
+    if (kind === "implements" && isOwnLine && names.length === 0 && !saysNone.test(rest))
+      diagnostics.push(nothingNamed(source.path, label));
+  }
   for (const { item, number } of entries) {
     if (statuses[item.state] === undefined) diagnostics.push(oddState(source.path, item));
     if (number === undefined) continue;
@@ -40,12 +49,17 @@ export function parseTasks(source: SpecSource, document: KiroDocument): ParsedSp
     }
   }
   if (entries.length === 0) diagnostics.push(...nothingFound(scan, source.path, "task"));
-  return { drafts: entries.map((entry) => toDraft(scan, entry, document)), diagnostics };
+  const drafts = entries.map(
+    (entry): SpecDraft => ({
+      ...toDraft(scan, entry, document),
+      links: requirementLinks(labels.get(entry) ?? [], document.feature),
+    }),
+  );
+  return { drafts, diagnostics };
 }
 
-function toDraft(scan: MarkdownScan, entry: TaskEntry, document: KiroDocument): SpecDraft {
+function toDraft(scan: MarkdownScan, entry: TaskEntry, document: KiroDocument): Omit<SpecDraft, "links"> {
   const { item, number, title } = entry;
-  const own = [...ownLines(item), ...entry.elsewhere];
   const details = [...item.details, ...entry.elsewhere];
   return {
     id: { kind: "base", value: `fw_a-${document.feature}-tasks-${number ?? (slugOf(title) || "task")}` },
@@ -65,8 +79,7 @@ function toDraft(scan: MarkdownScan, entry: TaskEntry, document: KiroDocument): 
     },
     span: { start_line: item.line, end_line: item.details.at(-1)?.to ?? item.line },
     feature: document.folder,
-    links: requirementLinks(scan, own, document.feature),
-    mentions: own.flatMap(({ from, to }) => mentionsIn(scan, from, to)),
+    mentions: linesOf(entry).flatMap(({ from, to }) => mentionsIn(scan, from, to)),
   };
 }
 
@@ -78,10 +91,24 @@ function contentOf(entry: TaskEntry, details: string): string {
 }
 
 /** The lines of a task without those of its subtasks, in as few ranges as there are. */
-function ownLines(item: TaskItem): LineRange[] {
+function linesOf({ item, elsewhere }: TaskEntry): LineRange[] {
   const [first, ...others] = item.details;
-  if (first?.from !== item.line + 1) return [{ from: item.line, to: item.line }, ...item.details];
-  return [{ from: item.line, to: first.to }, ...others];
+  if (first?.from !== item.line + 1)
+    return [{ from: item.line, to: item.line }, ...item.details, ...elsewhere];
+  return [{ from: item.line, to: first.to }, ...others, ...elsewhere];
+}
+
+/** A label that promises requirements, and gives neither a number nor a code. */
+function nothingNamed(path: string, { line, rest }: RequirementLabel): Diagnostic {
+  const message = `"${rest.slice(0, 80)}" names no requirement by its number (1.2), its code (NFR-1) or "All".`;
+  return {
+    severity: "warning",
+    rule: "dangling-reference",
+    code: "no_requirement_named",
+    message,
+    path,
+    line,
+  };
 }
 
 function oddState(path: string, item: TaskItem): Diagnostic {

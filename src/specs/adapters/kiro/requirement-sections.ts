@@ -1,13 +1,39 @@
+import { isEarsStatement } from "../../ears.ts";
 import type { Heading, MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { lineKinds, lineText } from "../../markdown/scan-markdown.ts";
-import { isAcceptanceLine, isAcceptanceTitle, isStoryTitle, requirementNumber } from "./labels.ts";
+import {
+  isAcceptanceLine,
+  isAcceptanceTitle,
+  isConstraintChapter,
+  isStorySentence,
+  isStoryTitle,
+  requirementNumber,
+  storyBehindLabel,
+} from "./labels.ts";
 
-/** A requirement of a requirements.md: its heading, its own number, and the lines below it. */
+/** A section of a requirements.md that becomes a block: its heading, its own number, the lines below it. */
 export interface RequirementSection {
   readonly heading: Heading;
   readonly number: string | undefined;
+  /**
+   * `shared`: a chapter of acceptance criteria of no single requirement. `constraint`: what limits all
+   * requirements. `list`: statements with codes that have no headings of their own.
+   */
+  readonly kind: "requirement" | "shared" | "constraint" | "list";
   readonly from: number;
   readonly to: number;
+}
+
+export interface RequirementSections {
+  readonly sections: readonly RequirementSection[];
+  /** Headings of stories and criteria that belong to the heading of the same level before them. */
+  readonly parts: ReadonlySet<Heading>;
+}
+
+/** Headings that decide where a section ends. */
+export interface SectionEdges {
+  readonly starts: ReadonlySet<Heading>;
+  readonly parts: ReadonlySet<Heading>;
 }
 
 /**
@@ -15,78 +41,128 @@ export interface RequirementSection {
  * and, outside of those, headings that have acceptance criteria below them. A section ends before
  * the next requirement and before the next heading of its own or a higher level.
  */
-export function requirementSections(scan: MarkdownScan): RequirementSection[] {
+export function requirementSections(scan: MarkdownScan): RequirementSections {
   const numbers = new Map<Heading, string>();
   for (const heading of scan.headings) {
     const number = requirementNumber(heading.title);
     if (number !== undefined) numbers.set(heading, number);
   }
-  const starts = new Set([...numbers.keys(), ...headingsWithCriteria(scan, numbers)]);
-  return scan.headings.flatMap((heading, index) => {
+  const { owners, parts } = findOwners(scan, numbers);
+  const starts = new Set([...numbers.keys(), ...owners]);
+  const sections = scan.headings.flatMap((heading, index): RequirementSection[] => {
     if (!starts.has(heading)) return [];
     const number = numbers.get(heading) ?? leadingNumber(heading.title);
-    return [{ heading, number, from: heading.end_line + 1, to: lastLineOf(scan, index, starts) }];
+    const kind = number === undefined && isAcceptanceTitle(heading.title) ? "shared" : "requirement";
+    return [
+      { heading, number, kind, from: heading.end_line + 1, to: lastLineOf(scan, index, { starts, parts }) },
+    ];
   });
+  return { sections, parts };
 }
 
-/**
- * The last line of the section that a heading opens, where the headings in `starts` open others. Parts
- * of a requirement (its story, its criteria) may have headings of the same level.
- */
-export function lastLineOf(scan: MarkdownScan, index: number, starts: ReadonlySet<Heading>): number {
+/** The last line of the section that a heading opens. */
+export function lastLineOf(scan: MarkdownScan, index: number, { starts, parts }: SectionEdges): number {
   const level = scan.headings[index]?.level ?? 1;
   for (let at = index + 1; at < scan.headings.length; at += 1) {
     const next = scan.headings[at];
     if (next === undefined) break;
-    const closes = next.level < level || (next.level === level && !isPartTitle(next.title));
+    const closes = next.level < level || (next.level === level && !parts.has(next));
     if (closes || starts.has(next)) return next.line - 1;
   }
   return scan.lineCount;
-}
-
-function isPartTitle(title: string): boolean {
-  return isAcceptanceTitle(title) || isStoryTitle(title);
 }
 
 /**
  * Unnumbered requirements: the headings right above acceptance criteria that lie in no numbered one.
  * Criteria behind all requirements of their chapter belong to the heading that announces them.
  */
-function headingsWithCriteria(scan: MarkdownScan, numbers: ReadonlyMap<Heading, string>): Set<Heading> {
-  const found = new Set<Heading>();
+function findOwners(
+  scan: MarkdownScan,
+  numbers: ReadonlyMap<Heading, string>,
+): { owners: ReadonlySet<Heading>; parts: ReadonlySet<Heading> } {
+  const owners = new Set<Heading>();
+  const parts = new Set<Heading>();
+  const isAcceptance = (heading: Heading): boolean =>
+    !numbers.has(heading) && isAcceptanceTitle(heading.title);
+  const acceptancesOfLevel = countLevels(scan.headings.filter(isAcceptance));
   /** The headings that the current line lies in, outermost first. */
   const path: Heading[] = [];
+  /** The headings in the path that have criteria, or a story, so far. */
+  const withCriteria = new Set<Heading>();
+  const withStory = new Set<Heading>();
   /** The line of the last requirement; a heading above it is around it, not one itself. */
   let last = 0;
   const addOwner = (label?: Heading): void => {
     const parent = path.at(-1);
-    if (path.some((one) => numbers.has(one)) || (parent !== undefined && found.has(parent))) return;
-    const owner = parent !== undefined && parent.line > last ? parent : label;
+    for (const heading of path) withCriteria.add(heading);
+    if (path.some((one) => numbers.has(one) || isConstraintChapter(one.title))) return;
+    if (parent !== undefined && owners.has(parent)) return;
+    // A numbered chapter is one of the document's, and so is not about the document's title.
+    const isChapter = parent?.level === 1 && label !== undefined && chapterNumber(label.title) !== undefined;
+    const owner = parent !== undefined && parent.line > last && !isChapter ? parent : label;
     if (owner === undefined) return;
-    found.add(owner);
+    owners.add(owner);
     last = owner.line;
+  };
+  /** Whether a heading of criteria or of a story is about the heading of its own level before it. */
+  const isAbout = (part: Heading, owner: Heading): boolean => {
+    if (isStoryTitle(part.title)) return numbers.has(owner) || !/(?:ies|s)\W*$/i.test(part.title);
+    if (withCriteria.has(owner) || isConstraintChapter(owner.title)) return false;
+    if (chapterNumber(part.title) !== undefined && !numbers.has(owner)) return false;
+    return numbers.has(owner) || withStory.has(owner) || (acceptancesOfLevel.get(part.level) ?? 0) > 1;
   };
   let index = 0;
   for (let line = 1; line <= scan.lineCount; line += 1) {
     const heading = scan.headings[index]?.line === line ? scan.headings[index] : undefined;
     if (heading === undefined) {
-      const isLabel = scan.kinds[line - 1] === lineKinds.prose && isAcceptanceLine(lineText(scan, line));
-      if (isLabel) addOwner();
+      if (scan.kinds[line - 1] !== lineKinds.prose) continue;
+      const text = lineText(scan, line);
+      if (isAcceptanceLine(text)) addOwner();
+      else if (isStatementItem(text)) {
+        const owner = path.at(-1);
+        if (owner !== undefined && !numbers.has(owner)) withCriteria.add(owner);
+      } else if (storyBehindLabel(text) !== undefined || isStorySentence(text)) {
+        for (const one of path) withStory.add(one);
+      }
       continue;
     }
-    const isPart = isPartTitle(heading.title);
-    // Parts of a requirement may have headings of its own level, so they close only deeper ones.
-    while ((path.at(-1)?.level ?? 0) >= heading.level + (isPart ? 1 : 0)) path.pop();
-    if (isAcceptanceTitle(heading.title)) addOwner(heading);
+    while ((path.at(-1)?.level ?? 0) > heading.level) path.pop();
+    const isPart = isAcceptance(heading) || (isStoryTitle(heading.title) && !numbers.has(heading));
+    const before = path.at(-1);
+    if (before?.level === heading.level) {
+      if (isPart && isAbout(heading, before)) parts.add(heading);
+      else path.pop();
+    }
+    if (isStoryTitle(heading.title)) for (const one of path) withStory.add(one);
+    if (isAcceptance(heading)) addOwner(heading);
     else if (!isPart) path.push(heading);
-    if (numbers.has(heading)) last = line;
+    if (numbers.has(heading) || isConstraintChapter(heading.title)) last = line;
     index += 1;
     line = heading.end_line;
   }
-  return found;
+  return { owners, parts };
+}
+
+const listMark = /^[ \t]*(?:[-*+]|\d{1,4}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?/;
+
+/** Whether a line is a list item that states a requirement in EARS. */
+export function isStatementItem(line: string): boolean {
+  const mark = listMark.exec(line)?.[0].length;
+  return mark !== undefined && isEarsStatement(line.slice(mark));
+}
+
+function countLevels(headings: readonly Heading[]): Map<number, number> {
+  const counts = new Map<number, number>();
+  for (const { level } of headings) counts.set(level, (counts.get(level) ?? 0) + 1);
+  return counts;
 }
 
 /** "2. Login" and "1.3 Logout" number a requirement as well as "Requirement 2" does. */
 function leadingNumber(title: string): string | undefined {
-  return isAcceptanceTitle(title) ? undefined : /^(\d+(?:\.\d+)*)[.):]?\s/.exec(title)?.[1];
+  return isAcceptanceTitle(title) ? undefined : chapterNumber(title);
+}
+
+/** The number in front of a title: "2" of "2. Orders". */
+export function chapterNumber(title: string): string | undefined {
+  return /^(\d+(?:\.\d+)*)[.):]?\s/.exec(title)?.[1];
 }

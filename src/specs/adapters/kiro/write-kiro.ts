@@ -4,7 +4,7 @@ import { blocksByPath } from "../../export/blocks-by-path.ts";
 import { scanMarkdown } from "../../markdown/scan-markdown.ts";
 import { headingLine } from "../../markdown/write-segments.ts";
 import { kiroDocumentOf } from "./kiro-path.ts";
-import { isAcceptanceTitle } from "./labels.ts";
+import { isAcceptanceTitle, requirementNumber } from "./labels.ts";
 import { writeTasks } from "./write-tasks.ts";
 
 /**
@@ -40,12 +40,15 @@ function contentOf(path: string, blocks: readonly SpecBlock[]): string {
  */
 function sections(opening: readonly string[], blocks: readonly SpecBlock[]): string {
   const level = blocks.reduce((least, { content }) => Math.min(least, levelAbove(content)), 3);
+  const hasShared = blocks.some(isSharedCriteria);
+  // What has no number ends the block before it by its level alone.
   const parts = blocks.flatMap((block) => {
-    const depth = isSharedCriteria(block) ? 1 : block.spec_type === "constraint" ? level - 1 : level;
+    const isOpen = requirementNumber(block.title) === undefined && block.metadata.behavior === undefined;
+    const depth = !isOpen ? level : hasShared ? 1 : level - 1;
     return [headingLine(block.title, Math.max(1, depth)), ...bodyOf(block)];
   });
   // Criteria below a chapter's heading would be taken for those of the chapter.
-  const chapters = blocks.some(isSharedCriteria) ? [] : opening;
+  const chapters = hasShared ? [] : opening;
   return `${[...chapters, ...parts].join("\n\n")}\n`;
 }
 
