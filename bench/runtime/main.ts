@@ -12,6 +12,7 @@ import { availableParallelism, cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "../../scripts/build.ts";
+import { kitSetups } from "./kit-setups.ts";
 import { type Measurement, type MeasurementName, measurements } from "./measurements.ts";
 import { installPeer } from "./peers/install-peer.ts";
 import { type PeerName, peerNames, peers } from "./peers/manifest.ts";
@@ -20,7 +21,7 @@ import { runChild, scratchRoot } from "./run-child.ts";
 import { labels, type SubjectName } from "./subjects.ts";
 import { judge } from "./targets.ts";
 
-const allSubjects: readonly SubjectName[] = ["floor", "kit", "kit-repository", ...peerNames];
+const allSubjects: readonly SubjectName[] = ["floor", ...kitSetups, ...peerNames];
 const allRows = [...(Object.keys(measurements) as MeasurementName[]), "import"] as const;
 /** Packages of vendors: none may be loaded by importing kit. */
 const vendor = /^(ai|@ai-sdk\/.*|openai|@anthropic-ai\/.*|@google\/.*|pg|@pydantic\/.*|@opentelemetry\/.*)$/;

@@ -1,13 +1,13 @@
+import { type KitSetup, kitLabels } from "./kit-setups.ts";
 import type { PeerName } from "./peers/manifest.ts";
 import { peers } from "./peers/manifest.ts";
 import type { Subject } from "./subject.ts";
 
-export type SubjectName = "floor" | "kit" | "kit-repository" | PeerName;
+export type SubjectName = "floor" | KitSetup | PeerName;
 
 export const labels: Readonly<Record<SubjectName, string>> = {
   floor: "floor",
-  kit: "kit",
-  "kit-repository": "kit in a repository",
+  ...kitLabels,
   pi: peers.pi.label,
   "ai-sdk": peers["ai-sdk"].label,
   "openai-agents": peers["openai-agents"].label,
@@ -21,9 +21,9 @@ export async function loadSubject(name: SubjectName): Promise<Subject> {
     case "floor":
       return (await import("./subjects/floor.ts")).floor;
     case "kit":
-      return (await import("./subjects/kit.ts")).createKit({ repository: false });
     case "kit-repository":
-      return (await import("./subjects/kit.ts")).createKit({ repository: true });
+    case "kit-plain":
+      return (await import("./subjects/kit.ts")).createKit(name);
     case "pi":
       return (await import("./subjects/pi.ts")).pi;
     case "ai-sdk":

@@ -11,6 +11,7 @@ export interface LoadOptions {
 }
 
 export interface LoadFigures {
+  readonly count: number;
   readonly per_second: number;
   readonly p50_ms: number;
   readonly p99_ms: number;
@@ -43,6 +44,7 @@ export async function measureLoad(options: LoadOptions): Promise<LoadFigures> {
   const ms = performance.now() - since;
   for (const connection of connections) connection.close();
   return {
+    count: times.length,
     per_second: (times.length * 1_000) / ms,
     p50_ms: quantile(times, 0.5),
     p99_ms: quantile(times, 0.99),

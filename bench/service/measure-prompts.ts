@@ -1,5 +1,5 @@
 import { toRequest } from "./http-connection.ts";
-import { measureLoad } from "./load.ts";
+import { type LoadOptions, measureLoad } from "./load.ts";
 import type { Figures } from "./measurements.ts";
 import { startServer } from "./server-process.ts";
 import { type SubjectName, toPrompt } from "./subjects.ts";
@@ -7,20 +7,36 @@ import { type SubjectName, toPrompt } from "./subjects.ts";
 const connections = 32;
 const warmUpMs = 3_000;
 const measureMs = 4_000;
+const knownInstances = 200;
 
-/** Prompts 1,000 instances in turn, as fast as so many connections carry them. */
-export async function measurePrompts(subject: SubjectName, folder: string): Promise<Figures> {
+/** Prompts 200 instances in turn, as fast as so many connections carry them. */
+export function measureKnown(subject: SubjectName, folder: string): Promise<Figures> {
+  const requests = Array.from({ length: knownInstances }, (_, instance) => promptOf(subject, instance));
+  return measurePrompts([subject, folder], (index) => requests[index % knownInstances] ?? Buffer.alloc(0));
+}
+
+/** Prompts an instance that nobody has prompted before, each time. */
+export function measureNew(subject: SubjectName, folder: string): Promise<Figures> {
+  let instances = 0;
+  return measurePrompts([subject, folder], () => {
+    instances += 1;
+    return promptOf(subject, instances);
+  });
+}
+
+const promptOf = (subject: SubjectName, instance: number): Buffer =>
+  toRequest(toPrompt(subject, `instance-${instance}`, "Which rules apply to src/auth.ts?"));
+
+async function measurePrompts(
+  [subject, folder]: readonly [SubjectName, string],
+  request: LoadOptions["request"],
+): Promise<Figures> {
   const server = await startServer(subject, folder);
-  const requests = Array.from({ length: 1_000 }, (_, instance) =>
-    toRequest(toPrompt(subject, `instance-${instance}`, "Which rules apply to src/auth.ts?")),
-  );
-  const load = {
-    port: server.port,
-    connections,
-    request: (index: number) => requests[index % requests.length] ?? Buffer.alloc(0),
-  };
+  const load = { port: server.port, connections, request };
   await measureLoad({ ...load, until: { ms: warmUpMs } });
-  const figures = await measureLoad({ ...load, until: { ms: measureMs } });
+  const before = await server.cpuMs();
+  const { count, ...figures } = await measureLoad({ ...load, until: { ms: measureMs } });
+  const micros = (((await server.cpuMs()) - before) * 1_000) / count;
   await server.stop();
-  return { ...figures };
+  return { ...figures, cpu_micros: micros };
 }

@@ -1,11 +1,19 @@
+import { kitLabels } from "../runtime/kit-setups.ts";
 import type { Serve } from "./subject.ts";
 
-export const subjectNames = ["floor", "kit", "voltagent", "mastra-server"] as const;
+export const subjectNames = [
+  "floor",
+  "kit",
+  "kit-repository",
+  "kit-plain",
+  "voltagent",
+  "mastra-server",
+] as const;
 export type SubjectName = (typeof subjectNames)[number];
 
 export const labels: Readonly<Record<SubjectName, string>> = {
-  floor: "bare Hono",
-  kit: "kit",
+  floor: "Hono and a row",
+  ...kitLabels,
   voltagent: "VoltAgent",
   "mastra-server": "Mastra",
 };
@@ -16,7 +24,9 @@ export async function loadSubject(name: SubjectName): Promise<Serve> {
     case "floor":
       return (await import("./subjects/floor.ts")).serveFloor;
     case "kit":
-      return (await import("./subjects/kit.ts")).serveKit;
+    case "kit-repository":
+    case "kit-plain":
+      return (await import("./subjects/kit.ts")).serveKit(name);
     case "voltagent":
       return (await import("./subjects/voltagent.ts")).serveVoltAgent;
     case "mastra-server":
@@ -33,6 +43,8 @@ export function toPrompt(
   switch (subject) {
     case "floor":
     case "kit":
+    case "kit-repository":
+    case "kit-plain":
       return { path: `/agents/bench/${instance}`, body: { message } };
     case "voltagent":
       return {

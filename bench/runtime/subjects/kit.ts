@@ -1,26 +1,21 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { type KitSetup, prepareRoot, profileOf } from "../kit-setups.ts";
 import type { OpenSubject, Subject } from "../subject.ts";
 import { createZeroModel } from "../zero-model.ts";
 
 const built = (path: string): string => new URL(`../../../dist/${path}`, import.meta.url).href;
 
-/**
- * kit as a user has it: the built package, `initAgent`, every built-in tool. Told nothing of a
- * repository, because no peer is; with `repository` it has specs, guidelines and instructions too.
- */
-export function createKit(options: { readonly repository: boolean }): Subject {
-  return { stores: true, streams: true, open: (request) => open(request, options.repository) };
+/** kit as a user has it: the built package, `initAgent`, the default sandbox and store, every built-in tool. */
+export function createKit(setup: KitSetup): Subject {
+  return { stores: true, streams: true, open: (request) => open(request, setup) };
 }
 
-async function open(request: Parameters<Subject["open"]>[0], repository: boolean): Promise<OpenSubject> {
+async function open(request: Parameters<Subject["open"]>[0], setup: KitSetup): Promise<OpenSubject> {
   const kit: typeof import("../../../src/index.ts") = await import(built("index.js"));
   const memory: typeof import("../../../src/stores/memory/index.ts") = await import(
     built("stores/memory/index.js")
-  );
-  const sqlite: typeof import("../../../src/stores/sqlite/index.ts") = await import(
-    built("stores/sqlite/index.js")
   );
   const echo = kit.defineTool<{ readonly text: string }>({
     name: "echo",
@@ -28,25 +23,23 @@ async function open(request: Parameters<Subject["open"]>[0], repository: boolean
     input: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
     execute: async ({ text }) => text,
   });
-  const root = await mkdtemp(join(tmpdir(), "kit-bench-"));
+  const { file } = request;
+  const root = file === undefined ? await mkdtemp(join(tmpdir(), "kit-bench-")) : dirname(file);
+  await prepareRoot(setup, root);
   const agent = await kit.initAgent(
     kit.createAgent({
       model: "bench/zero",
       instructions: "You help.",
       tools: [echo],
-      specs: repository,
-      guidelines: repository,
-      projectInstructions: repository,
       compaction: { enabled: false },
+      ...profileOf(setup),
     }),
     {
       root,
       env: {},
       models: { "bench/zero": createZeroModel(request.script) },
-      store:
-        request.file === undefined
-          ? new memory.InMemorySessionStore()
-          : new sqlite.SqliteSessionStore({ file: request.file }),
+      // Stored, it is in the store that a user has who names none: SQLite below `.kit`.
+      ...(file === undefined && { store: new memory.InMemorySessionStore() }),
     },
   );
   return {
@@ -66,7 +59,7 @@ async function open(request: Parameters<Subject["open"]>[0], repository: boolean
     reopen: async (session) => (await agent.session(session).history()).length,
     async close() {
       await agent.close();
-      await rm(root, { recursive: true });
+      if (file === undefined) await rm(root, { recursive: true });
     },
   };
 }

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import { streamSSE } from "hono/streaming";
@@ -8,13 +9,18 @@ import { askForDeltas, type Serve } from "../subject.ts";
 import { listen } from "./listen.ts";
 
 /**
- * What no server can be faster than: Hono's handlers, which parse the body and answer; a dispatch is one
- * row in SQLite, grouped by hand and synchronized to the disk.
+ * What no server can be faster than: Hono's handlers, which parse the body and answer. A prompt is one row in
+ * SQLite, synced as kit's sessions are by default; a dispatch one too, grouped by hand and synchronized to the disk.
  */
 export const serveFloor: Serve = async ({ folder }) => {
   const app = new Hono();
   const floor = openFloor(join(folder, "floor.db"));
   let dispatches = 0;
+  const sessions = new DatabaseSync(join(folder, "sessions.db"));
+  sessions.exec(
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; CREATE TABLE prompts (id INTEGER PRIMARY KEY, instance TEXT, data TEXT) STRICT;",
+  );
+  const insert = sessions.prepare("INSERT INTO prompts (instance, data) VALUES (?, ?)");
   app.post("/agents/:name/:id", async (context) => {
     const { message } = await context.req.json<{ readonly message: string }>();
     if (message === askForDeltas) {
@@ -27,6 +33,8 @@ export const serveFloor: Serve = async ({ folder }) => {
         }
       });
     }
+    const said = JSON.stringify([message, answer]);
+    insert.run(context.req.param("id"), said);
     return context.json({ result: { text: answer, model: { id: "zero" }, metadata: {} } });
   });
   app.post("/agents/:name/:id/dispatch", async (context) => {

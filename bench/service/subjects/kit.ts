@@ -1,31 +1,32 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { type KitSetup, prepareRoot, profileOf } from "../../runtime/kit-setups.ts";
 import { createServedModel } from "../model.ts";
 import type { Serve } from "../subject.ts";
 
 const built = (path: string): string => new URL(`../../../dist/${path}`, import.meta.url).href;
 
-/** Told nothing of a repository, because no peer is. */
-const files: Readonly<Record<string, string>> = {
+const filesOf = (setup: KitSetup): Readonly<Record<string, string>> => ({
   "src/agents/bench.js": `export const triggers = { webhook: true };
 export default {
   kind: "kit.agent",
-  describe: async () => ({
+  describe: async () => (${JSON.stringify({
     model: "bench/zero",
     instructions: "You help.",
-    specs: false,
-    guidelines: false,
-    projectInstructions: false,
     compaction: { enabled: false },
-  }),
+    ...profileOf(setup),
+  })}),
 };
 `,
   "src/workflows/waiting.js": "export const run = (ctx) => ctx.waitFor('word');\n",
-};
+});
 
 /** kit as `kit start` serves it: the built package, sessions and accepted work in SQLite. */
-export const serveKit: Serve = async ({ folder, ...model }) => {
-  for (const [path, text] of Object.entries(files)) {
+export const serveKit = (setup: KitSetup): Serve => (options) => serve(setup, options);
+
+async function serve(setup: KitSetup, { folder, ...model }: Parameters<Serve>[0]): Promise<number> {
+  await prepareRoot(setup, folder);
+  for (const [path, text] of Object.entries(filesOf(setup))) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await writeFile(join(folder, path), text);
   }
@@ -43,6 +44,7 @@ export const serveKit: Serve = async ({ folder, ...model }) => {
     models: { "bench/zero": createServedModel(model) },
     onListenerError: onError,
   });
+  await project.watch(() => undefined);
   const { port } = await createServer({ project, service, onError }).listen({ port: 0 });
   return port;
-};
+}
