@@ -37,6 +37,9 @@ export async function prepareRoot(setup: KitSetup, root: string): Promise<void> 
   await mkdir(root, { recursive: true });
   if (setup !== "kit-repository") return;
   generateRepository({ root, files: 200, seed: 8 });
-  await writeFile(join(root, "AGENTS.md"), rules.repeat(8).replaceAll("# ", () => "# On "));
+  await writeFile(
+    join(root, "AGENTS.md"),
+    rules.repeat(8).replaceAll("# ", () => "# On "),
+  );
   await writeFile(join(root, "CLAUDE.md"), "@AGENTS.md\n");
 }

@@ -9,8 +9,11 @@ import type { MaybePromise, SessionStore } from "../stores/contract.ts";
 import type { AgentProfile } from "./agent-profile.ts";
 import type { Approvals } from "./approvals/approvals.ts";
 import type { EventHub, EventListener, EventScope } from "./events/emitter.ts";
-import type { ProjectContext } from "./project-context.ts";
+
+import type { ProjectContext, Workplace } from "./project-context.ts";
+
 import type { SecretMask } from "./secrets.ts";
+
 import type { OperationQueue } from "./session/operation-queue.ts";
 import type { PastOperation } from "./session/past-operation.ts";
 import type { SessionState } from "./session/session-state.ts";
@@ -150,7 +153,10 @@ export interface LiveSession {
   readonly current: Operation | undefined;
   /** Tools and their schemas, built once. */
   toolkit(): Toolkit;
+  /** Opened when it is first asked for. */
   sandbox(): Promise<Sandbox>;
+  /** Where it works; opens the sandbox only where nothing else tells. */
+  workplace(signal: AbortSignal): MaybePromise<Workplace>;
   /** Runs `work` as one operation, after those that were asked before it. */
   operate<Value>(request: OperationRequest, work: (operation: Operation) => Promise<Value>): Promise<Value>;
   /** The state as stored, for readers; waits for nothing. */
@@ -167,6 +173,6 @@ export interface LiveSessionOptions {
   readonly parent?: SessionKey;
   readonly profile?: AgentProfile;
   /** A task shares the sandbox of its parent, and does not close it. */
-  readonly sandbox?: () => Promise<Sandbox>;
+  readonly sandbox?: Pick<LiveSession, "sandbox" | "workplace">;
   readonly depth?: number;
 }

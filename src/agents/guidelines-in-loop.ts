@@ -2,7 +2,7 @@ import { type Clock, isoTime } from "../base/clock.ts";
 import type { ToolCallPart } from "../protocol/message.ts";
 import type { SessionEntry } from "../protocol/session-entry.ts";
 import type { Operation } from "./agent-runtime.ts";
-import type { ProjectContext, ShownGuideline } from "./project-context.ts";
+import type { Repository, ShownGuideline } from "./project-context.ts";
 import type { ToolLookup } from "./tool.ts";
 
 const noteName = "guidelines_shown";
@@ -25,15 +25,16 @@ export interface GuidelineWork {
  * apply to: once per session and guideline, and again when a compaction took them away.
  */
 export function guidelineEntries(
-  project: ProjectContext,
+  repository: Repository,
   work: GuidelineWork,
 ): (calls: readonly ToolCallPart[]) => Promise<readonly SessionEntry[]> {
   return async (calls) => {
+    const paths = await touchedPaths(calls, work);
+    if (paths.size === 0) return [];
     const shown = new Set(shownIn(work.operation));
     const fresh = new Map<string, { readonly guideline: ShownGuideline; readonly path: string }>();
-    const { paths, hostRoot } = await touchedPaths(calls, work);
     for (const path of paths) {
-      for (const guideline of project.guidelinesFor(path, hostRoot)) {
+      for (const guideline of await repository.guidelinesFor(path)) {
         if (shown.has(guideline.id) || fresh.has(guideline.id) || work.told.has(guideline.source_file))
           continue;
         fresh.set(guideline.id, { guideline, path });
@@ -64,7 +65,7 @@ function shownIn(operation: Operation): readonly string[] {
 async function touchedPaths(
   calls: readonly ToolCallPart[],
   work: GuidelineWork,
-): Promise<{ readonly paths: ReadonlySet<string>; readonly hostRoot?: string }> {
+): Promise<ReadonlySet<string>> {
   const named = new Set<string>();
   for (const call of calls) {
     const tool = work.tools.get(call.tool);
@@ -75,7 +76,7 @@ async function touchedPaths(
       // The arguments were not what the tool takes: it was not run, and touched nothing.
     }
   }
-  if (named.size === 0) return { paths: named };
+  if (named.size === 0) return named;
   const sandbox = await work.operation.live.sandbox().catch(() => undefined);
   const paths = new Set<string>();
   for (const path of named) {
@@ -83,7 +84,7 @@ async function touchedPaths(
     // What leads nowhere in the workspace was refused, and is no file of the project.
     if (place !== undefined) paths.add(place);
   }
-  return { paths, ...(sandbox?.hostRoot === undefined ? {} : { hostRoot: sandbox.hostRoot }) };
+  return paths;
 }
 
 function toText(shown: readonly { readonly guideline: ShownGuideline; readonly path: string }[]): string {

@@ -1,4 +1,4 @@
-import type { Sandbox } from "../sandboxes/contract.ts";
+import type { Sandbox, WorkspaceLocation } from "../sandboxes/contract.ts";
 import type { AnyTool } from "./tool.ts";
 
 /** A guideline as the model is shown it. */
@@ -17,26 +17,50 @@ export interface ProjectInstructions {
   readonly sources: ReadonlySet<string>;
 }
 
-/** Where an agent works, as far as it is known before it does. */
+/** Where a session works, as far as it is known before it does. */
 export interface Workplace {
-  /** The working folder that its profile names, relative to the workspace; "" for the root. */
+  /** The working folder, relative to the workspace; "" for its root. */
   readonly cwd: string;
-  /** Undefined where it cannot be opened. */
-  readonly sandbox: Pick<Sandbox, "cwd" | "readFile"> | undefined;
+  /** Absent where only the sandbox can read its workspace. */
+  readonly location?: WorkspaceLocation | undefined;
+  /** Given where there is no location; undefined where it cannot be opened. */
+  readonly sandbox?: Pick<Sandbox, "readFile"> | undefined;
 }
 
 /**
- * What the repository around an agent says. The composition root makes it of specs and guidelines;
+ * What the repositories say that agents work in. The composition root makes it of specs and guidelines;
  * agents know neither.
  */
 export interface ProjectContext {
-  /** AGENTS.md and CLAUDE.md of the project and of the folder that the agent works in. */
-  instructions(place: Workplace): Promise<ProjectInstructions>;
-  /**
-   * The guidelines that apply to a workspace path, in the order in which they are to be read. `hostRoot` is
-   * the sandbox's, where it has one; else the workspace is taken for the project.
-   */
-  guidelinesFor(path: string, hostRoot?: string): readonly ShownGuideline[];
-  /** `spec_search`, `spec_impact`, `guidelines_for`. */
+  /** The repository that a workspace belongs to: that of the agents themselves, or another one. */
+  repositoryAt(place: Workplace): Repository;
+  /** `spec_search`, `spec_impact`, `guidelines_for` of the agents' own repository. */
   readonly tools: readonly AnyTool[];
+}
+
+/** A repository as a session in it sees it. */
+export interface Repository {
+  /** The working folder, relative to the root of the repository; "" for the root. */
+  readonly workingFolder: string;
+  /** The same tools, about this repository; undefined for one that kit cannot index. */
+  readonly tools: readonly AnyTool[] | undefined;
+  /** AGENTS.md and CLAUDE.md of the repository and of the folders down to the working folder, as they are now. */
+  instructions(): Promise<ProjectInstructions>;
+  /** The guidelines that apply to a workspace path, in the order in which they are to be read. */
+  guidelinesFor(path: string): Promise<readonly ShownGuideline[]>;
+}
+
+/** A working folder that is named from another one; the workspace's root for what leads out of it. */
+export function folderAt({ location, cwd }: Workplace, named: string): string {
+  const root = location?.folder ?? "";
+  const isBelow = named.startsWith(`${root}/`);
+  // An absolute path is taken where it lies in the workspace, as sandboxes take it.
+  if (named.startsWith("/") && named !== root && !isBelow) return "";
+  const segments = named.startsWith("/") ? [] : cwd.split("/");
+  for (const segment of (named.startsWith("/") ? named.slice(root.length) : named).split("/")) {
+    if (segment === "..") {
+      if (segments.pop() === undefined) return "";
+    } else if (segment !== ".") segments.push(segment);
+  }
+  return segments.filter((segment) => segment !== "").join("/");
 }

@@ -8,6 +8,8 @@ export function composeSystemPrompt(parts: {
   readonly projectInstructions: string;
   /** Where files and commands start, in a repository whose own tools start at its root; "" for the root. */
   readonly workingFolder: string;
+  /** Whether the tools about specs and guidelines are there, where the agent would have them. */
+  readonly isIndexed: boolean;
 }): string {
   const { profile, role } = parts;
   const sections = [profile.instructions ?? defaultInstructions];
@@ -17,6 +19,11 @@ export function composeSystemPrompt(parts: {
   if (parts.workingFolder !== "") {
     sections.push(
       `# Working folder\n\nPaths of files and commands start in \`${parts.workingFolder}\`. Tools about specs and guidelines take paths from the root of the repository, such as \`${parts.workingFolder}/…\`.`,
+    );
+  }
+  if (!parts.isIndexed) {
+    sections.push(
+      "# Specs and guidelines\n\nThe workspace lies where its specs and guidelines cannot be looked up: there are no tools for that. Read the files themselves.",
     );
   }
   const skills = profile.skills ?? [];

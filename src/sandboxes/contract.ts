@@ -218,12 +218,25 @@ export interface SandboxOwner {
   readonly isolation?: IsolationOptions;
 }
 
+/** Where a workspace lies on this machine. */
+export interface WorkspaceLocation {
+  /** Absolute; of a shared one, with links resolved. One of a session's own need not be there yet. */
+  readonly folder: string;
+  /** Whether others work in this folder, too, as in a `hostRoot`; else it is the session's alone. */
+  readonly shared: boolean;
+}
+
 /** Opens the sandbox of a session. */
 export interface SandboxFactory {
   readonly name: string;
   /** What keeps the commands of its sandboxes to their `access`, without opening one. */
   readonly isolation?: (owner: Pick<SandboxOwner, "isolation">) => Promise<SandboxIsolation>;
   open(context: SandboxOwner & { readonly signal?: AbortSignal }): Promise<Sandbox>;
+  /**
+   * Where the workspace of a session lies, or will lie once it is opened: what stands there is read without
+   * opening it. Makes nothing. Absent, or undefined, where only an open sandbox can read its workspace.
+   */
+  locate?(owner: SandboxOwner): WorkspaceLocation | undefined;
   /** Removes what belongs to that session alone: its workspace. Absent where nothing does. */
   remove?(owner: SandboxOwner): Promise<void>;
 }

@@ -22,7 +22,10 @@ export default {
 });
 
 /** kit as `kit start` serves it: the built package, sessions and accepted work in SQLite. */
-export const serveKit = (setup: KitSetup): Serve => (options) => serve(setup, options);
+export const serveKit =
+  (setup: KitSetup): Serve =>
+  (options) =>
+    serve(setup, options);
 
 async function serve(setup: KitSetup, { folder, ...model }: Parameters<Serve>[0]): Promise<number> {
   await prepareRoot(setup, folder);

@@ -1,9 +1,8 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { ResolvedModel } from "../../models/contract.ts";
 import type { ThinkingLevel } from "../../protocol/thinking-level.ts";
-import type { Sandbox } from "../../sandboxes/contract.ts";
 import type { Harness, Operation, Toolkit } from "../agent-runtime.ts";
-import type { ProjectInstructions } from "../project-context.ts";
+import type { ProjectInstructions, Repository } from "../project-context.ts";
 import type { Role } from "../role.ts";
 import { createSecretMask, secretsFor } from "../secrets.ts";
 import { composeSystemPrompt } from "../system-prompt.ts";
@@ -15,6 +14,7 @@ export interface Prepared extends Toolkit {
   readonly resolved: ResolvedModel;
   readonly thinkingLevel: ThinkingLevel | undefined;
   readonly system: string;
+  readonly repository: Repository | undefined;
   /** Files whose guidelines the system prompt has already. */
   readonly told: ReadonlySet<string>;
 }
@@ -34,36 +34,44 @@ export async function prepare(
   const sources = profile.mcp === false ? [] : (harness.runtime.toolSources ?? []);
   const sourced =
     sources.length === 0 ? [] : (await Promise.all(sources.map((source) => source(operation)))).flat();
-  const toolkit = extendToolkit(live.toolkit(), live, { ...options, sourced });
-  const { project } = harness.runtime;
-  const cwd = profile.cwd ?? "";
-  const tells = project !== undefined && profile.projectInstructions !== false;
-  const sandbox = tells ? await sandboxOf(operation) : undefined;
-  const told = tells ? await project.instructions({ cwd, sandbox }) : nothingTold;
+  const repository = await repositoryOf(harness, operation);
+  const tellsSpecs = repository !== undefined && profile.specs !== false;
+  const toolkit = extendToolkit(live.toolkit(), live, {
+    ...options,
+    sourced,
+    ...(tellsSpecs && { project: harness.runtime.project?.tools, repository: repository.tools }),
+  });
+  const told =
+    repository !== undefined && profile.projectInstructions !== false
+      ? await repository.instructions()
+      : nothingTold;
   const system = composeSystemPrompt({
     profile,
     role,
     projectInstructions: told.text,
-    workingFolder: project === undefined || profile.specs === false ? "" : (sandbox?.cwd ?? cwd),
+    workingFolder: tellsSpecs ? repository.workingFolder : "",
+    isIndexed: !tellsSpecs || repository.tools !== undefined,
   });
   return {
     ...toolkit,
     resolved: await harness.runtime.resolveModel(modelName),
     thinkingLevel: options.thinkingLevel ?? role?.thinkingLevel ?? profile.thinkingLevel,
     system: operation.mask === undefined ? system : operation.mask(system),
+    repository,
     told: told.sources,
   };
 }
 
 const nothingTold: ProjectInstructions = { text: "", sources: new Set() };
 
-/** The sandbox, for what lies in it to be read. Where it cannot be opened, its tools will say so. */
-async function sandboxOf({ live, signal }: Operation): Promise<Sandbox | undefined> {
-  const aborted = new Promise<undefined>((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    else signal.addEventListener("abort", () => resolve(undefined), { once: true });
-  });
-  return Promise.race([live.sandbox().catch(() => undefined), aborted]);
+/** The repository that the session works in; undefined where the agent is told nothing of any. */
+async function repositoryOf(harness: Harness, { live, signal }: Operation): Promise<Repository | undefined> {
+  const { project } = harness.runtime;
+  const { specs, guidelines, projectInstructions } = live.profile;
+  if (project === undefined || (specs === false && guidelines === false && projectInstructions === false))
+    return undefined;
+  const place = live.workplace(signal);
+  return project.repositoryAt(place instanceof Promise ? await place : place);
 }
 
 /** Gives an operation the secrets that its call names, for its commands; from now on they are masked, too. */

@@ -149,7 +149,7 @@ function toLoop(harness: Harness, operation: Operation, prepared: Prepared): Tur
   const { profile } = operation.live;
   const settings = { ...defaultCompaction, ...profile.compaction };
   const windowTokens = resolved.contextWindowTokens ?? settings.contextWindowTokens;
-  const showsGuidelines = profile.guidelines !== false && runtime.project !== undefined;
+  const { repository } = prepared;
   return {
     state: operation.state,
     commit: operation.commit,
@@ -183,14 +183,15 @@ function toLoop(harness: Harness, operation: Operation, prepared: Prepared): Tur
     makeRoom: async (reason) => {
       await compactWith(harness, operation, { reason, resolved });
     },
-    ...(showsGuidelines && {
-      afterTools: guidelineEntries(runtime.project, {
-        operation,
-        tools,
-        told: prepared.told,
-        clock: runtime.clock,
+    ...(profile.guidelines !== false &&
+      repository !== undefined && {
+        afterTools: guidelineEntries(repository, {
+          operation,
+          tools,
+          told: prepared.told,
+          clock: runtime.clock,
+        }),
       }),
-    }),
   };
 }
 

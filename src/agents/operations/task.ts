@@ -1,6 +1,7 @@
 import { KitError } from "../../base/kit-error.ts";
 import { type AgentProfile, mergeProfiles } from "../agent-profile.ts";
 import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
+import { folderAt } from "../project-context.ts";
 import { runPrompt } from "./prompt.ts";
 import type { PromptOptions, PromptResult } from "./prompt-options.ts";
 import { resumable } from "./resumable.ts";
@@ -54,10 +55,7 @@ export async function startTask<Result>(
   const child = harness.live(`${parent.key.session.slice(0, 80)}.${taskId}`, {
     parent: parent.key,
     profile: profileFor(parent.profile, options.agent),
-    sandbox: async () => {
-      const shared = await parent.sandbox();
-      return options.cwd === undefined ? shared : shared.at(options.cwd);
-    },
+    sandbox: below(parent, options.cwd),
     depth: parent.depth + 1,
   });
   const started = harness.runtime.clock.now();
@@ -91,6 +89,18 @@ export async function startTask<Result>(
     });
     harness.drop(child);
   }
+}
+
+/** The sandbox of a session, with a working folder below its own. */
+function below(parent: LiveSession, cwd: string | undefined): Pick<LiveSession, "sandbox" | "workplace"> {
+  if (cwd === undefined) return parent;
+  return {
+    sandbox: async () => (await parent.sandbox()).at(cwd),
+    async workplace(signal) {
+      const place = await parent.workplace(signal);
+      return { ...place, cwd: folderAt(place, cwd) };
+    },
+  };
 }
 
 function profileFor(parent: AgentProfile, name: string | undefined): AgentProfile {

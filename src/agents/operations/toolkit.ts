@@ -53,16 +53,22 @@ export function createToolkit(harness: Harness, live: LiveSession): Toolkit {
   };
 }
 
-/** A toolkit with the tools that one call adds, and those that others have for it now. */
+/**
+ * A toolkit with the tools that one call adds, and those that others have for it now. Where the session works in
+ * another repository than its agent's `project`, that one's tools stand in the place of the project's.
+ */
 export function extendToolkit(
-  toolkit: Toolkit,
+  given: Toolkit,
   live: LiveSession,
   extra: {
+    readonly project?: readonly AnyTool[] | undefined;
+    readonly repository?: readonly AnyTool[] | undefined;
     readonly tools?: readonly AnyTool[] | undefined;
     readonly commands?: readonly KitCommand[] | undefined;
     readonly sourced: readonly AnyTool[];
   },
 ): Toolkit {
+  const toolkit = extra.project === extra.repository ? given : withRepository(given, extra);
   const commands = extra.commands === undefined ? [] : commandTools(extra.commands, environmentOf(live));
   const own = [...(extra.tools ?? []), ...commands];
   if (own.length === 0 && extra.sourced.length === 0) return toolkit;
@@ -81,6 +87,26 @@ export function extendToolkit(
     names: () => schemas.map((schema) => schema.name),
   };
   return { tools, schemas };
+}
+
+function withRepository(
+  { tools, schemas }: Toolkit,
+  { project = [], repository = [] }: Pick<Parameters<typeof extendToolkit>[2], "project" | "repository">,
+): Toolkit {
+  const replaced = new Map<string, ToolDefinition | undefined>();
+  for (const { name } of project as readonly ToolDefinition[]) replaced.set(name, undefined);
+  addTools(replaced as Map<string, ToolDefinition>, repository);
+  // An agent's own tool of such a name stays its own.
+  for (const tool of project as readonly ToolDefinition[])
+    if (tools.get(tool.name) !== tool) replaced.delete(tool.name);
+  const kept = schemas.filter(({ name }) => !replaced.has(name) || replaced.get(name) !== undefined);
+  return {
+    schemas: kept,
+    tools: {
+      get: (name) => (replaced.has(name) ? replaced.get(name) : tools.get(name)),
+      names: () => kept.map(({ name }) => name),
+    },
+  };
 }
 
 /** The tools that need a session to work in: files, search, commands, Python, tasks. */

@@ -1,6 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
-import type { Sandbox } from "../../sandboxes/contract.ts";
+import type { Sandbox, SandboxFactory, SandboxOwner } from "../../sandboxes/contract.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { AgentProfile } from "../agent-profile.ts";
 import type {
@@ -12,6 +12,7 @@ import type {
   Toolkit,
 } from "../agent-runtime.ts";
 import { createToolkit } from "../operations/toolkit.ts";
+import { folderAt, type Workplace } from "../project-context.ts";
 import { OperationQueue } from "./operation-queue.ts";
 import { type RunningOperation, runOperation } from "./run-operation.ts";
 import { loadState, type SessionState } from "./session-state.ts";
@@ -36,6 +37,7 @@ class OpenSession implements LiveSession {
   #state: SessionState | undefined;
   #loading: Promise<SessionState> | undefined;
   #sandbox: SessionSandbox | undefined;
+  #workplace: Workplace | undefined;
   #toolkit: Toolkit | undefined;
   #running: RunningOperation | undefined;
 
@@ -58,7 +60,7 @@ class OpenSession implements LiveSession {
   }
 
   sandbox(): Promise<Sandbox> {
-    if (this.#options.sandbox !== undefined) return this.#options.sandbox();
+    if (this.#options.sandbox !== undefined) return this.#options.sandbox.sandbox();
     if (this.#sandbox === undefined) {
       const place: SessionSandbox = { opening: this.#openSandbox(), opened: undefined };
       this.#sandbox = place;
@@ -76,11 +78,42 @@ class OpenSession implements LiveSession {
   }
 
   async #openSandbox(): Promise<Sandbox> {
-    const { profile } = this;
-    const { sandbox, projectRoot } = this.#harness.runtime;
-    const owner = projectRoot === undefined ? this.key : { ...this.key, project_root: projectRoot };
-    const opened = await (profile.sandbox ?? sandbox).open(owner);
-    return profile.cwd === undefined ? opened : opened.at(profile.cwd);
+    const { cwd } = this.profile;
+    const opened = await this.#factory.open(this.#owner);
+    return cwd === undefined ? opened : opened.at(cwd);
+  }
+
+  workplace(signal: AbortSignal): MaybePromise<Workplace> {
+    if (this.#options.sandbox !== undefined) return this.#options.sandbox.workplace(signal);
+    if (this.#workplace !== undefined) return this.#workplace;
+    const location = this.#factory.locate?.(this.#owner);
+    if (location === undefined) return this.#workplaceOpened(signal);
+    const place = { location, cwd: folderAt({ location, cwd: "" }, this.profile.cwd ?? "") };
+    this.#workplace = place;
+    return place;
+  }
+
+  /** As its open sandbox tells. Where it cannot be opened, its tools will say so. */
+  async #workplaceOpened(signal: AbortSignal): Promise<Workplace> {
+    const aborted = new Promise<undefined>((resolve) => {
+      if (signal.aborted) resolve(undefined);
+      else signal.addEventListener("abort", () => resolve(undefined), { once: true });
+    });
+    const sandbox = await Promise.race([this.sandbox().catch(() => undefined), aborted]);
+    const { cwd = this.profile.cwd ?? "", hostRoot } = sandbox ?? {};
+    // A workspace that was made just now may say itself where it lies.
+    const location =
+      hostRoot === undefined ? this.#factory.locate?.(this.#owner) : { folder: hostRoot, shared: true };
+    return location === undefined ? { cwd, sandbox } : { cwd, location };
+  }
+
+  get #factory(): SandboxFactory {
+    return this.profile.sandbox ?? this.#harness.runtime.sandbox;
+  }
+
+  get #owner(): SandboxOwner {
+    const { projectRoot } = this.#harness.runtime;
+    return projectRoot === undefined ? this.key : { ...this.key, project_root: projectRoot };
   }
 
   operate<Value>(request: OperationRequest, work: (operation: Operation) => Promise<Value>): Promise<Value> {
@@ -140,6 +173,7 @@ class OpenSession implements LiveSession {
     const sandbox = this.#sandbox;
     this.#state = undefined;
     this.#toolkit = undefined;
+    this.#workplace = undefined;
     if (sandbox === undefined) return true;
     // What would be lost with its sandbox, or is just being opened, has to stay.
     if (sandbox.opened?.capabilities.persistent !== true) return false;

@@ -10,8 +10,9 @@ import {
   isAgentDefinition,
 } from "../../agents/create-agent.ts";
 import { type Agent, type AgentIdentity, createHarness } from "../../agents/harness.ts";
-import type { ProjectContext } from "../../agents/project-context.ts";
+
 import type { SecretMask } from "../../agents/secrets.ts";
+
 import { defaultRetryPolicy, type RetryPolicy } from "../../agents/turn/retry.ts";
 import { systemClock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
@@ -34,6 +35,7 @@ import { loadProjectSources, type ProjectSources } from "./load-project-sources.
 import type { LoadedAgent } from "./load-source.ts";
 import { createMcpToolSource, serverProblems } from "./mcp-tool-source.ts";
 import { createObservers, type Observers } from "./observers.ts";
+import type { OpenProjectContext } from "./project-context.ts";
 import { runWorkflow, type WorkflowHost } from "./run-workflow.ts";
 import { sourceVersion } from "./source-version.ts";
 import { unknownSource } from "./unknown-source.ts";
@@ -47,7 +49,8 @@ export interface AppOptions {
   readonly resolveModel: ModelResolver;
   readonly defaultModel: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly project?: ProjectContext;
+  /** Closed with the app. */
+  readonly project?: OpenProjectContext;
   /** MCP servers whose tools every agent has; closed with the app. */
   readonly mcp?: McpClient;
   /** Python for the sessions of every agent; closed with the app. */
@@ -186,6 +189,7 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
       await instances.close();
       await options.mcp?.close();
       await options.python?.close();
+      await options.project?.close();
       await options.store.close();
       hooks.deregister();
     },

@@ -1,5 +1,7 @@
-import { isAbsolute, join, relative, sep } from "node:path";
-import type { ProjectContext } from "../../agents/project-context.ts";
+import { existsSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, isAbsolute, join, relative, sep } from "node:path";
+import type { ProjectContext, Repository, Workplace } from "../../agents/project-context.ts";
 import type { AnyTool, ToolDefinition } from "../../agents/tool.ts";
 import type { ReadTool } from "../../mcp/tool.ts";
 import { guidelinesForTool } from "../../mcp/tools/guidelines-for.ts";
@@ -8,47 +10,132 @@ import { specSearchTool } from "../../mcp/tools/spec-search.ts";
 import type { Project } from "../../project/project.ts";
 import type { AppliedGuideline } from "../../protocol/guideline-query.ts";
 import { createInstructionReader } from "./read-instructions.ts";
+import { createRepositories, type IdleIndexes } from "./repositories.ts";
 
-/** Introduces a project to its agents: instructions, the guidelines of a file, tools to ask with. */
-export function createProjectContext(project: Project): ProjectContext {
-  return {
-    instructions: createInstructionReader(project.root),
-    guidelinesFor(path, hostRoot) {
-      const place = hostRoot === undefined ? path : placeIn(project.root, join(hostRoot, path));
-      if (place === undefined) return [];
-      return project.guidelines
-        .explain(place)
-        .applied.filter(isShown)
-        .map(({ guideline }) => guideline);
-    },
-    tools: [
-      toAgentTool(guidelinesForTool(project)),
-      toAgentTool(specSearchTool(project.specs)),
-      toAgentTool(specImpactTool(project)),
-    ],
-  };
+/** The repositories of an application's agents; closes the indexes that were opened for others than its own. */
+export interface OpenProjectContext extends ProjectContext {
+  close(): Promise<void>;
 }
 
-/** The project-relative path of a file; undefined for one that is none of the project's. */
-function placeIn(root: string, file: string): string | undefined {
-  const path = relative(root, file).split(sep).join("/");
-  return path === ".." || path.startsWith("../") || isAbsolute(path) ? undefined : path;
+/** Introduces the project to its agents, and to those that work elsewhere the repository that they work in. */
+export function createProjectContext(own: Project, idle?: IdleIndexes): OpenProjectContext {
+  const repositories = createRepositories(own, idle);
+  const instructions = createInstructionReader();
+  const toolsAt = (root: string): readonly AnyTool[] => [
+    toAgentTool(own, guidelinesForTool, (work) => repositories.use(root, work)),
+    toAgentTool(
+      own,
+      ({ specs }) => specSearchTool(specs),
+      (work) => repositories.use(root, work),
+    ),
+    toAgentTool(own, specImpactTool, (work) => repositories.use(root, work)),
+  ];
+  const tools = toolsAt(own.root);
+
+  /** A repository on this machine, for a session whose workspace begins at a folder of it. */
+  const at = (root: string, { cwd }: Workplace, workspace: string): Repository => {
+    const pathOf = (path: string): string => relative(root, join(workspace, path)).split(sep).join("/");
+    const folder = pathOf(cwd);
+    return {
+      workingFolder: folder,
+      tools: root === own.root ? tools : toolsAt(root),
+      instructions: () => instructions([{ root, cwd: folder }]),
+      async guidelinesFor(path) {
+        const place = pathOf(path);
+        return place === ".." || place.startsWith("../") || isAbsolute(place)
+          ? []
+          : await repositories.use(root, (project) => guidelinesOf(project, place));
+      },
+    };
+  };
+
+  /** The project itself, for a workspace of the session's own: its files have the paths of the project's. */
+  const beside = ({ cwd, location }: Workplace): Repository => ({
+    workingFolder: cwd,
+    tools,
+    instructions: () =>
+      instructions([
+        { root: own.root, cwd },
+        ...(isFolder(location?.folder) ? [{ root: location.folder, cwd, isWorkspace: true }] : []),
+      ]),
+    guidelinesFor: (path) => repositories.use(own.root, (project) => guidelinesOf(project, path)),
+  });
+
+  return {
+    tools,
+    repositoryAt(place) {
+      const { location } = place;
+      if (location === undefined) return elsewhere(place);
+      const { folder, shared } = location;
+      // A session that has put a repository into its own workspace works in that one.
+      if (!shared) return existsSync(join(folder, ".git")) ? at(folder, place, folder) : beside(place);
+      return at(repositoryRoot(folder, own.root), place, folder);
+    },
+    close: repositories.close,
+  };
+
+  /** A workspace that only its sandbox can read: the instructions are there, an index is not. */
+  function elsewhere({ cwd, sandbox }: Workplace): Repository {
+    return {
+      workingFolder: cwd,
+      tools: undefined,
+      instructions: () => instructions([{ read: async (path) => await sandbox?.readFile(path), cwd }]),
+      guidelinesFor: async () => [],
+    };
+  }
+}
+
+function isFolder(path: string | undefined): path is string {
+  return path !== undefined && (statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false);
+}
+
+/**
+ * The root of the repository that a folder lies in: the nearest one above it with `.git`, but the project where
+ * that comes first. A folder that lies in none is its own; a home folder is nobody's repository.
+ */
+function repositoryRoot(folder: string, project: string): string {
+  if (folder === project) return project;
+  const home = homedir();
+  for (let at = folder; at !== home; at = dirname(at)) {
+    if (at === project || existsSync(join(at, ".git"))) return at;
+    if (at === dirname(at)) break;
+  }
+  // The folder that the project lies in, without a repository of its own, is there for the project.
+  return project.startsWith(`${folder}${sep}`) || folder === sep ? project : folder;
+}
+
+function guidelinesOf({ guidelines }: Project, path: string): ReturnType<typeof toShown> {
+  return toShown(guidelines.explain(path).applied);
 }
 
 // What a person asks for by name, or a tool picks by description, is not forced on every file. Nor are
 // kit's samples, which are no rules of the repository.
-function isShown({ guideline, reason }: AppliedGuideline): boolean {
-  return reason !== "manual" && reason !== "auto" && !guideline.is_sample;
+function toShown(applied: readonly AppliedGuideline[]) {
+  return applied
+    .filter(({ guideline, reason }) => reason !== "manual" && reason !== "auto" && !guideline.is_sample)
+    .map(({ guideline }) => guideline);
 }
 
-/** The same tool that kit offers over MCP, for an agent. */
-function toAgentTool<Input, Output extends object>(tool: ReadTool<Input, Output>): AnyTool {
+type Use = <Value>(work: (project: Project) => Promise<Value>) => Promise<Value>;
+
+/** The same tool that kit offers over MCP, for an agent; about the repository that `use` opens. */
+function toAgentTool<Input, Output extends object>(
+  own: Project,
+  toolOf: (project: Project) => ReadTool<Input, Output>,
+  use: Use,
+): AnyTool {
+  // Names and schemas are the same for every repository.
+  const { name, description, input } = toolOf(own);
   const definition: ToolDefinition<Input> = {
-    name: tool.name,
-    description: tool.description,
-    input: tool.input as ToolDefinition<Input>["input"],
+    name,
+    description,
+    input: input as ToolDefinition<Input>["input"],
     idempotent: true,
-    execute: async (input, { signal }) => tool.toText(await tool.run(input, signal)),
+    execute: (given, { signal }) =>
+      use(async (project) => {
+        const tool = toolOf(project);
+        return tool.toText(await tool.run(given, signal));
+      }),
   };
   return definition;
 }

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import type { ProjectInstructions, Workplace } from "../../agents/project-context.ts";
+import type { ProjectInstructions } from "../../agents/project-context.ts";
 import { readFileInside } from "../../project/write-file.ts";
 
 /** The conventional instruction files of coding agents. */
@@ -12,107 +12,135 @@ const maxChars = 32_768;
 /** A larger file is no instruction anybody reads. */
 const maxBytes = 1024 * 1024;
 
-/** Deeper working folders have the instructions of the project and of the nearest folders only. */
+/** Deeper working folders have the instructions of the root and of the nearest folders only. */
 const maxFolders = 16;
 
-/** Folders whose files are remembered; more are read each time they are asked for. */
+/** Places whose instructions are remembered; of more, all are read anew. */
 const maxRemembered = 1_000;
 
-interface RememberedFile {
-  /** What the file system says of it; another mark is another file. */
-  readonly mark: string;
+/** Where instructions are looked for: in a folder of this machine, or in a workspace that only its sandbox can read. */
+type Place = FolderPlace | SandboxPlace;
+
+interface FolderPlace {
+  /** Absolute; no file outside is read. */
+  readonly root: string;
+  /** The folder down to which they are read, relative to the root. */
+  readonly cwd: string;
+  /** A session's own workspace beside its repository: its files are none of the repository's. */
+  readonly isWorkspace?: boolean;
+}
+
+interface SandboxPlace {
+  /** Reads a file by its path from the working folder. */
+  readonly read: (path: string) => Promise<string | undefined>;
+  readonly cwd: string;
+}
+
+interface InstructionFile {
+  readonly path: string;
+  readonly ofRepository: boolean;
   readonly text: string;
 }
 
-/** Gives the instructions of a project's agents; asked before every prompt, so what has not changed is not read. */
-export function createInstructionReader(root: string): (place: Workplace) => Promise<ProjectInstructions> {
-  const files = new Map<string, RememberedFile>();
-  return (place) => readInstructions((path) => readOfProject(root, path, files), place);
-}
-
-async function readOfProject(
-  root: string,
-  path: string,
-  files: Map<string, RememberedFile>,
-): Promise<string> {
-  const mark = markOf(join(root, path));
-  if (mark === undefined) return "";
-  const known = files.get(path);
-  if (known?.mark === mark) return known.text;
-  const bytes = await readFileInside(root, { path, maxBytes }).catch(() => undefined);
-  const text = new TextDecoder().decode(bytes);
-  if (files.size < maxRemembered || known !== undefined) files.set(path, { mark, text });
-  return text;
-}
-
-/** A look at the entry costs a hundredth of reading it; whether it may be read is found out on reading. */
-function markOf(path: string): string | undefined {
-  try {
-    const stats = statSync(path, { throwIfNoEntry: false });
-    return stats && `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}`;
-  } catch {
-    return undefined;
-  }
+interface Remembered {
+  /** What the file system says of each file that there could be; another mark is another file. */
+  readonly marks: string;
+  readonly told: ProjectInstructions;
 }
 
 /**
- * The instruction files of a project and of the folder that an agent works in, from the root down, as one
- * text, each once: where CLAUDE.md only imports AGENTS.md, where it repeats it, and where the workspace is
- * the project, nothing is said twice.
+ * Gives the instructions of places, as one text. Asked before every prompt: what has not changed is not read, and a
+ * look at each name costs a microsecond. (Watched folders would spare that microsecond; and a prompt that follows a
+ * change at once would come before the news of it.)
  */
-async function readInstructions(
-  read: (path: string) => Promise<string>,
-  place: Workplace,
-): Promise<ProjectInstructions> {
-  const parts: { readonly path: string; readonly text: string; readonly ofProject: boolean }[] = [];
-  const add = (path: string, text: string, ofProject: boolean): void => {
-    const told = text.replace(/^\uFEFF/, "").trim();
-    const isRepeated = told === "@AGENTS.md" || parts.some((part) => part.text.includes(told));
-    if (told !== "" && !isRepeated) parts.push({ path, text: told, ofProject });
+export function createInstructionReader(): (places: readonly Place[]) => Promise<ProjectInstructions> {
+  const remembered = new Map<string, Remembered>();
+  return async (places) => {
+    const folders = places.filter((place) => "root" in place);
+    if (folders.length < places.length) return await readAll(places);
+    const key = folders.map(({ root, cwd }) => `${root}\0${cwd}`).join("\0");
+    const marks = folders.map(marksOf).join();
+    const known = remembered.get(key);
+    if (known?.marks === marks) return known.told;
+    const told = await readAll(places);
+    if (known === undefined && remembered.size >= maxRemembered) remembered.clear();
+    remembered.set(key, { marks, told });
+    return told;
   };
-  for (const folder of foldersTo(place.cwd)) {
-    for (const name of names) {
-      const path = folder === "" ? name : `${folder}/${name}`;
-      add(path, await read(path), true);
-    }
+}
+
+function marksOf({ root, cwd }: FolderPlace): string {
+  let marks = "";
+  for (const path of pathsTo(cwd)) marks += `${markOf(join(root, path))};`;
+  return marks;
+}
+
+/** Whether it may be read is found out on reading. */
+function markOf(path: string): string {
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    return stats === undefined ? "" : `${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}`;
+  } catch {
+    return "";
   }
-  for (const { path, text } of await readFromSandbox(place.sandbox)) add(path, text, false);
+}
+
+async function readAll(places: readonly Place[]): Promise<ProjectInstructions> {
+  const read = places.map((place) => ("root" in place ? readFolder(place) : readSandbox(place)));
+  return toInstructions((await Promise.all(read)).flat());
+}
+
+function readFolder({ root, cwd, isWorkspace = false }: FolderPlace): Promise<InstructionFile[]> {
+  return Promise.all(
+    pathsTo(cwd).map(async (path) => {
+      const bytes = await readFileInside(root, { path, maxBytes }).catch(() => undefined);
+      return { path, ofRepository: !isWorkspace, text: new TextDecoder().decode(bytes) };
+    }),
+  );
+}
+
+function readSandbox({ read, cwd }: SandboxPlace): Promise<InstructionFile[]> {
+  const depthOf = (path: string): number => path.split("/").length - 1;
+  const depth = cwd === "" ? 0 : depthOf(cwd) + 1;
+  return Promise.all(
+    pathsTo(cwd).map(async (path) => {
+      // Paths of a sandbox start at its working folder.
+      const up = "../".repeat(depth - depthOf(path));
+      const text = await read(`${up}${path.slice(path.lastIndexOf("/") + 1)}`).catch(() => undefined);
+      return { path, ofRepository: true, text: text ?? "" };
+    }),
+  );
+}
+
+/**
+ * Each text once: where CLAUDE.md only imports AGENTS.md, or where it repeats it, nothing is said twice.
+ */
+function toInstructions(files: readonly InstructionFile[]): ProjectInstructions {
+  const parts: InstructionFile[] = [];
+  for (const file of files) {
+    const text = file.text.replace(/^\uFEFF/, "").trim();
+    const isRepeated = text === "@AGENTS.md" || parts.some((part) => part.text.includes(text));
+    if (text !== "" && !isRepeated) parts.push({ ...file, text });
+  }
   return {
     text: parts
       .map(({ path, text }) => `<instructions source="${path}">\n${cut(text)}\n</instructions>`)
       .join("\n\n"),
     // Of a file that is cut the guidelines are still worth showing.
     sources: new Set(
-      parts.filter(({ ofProject, text }) => ofProject && text.length <= maxChars).map(({ path }) => path),
+      parts
+        .filter(({ ofRepository, text }) => ofRepository && text.length <= maxChars)
+        .map(({ path }) => path),
     ),
   };
 }
 
-/** The same files of the workspace, down to the folder that the sandbox works in. */
-async function readFromSandbox(
-  sandbox: Workplace["sandbox"],
-): Promise<readonly { readonly path: string; readonly text: string }[]> {
-  if (sandbox === undefined) return [];
-  const depthOf = (folder: string): number => (folder === "" ? 0 : folder.split("/").length);
-  const folders = foldersTo(sandbox.cwd);
-  const depth = depthOf(folders.at(-1) ?? "");
-  const reads = folders.flatMap((folder) => {
-    // Paths of a sandbox start at its working folder.
-    const up = "../".repeat(depth - depthOf(folder));
-    return names.map(async (name) => ({
-      path: folder === "" ? name : `${folder}/${name}`,
-      text: await sandbox.readFile(`${up}${name}`).catch(() => ""),
-    }));
-  });
-  return Promise.all(reads);
-}
-
-/** "a/b" gives "", "a" and "a/b". */
-function foldersTo(cwd: string): readonly string[] {
+/** The files that instructions can stand in: those of "", "a" and "a/b" for "a/b". */
+function pathsTo(cwd: string): readonly string[] {
   const segments = cwd.split("/").filter((segment) => segment !== "" && segment !== ".");
-  if (segments.includes("..")) return [""];
-  const folders = [...segments.keys()].map((index) => segments.slice(0, index + 1).join("/"));
-  return folders.length < maxFolders ? ["", ...folders] : ["", ...folders.slice(-maxFolders)];
+  if (segments.includes("..")) return names;
+  const folders = [...segments.keys()].map((index) => `${segments.slice(0, index + 1).join("/")}/`);
+  return ["", ...folders.slice(-maxFolders)].flatMap((folder) => names.map((name) => `${folder}${name}`));
 }
 
 function cut(text: string): string {

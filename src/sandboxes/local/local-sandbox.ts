@@ -1,3 +1,5 @@
+import { realpathSync } from "node:fs";
+import { resolve } from "node:path";
 import type { SandboxFactory } from "../contract.ts";
 import type { LocalOptions } from "./local-options.ts";
 
@@ -13,6 +15,15 @@ export function local(options: LocalOptions = {}): SandboxFactory {
       // Whoever imports kit pays for a sandbox when one is opened.
       const { openLocal } = await import("./open-local.ts");
       return await openLocal(options, context);
+    },
+    locate({ project_root }) {
+      try {
+        const folder = realpathSync.native(resolve(options.root ?? project_root ?? process.cwd()));
+        return { folder, shared: true };
+      } catch {
+        // Whoever opens it is told what is wrong with it.
+        return undefined;
+      }
     },
   };
 }

@@ -6,7 +6,7 @@ import type { Sandbox, SandboxOwner } from "../contract.ts";
 import { createHostSandbox } from "../host/create-host-sandbox.ts";
 import { pickEnvironment } from "../host/exec/environment.ts";
 import type { VirtualOptions } from "./virtual-options.ts";
-import { workspaceName } from "./workspace-name.ts";
+import { folderOfAll, workspaceName } from "./workspace-name.ts";
 
 /** Opens the workspace of a session, and makes it when there is none. */
 export async function openVirtual(options: VirtualOptions, owner: SandboxOwner): Promise<Sandbox> {
@@ -25,9 +25,6 @@ export async function removeVirtual(options: VirtualOptions, owner: SandboxOwner
   const path = join(folderOfAll(options, owner), workspaceName(owner));
   for (const each of [path, homeOf(path)]) await rm(each, { recursive: true, force: true });
 }
-
-const folderOfAll = ({ root, folder }: VirtualOptions, { project_root }: SandboxOwner): string =>
-  folder ?? join(root ?? project_root ?? process.cwd(), ".kit", "sandboxes");
 
 const homeOf = (workspace: string): string => `${workspace}.home`;
 

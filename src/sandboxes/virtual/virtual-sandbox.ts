@@ -1,5 +1,8 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { SandboxFactory } from "../contract.ts";
 import type { VirtualOptions } from "./virtual-options.ts";
+import { folderOfAll, workspaceName } from "./workspace-name.ts";
 
 /**
  * A workspace of its own for every agent, instance and session, kept until `remove`. Paths cannot leave
@@ -14,6 +17,12 @@ export function virtual(options: VirtualOptions = {}): SandboxFactory {
       // Whoever imports kit pays for a sandbox when one is opened.
       const { openVirtual } = await import("./open-virtual.ts");
       return await openVirtual(options, context);
+    },
+    locate(owner) {
+      const folder = join(folderOfAll(options, owner), workspaceName(owner));
+      // The files of a new workspace are there once it is opened.
+      const isBare = options.files === undefined || Object.keys(options.files).length === 0;
+      return isBare || existsSync(folder) ? { folder, shared: false } : undefined;
     },
     async remove(owner) {
       const { removeVirtual } = await import("./open-virtual.ts");

@@ -1,0 +1,261 @@
+import { existsSync } from "node:fs";
+import { cp, readdir, rename } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import type { AgentProfile } from "../../agents/agent-profile.ts";
+import type { Session } from "../../agents/session/session.ts";
+import type { Sandbox, SandboxFactory, SandboxOwner } from "../../sandboxes/contract.ts";
+import { local } from "../../sandboxes/local/local-sandbox.ts";
+import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
+import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
+import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
+import { openTestApp } from "../../testing/test-app.ts";
+
+const service = {
+  "AGENTS.md": "# Service\n\nRULE-OF-THE-SERVICE\n",
+  ".cursor/rules/all.mdc": "---\nglobs: src/**/*.ts\n---\nGUIDELINE-OF-THE-SERVICE\n",
+  "src/a.ts": "export {};\n",
+  ".kiro/specs/serve/requirements.md":
+    "# Requirements\n\n### Requirement 1: Refunds\n\nWHEN a guest returns THEN the system SHALL refund\n",
+};
+
+const shop = {
+  "AGENTS.md": "# Shop\n\nRULE-OF-THE-SHOP\n",
+  "packages/api/AGENTS.md": "RULE-OF-THE-API\n",
+  "packages/api/src/b.ts": "export {};\n",
+  ".cursor/rules/all.mdc": "---\nglobs: src/**/*.ts\n---\nGUIDELINE-OF-THE-SHOP\n",
+  "src/a.ts": "export {};\n",
+  ".kiro/specs/pay/requirements.md":
+    "# Requirements\n\n### Requirement 1: Receipts\n\nWHEN a guest pays THEN the system SHALL send a receipt\n",
+};
+
+async function repository(files: Readonly<Record<string, string>>): Promise<TemporaryRepository> {
+  const made = await createTemporaryRepository(files);
+  onTestFinished(() => made[Symbol.asyncDispose]());
+  return made;
+}
+
+/** Each instance works in the clone of its name. */
+function inCloneOfInstance(folder: string): SandboxFactory {
+  const clone = ({ instance_id }: SandboxOwner): SandboxFactory => local({ root: join(folder, instance_id) });
+  return {
+    name: "clone",
+    open: (owner) => clone(owner).open(owner),
+    locate: (owner) => clone(owner).locate?.(owner),
+  };
+}
+
+/** Clones of the shop below one folder, and the service's project, whose model notes what it is told. */
+async function open(script: Script, clones: readonly string[] = ["one"], profile: AgentProfile = {}) {
+  const origin = await repository(shop);
+  await origin.init();
+  await origin.commit("Begin", 1_700_000_000);
+  await origin.write("src/a.ts", "export const paid = true; // .kiro/specs/pay/requirements.md\n");
+  await origin.commit("Pay", 1_700_000_100);
+  const folder = await repository({});
+  for (const name of clones) await cp(origin.root, join(folder.root, name), { recursive: true });
+  const project = await repository(service);
+  const heard: string[] = [];
+  const offered: (readonly string[])[] = [];
+  const model = createScriptedModel((call, index) => {
+    heard.push(JSON.stringify(call.prompt));
+    offered.push((call.tools ?? []).map(({ name }) => name));
+    return typeof script === "function" ? script(call, index) : (script[index] ?? { text: "Done." });
+  });
+  const app = await openTestApp({
+    root: project.root,
+    model,
+    sandbox: inCloneOfInstance(folder.root),
+    defaults: profile,
+  });
+  onTestFinished(() => app.close());
+  const session = async (id: string): Promise<Session> => (await app.instance("default", id)).session();
+  return { session, heard, offered, folder, project };
+}
+
+const read = (path: string, id = "c") => ({ toolCalls: [{ id, name: "read", input: { path } }] });
+
+test("a reviewer in a clone of another repository is told that one's rules, specs and history", async () => {
+  const { session, heard } = await open([
+    read("src/a.ts"),
+    {
+      toolCalls: [
+        { id: "1", name: "spec_search", input: { q: "receipt" } },
+        { id: "2", name: "spec_search", input: { q: "refund" } },
+        { id: "3", name: "spec_impact", input: { since: "HEAD~1" } },
+        { id: "4", name: "guidelines_for", input: { file: "src/a.ts" } },
+      ],
+    },
+  ]);
+  await (await session("one")).prompt("Review.");
+  expect(heard[0]).toContain("RULE-OF-THE-SHOP");
+  expect(heard[1]).toContain("GUIDELINE-OF-THE-SHOP");
+  expect(heard[2]).toContain(".kiro/specs/pay/requirements.md:3");
+  expect(heard[2]).toContain("src/a.ts");
+  expect(heard[2]).not.toContain(".kiro/specs/serve");
+  expect(heard.join()).not.toMatch(/(RULE|GUIDELINE)-OF-THE-SERVICE/);
+});
+
+test("instances in two clones with different rules are told their own, also of changes in mid-session", async () => {
+  const { session, heard, folder } = await open(
+    ({ prompt }) =>
+      prompt.at(-1)?.role === "user" ? read("src/a.ts", `c${prompt.length}`) : { text: "Ok." },
+    ["one", "two"],
+  );
+  await folder.write("two/AGENTS.md", "RULE-OF-TWO\n");
+  await folder.write("two/.cursor/rules/all.mdc", "---\nglobs: src/**/*.ts\n---\nGUIDELINE-OF-TWO\n");
+  const [one, two] = [await session("one"), await session("two")];
+  await Promise.all([one.prompt("Review."), two.prompt("Review.")]);
+  const told = heard.filter((text) => text.includes("RULE-OF-THE-SHOP"));
+  expect(told.join()).toContain("GUIDELINE-OF-THE-SHOP");
+  expect(told.join()).not.toContain("OF-TWO");
+  const others = heard.filter((text) => text.includes("RULE-OF-TWO"));
+  expect(others.join()).toContain("GUIDELINE-OF-TWO");
+  expect(others.join()).not.toContain("OF-THE-SHOP");
+  await folder.write("one/AGENTS.md", "CHANGED-RULE\n");
+  await folder.write("one/.cursor/rules/new.mdc", "---\nglobs: src/**/*.ts\n---\nNEW-GUIDELINE\n");
+  heard.length = 0;
+  await one.prompt("Once more.");
+  expect(heard[0]).toContain("CHANGED-RULE");
+  expect(heard[0]).not.toContain("RULE-OF-THE-SHOP");
+  expect(heard[1]).toContain("NEW-GUIDELINE");
+  // A clone that takes the place of another one is that other one from then on.
+  await rename(join(folder.root, "one"), join(folder.root, "old"));
+  await rename(join(folder.root, "two"), join(folder.root, "one"));
+  heard.length = 0;
+  await one.prompt("And now?");
+  expect(heard[0]).toContain("RULE-OF-TWO");
+});
+
+test("nothing is written into the clone, and of its configuration no code is run", async () => {
+  const { session, heard, folder } = await open([read("src/a.ts")]);
+  await folder.write("one/kit.config.ts", `import "node:fs"; globalThis.wasRun = true; export default {};\n`);
+  await (await session("one")).prompt("Review.");
+  expect(heard[1]).toContain("GUIDELINE-OF-THE-SHOP");
+  expect(existsSync(join(folder.root, "one/.kit"))).toBe(false);
+  expect("wasRun" in globalThis).toBe(false);
+});
+
+test("what a clone's kit.toml leaves out is left out", async () => {
+  const { session, heard, folder } = await open([read("src/a.ts")]);
+  await folder.write("one/kit.toml", '[guidelines]\nexclude = [".cursor/**"]\n');
+  await (await session("one")).prompt("Review.");
+  expect(heard[1]).not.toContain("GUIDELINE-OF-THE-SHOP");
+});
+
+test("a workspace in the middle of a repository has that repository's rules, by its own paths", async () => {
+  const { session, heard } = await open([
+    read("src/b.ts"),
+    { toolCalls: [{ id: "1", name: "guidelines_for", input: { file: "packages/api/src/b.ts" } }] },
+  ]);
+  await (await session("one/packages/api")).prompt("Review.");
+  expect(heard[0]).toContain("RULE-OF-THE-SHOP");
+  expect(heard[0]).toContain("RULE-OF-THE-API");
+  expect(heard[0]).toContain("Paths of files and commands start in `packages/api`.");
+  expect(heard[2]).toContain("RULE-OF-THE-API");
+});
+
+test("a repository within the project is its own, a plain folder of the project is the project's", async () => {
+  const inside = await repository({
+    ...service,
+    "work/tree/AGENTS.md": "RULE-OF-THE-TREE\n",
+    "plain/x.ts": "",
+  });
+  await inside.write("work/tree/.git", "gitdir: elsewhere\n");
+  const heard: string[] = [];
+  const model = createScriptedModel(({ prompt }) => {
+    heard.push(JSON.stringify(prompt));
+    return { text: "Done." };
+  });
+  for (const [place, rule] of [
+    ["work/tree", "RULE-OF-THE-TREE"],
+    ["plain", "RULE-OF-THE-SERVICE"],
+    ["", "RULE-OF-THE-SERVICE"],
+    ["..", "RULE-OF-THE-SERVICE"],
+  ] as const) {
+    const app = await openTestApp({
+      root: inside.root,
+      model,
+      sandbox: local({ root: join(inside.root, place) }),
+    });
+    await (await app.instance("default", "1")).session().prompt("Hello.");
+    await app.close();
+    expect([place, heard.at(-1)?.match(/RULE-OF-[A-Z-]+/g)]).toEqual([place, [rule]]);
+  }
+});
+
+test("a task works in its parent's repository, in the folder that it is given", async () => {
+  const { session, heard } = await open([]);
+  await (await session("one")).task("Look there.", { cwd: "packages/api" });
+  expect(heard[0]).toContain("RULE-OF-THE-SHOP");
+  expect(heard[0]).toContain("RULE-OF-THE-API");
+});
+
+test("a repository that a session puts into its own workspace is the one that it works in", async () => {
+  const { session, heard, folder, project } = await open([], ["one"], {
+    sandbox: virtual({ folder: join((await repository({})).root, "all") }),
+  });
+  const own = await session("1");
+  await own.prompt("Hello.");
+  expect(heard[0]).toContain("RULE-OF-THE-SERVICE");
+  const files = await own.fs();
+  const { stdout } = await files.exec({ command: ["pwd"] });
+  await cp(join(folder.root, "one"), stdout.trim(), { recursive: true });
+  await own.prompt("And now?");
+  expect(heard[1]).toContain("RULE-OF-THE-SHOP");
+  expect(heard[1]).not.toContain("RULE-OF-THE-SERVICE");
+  expect(project.root).not.toBe(folder.root);
+});
+
+test("a sandbox that lies elsewhere is read by its own means; there is no index of it, and the model is told", async () => {
+  const clone = await repository({ ...shop });
+  const inner = local({ root: clone.root });
+  const remote: SandboxFactory = {
+    name: "remote",
+    async open(owner) {
+      const { hostRoot: _, ...sandbox }: Sandbox = await inner.open(owner);
+      return sandbox;
+    },
+  };
+  const { session, heard, offered } = await open([read("src/a.ts")], [], { sandbox: remote });
+  await (await session("1")).prompt("Review.");
+  expect(heard[0]).toContain("RULE-OF-THE-SHOP");
+  expect(heard[0]).toContain("specs and guidelines cannot be looked up");
+  for (const name of ["spec_search", "spec_impact", "guidelines_for"]) expect(offered[0]).not.toContain(name);
+  expect(offered[0]).toContain("read");
+  expect(heard.join()).not.toMatch(/OF-THE-SERVICE/);
+});
+
+test("a tool of the agent's own keeps the name of one about specs, wherever it works", async () => {
+  const asked: string[] = [];
+  const tool = {
+    name: "spec_search",
+    description: "Mine.",
+    input: { type: "object", properties: {} },
+    execute: () => {
+      asked.push("mine");
+      return "mine";
+    },
+  };
+  const { session, heard } = await open(
+    [{ toolCalls: [{ id: "1", name: "spec_search", input: {} }] }],
+    ["one"],
+    { tools: [tool] },
+  );
+  await (await session("one")).prompt("Review.");
+  expect(asked).toEqual(["mine"]);
+  expect(heard[1]).toContain("mine");
+});
+
+test("a workspace is made when a tool needs it, not before; a prompt alone makes nothing", async () => {
+  const folder = (await repository({})).root;
+  const { session } = await open([{ text: "Hello." }, read("missing.txt")], [], {
+    sandbox: virtual({ folder }),
+  });
+  const own = await session("1");
+  await own.prompt("Hello.");
+  expect(await own.abort()).toBe(false);
+  expect(await readdir(folder)).toEqual([]);
+  await own.prompt("Look.");
+  expect(await readdir(folder)).toHaveLength(1);
+});
