@@ -35,8 +35,7 @@ export function guidelineEntries(
     const fresh = new Map<string, { readonly guideline: ShownGuideline; readonly path: string }>();
     for (const path of paths) {
       for (const guideline of await repository.guidelinesFor(path)) {
-        if (shown.has(guideline.id) || fresh.has(guideline.id) || work.told.has(guideline.source_file))
-          continue;
+        if (shown.has(guideline.id) || fresh.has(guideline.id) || isTold(guideline, work.told)) continue;
         fresh.set(guideline.id, { guideline, path });
       }
     }
@@ -53,6 +52,11 @@ export function guidelineEntries(
       { version: 1, type: "note", name: noteName, value: [...fresh.keys()], timestamp },
     ];
   };
+}
+
+/** Whether the system prompt holds the guideline's file, under whichever of its names. */
+function isTold({ source_file, aliases = [] }: ShownGuideline, told: ReadonlySet<string>): boolean {
+  return told.has(source_file) || aliases.some((name) => told.has(name));
 }
 
 function shownIn(operation: Operation): readonly string[] {

@@ -7,6 +7,8 @@ export interface ShownGuideline {
   readonly title: string;
   readonly content: string;
   readonly source_file: string;
+  /** Other names of that file. */
+  readonly aliases?: readonly string[];
 }
 
 /** Project instructions for the system prompt. */

@@ -49,6 +49,26 @@ export function importsIn(
   return imports;
 }
 
+/** Whether a content is nothing but imports (`@AGENTS.md`), optionally as a list. */
+export function isOnlyImports(content: string): boolean {
+  const lines = content.split(/\r\n?|\n/).filter((line) => line.trim() !== "");
+  return (
+    lines.length > 0 &&
+    lines.every(
+      (line) =>
+        /^\s*(?:[-*+]\s+)?@(?:[^\s\\]|\\ )+\s*$/.test(line) &&
+        namesFile(
+          importPath(
+            line
+              .trim()
+              .replace(/^[-*+]\s+/, "")
+              .slice(1),
+          ),
+        ),
+    )
+  );
+}
+
 /** A text with its code spans blanked, so that lines and columns stay. */
 function withoutCode(text: string): string {
   let result = "";

@@ -1,10 +1,11 @@
 import { compileGlob, type Glob } from "../base/glob/glob.ts";
 import type { AppliedGuideline } from "../protocol/guideline-query.ts";
 import { isWithin, relativeTo } from "./folders.ts";
-import { compareRecords, type GuidelineRecord } from "./guideline-record.ts";
+import { compareRecords, type GuidelineRecord, viewsOf } from "./guideline-record.ts";
 
 /** A guideline that applies to a path, and why. */
 export interface GuidelineMatch {
+  /** As the name of its file makes it by which it applies. */
   readonly record: GuidelineRecord;
   readonly reason: Exclude<AppliedGuideline["reason"], "import">;
   /** The glob that matched, as declared. */
@@ -13,7 +14,10 @@ export interface GuidelineMatch {
 
 /** Answers which guidelines apply to a path; compiled once, it only reads. */
 export interface GuidelineMatcher {
-  /** Sorted by source file and position; guidelines that wait to be asked for come last. */
+  /**
+   * Sorted by source file and position; guidelines that wait to be asked for come last. One whose file has
+   * aliases comes once for each of its names that makes it apply.
+   */
   match(path: string): GuidelineMatch[];
   /** Whether and why one guideline applies to a path. */
   test(record: GuidelineRecord, path: string): GuidelineMatch | undefined;
@@ -35,7 +39,7 @@ interface Scope {
  * relative to that folder.
  */
 export function createGuidelineMatcher(records: readonly GuidelineRecord[]): GuidelineMatcher {
-  const sorted = [...records].sort(compareRecords);
+  const sorted = [...records].sort(compareRecords).flatMap(viewsOf);
   const scopes = new Map<string, Scope>();
   const compiled = new Map<string, Glob>();
   const compile = (source: string): Glob => {

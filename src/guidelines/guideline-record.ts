@@ -7,6 +7,29 @@ export interface GuidelineRecord extends GuidelineDraft {
   readonly source_file: string;
   /** Zero-based, in the order of the file. */
   readonly position: number;
+  /** Other names of the file: links inside the project that lead to it. */
+  readonly aliases?: readonly string[];
+  /** The name under which it is read, where that is not `source_file`. */
+  readonly read_as?: string;
+  /** What it is to the tools that find it under another name. */
+  readonly readings?: readonly Reading[];
+}
+
+/** A file as a tool reads it that finds it by one of its aliases. */
+export interface Reading extends Pick<GuidelineDraft, "tool" | "scope" | "inclusion" | "globs"> {
+  readonly read_as: string;
+}
+
+/** The name that decides what a tool makes of a guideline's file. */
+export function nameOf(record: Pick<GuidelineRecord, "source_file" | "read_as">): string {
+  return record.read_as ?? record.source_file;
+}
+
+/** A guideline as it is, and as each of its aliases makes it. All have the same id. */
+export function viewsOf(record: GuidelineRecord): readonly GuidelineRecord[] {
+  return record.readings === undefined
+    ? [record]
+    : [record, ...record.readings.map((reading) => ({ ...record, ...reading }))];
 }
 
 /** The order of every list: by file, then by position. */

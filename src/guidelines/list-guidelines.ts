@@ -20,8 +20,7 @@ export function listGuidelines(
   matcher: GuidelineMatcher,
 ): GuidelineList {
   const hasWords = createWordSearch(query.q ?? "");
-  const candidates =
-    query.file === undefined ? records : matcher.match(query.file).map((match) => match.record);
+  const candidates = query.file === undefined ? records : applying(query.file, records, matcher);
   const found = candidates.filter(
     (record) => (query.source === undefined || record.source_type === query.source) && hasWords(record),
   );
@@ -38,6 +37,23 @@ export function listGuidelines(
     counts_by_source: counts,
     ...(last !== undefined && { next_cursor: toCursor(last) }),
   };
+}
+
+/** Each guideline once, by whichever name of its file it applies. */
+function applying(
+  file: string,
+  records: readonly GuidelineRecord[],
+  matcher: GuidelineMatcher,
+): readonly GuidelineRecord[] {
+  const matched = new Set<string>();
+  const found = matcher.match(file).flatMap(({ record }) => {
+    if (matched.has(record.id)) return [];
+    matched.add(record.id);
+    return [record];
+  });
+  if (!found.some(({ readings }) => readings !== undefined)) return found;
+  const byId = new Map(records.map((record) => [record.id, record]));
+  return found.map((record) => byId.get(record.id) ?? record);
 }
 
 /** The place of the last guideline of a page; it holds when other files change in between. */

@@ -1,13 +1,43 @@
 import type { Diagnostic } from "../protocol/diagnostic.ts";
 import { assignGuidelineIds } from "./guideline-id.ts";
-import type { GuidelineRecord } from "./guideline-record.ts";
+import type { GuidelineRecord, Reading } from "./guideline-record.ts";
 import { guidelineAdapterFor } from "./registry.ts";
 
-/** The guidelines of one file; none where no adapter knows the path. */
-export function readGuidelines(source: { readonly path: string; readonly text: string }): {
+export interface GuidelineSource {
+  /** The real path. */
+  readonly path: string;
+  readonly text: string;
+  /** Other names of the file: links that lead to it. The first name that an adapter knows decides how it is read. */
+  readonly aliases?: readonly string[];
+}
+
+/** The guidelines of one file; none where no adapter knows one of its names. */
+export function readGuidelines({ path, text, aliases = [] }: GuidelineSource): {
   readonly records: GuidelineRecord[];
   readonly diagnostics: readonly Diagnostic[];
 } {
-  const parsed = guidelineAdapterFor(source.path)?.parse(source) ?? { drafts: [], diagnostics: [] };
-  return { records: assignGuidelineIds(source.path, parsed.drafts), diagnostics: parsed.diagnostics };
+  const [name, ...others] = [path, ...aliases].filter((each) => guidelineAdapterFor(each) !== undefined);
+  if (name === undefined) return { records: [], diagnostics: [] };
+  const parsed = parse(name, text);
+  const readings = others.flatMap((each) => readingOf(each, text));
+  const about = {
+    ...(aliases.length > 0 && { aliases }),
+    ...(name !== path && { read_as: name }),
+    ...(readings.length > 0 && { readings }),
+  };
+  return {
+    records: assignGuidelineIds(path, parsed.drafts).map((record) => ({ ...record, ...about })),
+    diagnostics: parsed.diagnostics.map((diagnostic) => ({ ...diagnostic, path })),
+  };
+}
+
+function parse(path: string, text: string) {
+  return guidelineAdapterFor(path)?.parse({ path, text }) ?? { drafts: [], diagnostics: [] };
+}
+
+function readingOf(name: string, text: string): Reading[] {
+  const [first] = parse(name, text).drafts;
+  if (first === undefined) return [];
+  const { tool, scope, inclusion, globs } = first;
+  return [{ read_as: name, tool, scope, inclusion, globs }];
 }

@@ -33,7 +33,7 @@ const mostTests = 100;
  * @see decisions/2026-11-21-coverage-evidence.md
  */
 export async function specCoverage(
-  project: Pick<Project, "root" | "specs" | "files">,
+  project: Pick<Project, "root" | "specs" | "files" | "realPath">,
   options: CoverageOptions = {},
 ): Promise<CoverageReport> {
   const naming: SpecBlock[] = [];
@@ -52,7 +52,8 @@ export async function specCoverage(
     namedFeatures.set(test.path, features.add(index.criteria[criterion]?.feature ?? -1));
   }
 
-  const paths = project.files().filter((path) => isTestPath(path));
+  const names = project.files().filter((path) => isTestPath(path));
+  const paths = [...new Set(names.map(project.realPath))];
   const diagnostics: Diagnostic[] = [];
   const titles: { path: string; titles: readonly TestTitle[]; features: ReadonlySet<number> }[] = [];
   for (const [done, path] of paths.entries()) {

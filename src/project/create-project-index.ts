@@ -1,7 +1,11 @@
+import { realpathSync } from "node:fs";
+import { relative, sep } from "node:path";
 import { version } from "../base/version.ts";
+import { createAliases } from "./aliases.ts";
 import { type DatesUpdate, readDates, readDatesUpdate, saveDatesUpdate } from "./commit-dates.ts";
 import { isDamage } from "./index/damaged-index-error.ts";
 import { createGuidelineStore } from "./index/guideline-store.ts";
+import { loadLinks } from "./index/link-store.ts";
 import { readMeta } from "./index/meta.ts";
 import { createIndexPasses } from "./index-passes.ts";
 import { createIndexSession, type IndexSession } from "./index-session.ts";
@@ -34,7 +38,9 @@ export function createProjectIndex({ root, file, catalog }: ProjectIndexOptions)
   let last: Promise<unknown> = Promise.resolve();
 
   const readText = (path: string): string | undefined => {
-    const source = readSource(path);
+    const real = insideRoot(root, path);
+    if (real === undefined) return undefined;
+    const source = readSource(real);
     return source.kind === "bytes" ? decodeText(source.bytes, path).text : undefined;
   };
   const fingerprint = `${version} ${catalog.fingerprint}`;
@@ -127,7 +133,8 @@ export function createProjectIndex({ root, file, catalog }: ProjectIndexOptions)
     generation: session.changes,
     tree: () => session.tree().folders,
     files: () => session.cached("files", () => filesOf(session.tree().folders)),
-    hasFile: fileSet.has,
+    hasFile: (path) => fileSet.has(path) || fileSet.has(index.aliases().realOf(path)),
+    aliases: () => session.cached("aliases", (database) => createAliases(loadLinks(database), fileSet.has)),
     guidelineRecords: () => session.cached("guidelines", guidelines.load),
     guidelineDiagnostics: () => session.cached("guideline-diagnostics", guidelines.diagnostics),
     specDiagnostics: () => session.cached("spec-diagnostics", specDiagnostics),
@@ -135,7 +142,7 @@ export function createProjectIndex({ root, file, catalog }: ProjectIndexOptions)
       session.read(
         (database) => database.get<[string]>("SELECT hash FROM files WHERE path = ?", path)?.[0],
       ) || undefined,
-    datesOf: (path) => session.read((database) => readDates(database, path)),
+    datesOf: (path) => session.read((database) => readDates(database, index.aliases().realOf(path))),
     readText,
     refresh: async (options = {}) => await enqueue(() => refreshOnce(options)),
     async close() {
@@ -145,4 +152,16 @@ export function createProjectIndex({ root, file, catalog }: ProjectIndexOptions)
     },
   };
   return index;
+}
+
+/** The real path of a name, through links of its folders too; nothing where there is none or it lies outside. */
+function insideRoot(root: string, path: string): string | undefined {
+  try {
+    const real = relative(root, realpathSync(`${root}/${path}`))
+      .split(sep)
+      .join("/");
+    return real === ".." || real.startsWith("../") || real.startsWith("/") ? undefined : real;
+  } catch {
+    return undefined;
+  }
 }

@@ -8,7 +8,7 @@ import type { RefreshOptions } from "./project.ts";
 import type { SourceCatalog } from "./read/source-catalog.ts";
 import type { SourceReader } from "./read/source-reader.ts";
 import { readCandidate } from "./read-candidate.ts";
-import { scanTree } from "./tree/scan-tree.ts";
+import { scanProject } from "./tree/scan-project.ts";
 
 export interface FillIndexOptions {
   readonly root: string;
@@ -29,7 +29,7 @@ const batchSize = 50;
 export function* fillIndex(options: FillIndexOptions): PassSteps<number> {
   const { root, catalog, readSource, scope, onProgress } = options;
   onProgress?.({ done: 0, total: 0, phase: "walk" });
-  const change = yield* scanTree({ root, previous: new Map(), scope, isSource: catalog.isSource });
+  const change = yield* scanProject({ root, previous: new Map(), scope, catalog, links: new Map() });
   const candidates = [...change.candidates].sort((a, b) => comparePaths(a.path, b.path));
   const total = candidates.length;
   const target = options.openTarget(total);
@@ -37,7 +37,12 @@ export function* fillIndex(options: FillIndexOptions): PassSteps<number> {
     let files = 0;
     let batch: FileEntry[] = [];
     for (const [index, candidate] of candidates.entries()) {
-      const entry = readCandidate(candidate, { readSource, catalog, known: undefined });
+      const entry = readCandidate(candidate, {
+        readSource,
+        catalog,
+        aliases: change.aliases,
+        known: undefined,
+      });
       if (typeof entry !== "string") batch.push(entry);
       if (batch.length === batchSize) {
         files += batch.length;
@@ -51,7 +56,8 @@ export function* fillIndex(options: FillIndexOptions): PassSteps<number> {
     yield* target.put(batch);
     onProgress?.({ done: total, total, phase: "write" });
     const { fingerprint, outerRules } = options;
-    yield* target.finish({ tree: toTreeRows(change.folders), fingerprint, outerRules });
+    const links = [...change.links];
+    yield* target.finish({ tree: toTreeRows(change.folders), links, fingerprint, outerRules });
     return files;
   } finally {
     yield* target.close();

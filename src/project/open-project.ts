@@ -46,6 +46,7 @@ export async function openProject(options: OpenProjectOptions & RefreshOptions):
     specs: createProjectSpecs(index),
     guidelines: createProjectGuidelines({ index, name: basename(root), readOnly, config }),
     files: index.files,
+    realPath: (path) => index.aliases().realOf(path),
     datesOf: index.datesOf,
     refresh,
     watch: async (onChange, onError) => await watchProject(index, { onChange, onError }),

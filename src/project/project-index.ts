@@ -1,5 +1,6 @@
 import type { GuidelineRecord } from "../guidelines/guideline-record.ts";
 import type { Diagnostic } from "../protocol/diagnostic.ts";
+import type { Aliases } from "./aliases.ts";
 import type { FileDates } from "./git/file-dates.ts";
 import type { IndexDatabase } from "./index/index-database.ts";
 import type { RefreshOptions, ScanSummary } from "./project.ts";
@@ -21,7 +22,10 @@ export interface ProjectIndex {
   tree(): Tree;
   /** Every file that is not ignored, project-relative, sorted. */
   files(): readonly string[];
+  /** Whether there is a file of this name, a link's name included. */
   hasFile(path: string): boolean;
+  /** Which names are one file. */
+  aliases(): Aliases;
   /** In path, then position order. The same list until the index changes. */
   guidelineRecords(): readonly GuidelineRecord[];
   /** Those of reading and parsing guideline files. */

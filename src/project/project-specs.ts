@@ -1,4 +1,5 @@
 import type { SpecBlock } from "../protocol/spec-block.ts";
+import type { SpecQuery } from "../protocol/spec-query.ts";
 import { keysOfId } from "./index/block-id.ts";
 import { type ProjectFacts, readBlocks } from "./index/block-reader.ts";
 import type { IndexDatabase } from "./index/index-database.ts";
@@ -18,7 +19,13 @@ interface Place {
 
 /** Creates the specs of a project over its index. */
 export function createProjectSpecs(index: ProjectIndex): ProjectSpecs {
-  const facts: ProjectFacts = { hasFile: index.hasFile, datesOf: index.datesOf };
+  const facts: ProjectFacts = index;
+  const named = { hasFile: index.hasFile, aliases: index.aliases };
+  /** Who asks for an alias means the file. */
+  const byRealPath = (query: SpecQuery): SpecQuery =>
+    query.path === undefined
+      ? query
+      : { ...query, path: index.aliases().realOf(query.path.replace(/^(?:\.\/)+/, "")) };
   const readChunk = (database: IndexDatabase, { path, position }: Place) => {
     const found = database.all<[key: number, path: string, position: number]>(
       `SELECT b.key, f.path, b.position FROM files f CROSS JOIN blocks b ON b.file = f.id
@@ -32,7 +39,7 @@ export function createProjectSpecs(index: ProjectIndex): ProjectSpecs {
     };
   };
   return {
-    query: (query) => index.read((database) => runQuery(database, { query, facts })),
+    query: (query) => index.read((database) => runQuery(database, { query: byRealPath(query), facts })),
     get(id) {
       return index.read(
         (database) => readBlocks(database, { keys: keysOfId(database, id).slice(0, 1), facts })[0],
@@ -48,7 +55,7 @@ export function createProjectSpecs(index: ProjectIndex): ProjectSpecs {
       }
     },
     diagnostics: index.specDiagnostics,
-    impact: (request) => index.read((database) => findImpact(database, { request, hasFile: index.hasFile })),
-    graph: () => index.cached("graph", (database) => specGraph(database, index.hasFile)),
+    impact: (request) => index.read((database) => findImpact(database, { ...named, request })),
+    graph: () => index.cached("graph", (database) => specGraph(database, named)),
   };
 }

@@ -78,6 +78,8 @@ export interface Project {
   readonly guidelines: ProjectGuidelines;
   /** Every file of the project that is not ignored, project-relative, sorted. */
   files(): readonly string[];
+  /** The real path of a name: a link inside the project is another name of the file that it leads to. */
+  realPath(path: string): string;
   /** When a file was committed first and last; undefined where Git does not know it. */
   datesOf(path: string): FileDates | undefined;
   /** Brings the index up to date with the disk. */

@@ -1,3 +1,4 @@
+import type { Aliases } from "./aliases.ts";
 import type { FileEntry } from "./index/file-entry.ts";
 import { parseSource } from "./read/parse-source.ts";
 import type { SourceCatalog } from "./read/source-catalog.ts";
@@ -14,6 +15,8 @@ export interface KnownFile {
 export interface ReadCandidateOptions {
   readonly readSource: SourceReader;
   readonly catalog: SourceCatalog;
+  readonly aliases: Pick<Aliases, "namesOf">;
+  /** Absent for a file that is to be parsed although its bytes may be the same. */
   readonly known: KnownFile | undefined;
 }
 
@@ -28,7 +31,7 @@ export function readCandidate(
   if (read.kind === "gone") return "gone";
   if ("seen" in read && read.seen !== undefined) setStamp(candidate.folder, candidate.stampAt, read.seen);
   if (read.kind === "bytes" && known?.hash === read.hash) return "same";
-  const entry = parseSource(path, { read, catalog });
+  const entry = parseSource(path, { read, catalog, names: [path, ...options.aliases.namesOf(path)] });
   const isSameProblem =
     read.kind === "problem" && known?.hash === "" && known.diagnostics === entry.diagnostics;
   return isSameProblem ? "same" : entry;

@@ -2,6 +2,7 @@ import type { IgnoreScope } from "../files/ignore-scope.ts";
 import type { FileEntry } from "./index/file-entry.ts";
 import type { IndexDatabase } from "./index/index-database.ts";
 import { createIndexWriter } from "./index/index-writer.ts";
+import { loadLinks, saveLinks } from "./index/link-store.ts";
 import { readMeta, writeMeta } from "./index/meta.ts";
 import { beginWrite, rollback } from "./index/transaction.ts";
 import { type StoredTree, saveTree } from "./index/tree-store.ts";
@@ -10,7 +11,8 @@ import type { RefreshOptions } from "./project.ts";
 import type { SourceCatalog } from "./read/source-catalog.ts";
 import type { SourceReader } from "./read/source-reader.ts";
 import { readCandidate } from "./read-candidate.ts";
-import { scanTree, type TreeChange } from "./tree/scan-tree.ts";
+import { scanProject } from "./tree/scan-project.ts";
+import type { TreeChange } from "./tree/scan-tree.ts";
 
 export interface UpdateIndexOptions {
   readonly root: string;
@@ -39,21 +41,24 @@ export function* updateIndex(options: UpdateIndexOptions): PassSteps<UpdateResul
   const { root, reader, catalog, readSource, tree, generation, scope, outerRules, onProgress } = options;
   const isStale = readMeta(reader, "outer_rules") !== outerRules;
   onProgress?.({ done: 0, total: 0, phase: "walk" });
-  const change = yield* scanTree({
+  const change = yield* scanProject({
     root,
     previous: tree.folders,
     scope,
-    isSource: catalog.isSource,
+    catalog,
+    links: loadLinks(reader),
     ...(options.folders && { folders: options.folders }),
     isStale,
   });
-  if (isEmpty(change) && !isStale) return { kind: "done", parsed: 0, removed: 0, generation };
+  if (isEmpty(change) && !isStale && !change.haveLinksChanged)
+    return { kind: "done", parsed: 0, removed: 0, generation };
 
   const entries: FileEntry[] = [];
   const removed = new Set(change.removed);
   const total = change.candidates.length;
   for (const [index, candidate] of change.candidates.entries()) {
-    const entry = readCandidate(candidate, { readSource, catalog, known: knownFile(reader, candidate.path) });
+    const known = change.renamed.has(candidate.path) ? undefined : knownFile(reader, candidate.path);
+    const entry = readCandidate(candidate, { readSource, catalog, aliases: change.aliases, known });
     if (entry === "gone") removed.add(candidate.path);
     else if (entry !== "same") entries.push(entry);
     if (index % 256 === 255) onProgress?.({ done: index + 1, total, phase: "read" });
@@ -73,7 +78,9 @@ export function* updateIndex(options: UpdateIndexOptions): PassSteps<UpdateResul
     let removedCount = 0;
     for (const path of removed) if (writer.removeFile(path)) removedCount += 1;
     writer.finish();
-    const isChanged = entries.length + removedCount > 0 || haveFilesChanged(change, tree);
+    if (change.haveLinksChanged) saveLinks(database, change.links);
+    const isChanged =
+      entries.length + removedCount > 0 || change.haveLinksChanged || haveFilesChanged(change, tree);
     const next = isChanged ? generation + 1 : generation;
     saveTree(database, tree, change);
     writeMeta(database, "generation", next);

@@ -34,6 +34,8 @@ export interface AppliedGuideline {
   readonly guideline: Guideline;
   /** 1-based lines of the source file. */
   readonly line: number;
+  /** The alias of the file under which the tool finds it; absent where that is its real path. */
+  readonly via?: string;
   readonly reason: "always" | "pattern" | "nested" | "import" | "manual" | "auto";
   /**
    * For a pattern, the glob that matched; for an import, the importing files, outermost first, joined

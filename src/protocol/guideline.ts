@@ -16,6 +16,8 @@ export interface Guideline {
   readonly source_type: SourceType;
   /** POSIX, relative to the project root. */
   readonly source_file: string;
+  /** Other names of that file: links inside the project that lead to it. Absent for none. */
+  readonly aliases?: readonly string[];
   /** Globs, joined by commas, in the meaning of the tool that the source belongs to. */
   readonly file_pattern?: string;
   readonly tags: readonly string[];

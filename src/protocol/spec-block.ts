@@ -66,6 +66,8 @@ export type TaskStatus = "open" | "done" | "in_progress";
 /** Free-form, with the keys that adapters agree on. */
 export interface SpecMetadata {
   readonly source?: SourceSpan;
+  /** Other names of the file: links inside the project that lead to it. */
+  readonly aliases?: readonly string[];
   readonly author?: string;
   readonly version?: string;
   readonly related_specs?: readonly string[];

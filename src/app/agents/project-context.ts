@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import type { ProjectContext, Repository, Workplace } from "../../agents/project-context.ts";
 import type { AnyTool, ToolDefinition } from "../../agents/tool.ts";
+import { isOnlyImports } from "../../guidelines/guideline-imports.ts";
 import type { ReadTool } from "../../mcp/tool.ts";
 import { guidelinesForTool } from "../../mcp/tools/guidelines-for.ts";
 import { specImpactTool } from "../../mcp/tools/spec-impact.ts";
@@ -109,10 +110,11 @@ function guidelinesOf({ guidelines }: Project, path: string): ReturnType<typeof 
 }
 
 // What a person asks for by name, or a tool picks by description, is not forced on every file. Nor are
-// kit's samples, which are no rules of the repository.
+// kit's samples, which are no rules of the repository, and guidelines that only import others.
 function toShown(applied: readonly AppliedGuideline[]) {
   return applied
     .filter(({ guideline, reason }) => reason !== "manual" && reason !== "auto" && !guideline.is_sample)
+    .filter(({ guideline }) => !isOnlyImports(guideline.content))
     .map(({ guideline }) => guideline);
 }
 

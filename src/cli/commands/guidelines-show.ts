@@ -21,6 +21,7 @@ export const guidelinesShow: Command = defineCommand({
       printFields(output, [
         ["id", guideline.id],
         ["where", guideline.source_file],
+        ["also", guideline.aliases],
         ["source", sourceLabel(guideline.source_type)],
         ["applies to", guideline.file_pattern],
         ["tags", guideline.tags.join(", ")],

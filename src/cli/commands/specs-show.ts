@@ -31,6 +31,7 @@ function printSpec(output: Output, spec: SpecBlock, diagnostics: readonly Diagno
   printFields(output, [
     ["id", spec.id],
     ["where", span ? `${spec.path}:${span.start_line}-${span.end_line}` : spec.path],
+    ["also", metadata.aliases],
     ["kind", `${frameworkLabel(spec.framework)} ${spec.spec_type}`],
     ["status", metadata.status?.replace("_", " ")],
     ["lifecycle", spec.lifecycle],

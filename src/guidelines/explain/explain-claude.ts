@@ -1,5 +1,5 @@
 import type { GuidelineMatch } from "../guideline-matcher.ts";
-import type { GuidelineRecord } from "../guideline-record.ts";
+import { type GuidelineRecord, nameOf } from "../guideline-record.ts";
 import { depthOf, type ExplainRequest, type ToolView, toApplied } from "./explain-request.ts";
 import { createImportChain } from "./import-chain.ts";
 
@@ -34,10 +34,11 @@ export function explainClaude(request: ExplainRequest, matches: readonly Guideli
 
 /** The order of the files that lie in one folder. */
 function rankOf(record: GuidelineRecord): number {
-  if (record.source_file.endsWith("CLAUDE.local.md")) return 3;
-  if (record.source_file.includes(".claude/rules/")) return record.inclusion === "always" ? 4 : 5;
+  const name = nameOf(record);
+  if (name.endsWith("CLAUDE.local.md")) return 3;
+  if (name.includes(".claude/rules/")) return record.inclusion === "always" ? 4 : 5;
   if (record.tool === "agents") return 2;
-  return record.source_file.endsWith(".claude/CLAUDE.md") ? 1 : 0;
+  return name.endsWith(".claude/CLAUDE.md") ? 1 : 0;
 }
 
 function shadowAgents(matches: readonly GuidelineMatch[], view: ToolView): void {

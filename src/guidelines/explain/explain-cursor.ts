@@ -1,5 +1,5 @@
 import type { GuidelineMatch } from "../guideline-matcher.ts";
-import type { GuidelineRecord } from "../guideline-record.ts";
+import { type GuidelineRecord, nameOf } from "../guideline-record.ts";
 import { inReadingOrder, type ToolView, toApplied } from "./explain-request.ts";
 
 /**
@@ -14,6 +14,6 @@ export function explainCursor(matches: readonly GuidelineMatch[]): ToolView {
 }
 
 function rankOf(record: GuidelineRecord): number {
-  if (record.source_file.endsWith(".cursorrules")) return 2;
+  if (nameOf(record).endsWith(".cursorrules")) return 2;
   return { always: 0, pattern: 1, auto: 3, manual: 4 }[record.inclusion];
 }

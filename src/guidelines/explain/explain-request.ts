@@ -32,6 +32,7 @@ export function toApplied(match: GuidelineMatch): AppliedGuideline {
     guideline: toGuideline(record),
     line: record.span.start_line,
     reason,
+    ...(record.read_as !== undefined && { via: record.read_as }),
     ...(detail !== undefined && { detail }),
   };
 }

@@ -42,9 +42,20 @@ export function createImportChain(
     return assignGuidelineIds(path, drafts);
   };
 
+  // An import of an alias is one of the file itself.
+  let aliases: Map<string, string> | undefined;
+  const realPath = (path: string | undefined): string | undefined => {
+    aliases ??= new Map(
+      request.records.flatMap(({ aliases: names = [], source_file }) =>
+        names.map((name) => [name, source_file]),
+      ),
+    );
+    return path === undefined ? undefined : (aliases.get(path) ?? path);
+  };
+
   const follow = (record: GuidelineRecord, chain: readonly string[], view: ToolView): void => {
     for (const { path: written } of record.imports) {
-      const path = resolveImport(written, rules.relativeToFile ? folderOf(record.source_file) : "");
+      const path = realPath(resolveImport(written, rules.relativeToFile ? folderOf(record.source_file) : ""));
       if (path === undefined || seen.has(path) || chain.includes(path)) continue;
       const isBeyond = chain.length > rules.maxHops;
       if (isBeyond && beyond.has(path)) continue;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isOnlyImports } from "../../guidelines/guideline-imports.ts";
 import type { Project } from "../../project/project.ts";
 import type {
   AppliedGuideline,
@@ -86,7 +87,9 @@ export function guidelinesForTool({ guidelines, root }: Project): ReadTool<Input
 
 function toOutput(explanation: Explanation, cursor: string | undefined): Output {
   const { file, tool, applied, shadowed } = explanation;
-  const { items, total, next_cursor } = pageOf(applied, { cursor, toItem });
+  // One that only imports others says nothing beside them.
+  const own = applied.filter(({ guideline }) => !isOnlyImports(guideline.content));
+  const { items, total, next_cursor } = pageOf(own, { cursor, toItem });
   return {
     file,
     ...(tool === undefined ? {} : { tool }),

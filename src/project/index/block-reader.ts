@@ -1,6 +1,7 @@
 import type { SpecBlock } from "../../protocol/spec-block.ts";
-import { resolveMentions } from "../../specs/resolve-mentions.ts";
+import { type FileRefs, resolveMentions } from "../../specs/resolve-mentions.ts";
 import { toSpecBlock } from "../../specs/to-spec-block.ts";
+import type { Aliases } from "../aliases.ts";
 import { parentOf } from "../tree/folder.ts";
 import { toBlockId } from "./block-id.ts";
 import { DamagedIndexError } from "./damaged-index-error.ts";
@@ -11,6 +12,7 @@ import { type BlockEdges, type StoredBlock, unpackBlock, unpackEdges } from "./s
 /** What the index does not know of a file by itself. */
 export interface ProjectFacts {
   hasFile(path: string): boolean;
+  aliases(): Pick<Aliases, "realOf">;
   /** First and last commit of a file, in seconds since 1970. */
   datesOf(path: string): { readonly first?: number; readonly last: number } | undefined;
 }
@@ -67,7 +69,7 @@ export function readBlocks(
     for (const link of block.links) {
       for (const target of links.resolve(link.target, folder)) if (target.id !== id) related.add(target.id);
     }
-    const refs = resolveMentions(path, block.mentions, facts.hasFile);
+    const refs = realRefs(path, block.mentions, facts);
     const dates = facts.datesOf(path);
     const draft = { ...block, id: { kind: "declared", value: id } as const };
     blocks.push(
@@ -82,6 +84,15 @@ export function readBlocks(
     );
   }
   return blocks;
+}
+
+/** The files that a block names, by their real paths; an alias of its own file is none. */
+function realRefs(path: string, mentions: StoredBlock["mentions"], facts: ProjectFacts): FileRefs {
+  if (mentions.length === 0) return { code_refs: [], test_refs: [] };
+  const { realOf } = facts.aliases();
+  const refs = resolveMentions(path, mentions, (name) => facts.hasFile(name) && realOf(name) !== path);
+  const real = (names: readonly string[]): string[] => [...new Set(names.map(realOf))];
+  return { code_refs: real(refs.code_refs), test_refs: real(refs.test_refs) };
 }
 
 function toIsoTime(seconds: number): string {

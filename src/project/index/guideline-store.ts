@@ -22,7 +22,8 @@ export function createGuidelineStore(): GuidelineStore {
   return {
     load(database) {
       const rows = database.all<[path: string, hash: string]>(
-        "SELECT path, hash FROM files WHERE guideline_count > 0",
+        // The checksum covers the names of a file, which its hash does not.
+        "SELECT path, hash || checksum FROM files WHERE guideline_count > 0",
       );
       const now = new Map<string, Known>();
       for (const [path, hash] of rows) {

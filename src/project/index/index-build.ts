@@ -1,9 +1,11 @@
 import { rmSync } from "node:fs";
+import type { Link } from "../aliases.ts";
 import { createBlockNumbering } from "./block-numbering.ts";
 import { addToClasses, type ClassCounts, countBlock } from "./class-counts.ts";
 import { createContentWriter } from "./content-writer.ts";
 import type { FileEntry } from "./file-entry.ts";
 import { openDatabase } from "./index-database.ts";
+import { saveLinks } from "./link-store.ts";
 import { writeMeta } from "./meta.ts";
 import { numberBlocks } from "./number-blocks.ts";
 import { applicationId, indexes, schemaVersion, tables } from "./schema.ts";
@@ -15,6 +17,7 @@ const minSearchBatch = 10_000;
 /** What an index holds beside its files. */
 export interface BuildRest {
   readonly tree: readonly TreeRow[];
+  readonly links: readonly (readonly [path: string, link: Link])[];
   readonly fingerprint: string;
   readonly outerRules: string;
 }
@@ -65,12 +68,13 @@ export function createIndexBuild(file: string): IndexBuild {
       }
       content.flushSearch(minSearchBatch);
     },
-    finish({ tree, fingerprint, outerRules }) {
+    finish({ tree, links, fingerprint, outerRules }) {
       content.flushSearch();
       database.exec(indexes);
       for (const base of numbering.unsettled()) numberBlocks(database, base);
       addToClasses(database, counts);
       saveTreeRows(database, tree);
+      saveLinks(database, links);
       writeMeta(database, "fingerprint", fingerprint);
       writeMeta(database, "outer_rules", outerRules);
       writeMeta(database, "next_number", content.nextNumber());

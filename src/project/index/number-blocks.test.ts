@@ -39,7 +39,7 @@ function entryOf(path: string, ids: readonly DraftId[]): FileEntry {
 function build(file: string, files: Files): IndexDatabase {
   const target = createIndexBuild(file);
   target.put([...files].sort(([a], [b]) => comparePaths(a, b)).map(([path, ids]) => entryOf(path, ids)));
-  target.finish({ tree: [], fingerprint: "", outerRules: "" });
+  target.finish({ tree: [], links: [], fingerprint: "", outerRules: "" });
   return openWriter(file);
 }
 

@@ -2,12 +2,13 @@
 export const applicationId = 0x6b697431;
 
 /** Raise it with every change of the tables or of what adapters make of a file. */
-export const schemaVersion = 2;
+export const schemaVersion = 3;
 
 /**
  * Tables of the index. Everything in it can be made again from the files of the project.
  *
  * - `tree`: the folders as the last pass saw them (`tree-store.ts`).
+ * - `links`: links inside the root (`aliases.ts`).
  * - `files`: sources. `guidelines` and `diagnostics` are JSON with a checksum over both.
  * - `blocks`: `key` as in `block-key.ts`; the id follows from `kind`, `base` and `n` (`block-id.ts`);
  *   the other columns as in `stored-block.ts`.
@@ -20,6 +21,7 @@ export const schemaVersion = 2;
 export const tables = `
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE tree (id INTEGER PRIMARY KEY, names TEXT NOT NULL, stamps BLOB NOT NULL, checksum INTEGER NOT NULL);
+CREATE TABLE links (path TEXT PRIMARY KEY, kind TEXT NOT NULL, target TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE files (
   id INTEGER PRIMARY KEY, path TEXT NOT NULL, hash TEXT NOT NULL, guidelines TEXT NOT NULL,
   guideline_count INTEGER NOT NULL, diagnostics TEXT NOT NULL, checksum INTEGER NOT NULL
@@ -44,7 +46,7 @@ CREATE VIRTUAL TABLE search USING fts5(
 export const indexes = `
 CREATE UNIQUE INDEX files_by_path ON files (path);
 CREATE INDEX files_with_diagnostics ON files (path) WHERE diagnostics <> '';
-CREATE INDEX files_with_guidelines ON files (path, hash) WHERE guideline_count > 0;
+CREATE INDEX files_with_guidelines ON files (path, hash, checksum) WHERE guideline_count > 0;
 CREATE INDEX blocks_by_file ON blocks (file, position);
 CREATE INDEX blocks_by_base ON blocks (base, kind);
 CREATE INDEX refs_by_target ON refs (target, key);

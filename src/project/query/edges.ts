@@ -1,6 +1,7 @@
 import type { SpecEdgeKind } from "../../protocol/spec-query.ts";
 import { mentionCandidates } from "../../specs/resolve-mentions.ts";
 import { isTestPath } from "../../specs/test-path.ts";
+import type { Aliases } from "../aliases.ts";
 import { type PlacedBlock, readPlacedBlock } from "../index/block-reader.ts";
 import type { IndexDatabase } from "../index/index-database.ts";
 import { createLinkResolver } from "../index/link-resolver.ts";
@@ -34,7 +35,13 @@ export interface Edges {
   linksOf(from: PlacedBlock): BlockEdge[];
 }
 
-export function createEdges(database: IndexDatabase, hasFile: (path: string) => boolean): Edges {
+/** What there is to name. */
+export interface NamedFiles {
+  hasFile(path: string): boolean;
+  aliases(): Aliases;
+}
+
+export function createEdges(database: IndexDatabase, { hasFile, aliases }: NamedFiles): Edges {
   const blocks = new Map<number, PlacedBlock>();
   const links = createLinkResolver(database);
 
@@ -47,11 +54,15 @@ export function createEdges(database: IndexDatabase, hasFile: (path: string) => 
     return found;
   };
 
-  /** The file that a mention means, when `assumed` is taken to exist. */
-  const resolve = (from: PlacedBlock, mention: string, assumed?: string): string | undefined =>
-    mentionCandidates(from.path, mention).find(
-      (path) => path !== from.path && (path === assumed || hasFile(path)),
-    );
+  /** The file that a mention means, by its real path, when `assumed` is taken to exist. */
+  const resolve = (from: PlacedBlock, mention: string, assumed?: string): string | undefined => {
+    for (const path of mentionCandidates(from.path, mention)) {
+      if (path !== assumed && !hasFile(path)) continue;
+      const real = aliases().realOf(path);
+      if (real !== from.path) return real;
+    }
+    return undefined;
+  };
 
   const mentionKind = (path: string, role: "code" | "test" | undefined): FileEdge["kind"] =>
     (role === undefined ? isTestPath(path) : role === "test") ? "test_ref" : "code_ref";
@@ -89,7 +100,7 @@ export function createEdges(database: IndexDatabase, hasFile: (path: string) => 
       // Most mentions of a common name mean other files, and that shows without reading the block.
       if (!path.endsWith(written.replace(/^(?:\.{0,2}\/)+/, ""))) return [];
       const mentioning = block(key);
-      if (resolve(mentioning, written, path) !== path) return [];
+      if (resolve(mentioning, written, path) !== aliases().realOf(path)) return [];
       const mention = mentioning.mentions.find((one) => one.path === written);
       return [{ to: mentioning, kind: mentionKind(path, mention?.role) }];
     });
@@ -99,12 +110,15 @@ export function createEdges(database: IndexDatabase, hasFile: (path: string) => 
     block,
     linksOf,
     fromFile(path) {
+      const real = aliases().realOf(path);
       const defined = database.all<[number]>(
         "SELECT key FROM blocks WHERE file = (SELECT id FROM files WHERE path = ?) ORDER BY position",
-        path,
+        real,
       );
       const defines = defined.map(([key]): BlockEdge => ({ to: block(key), kind: "defines" }));
-      return [...defines, ...mentionsOf(path)];
+      // What names an alias of the file names the file.
+      const names = new Set([path, real, ...aliases().namesOf(real)]);
+      return [...defines, ...[...names].flatMap(mentionsOf)];
     },
     fromBlock: (from) => [...linksOf(from), ...linksTo(from)],
     ofFeature(from, limit) {

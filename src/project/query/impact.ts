@@ -10,7 +10,7 @@ import { isTestPath } from "../../specs/test-path.ts";
 import { keysOfId } from "../index/block-id.ts";
 import type { PlacedBlock } from "../index/block-reader.ts";
 import type { IndexDatabase } from "../index/index-database.ts";
-import { type BlockEdge, createEdges } from "./edges.ts";
+import { type BlockEdge, createEdges, type NamedFiles } from "./edges.ts";
 import { invalid } from "./query-plan.ts";
 
 /** How much of a change an edge passes on. */
@@ -36,9 +36,8 @@ interface Reached {
   readonly path: readonly ImpactEdge[];
 }
 
-export interface FindImpactOptions {
+export interface FindImpactOptions extends NamedFiles {
   readonly request: ImpactRequest;
-  readonly hasFile: (path: string) => boolean;
 }
 
 /**
@@ -49,11 +48,12 @@ export interface FindImpactOptions {
  *
  * Throws `spec_not_found` for an unknown id, `invalid_request` for a depth other than 1 to 5.
  */
-export function findImpact(database: IndexDatabase, { request, hasFile }: FindImpactOptions): Impact {
+export function findImpact(database: IndexDatabase, options: FindImpactOptions): Impact {
+  const { request, hasFile } = options;
   const { files = [], ids = [], depth = 2 } = request;
   if (!Number.isInteger(depth) || depth < 1 || depth > 5)
     throw invalid("depth", "must be a whole number from 1 to 5");
-  const edges = createEdges(database, hasFile);
+  const edges = createEdges(database, options);
   const asked = new Map<number, Reached>();
   for (const id of ids) {
     const [key] = keysOfId(database, id);

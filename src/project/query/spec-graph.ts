@@ -1,7 +1,7 @@
 import type { ImpactEdge, SpecGraph } from "../../protocol/spec-query.ts";
 import { isTestPath } from "../../specs/test-path.ts";
 import type { IndexDatabase } from "../index/index-database.ts";
-import { createEdges } from "./edges.ts";
+import { createEdges, type NamedFiles } from "./edges.ts";
 
 type Node = SpecGraph["nodes"][number];
 
@@ -9,8 +9,8 @@ type Node = SpecGraph["nodes"][number];
  * All blocks and the files they name, with the edges that are written down: links from block to
  * block, and mentions of files. Sorted as blocks are; files follow, by path.
  */
-export function specGraph(database: IndexDatabase, hasFile: (path: string) => boolean): SpecGraph {
-  const links = createEdges(database, hasFile);
+export function specGraph(database: IndexDatabase, named: NamedFiles): SpecGraph {
+  const links = createEdges(database, named);
   const nodes: Node[] = [];
   const files = new Map<string, Node>();
   const edges: ImpactEdge[] = [];

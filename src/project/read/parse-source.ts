@@ -9,16 +9,18 @@ import type { SourceCatalog } from "./source-catalog.ts";
 import type { SourceRead } from "./source-reader.ts";
 import type { StoredDiagnostics } from "./stored-diagnostics.ts";
 
+export interface ParseOptions {
+  readonly read: Exclude<SourceRead, { kind: "gone" }>;
+  readonly catalog: SourceCatalog;
+  /** The real path of the file, then its aliases; the first that an adapter knows decides which one reads it. */
+  readonly names: readonly string[];
+}
+
 /** Makes an index entry of what was read at a path: the blocks and guidelines of all its adapters. */
-export function parseSource(
-  path: string,
-  {
-    read,
-    catalog,
-  }: { readonly read: Exclude<SourceRead, { kind: "gone" }>; readonly catalog: SourceCatalog },
-): FileEntry {
-  const adapter = catalog.specAdapterFor(path);
-  const isGuideline = catalog.isGuidelineFile(path);
+export function parseSource(path: string, { read, catalog, names }: ParseOptions): FileEntry {
+  const specName = names.find((name) => catalog.specAdapterFor(name) !== undefined);
+  const adapter = specName === undefined ? undefined : catalog.specAdapterFor(specName);
+  const isGuideline = names.some(catalog.isGuidelineFile);
   const none = { path, hash: "", guidelines: "", guidelineCount: 0, blocks: [], features: [] };
   if (read.kind === "problem") {
     const diagnostics = [read.diagnostic];
@@ -28,9 +30,9 @@ export function parseSource(
     };
   }
   const { text, diagnostics } = decodeText(read.bytes, path);
-  const source = { path, text };
-  const specs = adapter === undefined ? undefined : parseSpecs(adapter, source);
-  const guidelines = isGuideline ? readGuidelines(source) : undefined;
+  const specs =
+    adapter === undefined ? undefined : asFile(parseSpecs(adapter, { path: specName ?? path, text }), names);
+  const guidelines = isGuideline ? readGuidelines({ path, text, aliases: names.slice(1) }) : undefined;
   const blocks = specs?.drafts.map(toBlockEntry) ?? [];
   const features = new Set<string>();
   for (const { feature } of specs?.drafts ?? []) if (feature !== undefined) features.add(feature);
@@ -48,6 +50,20 @@ export function parseSource(
     }),
     blocks,
     features: [...features],
+  };
+}
+
+/** What an adapter read under one of a file's names, as what the file is. */
+function asFile(
+  { drafts, diagnostics }: ParsedSpecs,
+  [path = "", ...aliases]: readonly string[],
+): ParsedSpecs {
+  if (aliases.length === 0) return { drafts, diagnostics };
+  return {
+    drafts: drafts.map((draft) => ({ ...draft, metadata: { ...draft.metadata, aliases } })),
+    diagnostics: diagnostics.map((diagnostic) =>
+      aliases.includes(diagnostic.path) ? { ...diagnostic, path } : diagnostic,
+    ),
   };
 }
 

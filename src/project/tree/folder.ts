@@ -57,7 +57,7 @@ export function filesOf(tree: Tree): string[] {
 }
 
 /** Answers whether a tree holds a file. Looks at each folder's names once. */
-export function createFileSet(tree: () => Tree): { has(path: string): boolean } {
+export function createFileSet(tree: () => Pick<Tree, "get">): { has(path: string): boolean } {
   const namesOf = new WeakMap<Folder, ReadonlySet<string>>();
   return {
     has(path) {

@@ -1,4 +1,4 @@
-import { type Dirent, readdirSync, type Stats, statSync } from "node:fs";
+import { type Dirent, lstatSync, readdirSync, type Stats, statSync } from "node:fs";
 import { type IgnoreScope, ignoreFileName, isSkippedName } from "../../files/ignore-scope.ts";
 import { joinPath } from "../../files/join-path.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
@@ -21,6 +21,8 @@ export interface Candidate {
   /** The folder that takes its new stamp, and which of its stamps that is. */
   readonly folder: Folder;
   readonly stampAt: number;
+  /** A symbolic link: what it leads to is for the pass to find out. */
+  readonly isLink: boolean;
   /** Set for what is known to be unreadable without opening it. */
   readonly problem?: Diagnostic;
 }
@@ -138,7 +140,8 @@ function compareSources(before: Folder, absolute: string): Look {
     if (isSame) continue;
     if (folder === before) folder = withOwnStamps(before);
     const isNoFile = typeof stats !== "string" && !stats.isFile();
-    candidates = [...candidates, toCandidate(folder, { name, index, isNoFile })];
+    const isLink = isSymbolicLink(`${absolute}/${name}`);
+    candidates = [...candidates, toCandidate(folder, { name, index, isNoFile: isNoFile && !isLink, isLink })];
   }
   return { folder, candidates, isStale: false };
 }
@@ -149,6 +152,8 @@ interface Listing {
   readonly sources: readonly string[];
   /** Names among the sources that are neither files nor links. */
   readonly notFiles: ReadonlySet<string>;
+  /** Links, all of which are sources: each is another name of what it leads to. */
+  readonly links: ReadonlySet<string>;
 }
 
 function list({ path, scope, isSource }: LookOptions, absolute: string): Listing | string {
@@ -164,6 +169,7 @@ function list({ path, scope, isSource }: LookOptions, absolute: string): Listing
   const files: string[] = [];
   const sources: string[] = [];
   const notFiles = new Set<string>();
+  const links = new Set<string>();
   for (const entry of entries) {
     const { name } = entry;
     if (isSkippedName(name)) continue;
@@ -172,18 +178,20 @@ function list({ path, scope, isSource }: LookOptions, absolute: string): Listing
     if (inner.ignores(entryPath, isFolder)) continue;
     if (isFolder) folders.push(name);
     const isRules = name === ignoreFileName && entry.isFile();
-    const isRead = isFolder ? hasSourceExtension(name) && isSource(entryPath) : isSource(entryPath);
+    const isLink = entry.isSymbolicLink();
+    const isRead = isFolder ? hasSourceExtension(name) && isSource(entryPath) : isLink || isSource(entryPath);
     if (isRules || isRead) {
       sources.push(name);
-      if (!entry.isFile() && !entry.isSymbolicLink()) notFiles.add(name);
+      if (isLink) links.add(name);
+      else if (!entry.isFile()) notFiles.add(name);
     } else if (!isFolder) files.push(name);
   }
-  return { folders, files, sources, notFiles };
+  return { folders, files, sources, notFiles, links };
 }
 
 // A folder that is named like a source file is a mistake to report. Adapters that take whole
 // subtrees match every folder in them, though, so only a name that looks like a file counts.
-function hasSourceExtension(name: string): boolean {
+export function hasSourceExtension(name: string): boolean {
   return /\.(?:md|mdc|json|ya?ml)$/i.test(name) || name === ".cursorrules";
 }
 
@@ -213,13 +221,16 @@ function compareListing(listing: Listing, { path, absolute, before }: Place): Lo
       const stats = statOf(`${absolute}/${name}`);
       if (typeof stats !== "string") setStamp(folder, index + 1, { stats, nowMs });
     } else if (
+      // Where a link leads can change without a sign on what it leads to.
+      !listing.links.has(name) &&
       knownAt !== undefined &&
       before !== undefined &&
       isSameSource(before, knownAt, `${absolute}/${name}`)
     ) {
       copyStamp(before, knownAt, { to: folder, at: index + 1 });
     } else {
-      candidates.push(toCandidate(folder, { name, index, isNoFile: listing.notFiles.has(name) }));
+      const isNoFile = listing.notFiles.has(name);
+      candidates.push(toCandidate(folder, { name, index, isNoFile, isLink: listing.links.has(name) }));
     }
   }
   return { folder, candidates, isStale: false };
@@ -232,10 +243,10 @@ function isSameSource(before: Folder, at: number, absolute: string): boolean {
 
 function toCandidate(
   folder: Folder,
-  { name, index, isNoFile }: { readonly name: string; readonly index: number; readonly isNoFile: boolean },
+  { name, index, isNoFile, isLink }: { name: string; index: number; isNoFile: boolean; isLink: boolean },
 ): Candidate {
   const path = joinPath(folder.path, name);
-  const place = { path, folder, stampAt: index + 1 };
+  const place = { path, folder, stampAt: index + 1, isLink };
   if (isNoFile) {
     const problem = unreadable({ path, code: "not_a_file", message: "It is not a regular file." });
     return { ...place, problem };
@@ -248,8 +259,20 @@ function toCandidate(
   return place;
 }
 
+function isSymbolicLink(absolute: string): boolean {
+  try {
+    return lstatSync(absolute, quietly)?.isSymbolicLink() ?? false;
+  } catch {
+    return false;
+  }
+}
+
 /** A folder that cannot be listed holds nothing; its problem is told in place of its content. */
 function unreadableFolder(path: string, problem: Diagnostic): Look {
   const folder: Folder = { path, folders: "", files: "", sources: "", stamps: createStamps(0), stampsAt: 0 };
-  return { folder, candidates: [{ path: `${path}/`, folder, stampAt: 0, problem }], isStale: false };
+  return {
+    folder,
+    candidates: [{ path: `${path}/`, folder, stampAt: 0, isLink: false, problem }],
+    isStale: false,
+  };
 }

@@ -13,6 +13,8 @@ export interface ScanTreeOptions {
   readonly isSource: (path: string) => boolean;
   /** Look at these folders only, and below them only at what is new. Default: the whole tree. */
   readonly folders?: readonly string[];
+  /** Folders to list again even when they are unchanged, with all below: their files have other names. */
+  readonly relisted?: ReadonlySet<string>;
   /** Lists every folder again, because rules from outside have changed. */
   readonly isStale?: boolean;
 }
@@ -26,6 +28,8 @@ export interface TreeChange {
   readonly removedFolders: readonly string[];
   /** Sources to read. A path ending in "/" stands for a folder that cannot be listed. */
   readonly candidates: readonly Candidate[];
+  /** Links that no adapter would read by their own name. */
+  readonly otherLinks?: readonly Candidate[];
   /** Paths that may have been sources and are gone or ignored now. */
   readonly removed: readonly string[];
 }
@@ -35,13 +39,14 @@ export interface TreeChange {
  * that a caller can take breaks.
  *
  * A folder whose stamp is unchanged is not listed again: each of its sources costs a stat. Links to
- * folders are not followed, so the walk ends and stays in the root; links to files are left to
- * whoever reads the file.
+ * folders are not followed, so the walk ends and stays in the root; where links lead, `scanProject`
+ * finds out.
  */
 export function* scanTree(options: ScanTreeOptions): Generator<undefined, TreeChange> {
   const { root, previous, isSource } = options;
   const folders: Folder[] = [];
   const candidates: Candidate[] = [];
+  const otherLinks: Candidate[] = [];
   const removed: string[] = [];
   const removedFolders = new Set<string>();
   // Folders found or found stale on the way, with the folders below them still to be visited.
@@ -60,7 +65,8 @@ export function* scanTree(options: ScanTreeOptions): Generator<undefined, TreeCh
   };
 
   const take = (before: Folder | undefined, { folder, candidates: found, isStale }: Look): void => {
-    for (const candidate of found) candidates.push(candidate);
+    for (const candidate of found)
+      (candidate.isLink && !isSource(candidate.path) ? otherLinks : candidates).push(candidate);
     if (folder === before) return;
     folders.push(folder);
     looks.set(folder.path, folder);
@@ -79,7 +85,8 @@ export function* scanTree(options: ScanTreeOptions): Generator<undefined, TreeCh
 
   const visit = (path: string): void => {
     const before = previous.get(path);
-    const isStale = options.isStale === true || (stale.size > 0 && stale.delete(path));
+    const isRelisted = options.relisted?.has(path) === true;
+    const isStale = options.isStale === true || isRelisted || (stale.size > 0 && stale.delete(path));
     if (before !== undefined && !isStale && isUntouched(root, before)) return;
     const look = lookAtFolder({ root, path, before, scope: () => scopes(path), isStale, isSource });
     if (look === undefined) remove(path);
@@ -106,6 +113,7 @@ export function* scanTree(options: ScanTreeOptions): Generator<undefined, TreeCh
     folders,
     removedFolders: [...removedFolders],
     candidates,
+    ...(otherLinks.length > 0 && { otherLinks }),
     removed: removed.filter((path) => !seen.has(path)),
   };
 }

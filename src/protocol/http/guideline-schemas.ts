@@ -50,6 +50,10 @@ export const guidelineSchema: z.ZodType<Guideline> = z
     content: z.string(),
     source_type: z.enum(sourceTypes),
     source_file: z.string().meta({ description: "POSIX, relative to the project root." }),
+    aliases: z
+      .array(z.string())
+      .exactOptional()
+      .meta({ description: "Other names of that file: links inside the project that lead to it." }),
     file_pattern: z.string().exactOptional().meta({ description: "Globs, joined by commas." }),
     tags: z.array(z.string()),
     is_sample: z.boolean(),

@@ -75,6 +75,10 @@ const specMetadataSchema: z.ZodType<SpecMetadata> = z
       .object({ start_line: line, end_line: line })
       .exactOptional()
       .meta({ description: "Lines of the file as it lies on disk: 1-based, inclusive." }),
+    aliases: z
+      .array(z.string())
+      .exactOptional()
+      .meta({ description: "Other names of the file: links inside the project that lead to it." }),
     author: z.string().exactOptional(),
     version: z.string().exactOptional(),
     related_specs: z.array(z.string()).exactOptional(),
