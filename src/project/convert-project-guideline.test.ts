@@ -1,8 +1,6 @@
-import { readFileSync } from "node:fs";
-import { mkdir, readdir, readFile, readlink, symlink, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { readdir, readFile, readlink, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { ConversionFormat } from "../protocol/guideline.ts";
 import { createTemporaryRepository } from "../testing/temporary-repository.ts";
 import { openProject } from "./open-project.ts";
 import type { Project } from "./project.ts";
@@ -129,47 +127,4 @@ test("a link to a file of the project is followed, one that leads out is refused
       message: ".cursorrules leads out of the project.",
     });
   });
-});
-
-interface ConvertCase {
-  readonly id: string;
-  readonly op: string;
-  readonly args: { readonly title: string; readonly format: string };
-  readonly fixture?: readonly { readonly path: string; readonly target: string }[];
-}
-
-const casesFile = join(import.meta.dirname, "../../tests/security/paths.json");
-const corpus = (JSON.parse(readFileSync(casesFile, "utf8")) as { readonly cases: readonly ConvertCase[] })
-  .cases;
-const convertCases = corpus.filter(({ op }) => op === "convert_guideline");
-
-test("the corpus converts nothing to a place outside", async () => {
-  for (const { args, fixture = [] } of convertCases) {
-    await using base = await createTemporaryRepository({
-      "outside/secret.txt": "TOP-SECRET\n",
-      "root/AGENTS.md": `## ${args.title}\n\nx\n`,
-    });
-    const root = join(base.root, "root");
-    for (const { path, target } of fixture) {
-      await mkdir(dirname(join(base.root, path)), { recursive: true });
-      await symlink(target, join(base.root, path));
-    }
-    const project = await openProject({ root, indexFile: ":memory:" });
-    try {
-      const format: ConversionFormat = args.format === "claude" ? "fw_c" : "steering";
-      const id = idOf(project, args.title);
-      expect(id).not.toBe("none");
-      const message = await project.guidelines.convert({ guideline_id: id, format, preview: false }).then(
-        (result) => JSON.stringify(result),
-        (error: Error) => error.message,
-      );
-      expect(message).not.toContain("TOP-SECRET");
-      expect(message).not.toContain(base.root);
-    } finally {
-      await project.close();
-    }
-    expect((await readdir(base.root)).sort()).toEqual(["outside", "root"]);
-    expect(await readdir(join(base.root, "outside"))).toEqual(["secret.txt"]);
-    expect(await readFile(join(base.root, "outside/secret.txt"), "utf8")).toBe("TOP-SECRET\n");
-  }
 });

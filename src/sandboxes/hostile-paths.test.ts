@@ -2,24 +2,20 @@ import { existsSync } from "node:fs";
 import { mkdtemp, readFile, realpath, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, sep } from "node:path";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
+import { type FixtureEntry, isForThisSystem } from "../../tests/security/corpus.ts";
+import { inBase, layOut, type PathCase, readPathCases, snapshot } from "../../tests/security/path-cases.ts";
 import { KitError } from "../base/kit-error.ts";
 import { openProject } from "../project/open-project.ts";
-import {
-  baseMark,
-  type FixtureEntry,
-  layOut,
-  loadPathCorpus,
-  type PathCase,
-  snapshot,
-} from "../testing/path-corpus.ts";
+import { readFileInside, writeFileInside } from "../project/write-file.ts";
+import type { ConversionFormat } from "../protocol/guideline.ts";
 import { processorMs } from "../testing/processor-time.ts";
 import type { Sandbox } from "./contract.ts";
 import { local } from "./local/local-sandbox.ts";
 import { virtual } from "./virtual/virtual-sandbox.ts";
 import { workspaceName } from "./virtual/workspace-name.ts";
 
-const corpus = loadPathCorpus();
+const { head, cases } = readPathCases();
 const owner = { agent: "tester", instance_id: "1", session: "default" };
 
 /** A workspace between files of others, all in one temporary folder. */
@@ -58,98 +54,139 @@ const subjects: readonly {
   },
 ];
 
+const ofSessions = (op: string): boolean => op === "open_session";
+const ofProjects = (op: string): boolean => op === "convert_guideline";
+const ofSandboxes = (op: string): boolean => !ofSessions(op) && !ofProjects(op);
+/** What kit itself does with files of a project, and no sandbox is between. */
+const ofFiles = (op: string): boolean => /^(?:read|write)_/.test(op);
+
+const tested = new Set<string>();
+
+afterAll(() => expect(cases.map(({ id }) => id).filter((id) => !tested.has(id))).toEqual([]));
+
+function testEach(
+  subject: string,
+  takes: (op: string) => boolean,
+  check: (hostile: PathCase) => Promise<void>,
+): void {
+  for (const hostile of cases.filter(({ op }) => takes(op))) {
+    tested.add(hostile.id);
+    test.skipIf(!isForThisSystem(hostile))(`${subject} ${hostile.id}: ${hostile.why}`, () => check(hostile));
+  }
+}
+
 describe("the hostile paths of tests/security/paths.json", () => {
   for (const subject of subjects) {
-    const cases = corpus.cases.filter(({ op }) => op !== "open_session" && op !== "convert_guideline");
-    test.each(cases.map((item) => [`${subject.name} ${item.id}`, item.why, item] as const))(
-      "%s: %s",
-      async (_id, _why, hostile) => {
-        await inBase(async (base) => {
-          const scene = subject.scene(base, hostile.root);
-          const rename = (text: string): string =>
-            text.replace(/(^|\/)root(?=-evil|\/|$)/g, `$1${scene.name}`);
-          await layOut(base, [...corpus.fixture, ...(hostile.fixture ?? [])].map(renamed(rename)));
-          const sandbox = await scene.open();
-          await check(scene, hostile, {
-            rename,
-            call: () => callSandbox(sandbox, hostile.op, argumentsOf(hostile, base, rename)),
-          });
+    testEach(subject.name, ofSandboxes, async (hostile) => {
+      await withBase(async (base) => {
+        const scene = subject.scene(base, hostile.root);
+        const rename = (text: string): string => text.replace(/(^|\/)root(?=-evil|\/|$)/g, `$1${scene.name}`);
+        await layOut(base, [...head.fixture, ...(hostile.fixture ?? [])].map(renamed(rename)));
+        const sandbox = await scene.open();
+        await check(scene, hostile, {
+          rename,
+          call: () => callSandbox(sandbox, hostile.op, argumentsOf(hostile, base, rename)),
         });
-      },
-    );
+      });
+    });
   }
 
-  const sessions = corpus.cases.filter(({ op }) => op === "open_session");
-  test.each(sessions.map((item) => [item.id, item.why, item] as const))(
-    "virtual %s: %s",
-    async (_id, _why, hostile) => {
-      await inBase(async (base) => {
-        await layOut(base, corpus.fixture);
-        const id = hostile.args.id ?? "";
-        const isNew = (path: string): boolean => /^sessions\/(?!victim(\/|$))/.test(path);
-        for (const part of ["agent", "instance_id", "session"] as const) {
-          const before = await snapshot(base, (path) => isNew(path));
+  // safe-writes#2.1
+  testEach("files", ofFiles, async (hostile) => {
+    await withBase(async (base) => {
+      await layOut(base, [...head.fixture, ...(hostile.fixture ?? [])]);
+      const { path = "", content } = argumentsOf(hostile, base, (text) => text);
+      // A project is opened at its real path. `..` in a path is for a sandbox: no path of kit's own has one.
+      const root = await realpath(join(base, hostile.root ?? "root"));
+      const isDenied = path.split("/").includes("..");
+      const { expect: _, ...denied } = { ...hostile, expected: "deny" as const };
+      await check({ base, name: "root" }, isDenied ? denied : hostile, {
+        rename: (text) => text,
+        async call() {
+          if (content !== undefined)
+            return await writeFileInside({ root, readOnly: false }, { path, content });
+          const bytes = await readFileInside(root, { path });
+          return bytes === undefined ? false : new TextDecoder().decode(bytes);
+        },
+      });
+    });
+  });
+
+  testEach("virtual", ofSessions, async (hostile) => {
+    await withBase(async (base) => {
+      await layOut(base, [...head.fixture, ...(hostile.fixture ?? [])]);
+      const { id = "" } = hostile.args;
+      const isOurs = (path: string): boolean => /^sessions\/(?!victim(\/|$))/.test(path);
+      for (const part of ["agent", "instance_id", "session"] as const) {
+        const open = async (): Promise<string> => {
           const sandbox = await virtual({ folder: join(base, "sessions") }).open({ ...owner, [part]: id });
           await sandbox.writeFile("private.txt", "KIT-WROTE");
           const place = (await sandbox.exec({ command: "pwd -P" })).stdout.trim();
           expect(place.startsWith(join(base, "sessions") + sep)).toBe(true);
           expect(`${place}/`.startsWith(`${join(base, "sessions", "victim")}/`)).toBe(false);
-          expect(await snapshot(base, (path) => isNew(path))).toEqual(before);
-        }
-      });
-    },
-  );
-
-  const guidelines = corpus.cases.filter(({ op }) => op === "convert_guideline");
-  test.each(guidelines.map((item) => [item.id, item.why, item] as const))(
-    "project %s: %s",
-    async (_id, _why, hostile) => {
-      await inBase(async (base) => {
-        const { title = "", format = "" } = hostile.args;
-        const source: FixtureEntry = {
-          type: "file",
-          path: "root/AGENTS.md",
-          content: `## ${title}\n\nDo so.\n`,
+          return "";
         };
-        await layOut(base, [...corpus.fixture, source, ...(hostile.fixture ?? [])]);
-        await check({ base, name: "root" }, hostile, {
-          rename: (text) => text,
-          async call() {
-            const project = await openProject({ root: join(base, "root"), indexFile: ":memory:" });
-            try {
-              const found = project.guidelines.list({}).guidelines.find((item) => item.title === title);
-              const target = format === "claude" ? "fw_c" : format;
-              return await project.guidelines.convert({
-                guideline_id: found?.id ?? "",
-                format: target as "steering" | "fw_c" | "fw_b",
-                preview: false,
-              });
-            } finally {
-              await project.close();
-            }
-          },
-        });
+        await check({ base, isOurs }, hostile, { rename: (text) => text, call: open });
+      }
+    });
+  });
+
+  testEach("project", ofProjects, async (hostile) => {
+    await withBase(async (base) => {
+      const { title = "", format: named = "" } = hostile.args;
+      const format = formats.get(named);
+      if (format === undefined) throw new Error(`No format is called ${named}.`);
+      const source: FixtureEntry = {
+        type: "file",
+        path: "root/AGENTS.md",
+        content: `## ${title}\n\nDo so.\n`,
+      };
+      await layOut(base, [...head.fixture, source, ...(hostile.fixture ?? [])]);
+      await check({ base, name: "root" }, hostile, {
+        rename: (text) => text,
+        async call() {
+          const project = await openProject({ root: join(base, "root"), indexFile: ":memory:" });
+          try {
+            // What a title cannot hold, such as a line break, ends it.
+            const found = project.guidelines.list({}).guidelines.find(({ is_sample }) => !is_sample);
+            expect(found).toBeDefined();
+            return await project.guidelines.convert({
+              guideline_id: found?.id ?? "",
+              format,
+              preview: false,
+            });
+          } finally {
+            await project.close();
+          }
+        },
       });
-    },
-  );
+    });
+  });
 });
+
+/** Formats of the corpus, as kit calls them. */
+const formats: ReadonlyMap<string, ConversionFormat> = new Map([
+  ["steering", "steering"],
+  ["claude", "fw_c"],
+  ["cursor", "fw_b"],
+]);
 
 function renamed(rename: (text: string) => string): (entry: FixtureEntry) => FixtureEntry {
   return (entry) => ({
     ...entry,
     path: rename(entry.path),
-    ...(entry.target === undefined ? {} : { target: rename(entry.target) }),
+    ...("target" in entry ? { target: rename(entry.target) } : {}),
   });
 }
 
 function argumentsOf(
-  hostile: PathCase,
+  { args }: PathCase,
   base: string,
   rename: (text: string) => string,
 ): Readonly<Record<string, string>> {
-  const given = Object.entries(hostile.args).map(([name, value]) => {
-    const path = value.replaceAll(baseMark, base);
-    return [name, name === "path" && path.includes("..") ? rename(path) : path] as const;
+  const given = Object.entries(args).map(([name, value]) => {
+    const text = inBase(value, base);
+    return [name, name === "path" && text.includes("..") ? rename(text) : text] as const;
   });
   return Object.fromEntries(given);
 }
@@ -159,28 +196,32 @@ interface Check {
   readonly call: () => Promise<unknown>;
 }
 
+type Place =
+  | { readonly base: string; readonly name: string }
+  | { readonly base: string; readonly isOurs: (path: string) => boolean };
+
 /** Makes the call of a case, and holds what came of it against the oracles of the corpus. */
-async function check(
-  { base, name }: Pick<Scene, "base" | "name">,
-  hostile: PathCase,
-  { rename, call }: Check,
-): Promise<void> {
-  const isOurs = (path: string): boolean => path === name || path.startsWith(`${name}/`);
+async function check(place: Place, hostile: PathCase, { rename, call }: Check): Promise<void> {
+  const { base } = place;
+  const isOurs =
+    "isOurs" in place
+      ? place.isOurs
+      : (path: string): boolean => path === place.name || path.startsWith(`${place.name}/`);
   const before = await snapshot(base, isOurs);
-  // What hangs ends with the time limit of the test.
+  const limit = hostile.max_ms ?? 5_000;
   const started = processorMs();
-  const outcome = await call().then(
+  const outcome = await inTime(call(), limit).then(
     (value) => ({
       ok: value !== false,
       text: typeof value === "string" ? value : JSON.stringify(value ?? null),
     }),
     (error: unknown) => ({ ok: false, text: textOf(error) }),
   );
-  expect(processorMs() - started).toBeLessThan(hostile.max_ms ?? 5_000);
+  expect(processorMs() - started).toBeLessThan(limit);
   expect(await snapshot(base, isOurs)).toEqual(before);
   for (const secret of ["TOP-SECRET", "root:x:0", base, "not ours"])
     expect(outcome.text).not.toContain(secret);
-  if (hostile.expected !== "contained") expect(outcome.ok).toBe(hostile.expected === "allow");
+  if (hostile.expected !== "contained") expect(outcome.ok, outcome.text).toBe(hostile.expected === "allow");
   const wanted = hostile.expect ?? {};
   if (wanted.content !== undefined) expect(outcome.text).toBe(wanted.content);
   if (wanted.content_if_ok !== undefined && outcome.ok) expect(outcome.text).toBe(wanted.content_if_ok);
@@ -190,6 +231,14 @@ async function check(
   for (const path of wanted.host_absent ?? []) expect(existsSync(path)).toBe(false);
   const [file, content] = wanted.file ?? [];
   if (file !== undefined) expect(await readFile(join(base, rename(file)), "utf8")).toBe(content);
+}
+
+/** A call that waits for something, such as the other end of a pipe, uses no processor. */
+async function inTime(work: Promise<unknown>, ms: number): Promise<unknown> {
+  const late = Promise.withResolvers<never>();
+  // Ten times as long: the machine may be busy with other things.
+  const timer = setTimeout(() => late.reject(new Error("The call did not end.")), ms * 10);
+  return await Promise.race([work, late.promise]).finally(() => clearTimeout(timer));
 }
 
 function textOf(error: unknown): string {
@@ -202,7 +251,8 @@ async function callSandbox(
   op: string,
   args: Readonly<Record<string, string>>,
 ): Promise<unknown> {
-  const { path = "", content = "", pattern = "" } = args;
+  const { path = "", content = "", pattern = "", include } = args;
+  const below = args.path === undefined ? {} : { path };
   switch (op) {
     case "read_file":
       return await sandbox.readFile(path);
@@ -229,15 +279,15 @@ async function callSandbox(
     case "shell_cwd":
       return await sandbox.exec({ command: "ls", cwd: path });
     case "grep":
-      return await sandbox.grep({ pattern });
+      return await sandbox.grep({ pattern, ...below, ...(include === undefined ? {} : { glob: include }) });
     case "glob":
-      return await sandbox.glob(pattern);
+      return await sandbox.glob(pattern, below);
     default:
-      throw new Error(`The corpus has an operation that is new: ${op}.`);
+      throw new Error(`${op} is no call of a sandbox.`);
   }
 }
 
-async function inBase(work: (base: string) => Promise<void>): Promise<void> {
+async function withBase(work: (base: string) => Promise<void>): Promise<void> {
   const base = await realpath(await mkdtemp(join(tmpdir(), "kit-paths-")));
   try {
     await work(base);
