@@ -88,9 +88,10 @@ export interface Corpus<Head, Case> {
  */
 export function readCorpus<Head, Case extends AnyCase>(
   kind: string,
-  schema: CorpusSchema,
+  schema: CorpusSchema & { readonly folder?: string },
 ): Corpus<Head, Case> {
-  const text = JSON.parse(readFileSync(join(import.meta.dirname, `${kind}.json`), "utf8"));
+  const { folder = import.meta.dirname } = schema;
+  const text = JSON.parse(readFileSync(join(folder, `${kind}.json`), "utf8"));
   const head = z.strictObject({ ...headFields, kind: z.literal(kind), ...schema.head });
   assertShape(`${kind}.json`, head, text);
   const one = z.strictObject({ ...caseFields, ...schema.one });

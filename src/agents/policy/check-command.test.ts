@@ -1,35 +1,15 @@
-import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { argvOf, commandOf, readShellCases } from "../../../tests/security/shell-cases.ts";
 import { processorMs } from "../../testing/processor-time.ts";
 import { checkCommand } from "./check-command.ts";
 import { parseCommand } from "./parse-command.ts";
 
-const corpus = new URL("../../../tests/security/shell.json", import.meta.url);
-
-interface ShellCase {
-  readonly id: string;
-  readonly command?: string;
-  readonly command_gen?: unknown;
-  readonly policy: { allow_shell?: boolean; allowed_commands?: string[]; allow_compound_commands?: boolean };
-  readonly expected: "allow" | "deny" | "allow_or_deny";
-  readonly expect_argv?: readonly string[] | readonly (readonly string[])[];
-  readonly max_ms?: number;
-  readonly why: string;
-}
-
-function generate(value: unknown): string {
-  if (typeof value === "string") return value;
-  const { concat, repeat, times } = value as { concat?: unknown[]; repeat?: unknown; times?: number };
-  if (concat !== undefined) return concat.map(generate).join("");
-  return generate(repeat).repeat(times ?? 0);
-}
-
-const cases: readonly ShellCase[] = JSON.parse(readFileSync(corpus, "utf8")).cases;
+const { cases } = readShellCases();
 
 describe("the hostile command lines of tests/security/shell.json", () => {
   test.each(cases.map((item) => [item.id, item.why, item] as const))("%s: %s", (_id, _why, item) => {
-    const line = item.command ?? generate(item.command_gen);
+    const line = commandOf(item);
     const started = processorMs();
     const decision = checkCommand(line, {
       ...(item.policy.allow_shell === undefined ? {} : { allowShell: item.policy.allow_shell }),
@@ -40,9 +20,9 @@ describe("the hostile command lines of tests/security/shell.json", () => {
     });
     expect(processorMs() - started).toBeLessThan(item.max_ms ?? 1_000);
     if (item.expected !== "allow_or_deny") expect(decision.allowed).toBe(item.expected === "allow");
-    if (!decision.allowed || item.expect_argv === undefined || !("commands" in decision)) return;
-    const argv = decision.commands.map((command) => command.words);
-    expect(Array.isArray(item.expect_argv[0]) ? argv : argv[0]).toEqual(item.expect_argv);
+    const argv = argvOf(item);
+    if (!decision.allowed || argv === undefined) return;
+    expect("commands" in decision && decision.commands.map(({ words }) => words)).toEqual(argv);
   });
 });
 

@@ -1,9 +1,15 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  argvOf,
+  commandOf,
+  readShellCases,
+  type ShellCase,
+  type ShellFixture,
+} from "../../../tests/security/shell-cases.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { ExecRequest, ExecResult, Sandbox } from "../../sandboxes/contract.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
@@ -12,33 +18,7 @@ import { workspaceName } from "../../sandboxes/virtual/workspace-name.ts";
 import type { AgentPolicy } from "../agent-profile.ts";
 import { runCommand } from "./run-command.ts";
 
-/** One command line under a policy, and what must come of it. */
-interface ShellCase {
-  readonly id: string;
-  readonly command?: string;
-  readonly command_gen?: unknown;
-  readonly policy: {
-    readonly allow_shell?: boolean;
-    readonly allowed_commands?: readonly string[];
-    readonly allow_compound_commands?: boolean;
-  };
-  readonly expected: "allow" | "deny" | "allow_or_deny";
-  readonly expect_argv?: readonly string[] | readonly (readonly string[])[];
-  readonly why: string;
-}
-
-interface ShellCorpus {
-  readonly fixture: {
-    readonly files: Readonly<Record<string, string>>;
-    readonly executables: Readonly<Record<string, string>>;
-    readonly outside: Readonly<Record<string, string>>;
-  };
-  readonly cases: readonly ShellCase[];
-}
-
-const file = join(import.meta.dirname, "../../../tests/security/shell.json");
-const corpus: ShellCorpus = JSON.parse(readFileSync(file, "utf8"));
-
+const { head, cases } = readShellCases();
 const owner = { agent: "tester", instance_id: "1", session: "default" };
 
 /** Both sandboxes meet the same files, each in a workspace of its own name. */
@@ -62,7 +42,7 @@ describe.each(subjects)(
     let sandbox: Sandbox | undefined;
     beforeAll(async () => {
       base = await realpath(await mkdtemp(join(tmpdir(), "kit-commands-")));
-      await layOut(join(base, folder), corpus.fixture);
+      await layOut(join(base, folder), head.fixture);
       sandbox = await open(base);
     });
     afterAll(async () => {
@@ -70,23 +50,18 @@ describe.each(subjects)(
       await rm(base, { recursive: true, force: true });
     });
 
-    test.each(corpus.cases.map((item) => [item.id, item.why, item] as const))(
-      "%s: %s",
-      async (_id, _why, item) => {
-        if (sandbox === undefined) throw new Error("There is no sandbox.");
-        const ran: ExecRequest["command"][] = [];
-        const outcome = await run(recording(sandbox, ran), item);
-        if (item.expected !== "allow_or_deny") expect(outcome).toBe(item.expected);
-        if (outcome === "deny") expect(ran).toEqual([]);
-        else if (item.expect_argv !== undefined) {
-          const isMany = Array.isArray(item.expect_argv[0]);
-          expect(ran).toEqual(isMany ? item.expect_argv : [item.expect_argv]);
-        }
-        // No case, allowed or not, has a reason to make one of these.
-        const found = await readdir(base, { recursive: true });
-        expect(found.filter((path) => path.includes("PWNED"))).toEqual([]);
-      },
-    );
+    test.each(cases.map((item) => [item.id, item.why, item] as const))("%s: %s", async (_id, _why, item) => {
+      if (sandbox === undefined) throw new Error("There is no sandbox.");
+      const ran: ExecRequest["command"][] = [];
+      const argv = argvOf(item);
+      const outcome = await run(recording(sandbox, ran), item);
+      if (item.expected !== "allow_or_deny") expect(outcome).toBe(item.expected);
+      if (outcome === "deny") expect(ran).toEqual([]);
+      else if (argv !== undefined) expect(ran).toEqual(argv);
+      // No case, allowed or not, has a reason to make one of these.
+      const found = await readdir(base, { recursive: true });
+      expect(found.filter((path) => path.includes("PWNED"))).toEqual([]);
+    });
   },
 );
 
@@ -99,7 +74,7 @@ async function run(sandbox: Sandbox, item: ShellCase): Promise<"allow" | "deny">
   };
   try {
     await runCommand({
-      command: item.command ?? generate(item.command_gen),
+      command: commandOf(item),
       sandbox,
       policy,
       env: {},
@@ -122,13 +97,7 @@ function recording(sandbox: Sandbox, ran: ExecRequest["command"][]): Sandbox {
   return { ...sandbox, exec };
 }
 
-function generate(value: unknown): string {
-  if (typeof value === "string") return value;
-  const { concat, repeat, times } = value as { concat?: unknown[]; repeat?: unknown; times?: number };
-  return concat === undefined ? generate(repeat).repeat(times ?? 0) : concat.map(generate).join("");
-}
-
-async function layOut(workspace: string, fixture: ShellCorpus["fixture"]): Promise<void> {
+async function layOut(workspace: string, fixture: ShellFixture): Promise<void> {
   const place = async (path: string, content: string, mode: number): Promise<void> => {
     const target = join(workspace, path);
     await mkdir(dirname(target), { recursive: true });

@@ -1,0 +1,71 @@
+import { z } from "zod";
+import { type AnyCase, type Corpus, type Generated, generate, generated, readCorpus } from "./corpus.ts";
+
+/** One command line under a policy, and what must come of it. */
+export interface ShellCase extends AnyCase {
+  /** A case has this or `command_gen`. */
+  readonly command?: string;
+  readonly command_gen?: Generated;
+  readonly policy: {
+    readonly allow_shell?: boolean;
+    readonly allowed_commands?: readonly string[];
+    readonly allow_compound_commands?: boolean;
+  };
+  readonly expected: "allow" | "deny" | "allow_or_deny";
+  /** One argument list, or those of several commands. */
+  readonly expect_argv?: readonly string[] | readonly (readonly string[])[];
+  /** How long the decision may take. */
+  readonly max_ms?: number;
+  /** The shells in which the line does what it should not. For readers. */
+  readonly fires_under?: readonly string[];
+  /** For readers. */
+  readonly fixture_note?: string;
+}
+
+/** The workspace that command lines run in, by path below it. */
+export interface ShellFixture {
+  readonly files: Readonly<Record<string, string>>;
+  readonly executables: Readonly<Record<string, string>>;
+  readonly outside: Readonly<Record<string, string>>;
+}
+
+const texts = z.array(z.string());
+const files = z.record(z.string(), z.string());
+
+export function readShellCases(): Corpus<{ readonly fixture: ShellFixture }, ShellCase> {
+  return readCorpus("shell", {
+    head: {
+      fixture: z.strictObject({ files, executables: files, git: z.string(), outside: files }),
+      generators: z.string(),
+    },
+    one: {
+      command: z.string().optional(),
+      command_gen: generated.optional(),
+      policy: z
+        .strictObject({
+          allow_shell: z.boolean(),
+          allowed_commands: texts,
+          allow_compound_commands: z.boolean(),
+        })
+        .partial(),
+      expected: z.enum(["allow", "deny", "allow_or_deny"]),
+      expect_argv: z.union([texts, z.array(texts)]).optional(),
+      max_ms: z.number().optional(),
+      fires_under: texts.optional(),
+      fixture_note: z.string().optional(),
+    },
+  });
+}
+
+export function commandOf({ id, command, command_gen }: ShellCase): string {
+  if ((command === undefined) === (command_gen === undefined)) {
+    throw new Error(`shell.json, case ${id}: it has one of command and command_gen.`);
+  }
+  return command ?? generate(command_gen ?? "");
+}
+
+/** The argument lists that a case expects to be run; undefined where it says nothing of them. */
+export function argvOf({ expect_argv }: ShellCase): readonly (readonly string[])[] | undefined {
+  if (expect_argv === undefined) return undefined;
+  return expect_argv.every((word) => typeof word === "string") ? [expect_argv] : (expect_argv as string[][]);
+}
