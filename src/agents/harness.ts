@@ -1,4 +1,5 @@
 import { KitError } from "../base/kit-error.ts";
+import { faultOfName } from "../base/name-fault.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../protocol/approval.ts";
 import type { SessionInfo, SessionKey } from "../protocol/session-entry.ts";
 import type { AgentProfile } from "./agent-profile.ts";
@@ -52,8 +53,6 @@ export interface AgentIdentity {
   /** The index of the newest event that this instance gave in another life; default 0. */
   readonly last_event?: number;
 }
-
-const sessionName = /^[^\p{Cc}/\\]{1,128}$/u;
 
 /** Brings an agent to life. Nothing is opened before a session needs it. */
 export function createHarness(identity: AgentIdentity, profile: AgentProfile, runtime: AgentRuntime): Agent {
@@ -161,11 +160,7 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
 }
 
 function checkedName(name: string): string {
-  // Stores keep UTF-8, in which half of a surrogate pair is another name.
-  const isName = typeof name === "string" && sessionName.test(name) && name.isWellFormed();
-  if (isName && name !== "." && name !== "..") return name;
-  throw new KitError({
-    code: "invalid_request",
-    message: "A session's name has 1 to 128 characters, without slashes and control characters.",
-  });
+  const fault = typeof name === "string" ? faultOfName(name) : "must be a text";
+  if (fault === undefined) return name;
+  throw new KitError({ code: "invalid_request", message: `A session's name ${fault}.` });
 }

@@ -1,6 +1,6 @@
 import { KitError } from "../base/kit-error.ts";
+import { faultOfName } from "../base/name-fault.ts";
 import type { DispatchReceipt } from "../protocol/dispatch.ts";
-import { faultOfName } from "../protocol/http/fields.ts";
 import type { WebhookDefinition, WebhookDispatch } from "./define-webhook.ts";
 import { findSecret } from "./find-secret.ts";
 import { sha256, toBytes } from "./hmac.ts";

@@ -24,6 +24,10 @@ export interface CaseReport {
   }[];
   readonly replies: readonly { readonly path: string; readonly status: number; readonly body: string }[];
   readonly polluted: boolean;
+  /** What an agent gets of a case that is a skill, or why it gets nothing. */
+  readonly skill?:
+    | { readonly name: string; readonly description: string; readonly instructions: string }
+    | { readonly problem: string };
   /** How many guidelines apply to `match_path`. */
   readonly matched?: number;
   readonly headings?: readonly (readonly [number, string])[];

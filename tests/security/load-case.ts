@@ -7,11 +7,11 @@
 import { lstat, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openProject, type Project } from "kit";
+import { KitError, loadSkill, openProject, type Project } from "kit";
 import { createServer } from "kit/server";
 import { readFrontMatter, scanMarkdown } from "kit/specs";
 import type { CaseReport, LoadedRecord } from "./case-report.ts";
-import { type MarkdownCase, pathOfCase } from "./markdown-case.ts";
+import { type MarkdownCase, matchPathOf, pathOfCase } from "./markdown-case.ts";
 
 const [root = "", caseFile = ""] = process.argv.slice(2);
 const markdownCase: MarkdownCase = JSON.parse(await readFile(caseFile, "utf8"));
@@ -21,9 +21,9 @@ const rssBefore = process.resourceUsage().maxRSS;
 const cpuBefore = process.cpuUsage();
 const project = await openProject({ root, indexFile: ":memory:" });
 try {
-  const { match_path } = markdownCase.expected;
-  const matched =
-    match_path === undefined ? undefined : project.guidelines.list({ file: match_path }).total_count;
+  const file = matchPathOf(markdownCase);
+  const matched = file === undefined ? undefined : project.guidelines.list({ file }).total_count;
+  const skill = markdownCase.kind === "skill" ? await readSkill() : {};
   const cpu = process.cpuUsage(cpuBefore);
   const rssGrowthMb = (process.resourceUsage().maxRSS - rssBefore) / 1024;
   const records = recordsOf(project);
@@ -37,6 +37,7 @@ try {
     replies: await repliesOf(project),
     polluted: "polluted" in {} || "PWNED" in globalThis,
     ...(matched === undefined ? {} : { matched }),
+    ...skill,
     ...(await scanOf()),
   };
   process.stdout.write(JSON.stringify(report));
@@ -55,6 +56,17 @@ async function warmUp(): Promise<void> {
     await warm.close();
   } finally {
     await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The file as an agent would use it. */
+async function readSkill(): Promise<Pick<CaseReport, "skill">> {
+  try {
+    const { name, description, instructions } = await loadSkill(pathOfCase(markdownCase), { root });
+    return { skill: { name, description, instructions } };
+  } catch (error) {
+    if (error instanceof KitError) return { skill: { problem: error.message } };
+    throw error;
   }
 }
 

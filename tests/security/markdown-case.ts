@@ -1,19 +1,14 @@
-import { mkdir, symlink, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
-
-/** How the corpus writes long texts in few words. */
-export type ContentGenerator =
-  | { readonly concat: readonly (string | ContentGenerator)[] }
-  | { readonly repeat: string; readonly times: number }
-  | { readonly repeat_index: string; readonly times: number }
-  | { readonly repeat_indent: string; readonly times: number; readonly unit: string };
-
-export interface FixtureEntry {
-  readonly type: "file" | "dir" | "symlink";
-  readonly path: string;
-  readonly content?: string;
-  readonly target?: string;
-}
+import { z } from "zod";
+import {
+  type AnyCase,
+  type Corpus,
+  type FixtureEntry,
+  fixtureEntry,
+  type Generated,
+  generate,
+  generated,
+  readCorpus,
+} from "./corpus.ts";
 
 export interface MarkdownExpectation {
   readonly outcome: "ok" | "diagnostic" | "ok_or_diagnostic";
@@ -26,82 +21,94 @@ export interface MarkdownExpectation {
   readonly headings?: readonly (readonly [number, string])[];
   readonly html_excludes?: readonly string[];
   readonly log_output_excludes?: readonly string[];
+  /** The path that the file's pattern is matched with; spelled out or generated. */
   readonly match_path?: string;
+  readonly match_path_gen?: Generated;
+  /** Milliseconds of processor time; 2,000 without it. */
   readonly max_ms?: number;
+  /** 256 without it. */
   readonly max_rss_growth_mb?: number;
   readonly max_title_chars?: number;
-  readonly no_canary?: boolean;
-  readonly not_polluted?: boolean;
-  readonly other_files_ok?: boolean;
+  readonly no_canary?: true;
+  readonly not_polluted?: true;
+  readonly other_files_ok?: true;
   readonly output_excludes?: readonly string[];
   readonly roundtrip_frontmatter_keys_exclude?: readonly string[];
   readonly text_includes?: readonly string[];
   readonly title_any_of?: readonly string[];
-  readonly unique_ids?: boolean;
+  readonly unique_ids?: true;
 }
 
-/** The keys of `expected` that the test looks at; the corpus may grow others. */
-export const knownExpectations: readonly (keyof MarkdownExpectation)[] = [
-  "outcome",
-  "diagnostic_code_any_of",
-  "diagnostic_or_escaped",
-  "frontmatter",
-  "has_heading",
-  "heading_count",
-  "heading_text_excludes",
-  "headings",
-  "html_excludes",
-  "log_output_excludes",
-  "match_path",
-  "max_ms",
-  "max_rss_growth_mb",
-  "max_title_chars",
-  "no_canary",
-  "not_polluted",
-  "other_files_ok",
-  "output_excludes",
-  "roundtrip_frontmatter_keys_exclude",
-  "text_includes",
-  "title_any_of",
-  "unique_ids",
-];
-
-export interface MarkdownCase {
-  readonly id: string;
-  readonly kind: "steering" | "claude" | "requirements" | "tasks";
-  readonly tier: "core" | "usability";
-  readonly why: string;
+export interface MarkdownCase extends AnyCase {
+  readonly kind: "steering" | "claude" | "skill" | "requirements" | "tasks";
+  /** A case has one of the first three, or a fixture, whose first entry is what the case is about. */
   readonly content?: string;
   readonly content_b64?: string;
-  readonly content_gen?: ContentGenerator;
+  readonly content_gen?: Generated;
   readonly fixture?: readonly FixtureEntry[];
   readonly expected: MarkdownExpectation;
 }
 
-const usualPaths = {
+const usualPaths: Readonly<Record<MarkdownCase["kind"], string>> = {
   steering: ".kiro/steering/case.md",
   claude: "CLAUDE.md",
+  skill: ".claude/skills/case/SKILL.md",
   requirements: ".kiro/specs/case/requirements.md",
   tasks: ".kiro/specs/case/tasks.md",
 };
 
+const texts = z.array(z.string());
+const heading = z.tuple([z.int(), z.string()]);
+
+export function readMarkdownCases(): Corpus<unknown, MarkdownCase> {
+  const corpus = readCorpus<unknown, MarkdownCase>("markdown", {
+    head: { generators: z.string() },
+    one: {
+      kind: z.enum(Object.keys(usualPaths)),
+      content: z.string().optional(),
+      content_b64: z.base64().optional(),
+      content_gen: generated.optional(),
+      fixture: z.array(fixtureEntry).min(1).optional(),
+      expected: z
+        .strictObject({
+          diagnostic_code_any_of: texts,
+          diagnostic_or_escaped: texts,
+          frontmatter: z.record(z.string(), z.unknown()),
+          has_heading: heading,
+          heading_count: z.int(),
+          heading_text_excludes: texts,
+          headings: z.array(heading),
+          html_excludes: texts,
+          log_output_excludes: texts,
+          match_path: z.string(),
+          match_path_gen: generated,
+          max_ms: z.number(),
+          max_rss_growth_mb: z.number(),
+          max_title_chars: z.int(),
+          no_canary: z.literal(true),
+          not_polluted: z.literal(true),
+          other_files_ok: z.literal(true),
+          output_excludes: texts,
+          roundtrip_frontmatter_keys_exclude: texts,
+          text_includes: texts,
+          title_any_of: texts,
+          unique_ids: z.literal(true),
+        })
+        .partial()
+        .extend({ outcome: z.enum(["ok", "diagnostic", "ok_or_diagnostic"]) }),
+    },
+  });
+  for (const { id, content, content_b64, content_gen, fixture } of corpus.cases) {
+    const given = [content, content_b64, content_gen, fixture].filter((one) => one !== undefined).length;
+    if (given !== 1)
+      throw new Error(`markdown.json, case ${id}: it says ${given} times what the file holds.`);
+  }
+  return corpus;
+}
+
 /** The file a case is about, relative to the repository. */
 export function pathOfCase(markdownCase: MarkdownCase): string {
   return markdownCase.fixture?.[0]?.path ?? usualPaths[markdownCase.kind];
-}
-
-/** Puts a case into a folder. A fixture may also write beside that folder, so keep it below another. */
-export async function writeCase(root: string, markdownCase: MarkdownCase): Promise<void> {
-  if (markdownCase.fixture === undefined) {
-    await writeEntry(join(root, pathOfCase(markdownCase)), contentOfCase(markdownCase));
-    return;
-  }
-  for (const entry of markdownCase.fixture) {
-    const path = join(root, entry.path);
-    if (entry.type === "file") await writeEntry(path, entry.content ?? "");
-    else if (entry.type === "dir") await mkdir(path, { recursive: true });
-    else await symlink(entry.target ?? "", path);
-  }
 }
 
 /** The bytes of a case that is one file; text where the corpus gives text. */
@@ -111,19 +118,7 @@ export function contentOfCase({ content, content_b64, content_gen }: MarkdownCas
   return content_gen === undefined ? "" : generate(content_gen);
 }
 
-function generate(generator: string | ContentGenerator): string {
-  if (typeof generator === "string") return generator;
-  if ("concat" in generator) return generator.concat.map(generate).join("");
-  if ("repeat" in generator) return generator.repeat.repeat(generator.times);
-  const { times } = generator;
-  const line = (index: number) =>
-    "repeat_index" in generator
-      ? generator.repeat_index.replaceAll("{i}", String(index))
-      : generator.unit.repeat(index) + generator.repeat_indent.replaceAll("{i}", String(index));
-  return Array.from({ length: times }, (_, index) => line(index)).join("");
-}
-
-async function writeEntry(path: string, content: string | Uint8Array): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, content);
+export function matchPathOf({ expected }: MarkdownCase): string | undefined {
+  const { match_path, match_path_gen } = expected;
+  return match_path_gen === undefined ? match_path : generate(match_path_gen);
 }

@@ -19,6 +19,13 @@ test.each<readonly [unknown, string]>([
     "`subagents[1].allowedCommand` is no field of a profile; did you mean allowedCommands?",
   ],
   [{ subagents: [{ name: "a", subagents: [{}] }] }, "`subagents[0].subagents` must be a list of objects"],
+  [
+    { skills: [{ name: "../../evil" }] },
+    '`skills` has the name "../../evil", which must not hold separators',
+  ],
+  [{ roles: [{ name: "a" }, { name: "a" }] }, '`roles` has two of the name "a"'],
+  [{ subagents: [{ name: "a" }, { name: "a" }] }, '`subagents` has two of the name "a"'],
+  [{ commands: [{ name: "test" }, { name: "test" }] }, '`tools` has two of the name "test"'],
 ])("the profile %j is refused with what is wrong", (profile, fault) => {
   expect(faultOfProfile(profile)).toContain(fault);
 });

@@ -16,6 +16,7 @@ import {
 } from "../../agents/check-fields.ts";
 import { compactionFields } from "../../agents/compaction/compaction-settings.ts";
 import { budgetFields } from "../../agents/turn/budget.ts";
+import { faultOfDefinedName, shownName } from "../../base/name-fault.ts";
 import { thinkingLevels } from "../../protocol/thinking-level.ts";
 
 const ofApprovals: FieldChecks<ApprovalRules> = { tools: texts, timeoutMs: count(1) };
@@ -73,11 +74,29 @@ export function faultOfProfile(value: unknown, above = ""): string | undefined {
   if (!isObject(value) || Array.isArray(value))
     return "it gave no profile: return an object such as { instructions: … }";
   const fault = faultOfFields(value, { of: "field of a profile", fields: checks }, above);
-  if (fault !== undefined || !("subagents" in value) || !Array.isArray(value.subagents)) return fault;
+  if (fault !== undefined) return fault;
+  const unnamed = faultOfNames(value, above);
+  if (unnamed !== undefined || !("subagents" in value) || !Array.isArray(value.subagents)) return unnamed;
   if (above.length > maxPathLength) return `\`${above}\` is an agent below itself`;
   for (const [index, subagent] of value.subagents.entries()) {
     const below = faultOfProfile(subagent, `${above}subagents[${index}].`);
     if (below !== undefined) return below;
+  }
+  return undefined;
+}
+
+/** Of two with one name, one would be gone without a word. */
+function faultOfNames(profile: object, above: string): string | undefined {
+  const { tools = [], commands = [], skills = [], roles = [], subagents = [] } = profile as AgentProfile;
+  const lists = { tools: [...tools, ...commands], skills, roles, subagents };
+  for (const [field, items] of Object.entries(lists)) {
+    const seen = new Set<string>();
+    for (const { name = "" } of items) {
+      const fault = field === "tools" || field === "subagents" ? undefined : faultOfDefinedName(name);
+      if (fault !== undefined) return `\`${above}${field}\` has the name ${shownName(name)}, which ${fault}`;
+      if (seen.has(name)) return `\`${above}${field}\` has two of the name ${shownName(name)}`;
+      seen.add(name);
+    }
   }
   return undefined;
 }

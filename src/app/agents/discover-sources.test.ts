@@ -1,4 +1,5 @@
 import { mkdirSync } from "node:fs";
+import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
@@ -68,4 +69,52 @@ test("a folder that is called like a file is a folder", async () => {
   await using folder = await createTemporaryRepository();
   mkdirSync(join(folder.root, "src/agents/reviewer.ts"), { recursive: true });
   expect(await discoverSources(folder.root)).toEqual({ sources: [], problems: [] });
+});
+
+test("a file whose name differs from another one's in case only is named", async () => {
+  const { sources, problems } = await discover([
+    "src/agents/Echo.ts",
+    "src/agents/echo.ts",
+    "src/workflows/echo.ts",
+  ]);
+  expect(sources.map(({ path }) => path)).toEqual(["src/agents/Echo.ts", "src/workflows/echo.ts"]);
+  expect(problems).toEqual([
+    {
+      path: "src/agents/echo.ts",
+      message: 'src/agents/Echo.ts has the name "echo" already, in another case.',
+    },
+  ]);
+});
+
+test.each(["__proto__", "..\u202ets", "a\u001b[2J", "a\nb"])(
+  "src/webhooks/%j.ts is told, and shown without harm",
+  async (name) => {
+    await using folder = await createTemporaryRepository({
+      [`src/webhooks/x${name}.ts`]: "",
+      "src/webhooks/a.ts": "",
+    });
+    const { sources, problems } = await discoverSources(folder.root);
+    expect(sources.map((source) => source.name)).toContain("a");
+    if (name === "__proto__") return;
+    expect(problems).toHaveLength(1);
+    expect(problems[0]?.message).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  },
+);
+
+test("agents and workflows behind links are found in the project, and told where a link leads elsewhere", async () => {
+  await using folder = await createTemporaryRepository({ "shared/a.ts": "", "src/agents/b.ts": "" });
+  const at = (path: string): string => join(folder.root, path);
+  await symlink("../../shared", at("src/agents/team"));
+  await symlink("/", at("src/agents/all"));
+  await symlink("loop", at("src/agents/loop"));
+  await symlink("gone.ts", at("src/agents/c.ts"));
+  await symlink("/tmp", at("src/workflows"));
+  const { sources, problems } = await discoverSources(folder.root);
+  expect(sources.map(({ name }) => name)).toEqual(["b", "team.a"]);
+  expect(problems.map(({ message }) => message)).toEqual([
+    "src/agents/all leads out of the project.",
+    "src/agents/c.ts leads nowhere.",
+    "src/agents/loop is a link to itself.",
+    "src/workflows leads out of the project.",
+  ]);
 });

@@ -1,5 +1,6 @@
-import { readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { faultOfDefinedName, nameKey, shownName } from "../../base/name-fault.ts";
+import { toSentence } from "../../base/to-sentence.ts";
+import { type FoundFiles, findFiles } from "../../files/find-files.ts";
 
 /** A file that defines an agent, a workflow or a webhook. */
 export interface SourceFile {
@@ -39,48 +40,50 @@ const layouts: readonly Layout[] = [
 
 const extension = /\.(ts|mts|js|mjs)$/;
 const notSource = /\.(test|spec)\.(ts|mts|js|mjs)$|\.d\.(ts|mts)$/;
-const sourceName = /^[\p{L}\p{N}][\p{L}\p{N}._-]*$/u;
-/** Names are segments of addresses, which are limited in bytes. */
-const maxNameBytes = 128;
 
-/** Finds the agents, workflows and webhooks of a project. Files that start with `_` are helpers, tests are tests. */
+/**
+ * Finds the agents, workflows and webhooks of a project. Files that start with `_` are helpers, tests are
+ * tests; what else lies there and cannot be one is a problem.
+ */
 export async function discoverSources(
   root: string,
 ): Promise<{ readonly sources: readonly SourceFile[]; readonly problems: readonly SourceProblem[] }> {
   const sources = new Map<string, SourceFile>();
   const problems: SourceProblem[] = [];
   for (const layout of layouts) {
-    for (const path of await filesBelow(root, layout)) {
+    const { paths, unusable } = await filesBelow(root, layout);
+    problems.push(
+      ...unusable.map(({ path, reason }) => ({ path, message: toSentence(`${path} ${reason}`) })),
+    );
+    for (const path of paths) {
       const name = path
         .slice(layout.folder.length + 1)
         .replace(extension, "")
         .replaceAll("/", ".");
-      const key = `${layout.kind} ${name}`;
+      // Names are segments of addresses, in which a space is written otherwise.
+      const fault = name.includes(" ") ? "must not hold spaces" : faultOfDefinedName(name);
+      const key = `${layout.kind} ${nameKey(name)}`;
       const first = sources.get(key);
-      if (!sourceName.test(name) || Buffer.byteLength(name) > maxNameBytes)
+      if (fault !== undefined)
+        problems.push({ path, message: `${shownName(name)} cannot be a name: it ${fault}.` });
+      else if (first !== undefined)
         problems.push({
           path,
-          message: `"${name}" cannot be a name: use letters, digits, . _ and -, at most 128.`,
+          message: `${first.path} has the name "${name}" already${first.name === name ? "" : ", in another case"}.`,
         });
-      else if (first !== undefined)
-        problems.push({ path, message: `${first.path} has the name "${name}" already.` });
       else sources.set(key, { kind: layout.kind, name, path });
     }
   }
   return { sources: [...sources.values()], problems };
 }
 
-async function filesBelow(root: string, layout: Layout): Promise<readonly string[]> {
-  const found: string[] = [];
-  const folders = [layout.folder];
-  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    const entries = await readdir(join(root, folder), { withFileTypes: true }).catch(() => []);
-    for (const entry of entries) {
-      if (entry.name.startsWith("_") || entry.name.startsWith(".")) continue;
-      if (entry.isDirectory() && layout.nested) folders.push(`${folder}/${entry.name}`);
-      if (entry.isFile() && extension.test(entry.name) && !notSource.test(entry.name))
-        found.push(`${folder}/${entry.name}`);
-    }
-  }
-  return found.sort();
+async function filesBelow(root: string, { folder, nested }: Layout): Promise<FoundFiles> {
+  const { paths, unusable } = await findFiles(root, folder, {
+    nested,
+    wants: (name) => extension.test(name) && !notSource.test(name),
+    skips: (name) => name.startsWith("_") || name.startsWith("."),
+  });
+  // A file of that name is something else.
+  const others = unusable.filter(({ path, reason }) => path !== folder || reason !== "is no folder");
+  return { paths, unusable: others };
 }

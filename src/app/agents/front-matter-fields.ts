@@ -1,5 +1,6 @@
 import type { JsonSchema } from "../../agents/tool.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { faultOfDefinedName, shownName } from "../../base/name-fault.ts";
 import { suggest } from "../../base/suggest.ts";
 import { toSentence } from "../../base/to-sentence.ts";
 import type { MarkdownFile } from "./read-markdown-file.ts";
@@ -8,6 +9,8 @@ import type { MarkdownFile } from "./read-markdown-file.ts";
 export interface FieldReader {
   text(key: string): string | undefined;
   schema(key: string): JsonSchema | undefined;
+  /** `name`, or what the file is called; refused where nothing may be called so. */
+  name(): string;
   refuse(why: string): KitError;
 }
 
@@ -24,7 +27,7 @@ export function createFieldReader(
   const refuse = (why: string): KitError =>
     new KitError({
       code: "invalid_request",
-      message: toSentence(`The ${kind} "${name}" cannot be used: ${why}`),
+      message: toSentence(`The ${kind} ${shownName(name)} cannot be used: ${why}`),
     });
   for (const key of Object.keys(data)) {
     if (keys.includes(key)) continue;
@@ -39,6 +42,12 @@ export function createFieldReader(
       if (value === undefined || typeof value === "string") return value;
       throw refuse(`\`${key}\` must be a text`);
     },
+    name() {
+      const given = this.text("name") ?? name;
+      const fault = faultOfDefinedName(given);
+      if (fault === undefined) return given;
+      throw refuse(`its name ${shownName(given)} ${fault}`);
+    },
     schema(key) {
       const value = read(key);
       if (value === undefined) return undefined;
@@ -46,4 +55,10 @@ export function createFieldReader(
       throw refuse(`\`${key}\` must be a JSON Schema`);
     },
   };
+}
+
+/** Says that a name is taken; where only the case differs, a reader and many disks take the two for one. */
+export function alreadyNamed(kind: "skill" | "role", first: string, second: string): string {
+  if (first === second) return `Another ${kind} is named "${second}" too.`;
+  return `Another ${kind} is named "${first}", which differs from "${second}" in case only.`;
 }

@@ -1,10 +1,10 @@
-import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Role } from "../../agents/role.ts";
+import { nameKey } from "../../base/name-fault.ts";
 import { thinkingLevels } from "../../protocol/thinking-level.ts";
 import type { SourceProblem } from "./discover-sources.ts";
-import { createFieldReader } from "./front-matter-fields.ts";
-import { type MarkdownFile, readMarkdownFile } from "./read-markdown-file.ts";
+import { alreadyNamed, createFieldReader } from "./front-matter-fields.ts";
+import { findMarkdown, type MarkdownFile, readMarkdownFile } from "./read-markdown-file.ts";
 
 /** The roles of a project: `.agents/roles/**\/*.md`. A file that is none is a problem, not an exception. */
 export async function loadRoles(
@@ -12,20 +12,18 @@ export async function loadRoles(
 ): Promise<{ readonly roles: readonly Role[]; readonly problems: readonly SourceProblem[] }> {
   const roles: Role[] = [];
   const problems: SourceProblem[] = [];
-  const folder = ".agents/roles";
-  const files = await readdir(join(root, folder), { recursive: true }).catch(() => []);
-  for (const file of files.filter((name) => name.endsWith(".md")).sort()) {
-    const path = `${folder}/${file.replaceAll("\\", "/")}`;
+  const { paths, unusable } = await findMarkdown(root, ".agents/roles");
+  for (const path of paths) {
     try {
-      const role = toRole(await readMarkdownFile(join(root, path)));
-      if (roles.some((other) => other.name === role.name))
-        problems.push({ path, message: `Another role is named "${role.name}" too.` });
+      const role = toRole(await readMarkdownFile(join(root, path), { root }));
+      const other = roles.find(({ name }) => nameKey(name) === nameKey(role.name));
+      if (other !== undefined) problems.push({ path, message: alreadyNamed("role", other.name, role.name) });
       else roles.push(role);
     } catch (error) {
       problems.push({ path, message: error instanceof Error ? error.message : String(error) });
     }
   }
-  return { roles, problems };
+  return { roles, problems: [...unusable, ...problems] };
 }
 
 function toRole(file: MarkdownFile): Role {
@@ -38,7 +36,7 @@ function toRole(file: MarkdownFile): Role {
   if (file.body === "" && model === undefined && thinkingLevel === undefined)
     throw fields.refuse("it says nothing");
   return {
-    name: fields.text("name") ?? file.name,
+    name: fields.name(),
     description: fields.text("description") ?? "",
     instructions: file.body,
     ...(model === undefined ? {} : { model }),

@@ -1,9 +1,9 @@
-import { readdir } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { Skill } from "../../agents/skill.ts";
+import { nameKey } from "../../base/name-fault.ts";
 import type { SourceProblem } from "./discover-sources.ts";
-import { createFieldReader } from "./front-matter-fields.ts";
-import { readMarkdownFile } from "./read-markdown-file.ts";
+import { alreadyNamed, createFieldReader } from "./front-matter-fields.ts";
+import { findMarkdown, readMarkdownFile } from "./read-markdown-file.ts";
 
 /**
  * Loads a skill from a Markdown file, or from the `SKILL.md` of a folder. Throws `invalid_request` for
@@ -13,22 +13,23 @@ export async function loadSkill(path: string, options: { readonly root?: string 
   const root = resolve(options.root ?? ".");
   const full = isAbsolute(path) ? path : resolve(root, path);
   const file = full.endsWith(".md") ? full : join(full, "SKILL.md");
-  const read = await readMarkdownFile(
-    file,
-    basename(file) === "SKILL.md" ? basename(dirname(file)) : undefined,
-  );
+  const isPackaged = basename(file) === "SKILL.md";
+  const read = await readMarkdownFile(file, {
+    root,
+    named: isPackaged ? basename(dirname(file)) : undefined,
+  });
   const fields = createFieldReader("skill", read, ["name", "description", "input_schema", "output_schema"]);
   if (read.body === "") throw fields.refuse("it has no instructions");
   const inputSchema = fields.schema("input_schema");
   const outputSchema = fields.schema("output_schema");
   const folder = relative(root, dirname(file)).split(sep).join("/");
   return {
-    name: fields.text("name") ?? read.name,
+    name: fields.name(),
     description: fields.text("description") ?? "",
     instructions: read.body,
     ...(inputSchema === undefined ? {} : { inputSchema }),
     ...(outputSchema === undefined ? {} : { outputSchema }),
-    ...(basename(file) === "SKILL.md" && !folder.startsWith("..") ? { folder } : {}),
+    ...(isPackaged && !folder.startsWith("..") ? { folder } : {}),
   };
 }
 
@@ -38,26 +39,31 @@ export async function loadSkills(
 ): Promise<{ readonly skills: readonly Skill[]; readonly problems: readonly SourceProblem[] }> {
   const skills: Skill[] = [];
   const problems: SourceProblem[] = [];
-  for (const path of await skillFiles(root, ".agents/skills")) {
+  const { paths, unusable } = await skillFiles(root, ".agents/skills");
+  for (const path of paths) {
     try {
       const skill = await loadSkill(path, { root });
-      if (skills.some((other) => other.name === skill.name))
-        problems.push({ path, message: `Another skill is named "${skill.name}" too.` });
+      const other = skills.find(({ name }) => nameKey(name) === nameKey(skill.name));
+      if (other !== undefined)
+        problems.push({ path, message: alreadyNamed("skill", other.name, skill.name) });
       else skills.push(skill);
     } catch (error) {
       problems.push({ path, message: error instanceof Error ? error.message : String(error) });
     }
   }
-  return { skills, problems };
+  return { skills, problems: [...unusable, ...problems] };
 }
 
-async function skillFiles(root: string, folder: string): Promise<readonly string[]> {
-  const entries = await readdir(join(root, folder), { withFileTypes: true }).catch(() => []);
-  if (entries.some((entry) => entry.isFile() && entry.name === "SKILL.md")) return [`${folder}/SKILL.md`];
-  const found: string[] = [];
-  for (const entry of entries.sort((left, right) => (left.name < right.name ? -1 : 1))) {
-    if (entry.isDirectory()) found.push(...(await skillFiles(root, `${folder}/${entry.name}`)));
-    if (entry.isFile() && entry.name.endsWith(".md")) found.push(`${folder}/${entry.name}`);
-  }
-  return found;
+/** The Markdown files that are skills: beside a `SKILL.md`, others are what it speaks of. */
+async function skillFiles(root: string, folder: string): ReturnType<typeof findMarkdown> {
+  const { paths, unusable } = await findMarkdown(root, folder);
+  const packages = [...paths, ...unusable.map(({ path }) => path)]
+    .filter((path) => basename(path) === "SKILL.md")
+    .map((path) => path.slice(0, -"SKILL.md".length));
+  const isSkill = (path: string): boolean =>
+    !packages.some((folder) => path.startsWith(folder) && path !== `${folder}SKILL.md`);
+  return {
+    paths: paths.filter(isSkill),
+    unusable: unusable.filter(({ path }) => isSkill(path)),
+  };
 }

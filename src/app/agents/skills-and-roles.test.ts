@@ -1,4 +1,5 @@
 import { mkdirSync } from "node:fs";
+import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -92,7 +93,7 @@ test("loadSkill takes a file or a folder, and says what is wrong with it", async
   });
   await expect(loadSkill("skills/gone", { root })).rejects.toMatchObject({ code: "invalid_request" });
   await expect(loadSkill("skills/big.md", { root })).rejects.toThrow("big.md is larger than 1 MiB.");
-  await expect(loadSkill("skills/odd.md", { root })).rejects.toThrow("odd.md is not a file.");
+  await expect(loadSkill("skills/odd.md", { root })).rejects.toThrow("skills/odd.md is a folder.");
 });
 
 test("a role is a file in any folder, with a model and a thinking level of its own", async () => {
@@ -155,4 +156,83 @@ test("whatever a file holds, it is a skill or a problem, and never an exception"
     }),
     { numRuns: 200 },
   );
+});
+
+const hostileNames: readonly (readonly [string, string, string])[] = [
+  ["a path", "../../evil", "separators, dot segments"],
+  ["a separator", "a/b", "separators"],
+  ["a backslash", "a\\\\b", "separators"],
+  ["a dot segment", "..", "dot segments"],
+  ["a line break", "a\\nb", "control characters"],
+  ["a terminal escape", "a\\u001b[2J", "control characters"],
+  ["a mark of direction", "safe\\u202egnp", "text direction"],
+  ["a byte order mark inside", "a\\ufeffb", "text direction"],
+  ["a sign that nobody sees", "a\\u200bb", "must begin with a letter or a digit, and hold only"],
+  ["the prototype", "__proto__", "must begin with a letter or a digit"],
+  ["no letters", "", "must not be empty"],
+  ["a space at its end", "a ", "must begin with a letter or a digit, and hold only"],
+  ["200 letters", "a".repeat(200), "at most 128 bytes"],
+];
+
+test.each(hostileNames)(
+  "a skill or role whose name is or holds %s is a problem that names file and rule",
+  async (_name, name, rule) => {
+    const text = `---\nname: "${name}"\ndescription: x\n---\nDo.\n`;
+    const { skills, problems } = await skillsOf({
+      ".agents/skills/a/SKILL.md": text,
+      ".agents/skills/b.md": "Do.\n",
+    });
+    expect(skills.map((skill) => skill.name)).toEqual(["b"]);
+    const message = expect.stringContaining(rule);
+    expect(problems).toEqual([{ path: ".agents/skills/a/SKILL.md", message }]);
+    const read = await rolesOf({ ".agents/roles/a.md": text, ".agents/roles/b.md": "Be.\n" });
+    expect(read.roles.map((role) => role.name)).toEqual(["b"]);
+    expect(read.problems).toEqual([{ path: ".agents/roles/a.md", message }]);
+    for (const { message: told } of [...problems, ...read.problems])
+      expect(told).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  },
+);
+
+test("a skill or role whose name differs from another one in case only is a problem", async () => {
+  const file = (name: string): string => `---\nname: ${name}\n---\nDo.\n`;
+  const { skills, problems } = await skillsOf({
+    ".agents/skills/a.md": file("Review"),
+    ".agents/skills/b.md": file("review"),
+  });
+  expect(skills.map(({ name }) => name)).toEqual(["Review"]);
+  expect(problems).toMatchObject([
+    { path: ".agents/skills/b.md", message: expect.stringContaining("in case only") },
+  ]);
+});
+
+test("skills and roles behind links are read in the project, and told where a link leads out or in a circle", async () => {
+  await using folder = await createTemporaryRepository({
+    "elsewhere/a/SKILL.md": "Do.\n",
+    "roles/r.md": "Be.\n",
+    ".agents/skills/mine.md": "Do.\n",
+  });
+  await using other = await createTemporaryRepository({
+    "evil/SKILL.md": "Do evil.\n",
+    "evil.md": "TOP-SECRET\n",
+  });
+  const at = (path: string): string => join(folder.root, ".agents", path);
+  await symlink("../../elsewhere/a", at("skills/inside"));
+  await symlink(join(other.root, "evil"), at("skills/outside"));
+  await symlink(join(other.root, "evil.md"), at("skills/leak.md"));
+  await symlink(".", at("skills/one"));
+  await symlink(".", at("skills/two"));
+  await symlink("/", at("skills/all"));
+  await symlink("../roles", at("roles"));
+  const { skills, problems } = await loadSkills(folder.root);
+  expect(skills.map(({ name }) => name)).toEqual(["inside", "mine"]);
+  expect(problems.map(({ path, message }) => [path, message]).sort()).toEqual([
+    [".agents/skills/all", ".agents/skills/all leads out of the project."],
+    [".agents/skills/leak.md", ".agents/skills/leak.md leads out of the project."],
+    [".agents/skills/one", ".agents/skills/one is .agents/skills by another name."],
+    [".agents/skills/outside", ".agents/skills/outside leads out of the project."],
+    [".agents/skills/two", ".agents/skills/two is .agents/skills by another name."],
+  ]);
+  expect((await loadRoles(folder.root)).roles.map(({ name }) => name)).toEqual(["r"]);
+  const leak = loadSkill(".agents/skills/leak.md", { root: folder.root });
+  await expect(leak).rejects.toThrow(".agents/skills/leak.md leads out of the project.");
 });

@@ -1,6 +1,7 @@
-import { readdir, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { discoverSources } from "./discover-sources.ts";
+import { findMarkdown } from "./read-markdown-file.ts";
 
 /**
  * A text that is another one once a source file, a skill, a role or one of `files` has changed, has
@@ -9,17 +10,14 @@ import { discoverSources } from "./discover-sources.ts";
 export async function sourceVersion(root: string, files: readonly string[]): Promise<string> {
   const [{ sources, problems }, ...texts] = await Promise.all([
     discoverSources(root),
-    markdownBelow(join(root, ".agents", "skills")),
-    markdownBelow(join(root, ".agents", "roles")),
+    findMarkdown(root, ".agents/skills"),
+    findMarkdown(root, ".agents/roles"),
   ]);
-  const named = [...sources, ...problems].map(({ path }) => join(root, path));
-  const all = [...new Set([...named, ...texts.flat(), ...files])].sort();
+  const found = texts.flatMap(({ paths, unusable }) => [...paths, ...unusable.map(({ path }) => path)]);
+  const named = [...sources, ...problems].map(({ path }) => path);
+  const own = [...named, ...found].map((path) => join(root, path));
+  const all = [...new Set([...own, ...files])].sort();
   return (await Promise.all(all.map(versionOf))).join("\n");
-}
-
-async function markdownBelow(folder: string): Promise<readonly string[]> {
-  const names = await readdir(folder, { recursive: true }).catch(() => []);
-  return names.filter((name) => name.endsWith(".md")).map((name) => join(folder, name));
 }
 
 async function versionOf(file: string): Promise<string> {

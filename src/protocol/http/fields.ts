@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { hasAtMostCodePoints } from "../../base/code-points.ts";
+import { faultOfName } from "../../base/name-fault.ts";
 
 /** The largest page of a list. */
 const maxPageSize = 1_000;
@@ -56,24 +57,6 @@ export const limitField: z.ZodType<number> = countField(maxPageSize);
 export const cursorField: z.ZodType<string> = textField(1_000).meta({
   description: "`next_cursor` of the page before.",
 });
-
-/** The longest name or id in a path, in bytes of UTF-8. */
-export const maxNameBytes = 128;
-
-/**
- * What is wrong with a text as a name or id of one path segment: empty, too long, half a character, or
- * holding a separator, a control character, or nothing but a dot segment.
- */
-export function faultOfName(text: string, maxBytes: number = maxNameBytes): string | undefined {
-  if (text === "") return "must not be empty";
-  // JSON can say half of a surrogate pair; stores and URLs cannot, and would take one name for another.
-  if (!text.isWellFormed()) return "must be well-formed Unicode";
-  if (text.length > maxBytes || new TextEncoder().encode(text).length > maxBytes)
-    return `must have at most ${maxBytes} bytes`;
-  if (text === "." || text === ".." || /[/\\\p{Cc}]/u.test(text))
-    return "must not hold separators, dot segments or control characters";
-  return undefined;
-}
 
 /** A name or id, such as could stand in a path. */
 export const nameField: z.ZodType<string> = z

@@ -1,5 +1,5 @@
 import { KitError } from "../../base/kit-error.ts";
-import { faultOfName } from "../../protocol/http/fields.ts";
+import { faultOfName } from "../../base/name-fault.ts";
 
 /**
  * A name or id out of a URL path: one segment, percent-decoded once.

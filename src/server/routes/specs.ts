@@ -1,6 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
+import { maxNameBytes } from "../../base/name-fault.ts";
 import type { Project, ProjectSpecs } from "../../project/project.ts";
-import { maxNameBytes } from "../../protocol/http/fields.ts";
 import {
   diagnosticsSchema,
   impactRequestSchema,

@@ -1,8 +1,7 @@
-import { readFileSync } from "node:fs";
 import { Parser } from "commonmark";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { contentOfCase, type MarkdownCase } from "../../../tests/security/markdown-case.ts";
+import { contentOfCase, readMarkdownCases } from "../../../tests/security/markdown-case.ts";
 import { processorMs } from "../../testing/processor-time.ts";
 import { maxTitleLength } from "./heading-title.ts";
 import { lineKinds, lineText, scanMarkdown, textOfLines } from "./scan-markdown.ts";
@@ -15,8 +14,7 @@ function kindsOf(text: string): string {
   return scanMarkdown(text).kinds.join("");
 }
 
-const securityFile = new URL("../../../tests/security/markdown.json", import.meta.url);
-const securityCases: readonly MarkdownCase[] = JSON.parse(readFileSync(securityFile, "utf8")).cases;
+const { cases: securityCases } = readMarkdownCases();
 
 describe("the hostile files of tests/security/markdown.json", () => {
   const withHeadings = securityCases.filter(({ expected, fixture }) => {

@@ -1,0 +1,128 @@
+import { constants, type Dirent } from "node:fs";
+import { access, lstat, readdir, realpath, stat } from "node:fs/promises";
+import { join, sep } from "node:path";
+import { hasCode } from "./file-error.ts";
+import { joinPath } from "./join-path.ts";
+
+export interface FindFilesOptions {
+  /** Whether a file of that name is looked for. */
+  readonly wants: (name: string) => boolean;
+  /** Entries that are passed by, folders included; default: none. */
+  readonly skips?: (name: string) => boolean;
+  /** Goes into folders below; default true. */
+  readonly nested?: boolean;
+}
+
+export interface FoundFiles {
+  /** POSIX, relative to the root, in the order of their names. */
+  readonly paths: readonly string[];
+  /** What is there and cannot be used, and why: "leads out of the project". */
+  readonly unusable: readonly UnusablePath[];
+}
+
+export interface UnusablePath {
+  readonly path: string;
+  readonly reason: string;
+}
+
+/**
+ * Finds the files below a folder of a project. Links that stay in the project are followed; links that lead
+ * out, nowhere or in a circle, pipes and folders without permission are told, so that nothing that somebody
+ * put there is missing without a word. Reads every folder once, so it ends for every tree.
+ */
+export async function findFiles(
+  root: string,
+  folder: string,
+  options: FindFilesOptions,
+): Promise<FoundFiles> {
+  const isThere = await lstat(join(root, folder)).catch(() => undefined);
+  const search = new Search(await realpath(root), options);
+  if (isThere !== undefined) await search.folder(folder);
+  return search;
+}
+
+class Search implements FoundFiles {
+  readonly paths: string[] = [];
+  readonly unusable: UnusablePath[] = [];
+  readonly #root: string;
+  readonly #options: FindFilesOptions;
+  /** Names of the folders that were read, by their real paths. */
+  readonly #read = new Map<string, string>();
+
+  constructor(root: string, options: FindFilesOptions) {
+    this.#root = root;
+    this.#options = options;
+  }
+
+  async folder(path: string): Promise<void> {
+    const real = await this.#follow(path, "folder");
+    if (real === undefined) return;
+    const before = this.#read.get(real);
+    if (before !== undefined) return this.#refuse(path, `is ${before} by another name`);
+    const isAround = [this.#root, ...this.#read.keys()].some((one) => `${one}/`.startsWith(real + sep));
+    if (isAround) return this.#refuse(path, "is a link to a folder that it lies in");
+    this.#read.set(real, path);
+    const entries = await readdir(real, { withFileTypes: true }).catch((error: unknown) => {
+      this.#refuse(path, reasonOf(error));
+      return [];
+    });
+    entries.sort((one, other) => (one.name < other.name ? -1 : 1));
+    for (const entry of entries) {
+      if (this.#options.skips?.(entry.name) !== true) await this.#take(joinPath(path, entry.name), entry);
+    }
+  }
+
+  async #take(path: string, entry: Dirent): Promise<void> {
+    const { wants, nested = true } = this.#options;
+    const isWanted = wants(entry.name);
+    if (entry.isDirectory()) {
+      if (nested) await this.folder(path);
+    } else if (!entry.isSymbolicLink()) {
+      if (isWanted) await this.#file(path);
+    } else if (await this.#leadsToFolder(path)) {
+      if (nested) await this.folder(path);
+    } else if (isWanted || nested) {
+      await this.#file(path, isWanted);
+    }
+  }
+
+  async #leadsToFolder(path: string): Promise<boolean> {
+    return await stat(join(this.#root, path)).then(
+      (stats) => stats.isDirectory(),
+      () => false,
+    );
+  }
+
+  async #file(path: string, isWanted = true): Promise<void> {
+    const real = await this.#follow(path, "file");
+    if (real === undefined || !isWanted) return;
+    const fault = await access(real, constants.R_OK).then(() => undefined, reasonOf);
+    if (fault === undefined) this.paths.push(path);
+    else this.#refuse(path, fault);
+  }
+
+  /** The real path of an entry; undefined after saying why it cannot be used. */
+  async #follow(path: string, kind: "file" | "folder"): Promise<string | undefined> {
+    try {
+      const real = await realpath(join(this.#root, path));
+      if (real !== this.#root && !real.startsWith(this.#root + sep))
+        return this.#refuse(path, "leads out of the project");
+      const stats = await stat(real);
+      if (kind === "folder" ? stats.isDirectory() : stats.isFile()) return real;
+      return this.#refuse(path, kind === "folder" ? "is no folder" : "is not a regular file");
+    } catch (error) {
+      return this.#refuse(path, reasonOf(error));
+    }
+  }
+
+  #refuse(path: string, reason: string): undefined {
+    this.unusable.push({ path, reason });
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (hasCode(error, "ENOENT")) return "leads nowhere";
+  if (hasCode(error, "ELOOP")) return "is a link to itself";
+  if (hasCode(error, "EACCES") || hasCode(error, "EPERM")) return "may not be read";
+  return "cannot be read";
+}
