@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import type { Check } from "../doctor/check.ts";
+import { withoutKeys } from "../run/agents-project.suite.ts";
 import { runKit } from "../run-kit.suite.ts";
 import { createSampleProject } from "../sample-project.suite.ts";
 
@@ -40,6 +41,40 @@ test("prints one line per check, and what to do below what is not well", async (
   expect(exitCode).toBe(0);
   expect(stdout).toMatch(/^✓ Node +v\d/m);
   expect(stdout).toMatch(/^! spec problems +0 errors, 1 warning\n +→ 'kit specs validate' lists them\.$/m);
+});
+
+test("says which model would answer, with which key and package, and where sessions are kept", async () => {
+  const look = async (env: Readonly<Record<string, string>>) => {
+    const { stdout } = await runKit(["doctor", "--json"], {
+      cwd: project.root,
+      env: { ...withoutKeys, ...env },
+    });
+    const { checks } = JSON.parse(stdout) as { checks: readonly Check[] };
+    return (name: string) => checks.find((check) => check.name === name);
+  };
+  const plain = await look({});
+  expect(plain("model")?.message).toMatch(/^offline\/guide: kit's own/);
+  expect(plain("store")?.message).toMatch(/^SQLite, \.kit\/sessions\.db/);
+  const keyed = await look({ ANTHROPIC_API_KEY: "sk-ant-canary-0123456789", KIT_STORE: "memory" });
+  expect(keyed("model")).toEqual({
+    name: "model",
+    status: "ok",
+    message: "anthropic/claude-sonnet-4-6: key ANTHROPIC_API_KEY, package @ai-sdk/anthropic",
+  });
+  expect(keyed("store")).toMatchObject({
+    status: "warning",
+    message: "memory: sessions end with the process",
+  });
+  const broken = await look({
+    KIT_MODEL: "openai/gpt-5.1",
+    KIT_STORE: "postgres://ann:geheim@127.0.0.1:1/kit",
+  });
+  expect(broken("model")).toMatchObject({ status: "error", hint: expect.stringContaining("OPENAI_API_KEY") });
+  expect(broken("store")).toMatchObject({
+    status: "error",
+    message: expect.stringMatching(/^Postgres, 127\.0\.0\.1:1\/kit: /),
+  });
+  expect(JSON.stringify(broken("store"))).not.toContain("geheim");
 });
 
 test("a broken configuration is a check that failed, not the end of the doctor", async () => {

@@ -14,6 +14,7 @@ import { loadProjectConfig, type OpenedProject, withLoadedProject } from "../wit
 import type { Check } from "./check.ts";
 import { checkAgents } from "./check-agents.ts";
 import { checkMcpServers } from "./check-mcp-servers.ts";
+import { checkModel, checkStore } from "./check-models.ts";
 import { checkService } from "./check-service.ts";
 
 /** What is well with the project of a command line and what is not. Fails in no case that it can report. */
@@ -32,6 +33,7 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
   }
   const message = loaded.file === undefined ? "none, the defaults apply" : basename(loaded.file);
   checks.push({ name: "configuration", status: "ok", message });
+  checks.push(await checkModel(loaded), await checkStore(root, loaded));
   checks.push(...(await checkMcpServers(context, loaded)));
   checks.push(...(await checkAgents(root, loaded.environment)));
   try {

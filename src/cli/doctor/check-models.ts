@@ -1,0 +1,105 @@
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { openStore } from "../../app/agents/open-store.ts";
+import type { StoreConfig } from "../../app/config/kit-config.ts";
+import type { LoadedConfig } from "../../app/config/load-config.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { createModelResolver, defaultModelName } from "../../models/create-model-resolver.ts";
+import { isKnownProvider, knownProviders } from "../../models/provider-config.ts";
+import { toKnownError } from "../report-error.ts";
+import type { Check } from "./check.ts";
+
+/** Which model answers where an agent names none, with whose key and package. No request leaves the machine. */
+export async function checkModel({ config, environment }: LoadedConfig): Promise<Check> {
+  const { providers } = config;
+  const options = { env: environment, ...(providers === undefined ? {} : { providers }) };
+  const name = config.agent?.model ?? defaultModelName(options);
+  try {
+    await createModelResolver(options)(name);
+  } catch (error) {
+    const { message, hint } = toKnownError(error);
+    return {
+      name: "model",
+      status: "error",
+      message: `${name}: ${message}`,
+      hint: hint ?? "Name another one with agent.model or KIT_MODEL.",
+    };
+  }
+  return { name: "model", status: "ok", message: `${name}: ${meansOf(name, { config, environment })}` };
+}
+
+function meansOf(
+  name: string,
+  { config, environment }: Pick<LoadedConfig, "config" | "environment">,
+): string {
+  const provider = name.split(/[/:]/, 1)[0]?.toLowerCase() ?? "";
+  if (provider === "offline") {
+    return "kit's own, which looks things up and quotes them. A provider's key, such as ANTHROPIC_API_KEY, brings another";
+  }
+  const own = Object.entries(config.providers ?? {}).find(([key]) => key.toLowerCase() === provider)?.[1];
+  const known = isKnownProvider(provider) ? knownProviders[provider] : undefined;
+  const variable = known?.keys.find((key) => Boolean(environment[key]));
+  const key =
+    own?.api_key !== undefined
+      ? "key of the configuration"
+      : variable !== undefined
+        ? `key ${variable}`
+        : "no key";
+  return `${key}, package ${known?.package ?? "@ai-sdk/openai-compatible"}`;
+}
+
+/** How long a database may take to answer, in ms. */
+const storeMs = 5_000;
+
+/** Where sessions are kept, and whether that can be read. */
+export async function checkStore(root: string, { config }: LoadedConfig): Promise<Check> {
+  const store = config.store ?? "sqlite";
+  const name = "store";
+  if (typeof store === "object") return { name, status: "ok", message: "one of the configuration's own" };
+  if (store === "memory") {
+    const hint = "Leave store and KIT_STORE out to keep sessions in .kit/sessions.db.";
+    return { name, status: "warning", message: "memory: sessions end with the process", hint };
+  }
+  const file = join(root, ".kit", "sessions.db");
+  if (store === "sqlite" && !existsSync(file)) {
+    return { name, status: "ok", message: "SQLite, .kit/sessions.db, made with the first session" };
+  }
+  const message =
+    store === "sqlite"
+      ? `SQLite, .kit/sessions.db, ${(statSync(file).size / 1_048_576).toFixed(1)} MB`
+      : `Postgres, ${placeOf(store)}`;
+  try {
+    await inTime(readOnce(store, root));
+    return { name, status: "ok", message };
+  } catch (error) {
+    const { message: reason, hint } = toKnownError(error);
+    const other = "Check that the database runs, and that store or KIT_STORE names it rightly.";
+    return { name, status: "error", message: `${message}: ${reason}`, hint: hint ?? other };
+  }
+}
+
+async function readOnce(store: StoreConfig, root: string): Promise<void> {
+  const opened = await openStore(store, root);
+  try {
+    await opened.list({ agent: "default", instance_id: "default" });
+  } finally {
+    await opened.close();
+  }
+}
+
+async function inTime(work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new KitError({ code: "unavailable", message: "It does not answer within 5 s." })),
+      storeMs,
+    );
+  });
+  await Promise.race([work, late]).finally(() => clearTimeout(timer));
+}
+
+/** Host and database of an address, without user and password. */
+function placeOf(url: string): string {
+  const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: "", pathname: "" };
+  return `${host}${pathname}`;
+}
