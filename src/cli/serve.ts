@@ -41,6 +41,8 @@ export const serveOptions: ServeOptions = {
 export interface ServeMode {
   readonly dev: boolean;
   readonly onRequest?: (entry: RequestEntry) => void;
+  /** Told which setting lets a browser in that was refused. */
+  readonly onRefused: (advice: string) => void;
   /** Hears of every change of the index. */
   readonly onChange?: (scan: ScanSummary) => void;
   /** Told what goes wrong, with its stack; the application's own keys are masked in it. */
@@ -144,7 +146,12 @@ async function openService(
 async function createProjectServer(
   { project, loaded, service }: OpenedProject & { readonly service: ProjectService | undefined },
   options: OptionValues<ServeOptions>,
-  { dev, onRequest, onError }: Pick<ServeMode, "dev" | "onRequest"> & Pick<Served, "onError">,
+  {
+    dev,
+    onRequest,
+    onRefused,
+    onError,
+  }: Pick<ServeMode, "dev" | "onRequest" | "onRefused"> & Pick<Served, "onError">,
 ): Promise<KitServer> {
   const { createServer } = await import("../server/create-server.ts");
   const { api_keys, auth, authorize, rate_limit, allowed_hosts, allowed_origins, max_body_bytes, expose } =
@@ -153,6 +160,7 @@ async function createProjectServer(
     project,
     dev,
     onError,
+    onRefused,
     ...(service === undefined ? {} : { service }),
     ...(expose === undefined ? {} : { expose }),
     ...(authorize === undefined ? {} : { authorize }),

@@ -47,6 +47,12 @@ export interface ServerOptions {
    */
   readonly dev?: boolean;
   readonly onRequest?: (entry: RequestEntry) => void;
+  /**
+   * Hears, once for each page and each name of the server, that a browser's request was refused because of its
+   * `Origin` or `Host`, and which setting allows it: `A page of https://app.example was refused. To allow it, set
+   * server.allowed_origins = ["https://app.example"].`
+   */
+  readonly onRefused?: (advice: string) => void;
   /** Hears what became an `internal_error` of a request; why a run failed, the service's own `onError` hears. */
   readonly onError?: (error: unknown) => void;
 }
@@ -71,7 +77,7 @@ export function createServer(options: ServerOptions): KitServer {
   const { project, service, onRequest } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const access = createAccess(options.access ?? {}, limits);
-  const gate = createGate(access, options.rateLimit);
+  const gate = createGate(access, options.rateLimit, options.onRefused);
   const dev = options.dev ?? false;
   const report = (error: unknown): void => {
     // Why a run failed is told by the service, where it was worked on; its record has no more to tell.

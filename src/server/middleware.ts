@@ -11,7 +11,14 @@ export function reportTo(onRequest: (entry: RequestEntry) => void): Middleware {
     const started = performance.now();
     await next();
     const { method, path } = context.req;
-    onRequest({ method, path, status: context.res.status, duration_ms: performance.now() - started });
+    const principal = context.get("principal")?.id;
+    onRequest({
+      method,
+      path,
+      status: context.res.status,
+      duration_ms: performance.now() - started,
+      ...(principal === undefined ? {} : { principal }),
+    });
   };
 }
 

@@ -4,4 +4,6 @@ export interface RequestEntry {
   readonly path: string;
   readonly status: number;
   readonly duration_ms: number;
+  /** The id of the principal whose key the request carried; absent where nobody is asked for one. */
+  readonly principal?: string;
 }

@@ -47,7 +47,7 @@ export async function createTemporaryRepository(
       return await run(["rev-parse", "HEAD"]);
     },
     async [Symbol.asyncDispose]() {
-      await rm(root, { recursive: true, force: true });
+      await rm(root, { recursive: true, force: true, maxRetries: 10 });
     },
   };
   for (const [path, text] of Object.entries(files)) await repository.write(path, text);

@@ -24,6 +24,7 @@ export const dev: Command = defineCommand({
     return serve(options, context, {
       dev: true,
       onRequest: (entry) => log(toLogLine(output, entry)),
+      onRefused: (advice) => log(`${output.noteStyle("yellow", "warning")}  ${safeLine(advice)}`),
       onChange: (scan) => {
         // Other files than sources change all the time, and say nothing about specs and guidelines.
         if (scan.parsed_files + scan.removed_files > 0) log(output.noteStyle("magenta", toChangeLine(scan)));

@@ -181,3 +181,36 @@ test("a second server of a project says so, and commands keep asking the one tha
   const none = await runKit(["invoke", "nobody", "1", "-m", "x"], { cwd: project.root });
   expect(none.stderr).toContain("No server runs for this project.");
 });
+
+test("--log writes a line for every request, without its query, and says which setting lets a page in", async () => {
+  for (const format of ["text", "json"]) {
+    const served = await serve("start", ["--port", "0", "--log", format], {
+      KIT_API_KEYS: "key-of-the-log-test",
+    });
+    const headers = { authorization: "Bearer key-of-the-log-test" };
+    await fetch(`${served.url}/api/specs?q=canary`, { headers });
+    const refused = await fetch(`${served.url}/health`, { headers: { origin: "https://app.example" } });
+    expect(refused.status).toBe(403);
+    await fetch(`${served.url}/health`, { headers: { origin: "https://app.example" } });
+    await served.stop("SIGTERM");
+    const log = served.stderr();
+    expect(log).not.toMatch(/canary|key-of-the-log-test/);
+    const advice =
+      'A page of https://app.example was refused. To allow it, set server.allowed_origins = ["https://app.example"].';
+    const lines = log.trimEnd().split("\n");
+    if (format === "json") {
+      const entries = lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line));
+      const [request] = entries.filter(({ path }) => path === "/api/specs");
+      expect(request).toMatchObject({
+        type: "request",
+        method: "GET",
+        status: 200,
+        principal: expect.stringMatching(/^key_/),
+      });
+      expect(entries.filter(({ message }) => message === advice)).toHaveLength(1);
+    } else {
+      expect(log).toMatch(/^\S+Z {2}200 +[\d.]+ ms {2}key_\w+ {2}GET \/api\/specs$/m);
+      expect(lines.filter((line) => line.endsWith(advice))).toHaveLength(1);
+    }
+  }
+});

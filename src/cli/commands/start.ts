@@ -1,21 +1,59 @@
-import { type Command, defineCommand } from "../command.ts";
-import { serve, serveOptions } from "../serve.ts";
+import type { RequestEntry } from "../../server/request-entry.ts";
+import { type Command, defineCommand, option } from "../command.ts";
+import type { Output } from "../output.ts";
+import { usageError } from "../report-error.ts";
+import { type ServeMode, serve, serveOptions } from "../serve.ts";
+import { safeLine, toSafeJsonLine } from "../text/safe-text.ts";
+
+const logFormats = ["text", "json"] as const;
+type LogFormat = (typeof logFormats)[number];
 
 export const start: Command = defineCommand({
   drains: true,
-  options: serveOptions,
+  options: {
+    ...serveOptions,
+    log: option("--log <format>", "A line on stderr for every request: text or json", parseLogFormat),
+  },
   examples: [
     "kit start",
     "kit start --cwd examples/shop --port 3000",
-    "KIT_API_KEYS=secret kit start --host 0.0.0.0",
+    "KIT_API_KEYS=secret kit start --host 0.0.0.0 --log json",
   ],
   details:
-    "Follows changes of the files. KIT_API_KEYS asks every request for a key: Authorization: Bearer <key>. Ctrl-C and SIGTERM let replies under way finish.",
-  run: ({ options }, context) => {
-    const { output } = context;
-    return serve(options, context, {
-      dev: false,
-      onError: (text) => output.note(`${output.noteStyle("red", "error:")} ${text}`),
-    });
-  },
+    "Follows changes of the files. KIT_API_KEYS asks every request for a key: Authorization: Bearer <key>. The lines of --log hold no query and no body; with json, errors and warnings are lines of JSON, too. Ctrl-C and SIGTERM let replies under way finish.",
+  run: ({ options: { log, ...options } }, context) =>
+    serve(options, context, { dev: false, ...(log === "json" ? jsonLog : textLog)(context.output, log) }),
 });
+
+function parseLogFormat(text: string): LogFormat {
+  const format = logFormats.find((name) => name === text);
+  if (format !== undefined) return format;
+  throw usageError(`"${text}" is no format of a log.`, `The formats are ${logFormats.join(" and ")}.`);
+}
+
+type Log = Pick<ServeMode, "onError" | "onRefused" | "onRequest">;
+
+function textLog(output: Output, format: LogFormat | undefined): Log {
+  const onRequest = ({ method, path, status, duration_ms, principal = "-" }: RequestEntry): void => {
+    const took = `${duration_ms.toFixed(1)} ms`;
+    output.note(
+      `${new Date().toISOString()}  ${status}  ${took.padStart(9)}  ${safeLine(principal)}  ${method} ${safeLine(path)}`,
+    );
+  };
+  return {
+    onError: (text) => output.note(`${output.noteStyle("red", "error:")} ${text}`),
+    onRefused: (advice) => output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(advice)}`),
+    ...(format === undefined ? {} : { onRequest }),
+  };
+}
+
+function jsonLog(output: Output): Log {
+  const write = (type: string, fields: object): void =>
+    output.note(toSafeJsonLine({ time: new Date().toISOString(), type, ...fields }));
+  return {
+    onError: (message) => write("error", { message }),
+    onRefused: (message) => write("warning", { message }),
+    onRequest: ({ duration_ms, ...entry }) =>
+      write("request", { ...entry, duration_ms: Math.round(duration_ms * 1_000) / 1_000 }),
+  };
+}
