@@ -68,8 +68,9 @@ export interface ExecRequest {
 
 export interface ExecResult {
   /**
-   * Null when a signal, a time limit or an abort ended the command. A program that cannot be started
-   * is a result too, as shells give it: 127 when it is not there, 126 when it may not run.
+   * Null when a time limit, an abort or too much output ended the command. Otherwise as shells give it: 128
+   * and a signal's number for a program that the signal ended, and for one that cannot be started 127 when
+   * it is not there, 126 when it may not run.
    */
   readonly exit_code: number | null;
   /** Where bytes were dropped, the beginning and the end, with a line between them that says so. */

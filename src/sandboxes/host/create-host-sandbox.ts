@@ -5,6 +5,7 @@ import { exists, list, readBytes, readText, stat } from "./read.ts";
 import { remove } from "./remove.ts";
 import { glob } from "./search/glob.ts";
 import { grep } from "./search/grep.ts";
+import { workspaceIsolation } from "./wall/enclose.ts";
 import type { View, Workspace } from "./workspace.ts";
 import { toWorkspacePath } from "./workspace-path.ts";
 import { editFile, makeFolder, writeFile } from "./write.ts";
@@ -16,7 +17,7 @@ const maxDownloadBytes = 1024 * 1024 * 1024;
 /** A sandbox in a folder of this machine: what `local` and `virtual` have in common. */
 export function createHostSandbox(
   name: string,
-  workspace: Omit<Workspace, "closing">,
+  workspace: Omit<Workspace, "closing"> & { readonly release?: () => Promise<void> },
   options: { readonly shared?: boolean } = {},
 ): Sandbox {
   const controller = new AbortController();
@@ -29,6 +30,7 @@ export function createHostSandbox(
     async close() {
       controller.abort();
       await Promise.allSettled(running);
+      await workspace.release?.();
     },
   });
 }
@@ -51,6 +53,7 @@ function viewFrom(cwd: string, shared: Shared): Sandbox {
     capabilities: { exec: true, literalExec: true, persistent: true },
     cwd,
     ...(shared.hostRoot === undefined ? {} : { hostRoot: shared.hostRoot }),
+    isolation: () => workspaceIsolation(workspace),
     resolve: async (path, options) =>
       await resolveInside({
         root: workspace.root,

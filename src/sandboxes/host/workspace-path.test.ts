@@ -11,6 +11,9 @@ const workspace: Workspace = {
   calledRoot: "/link",
   environment: async () => ({}),
   outerRules: () => [],
+  isolation: {},
+  hidden: [],
+  ownFolder: () => Promise.reject(new Error("No command runs here.")),
   closing: new AbortController().signal,
 };
 const pieces = fc.constantFrom(

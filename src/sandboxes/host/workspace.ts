@@ -1,4 +1,5 @@
 import type { OuterRules } from "../../files/ignore-scope.ts";
+import type { IsolationOptions } from "../contract.ts";
 
 /** A folder of this machine that a sandbox works in. */
 export interface Workspace {
@@ -10,6 +11,11 @@ export interface Workspace {
   readonly environment: () => Promise<Readonly<Record<string, string>>>;
   /** Ignore rules from above the root that searches follow. */
   readonly outerRules: () => readonly OuterRules[];
+  readonly isolation: IsolationOptions;
+  /** Folders of kit's own, absolute: commands see nothing of them. */
+  readonly hidden: readonly string[];
+  /** Makes a folder for the homes and temporary files of walled commands, outside of the workspace. */
+  readonly ownFolder: () => Promise<string>;
   /** Fires when the sandbox is closed: running commands end. */
   readonly closing: AbortSignal;
 }

@@ -1,4 +1,6 @@
-export interface LocalOptions {
+import type { IsolationOptions } from "../contract.ts";
+
+export interface LocalOptions extends IsolationOptions {
   /** The workspace; default: the root of the agent's project, else the folder that the process was started in. */
   readonly root?: string;
   /**

@@ -10,6 +10,10 @@ import type { LocalOptions } from "./local-options.ts";
 export function local(options: LocalOptions = {}): SandboxFactory {
   return {
     name: "local",
+    async isolation(owner) {
+      const { isolationOf, mergeIsolation } = await import("../host/wall/find-wall.ts");
+      return await isolationOf(mergeIsolation(options, owner.isolation));
+    },
     async open(context) {
       context.signal?.throwIfAborted();
       // Whoever imports kit pays for a sandbox when one is opened.

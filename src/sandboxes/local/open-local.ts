@@ -1,10 +1,14 @@
-import { realpath, stat } from "node:fs/promises";
-import { resolve } from "node:path";
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, realpath, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { loadOuterRules } from "../../files/outer-rules.ts";
 import type { Sandbox, SandboxOwner } from "../contract.ts";
 import { createHostSandbox } from "../host/create-host-sandbox.ts";
 import { basicNames, pickEnvironment } from "../host/exec/environment.ts";
+import { isInside } from "../host/is-inside.ts";
+import { mergeIsolation } from "../host/wall/find-wall.ts";
 import type { LocalOptions } from "./local-options.ts";
 
 /** Opens the folder. Throws `unavailable` when there is none. */
@@ -12,11 +16,63 @@ export async function openLocal(options: LocalOptions, owner: SandboxOwner): Pro
   const calledRoot = resolve(options.root ?? owner.project_root ?? process.cwd());
   const root = await folderAt(calledRoot);
   const environment = environmentOf(options.env ?? []);
+  const project = owner.project_root;
+  const own = createOwnFolder(project !== undefined && isInside(root, project) ? project : undefined);
   return createHostSandbox(
     "local",
-    { root, calledRoot, environment: async () => environment, outerRules: () => loadOuterRules(root) },
+    {
+      root,
+      calledRoot,
+      environment: async () => environment,
+      outerRules: () => loadOuterRules(root),
+      isolation: mergeIsolation(options, owner.isolation),
+      hidden: [...new Set([root, project ?? root])].map((folder) => join(folder, ".kit")),
+      ownFolder: own.make,
+      release: own.remove,
+    },
     { shared: true },
   );
+}
+
+/** A folder for the commands of one sandbox, made when they need it and removed with the sandbox. */
+function createOwnFolder(project: string | undefined): { make(): Promise<string>; remove(): Promise<void> } {
+  let made: Promise<string> | undefined;
+  return {
+    make() {
+      made ??= mkdtemp(join(tmpdir(), "kit-sandbox-")).then(async (folder) => {
+        // What is not there cannot be hidden, and a command could make it.
+        if (project !== undefined) await mkdir(join(project, ".kit"), { recursive: true });
+        await mkdir(join(folder, "home"), { mode: 0o700 });
+        const identity = await gitIdentity();
+        if (identity !== "") await writeFile(join(folder, "home", ".gitconfig"), identity);
+        return await realpath(folder);
+      });
+      return made;
+    },
+    async remove() {
+      const folder = await made?.catch(() => undefined);
+      made = undefined;
+      if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+let identity: Promise<string> | undefined;
+
+/** The user's name for commits, and nothing else of their settings, which may hold keys. */
+function gitIdentity(): Promise<string> {
+  identity ??= new Promise((found) => {
+    const args = ["config", "--global", "--null", "--get-regexp", "^user\\.(name|email)$"];
+    execFile("git", args, { cwd: "/", timeout: 5_000 }, (error, stdout) => {
+      const lines = error === null ? stdout.split("\0").filter((line) => line !== "") : [];
+      const settings = lines.map((line) => {
+        const [name = "", ...value] = line.split("\n");
+        return `\t${name.slice("user.".length)} = "${value.join(" ").replace(/["\\]/g, "\\$&")}"\n`;
+      });
+      found(settings.length === 0 ? "" : `[user]\n${settings.join("")}`);
+    });
+  });
+  return identity;
 }
 
 function environmentOf(env: NonNullable<LocalOptions["env"]>): Record<string, string> {

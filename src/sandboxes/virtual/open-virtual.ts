@@ -1,10 +1,11 @@
 import { lstat, mkdir, mkdtemp, realpath, rename, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { hasCode } from "../../files/file-error.ts";
 import type { Sandbox, SandboxOwner } from "../contract.ts";
 import { createHostSandbox } from "../host/create-host-sandbox.ts";
 import { pickEnvironment } from "../host/exec/environment.ts";
+import { mergeIsolation } from "../host/wall/find-wall.ts";
 import type { VirtualOptions } from "./virtual-options.ts";
 import { folderOfAll, workspaceName } from "./workspace-name.ts";
 
@@ -13,11 +14,11 @@ export async function openVirtual(options: VirtualOptions, owner: SandboxOwner):
   const folder = await createFolder(folderOfAll(options, owner));
   const path = join(folder, workspaceName(owner));
   if (!(await isFolder(path))) {
-    await createWorkspace(path, options.files ?? {}).catch((error: unknown) => {
+    await createWorkspace(path, options, owner).catch((error: unknown) => {
       throw error instanceof KitError ? error : noFolder(error);
     });
   }
-  return toSandbox(path, options.env ?? {});
+  return toSandbox(path, options, owner);
 }
 
 /** Removes the workspace of a session, with the home folder of its commands. */
@@ -28,7 +29,7 @@ export async function removeVirtual(options: VirtualOptions, owner: SandboxOwner
 
 const homeOf = (workspace: string): string => `${workspace}.home`;
 
-function toSandbox(root: string, env: Readonly<Record<string, string>>): Sandbox {
+function toSandbox(root: string, options: VirtualOptions, owner: SandboxOwner): Sandbox {
   return createHostSandbox("virtual", {
     root,
     calledRoot: root,
@@ -41,9 +42,12 @@ function toSandbox(root: string, env: Readonly<Record<string, string>>): Sandbox
       return {
         ...pickEnvironment(["PATH", "SystemRoot", "ComSpec", "PATHEXT"], process.env),
         ...own,
-        ...env,
+        ...options.env,
       };
     },
+    isolation: mergeIsolation(options, owner.isolation),
+    hidden: [options.root ?? owner.project_root ?? process.cwd()].map((folder) => resolve(folder)),
+    ownFolder: async () => join(homeOf(root), "wall"),
     // What surrounds the workspace says nothing about it: projects ignore `.kit` as a whole.
     outerRules: () => [],
   });
@@ -74,11 +78,11 @@ async function isFolder(path: string): Promise<boolean> {
 }
 
 /** Fills a folder beside the place, and moves it there: a workspace is there with all its files, or not. */
-async function createWorkspace(path: string, files: NonNullable<VirtualOptions["files"]>): Promise<void> {
+async function createWorkspace(path: string, options: VirtualOptions, owner: SandboxOwner): Promise<void> {
   const fresh = await mkdtemp(join(dirname(path), ".new-"));
   try {
-    const sandbox = toSandbox(fresh, {});
-    for (const [file, content] of Object.entries(files)) {
+    const sandbox = toSandbox(fresh, options, owner);
+    for (const [file, content] of Object.entries(options.files ?? {})) {
       if (typeof content === "string") await sandbox.writeFile(file, content);
       else await sandbox.writeBytes(file, content);
     }

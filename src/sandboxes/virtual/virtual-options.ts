@@ -1,4 +1,6 @@
-export interface VirtualOptions {
+import type { IsolationOptions } from "../contract.ts";
+
+export interface VirtualOptions extends IsolationOptions {
   /** Workspaces lie in its `.kit/sandboxes`; default: the agent's project, else the folder that the process was started in. */
   readonly root?: string;
   /** The folder of all workspaces, in place of `.kit/sandboxes` below `root`. */

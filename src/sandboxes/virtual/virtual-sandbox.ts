@@ -12,6 +12,10 @@ import { folderOfAll, workspaceName } from "./workspace-name.ts";
 export function virtual(options: VirtualOptions = {}): SandboxFactory {
   return {
     name: "virtual",
+    async isolation(owner) {
+      const { isolationOf, mergeIsolation } = await import("../host/wall/find-wall.ts");
+      return await isolationOf(mergeIsolation(options, owner.isolation));
+    },
     async open(context) {
       context.signal?.throwIfAborted();
       // Whoever imports kit pays for a sandbox when one is opened.

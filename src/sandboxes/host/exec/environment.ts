@@ -1,5 +1,6 @@
 import { realpathSync } from "node:fs";
-import { delimiter, isAbsolute, relative, sep } from "node:path";
+import { delimiter, isAbsolute } from "node:path";
+import { isInside } from "../is-inside.ts";
 
 export type Environment = Readonly<Record<string, string>>;
 
@@ -81,11 +82,6 @@ function outsidePath(path: string, root: string): string {
     .split(delimiter)
     .filter((folder) => isAbsolute(folder) && !isInside(root, folder) && !isInside(root, realPathOf(folder)))
     .join(delimiter);
-}
-
-function isInside(root: string, folder: string): boolean {
-  const path = relative(root, folder);
-  return path === "" || (path !== ".." && !path.startsWith(`..${sep}`) && !isAbsolute(path));
 }
 
 function realPathOf(folder: string): string {

@@ -1,6 +1,8 @@
+import { join } from "node:path";
 import { KitError } from "../../../base/kit-error.ts";
 import { invalid } from "../../../files/file-error.ts";
 import type { ExecRequest, ExecResult } from "../../contract.ts";
+import { enclose } from "../wall/enclose.ts";
 import { withPlace } from "../with-place.ts";
 import type { View } from "../workspace.ts";
 import { composeEnvironment } from "./environment.ts";
@@ -24,18 +26,25 @@ export async function exec(view: View, request: ExecRequest): Promise<ExecResult
   const { workspace } = view;
   return await withPlace(view, request.cwd ?? "", {
     end: "folder",
-    work: async (place) =>
-      await runProcess({
+    work: async (place) => {
+      const launch = await enclose(workspace, {
         program,
         args,
-        folder: place.folder,
+        folder: join(workspace.root, place.path),
         environment: composeEnvironment(workspace.root, [await workspace.environment(), request.env ?? {}]),
+        access: request.access ?? {},
+      });
+      const running = runProcess({
+        ...launch,
+        folder: place.folder,
         timeoutMs: request.timeoutMs ?? defaultTimeoutMs,
         maxOutputBytes: request.maxOutputBytes ?? defaultMaxOutputBytes,
         signals: signal === undefined ? [workspace.closing] : [workspace.closing, signal],
         ...(request.stdin === undefined ? {} : { stdin: request.stdin }),
         ...(request.onOutput === undefined ? {} : { onOutput: request.onOutput }),
-      }),
+      });
+      return await running.finally(launch.close);
+    },
   });
 }
 

@@ -1,22 +1,27 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { constants } from "node:os";
 import { StringDecoder } from "node:string_decoder";
 import { longestTimerMs } from "../../../base/clock.ts";
+import { KitError } from "../../../base/kit-error.ts";
 import type { ExecRequest, ExecResult } from "../../contract.ts";
+import type { Launch } from "../wall/enclose.ts";
 import { createBoundedOutput } from "./bounded-output.ts";
-import { endGroup, graceMs, markName, signalGroup } from "./end-group.ts";
+import { graceMs, markName } from "./end-group.ts";
+import { descriptors } from "./inherited.ts";
+import { groupOf, type Processes, walledIn } from "./processes.ts";
 
-export interface RunProcessOptions extends Pick<ExecRequest, "stdin" | "onOutput"> {
-  readonly program: string;
-  readonly args: readonly string[];
+export interface RunProcessOptions extends Launch, Pick<ExecRequest, "stdin" | "onOutput"> {
   /** Path of the folder for the system; it is entered before this returns. */
   readonly folder: string;
-  readonly environment: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly maxOutputBytes: number;
   /** Any of these ends the command. */
   readonly signals: readonly AbortSignal[];
 }
+
+/** A command that writes more is out of control, and reading it keeps this process from its work. */
+const floodBytes = 256 * 1024 * 1024;
 
 /**
  * Runs a program in a process group of its own, and resolves when it has ended with all that it
@@ -25,28 +30,41 @@ export interface RunProcessOptions extends Pick<ExecRequest, "stdin" | "onOutput
 export async function runProcess(options: RunProcessOptions): Promise<ExecResult> {
   const started = performance.now();
   const mark = randomUUID();
+  const { wall } = options;
   const start = (): ChildProcess =>
     spawn(options.program, [...options.args], {
       cwd: options.folder,
-      env: { ...options.environment, [markName]: mark },
+      env: wall === undefined ? { ...options.environment, [markName]: mark } : options.environment,
       detached: process.platform !== "win32",
-      stdio: [options.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+      stdio: [
+        options.stdin === undefined ? "ignore" : "pipe",
+        "pipe",
+        "pipe",
+        ...descriptors(
+          wall === undefined ? [] : ["pipe", ...(wall.filter === undefined ? [] : [wall.filter])],
+        ),
+      ],
       windowsHide: true,
     });
   try {
     const child = start();
-    const output = collectOutput(child, options);
+    const processes = wall === undefined ? groupOf(child, mark) : walledIn(child);
+    const stop = stopOn(processes, options);
+    const output = collectOutput(child, options, () => stop.now("flood"));
     feed(child, options.stdin);
-    const stop = stopOn(child, options);
     const exitCode = await ended(child).finally(stop.release);
-    if (child.pid !== undefined) await endGroup(child.pid, mark);
+    await processes.end();
     await output.closed();
+    const reason = stop.reason();
+    if (reason === undefined && !(await processes.started())) throw notWalledIn(output.stderr.text());
+    const note =
+      reason === "flood" ? `\nThe command was stopped: it wrote more than ${floodBytes} bytes.\n` : "";
     return {
-      exit_code: stop.reason() === undefined ? exitCode : null,
+      exit_code: reason === undefined ? exitCode : null,
       stdout: output.stdout.text(),
-      stderr: output.stderr.text(),
+      stderr: output.stderr.text() + note,
       dropped_bytes: output.stdout.droppedBytes + output.stderr.droppedBytes,
-      timed_out: stop.reason() === "timeout",
+      timed_out: reason === "timeout",
       duration_ms: performance.now() - started,
     };
   } catch (error) {
@@ -54,10 +72,23 @@ export async function runProcess(options: RunProcessOptions): Promise<ExecResult
   }
 }
 
-function ended(child: ChildProcess): Promise<number | null> {
+/** As a shell says it, for a program that a signal has ended: 128 and the signal's number. */
+function ended(child: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
-    child.once("exit", resolve);
+    child.once("exit", (code, signal) =>
+      resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal])),
+    );
     child.once("error", reject);
+  });
+}
+
+/** What it says names folders of this machine, so only the cause has it. */
+function notWalledIn(text: string): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "The command was not run: its wall could not be built.",
+    hint: "Run 'kit doctor'. A folder that is renamed or removed just then is the other cause: try again.",
+    cause: new Error(text.slice(0, 1_000)),
   });
 }
 
@@ -84,19 +115,20 @@ const reasons: ReadonlyMap<unknown, { readonly exitCode: number; readonly text: 
   ["ENAMETOOLONG", { exitCode: 127, text: "command not found" }],
 ]);
 
+type StopReason = "timeout" | "abort" | "flood";
+
 /** Ends the command when its time is over or a signal fires: asks first, then makes sure. */
 function stopOn(
-  child: ChildProcess,
+  processes: Processes,
   { timeoutMs, signals }: RunProcessOptions,
-): { reason(): "timeout" | "abort" | undefined; release(): void } {
-  let reason: "timeout" | "abort" | undefined;
+): { now(why: StopReason): void; reason(): StopReason | undefined; release(): void } {
+  let reason: StopReason | undefined;
   let insist: NodeJS.Timeout | undefined;
-  const stop = (why: "timeout" | "abort"): void => {
-    if (reason !== undefined || child.pid === undefined) return;
+  const stop = (why: StopReason): void => {
+    if (reason !== undefined) return;
     reason = why;
-    const group = child.pid;
-    signalGroup(group, "SIGTERM");
-    insist = setTimeout(() => signalGroup(group, "SIGKILL"), graceMs);
+    processes.signal("SIGTERM");
+    insist = setTimeout(() => processes.signal("SIGKILL"), graceMs);
   };
   const onAbort = (): void => stop("abort");
   const timer = setTimeout(() => stop("timeout"), Math.min(timeoutMs, longestTimerMs));
@@ -105,6 +137,7 @@ function stopOn(
     if (signal.aborted) onAbort();
   }
   return {
+    now: stop,
     reason: () => reason,
     release() {
       clearTimeout(timer);
@@ -120,12 +153,19 @@ function feed(child: ChildProcess, stdin: string | undefined): void {
   if (stdin !== undefined) child.stdin?.end(stdin);
 }
 
-function collectOutput(child: ChildProcess, { maxOutputBytes, onOutput }: RunProcessOptions) {
+function collectOutput(
+  child: ChildProcess,
+  { maxOutputBytes, onOutput }: RunProcessOptions,
+  onFlood: () => void,
+) {
+  let total = 0;
   const collect = (stream: "stdout" | "stderr") => {
     const kept = createBoundedOutput(maxOutputBytes);
     const decoder = new StringDecoder("utf8");
     child[stream]?.on("data", (chunk: Buffer) => {
       kept.add(chunk);
+      total += chunk.length;
+      if (total > floodBytes) onFlood();
       if (onOutput === undefined || kept.droppedBytes > 0) return;
       try {
         onOutput({ stream, text: decoder.write(chunk) });

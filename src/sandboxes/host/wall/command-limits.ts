@@ -1,0 +1,165 @@
+import { randomUUID } from "node:crypto";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+} from "node:fs";
+import { release } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import type { CommandLimits } from "../../contract.ts";
+import { isMachineRoot } from "./system-folders.ts";
+
+export const defaultLimits: Required<CommandLimits> = { processes: 1_024, memoryMb: 4_096 };
+
+/** A control group of one command: the kernel holds all its processes together to the limits. */
+export interface ControlGroup {
+  /** Words before a command that put it into the group. */
+  readonly prefix: readonly string[];
+  close(): Promise<void>;
+}
+
+/**
+ * Words before a program that hold it to limits of its own, within the wall. Memory counts for each process
+ * where no control group counts it for all; processes are counted where the kernel counts those of one wall
+ * (Linux 5.14), and never for the superuser.
+ */
+export function limitedShell(limits: Required<CommandLimits>, grouped: boolean): readonly string[] {
+  const { processes, memoryMb } = limits;
+  const lines = ["ulimit -c 0"];
+  if (!grouped) lines.push(`ulimit -d ${memoryMb * 1024}`);
+  if (countsProcesses())
+    lines.push(`ulimit -u ${processes} 2>/dev/null || ulimit -p ${processes} 2>/dev/null`);
+  return ["/bin/sh", "-c", `${lines.join("\n")}\nexec "$@"`, "sh"];
+}
+
+/** What holds commands here, in words. */
+export function limitsInWords({ processes, memoryMb }: Required<CommandLimits>): string {
+  const together = controllers().length > 0;
+  const memory = `${memoryMb} MiB of memory${together ? "" : " each"}`;
+  return together || countsProcesses() ? `at most ${processes} processes, ${memory}` : `at most ${memory}`;
+}
+
+let counts: boolean | undefined;
+function countsProcesses(): boolean {
+  const [major = 0, minor = 0] = release().split(".").map(Number);
+  const isKnown = process.platform === "linux" && (major > 5 || (major === 5 && minor >= 14));
+  counts ??= isKnown && !isMachineRoot();
+  return counts;
+}
+
+/** A folder in which groups can be made, and the files that hold their limits. */
+interface Controller {
+  readonly folder: string;
+  readonly settings: (limits: Required<CommandLimits>) => Readonly<Record<string, number>>;
+}
+
+/** Makes a group; undefined where this process may make none. */
+export function openControlGroup(limits: Required<CommandLimits>): ControlGroup | undefined {
+  const made: string[] = [];
+  try {
+    for (const { folder, settings } of controllers()) {
+      const group = join(folder, `kit-${randomUUID()}`);
+      mkdirSync(group);
+      made.push(group);
+      for (const [file, value] of Object.entries(settings(limits)))
+        writeFileSync(join(group, file), String(value));
+    }
+  } catch {
+    for (const group of made) rmdirSync(group);
+    // Somebody has taken the right away since: the next command does not ask again.
+    usable = [];
+    return undefined;
+  }
+  if (made.length === 0) return undefined;
+  const enter = `while [ "$1" != -- ]; do echo 0 > "$1/cgroup.procs" || exit 125; shift; done; shift; exec "$@"`;
+  return { prefix: ["/bin/sh", "-c", enter, "sh", ...made, "--"], close: () => removeGroups(made) };
+}
+
+/** A group can be removed once the last of its processes is gone. */
+async function removeGroups(groups: readonly string[]): Promise<void> {
+  for (const group of groups) {
+    for (let attempt = 0; attempt < 50; attempt += 1) {
+      try {
+        rmdirSync(group);
+        break;
+      } catch {
+        if (!existsSync(group)) break;
+        await setTimeout(attempt);
+      }
+    }
+  }
+}
+
+let usable: readonly Controller[] | undefined;
+function controllers(): readonly Controller[] {
+  usable ??= findControllers();
+  return usable;
+}
+
+const bytes = (megabytes: number): number => megabytes * 1024 * 1024;
+
+function findControllers(): readonly Controller[] {
+  try {
+    const own = readFileSync("/proc/self/cgroup", "utf8")
+      .trim()
+      .split("\n")
+      .map((line) => line.split(":"));
+    const pathOf = (name: string): string | undefined =>
+      own
+        .find(([, names]) => names?.split(",").includes(name))
+        ?.slice(2)
+        .join(":");
+    const [pids, memory] = [pathOf("pids"), pathOf("memory")];
+    if (pids !== undefined && memory !== undefined) return firstGeneration(pids, memory);
+    const unified = own
+      .find(([id, names]) => id === "0" && names === "")
+      ?.slice(2)
+      .join(":");
+    return unified === undefined ? [] : secondGeneration(unified);
+  } catch {
+    return [];
+  }
+}
+
+function firstGeneration(pids: string, memory: string): readonly Controller[] {
+  const found: readonly Controller[] = [
+    { folder: join("/sys/fs/cgroup/pids", pids), settings: ({ processes }) => ({ "pids.max": processes }) },
+    {
+      folder: join("/sys/fs/cgroup/memory", memory),
+      settings: ({ memoryMb }) => ({ "memory.limit_in_bytes": bytes(memoryMb) }),
+    },
+  ];
+  return found.every(({ folder }) => isWritable(folder)) ? found : [];
+}
+
+/** Beside the group of this process: one that holds processes hands no limits down. */
+function secondGeneration(own: string): readonly Controller[] {
+  const folder = join("/sys/fs/cgroup", own === "/" ? own : dirname(own));
+  const handed = readFileSync(join(folder, "cgroup.subtree_control"), "utf8").trim().split(" ");
+  if (!["pids", "memory"].every((name) => handed.includes(name))) return [];
+  if (![folder, join(folder, "cgroup.procs")].every(isWritable)) return [];
+  return [
+    {
+      folder,
+      settings: ({ processes, memoryMb }) => ({
+        "pids.max": processes,
+        "memory.max": bytes(memoryMb),
+        "memory.swap.max": 0,
+      }),
+    },
+  ];
+}
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

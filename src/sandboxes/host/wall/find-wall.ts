@@ -1,0 +1,167 @@
+import { execFile } from "node:child_process";
+import { accessSync, constants } from "node:fs";
+import { delimiter, isAbsolute, join } from "node:path";
+import { KitError } from "../../../base/kit-error.ts";
+import type { IsolationMode, IsolationOptions, SandboxIsolation } from "../../contract.ts";
+import { enclosure } from "./bubblewrap.ts";
+import { defaultLimits, limitsInWords } from "./command-limits.ts";
+import { systemParts } from "./system-folders.ts";
+
+/** What this machine has to wall commands in with; the reason where it has nothing. */
+export type FoundWall =
+  | { readonly wall: "bubblewrap" | "seatbelt"; readonly program: string }
+  | { readonly wall: "none"; readonly reason: string; readonly hint: string };
+
+const probeTimeoutMs = 5_000;
+let found: Promise<FoundWall> | undefined;
+
+/** Tries the wall of this machine, once for the whole process. */
+export function findWall(): Promise<FoundWall> {
+  found ??= process.platform === "darwin" ? findSeatbelt() : findBubblewrap();
+  return found;
+}
+
+/** What stands around the commands of a sandbox. */
+export async function isolationOf(
+  options: IsolationOptions,
+  /** Why a wall cannot stand around this workspace. */
+  obstacle?: string,
+): Promise<SandboxIsolation> {
+  if (options.isolation === "off") {
+    return { wall: "none", description: "Commands are not walled in: sandbox.isolation is off." };
+  }
+  const wall = await findWall();
+  if (wall.wall === "none") {
+    return { wall: "none", description: `Commands are not walled in: ${wall.reason} ${wall.hint}` };
+  }
+  if (obstacle !== undefined) return { wall: "none", description: `Commands are not walled in: ${obstacle}` };
+  const limits =
+    wall.wall === "bubblewrap" ? `; ${limitsInWords({ ...defaultLimits, ...options.limits })}` : "";
+  return {
+    wall: wall.wall,
+    description: `Commands are walled in by ${wall.wall}: they see the workspace, programs and libraries, and reach no host that the agent is not granted${limits}.`,
+  };
+}
+
+/** Throws `unavailable` where a wall is required and none stands. */
+export function checkRequired(mode: IsolationMode | undefined, isolation: SandboxIsolation): void {
+  if (mode !== "required" || isolation.wall !== "none") return;
+  throw new KitError({
+    code: "unavailable",
+    message: `No command is run, because sandbox.isolation is "required". ${isolation.description}`,
+    hint: 'Mend that, or set sandbox.isolation to "auto".',
+  });
+}
+
+/** What the configuration requires, no option of a sandbox takes back; otherwise the option goes before it. */
+export function mergeIsolation(
+  option: IsolationOptions,
+  configured: IsolationOptions | undefined,
+): IsolationOptions {
+  const isolation =
+    configured?.isolation === "required" ? "required" : (option.isolation ?? configured?.isolation);
+  return { isolation: isolation ?? "auto", limits: { ...configured?.limits, ...option.limits } };
+}
+
+async function findBubblewrap(): Promise<FoundWall> {
+  if (process.platform !== "linux") {
+    return {
+      wall: "none",
+      reason: `kit has no wall for ${process.platform}.`,
+      hint: "Run kit on Linux or macOS, or in a container of its own.",
+    };
+  }
+  const program = findProgram("bwrap");
+  if (program === undefined) {
+    return {
+      wall: "none",
+      reason: "bubblewrap is not installed.",
+      hint: "Install it: 'apt install bubblewrap', 'dnf install bubblewrap' or 'apk add bubblewrap'.",
+    };
+  }
+  const failure = await probe(program);
+  if (failure === undefined) return { wall: "bubblewrap", program };
+  return { wall: "none", reason: `bubblewrap does not work here: ${failure}.`, hint: hintFor(failure) };
+}
+
+/** Tries all that commands are run with; the first line of what bubblewrap says of it, or nothing. */
+async function probe(program: string): Promise<string | undefined> {
+  const system = systemParts().flatMap(({ path, linksTo }) =>
+    linksTo === undefined ? ["--ro-bind", path, path] : ["--symlink", linksTo, path],
+  );
+  const args = [
+    ...enclosure,
+    ...system,
+    "--proc",
+    "/proc",
+    "--remount-ro",
+    "/proc",
+    "--dev",
+    "/dev",
+    "--",
+    "/bin/sh",
+    "-c",
+    ":",
+  ];
+  return await new Promise((resolve) => {
+    execFile(
+      program,
+      args,
+      { timeout: probeTimeoutMs, killSignal: "SIGKILL", env: {} },
+      (error, _, stderr) => {
+        if (error === null) resolve(undefined);
+        else if (error.killed === true) resolve("it does not answer");
+        else resolve(firstLine(stderr) ?? "it ends with an error");
+      },
+    );
+  });
+}
+
+function firstLine(text: string): string | undefined {
+  const line = text
+    .split("\n", 1)[0]
+    ?.replace(/^bwrap: /, "")
+    .trim();
+  return line === undefined || line === "" ? undefined : line;
+}
+
+function hintFor(failure: string): string {
+  if (/namespace|permitted|denied|clone|uid map/i.test(failure)) {
+    return "Allow user namespaces: in Docker with --security-opt seccomp=unconfined --security-opt systempaths=unconfined, on Ubuntu with an AppArmor profile for bwrap, elsewhere with sysctl user.max_user_namespaces.";
+  }
+  return "See docs/sandboxes.md.";
+}
+
+async function findSeatbelt(): Promise<FoundWall> {
+  const program = "/usr/bin/sandbox-exec";
+  const works = await new Promise<boolean>((resolve) => {
+    const args = ["-p", "(version 1)(allow default)", "/usr/bin/true"];
+    execFile(program, args, { timeout: probeTimeoutMs, killSignal: "SIGKILL" }, (error) =>
+      resolve(error === null),
+    );
+  });
+  if (works) return { wall: "seatbelt", program };
+  return {
+    wall: "none",
+    reason: "sandbox-exec does not work here.",
+    hint: "A process that is in a sandbox itself cannot make another: start kit outside of it.",
+  };
+}
+
+/** A program of a folder that nobody but the system's owner writes to, or else of the search path. */
+function findProgram(name: string): string | undefined {
+  const folders = ["/usr/bin", "/bin", "/usr/local/bin", ...(process.env.PATH ?? "").split(delimiter)];
+  return folders
+    .filter((folder) => isAbsolute(folder))
+    .map((folder) => join(folder, name))
+    .find(isRunnable);
+}
+
+function isRunnable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

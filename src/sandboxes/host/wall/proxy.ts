@@ -1,0 +1,249 @@
+import { lookup as lookupName } from "node:dns/promises";
+import { createServer, type IncomingMessage, type ServerResponse, request as sendRequest } from "node:http";
+import { BlockList, connect, isIP, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { KitError } from "../../../base/kit-error.ts";
+import {
+  type HostPattern,
+  hostPatternForm,
+  isAllowedHost,
+  normalizeHost,
+  parseHostPattern,
+} from "./host-pattern.ts";
+
+/** The addresses of a name. */
+export type Lookup = (name: string) => Promise<readonly string[]>;
+
+export interface ProxyOptions {
+  /** Hosts that may be reached, as `allowNetwork` names them. */
+  readonly allowed: readonly string[];
+  /** A socket's path, or 0 for a port of the loopback interface. */
+  readonly at: string | 0;
+  /** Asked of every client, where others than the command could reach the proxy. */
+  readonly token?: string;
+  readonly lookup?: Lookup;
+}
+
+export interface Proxy {
+  /** Of a proxy on the loopback interface. */
+  readonly port: number | undefined;
+  close(): Promise<void>;
+}
+
+/** Reads a list of hosts. Throws `invalid_request` for one that is none. */
+export function readHosts(allowed: readonly string[]): readonly HostPattern[] {
+  return allowed.map((text) => {
+    const pattern = parseHostPattern(text);
+    if (pattern !== undefined) return pattern;
+    throw new KitError({
+      code: "invalid_request",
+      message: `"${text}" of allowNetwork is no host.`,
+      hint: `Name ${hostPatternForm}.`,
+    });
+  });
+}
+
+/**
+ * Opens the one way out of a wall: an HTTP proxy (`CONNECT` included) to the hosts that are allowed. It looks
+ * names up itself, once, and refuses those that lead to this machine, its network or the cloud's own addresses,
+ * unless the address is allowed too: whoever owns a name says where it leads.
+ */
+export async function openProxy(options: ProxyOptions): Promise<Proxy> {
+  const patterns = readHosts(options.allowed);
+  const lookup = options.lookup ?? addressesOf;
+  const open = new Set<Duplex>();
+  const addressOf = (target: Target): Promise<string> => reachableAddress(target, patterns, lookup);
+  const isKnown = ({ headers }: IncomingMessage): boolean =>
+    options.token === undefined ||
+    headers["proxy-authorization"] === `Basic ${Buffer.from(`kit:${options.token}`).toString("base64")}`;
+  const server = createServer((request, response) => {
+    if (!isKnown(request)) return refuse(response, 407, "This proxy is another command's.");
+    forward(request, response, addressOf).catch((error: unknown) => refuse(response, ...faultOf(error)));
+  });
+  server.on("connect", (request, client, head) => {
+    const answer = (status: number, text: string): void => {
+      client.end(
+        `HTTP/1.1 ${status} Refused\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n${text}\n`,
+      );
+    };
+    client.on("error", () => client.destroy());
+    if (!isKnown(request)) return answer(407, "This proxy is another command's.");
+    tunnel({ to: request.url ?? "", client, head }, addressOf).then(
+      (socket) => {
+        open.add(socket);
+        socket.once("close", () => open.delete(socket));
+      },
+      (error: unknown) => answer(...faultOf(error)),
+    );
+  });
+  server.on("connection", (socket) => {
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    if (options.at === 0) server.listen(0, "127.0.0.1", resolve);
+    else server.listen(options.at, resolve);
+  });
+  const address = server.address();
+  return {
+    port: address !== null && typeof address === "object" ? address.port : undefined,
+    async close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const socket of open) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+interface Target {
+  readonly host: string;
+  readonly port: number;
+}
+
+class Refused extends Error {
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+function faultOf(error: unknown): readonly [status: number, text: string] {
+  if (error instanceof Refused) return [error.status, error.message];
+  return [502, "The host cannot be reached."];
+}
+
+/** The address that is dialled for a host. Throws what the client is told for one that may not be reached. */
+async function reachableAddress(
+  target: Target,
+  patterns: readonly HostPattern[],
+  lookup: Lookup,
+): Promise<string> {
+  const { host, port } = target;
+  if (!isAllowedHost(target, patterns)) {
+    throw new Refused(
+      403,
+      `kit: ${host}:${port} is not one of the hosts this agent may reach (allowNetwork).`,
+    );
+  }
+  if (isIP(host) !== 0) return host;
+  const addresses = await lookup(host).catch(() => {
+    throw new Refused(502, `kit: ${host} has no address.`);
+  });
+  // "localhost" by name is this machine and nothing else, so whoever names it means it.
+  const means = (address: string): boolean =>
+    (host === "localhost" && isLoopback(address)) || isAllowedHost({ host: address, port }, patterns);
+  const address = addresses.find((each) => !isPrivate(each) || means(each));
+  if (address !== undefined) return address;
+  throw new Refused(
+    403,
+    `kit: ${host} leads to an address of this machine or its network; allowNetwork has to name that address as well.`,
+  );
+}
+
+async function addressesOf(name: string): Promise<readonly string[]> {
+  return (await lookupName(name, { all: true })).map(({ address }) => address);
+}
+
+async function tunnel(
+  { to, client, head }: { readonly to: string; readonly client: Duplex; readonly head: Buffer },
+  addressOf: (target: Target) => Promise<string>,
+): Promise<Socket> {
+  const match = /^(\[[^\]]+\]|[^:]+):(\d{1,5})$/.exec(to);
+  const port = Number(match?.[2]);
+  if (match?.[1] === undefined || port < 1 || port > 65_535)
+    throw new Refused(400, "kit: CONNECT needs a host and a port.");
+  const address = await addressOf({ host: normalizeHost(match[1]), port });
+  const socket = connect({ host: address, port });
+  client.once("close", () => socket.destroy());
+  await new Promise<void>((resolve, reject) => {
+    socket.once("connect", resolve);
+    socket.once("error", reject);
+  });
+  socket.on("error", () => client.destroy());
+  client.write("HTTP/1.1 200 Connection Established\r\n\r\n");
+  if (head.length > 0) socket.write(head);
+  socket.pipe(client).pipe(socket);
+  return socket;
+}
+
+/** Headers that are between a client and its proxy. */
+const betweenHops = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+async function forward(
+  request: IncomingMessage,
+  response: ServerResponse,
+  addressOf: (target: Target) => Promise<string>,
+): Promise<void> {
+  const url = URL.canParse(request.url ?? "") ? new URL(request.url ?? "") : undefined;
+  if (url?.protocol !== "http:")
+    throw new Refused(400, "kit: this is a proxy; ask it for http://… or CONNECT.");
+  const port = url.port === "" ? 80 : Number(url.port);
+  const address = await addressOf({ host: normalizeHost(url.hostname), port });
+  const headers: Record<string, string | string[]> = { host: url.host, connection: "close" };
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (name !== "host" && !betweenHops.has(name) && value !== undefined) headers[name] = value;
+  }
+  await new Promise<void>((resolve, reject) => {
+    const outgoing = sendRequest(
+      { host: address, port, method: request.method, path: url.pathname + url.search, headers, agent: false },
+      (answer) => {
+        const passed = Object.entries(answer.headers).filter(([name]) => !betweenHops.has(name));
+        response.writeHead(answer.statusCode ?? 502, Object.fromEntries(passed));
+        answer.pipe(response);
+        answer.once("error", reject);
+        response.once("close", resolve);
+      },
+    );
+    outgoing.once("error", reject);
+    response.once("close", () => outgoing.destroy());
+    request.pipe(outgoing);
+  });
+}
+
+function refuse(response: ServerResponse, status: number, text: string): void {
+  if (response.headersSent) response.destroy();
+  else response.writeHead(status, { "content-type": "text/plain", connection: "close" }).end(`${text}\n`);
+}
+
+const loopback = toBlockList(["127.0.0.0/8", "::1/128"]);
+/** This machine, its networks, and where clouds tell machines their secrets. */
+const privateAddresses = toBlockList([
+  ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"],
+  ...["192.0.0.0/24", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/3", "168.63.129.16/32"],
+  ...["::/127", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"],
+  // IPv4 in other clothes: translated, tunnelled and mapped.
+  ...[
+    "64:ff9b::/96",
+    "64:ff9b:1::/48",
+    "2002::/16",
+    "2001::/32",
+    "::/96",
+    "::ffff:0:0/96",
+    "::ffff:0:0:0/96",
+  ],
+]);
+
+function toBlockList(ranges: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [address = "", bits = ""] = range.split("/");
+    list.addSubnet(address, Number(bits), isIP(address) === 6 ? "ipv6" : "ipv4");
+  }
+  return list;
+}
+
+const isLoopback = (address: string): boolean =>
+  loopback.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
+const isPrivate = (address: string): boolean =>
+  privateAddresses.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");

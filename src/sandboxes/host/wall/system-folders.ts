@@ -1,0 +1,173 @@
+import {
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+} from "node:fs";
+import { basename, delimiter, dirname, isAbsolute, join, resolve } from "node:path";
+import { isInside } from "../is-inside.ts";
+
+/** What a command sees of the machine: never a folder that people keep files in. */
+const systemFolders = [
+  "/usr",
+  "/bin",
+  "/sbin",
+  "/lib",
+  "/lib32",
+  "/lib64",
+  "/libx32",
+  "/nix/store",
+  "/gnu/store",
+];
+
+/** What programs read of /etc: how libraries are found, certificates, names of services, the time zone. */
+const etcNames = [
+  "ld.so.cache",
+  "ld.so.conf",
+  "ld.so.conf.d",
+  "alternatives",
+  "ssl/certs",
+  "ssl/cert.pem",
+  "ssl/openssl.cnf",
+  "ca-certificates",
+  "pki/ca-trust/extracted",
+  "pki/tls/certs",
+  "pki/tls/cert.pem",
+  "pki/tls/openssl.cnf",
+  "crypto-policies",
+  "localtime",
+  "timezone",
+  "nsswitch.conf",
+  "protocols",
+  "services",
+  "mime.types",
+  "magic",
+  "fonts",
+  "terminfo",
+  "locale.conf",
+  "os-release",
+  "lsb-release",
+  "debian_version",
+  "perl",
+  "python3",
+];
+/** Debian keeps the settings of a Java or Python version in folders of these names. */
+const etcFamilies = /^(java-\d+|python3\.\d+)/;
+
+/** A file or folder that is seen where it lies, or a link that is made anew. */
+export interface Visible {
+  readonly path: string;
+  readonly linksTo?: string;
+}
+
+/** The parts of the machine that every command sees. */
+export function systemParts(): readonly Visible[] {
+  const etc = namesIn("/etc").filter((name) => etcFamilies.test(name));
+  return [...systemFolders, ...[...etcNames, ...etc].map((name) => `/etc/${name}`)].flatMap((path) => {
+    const stats = lstatSync(path, { throwIfNoEntry: false });
+    if (stats === undefined) return [];
+    return stats.isSymbolicLink() ? [{ path, linksTo: readlinkSync(path) }] : [{ path }];
+  });
+}
+
+/** Whether a path is seen by every command. */
+export function isOfSystem(path: string): boolean {
+  return systemFolders.some((folder) => isInside(folder, path));
+}
+
+/**
+ * The folders and files outside of the system's that a search path and Node need: the folders themselves, the
+ * libraries beside them, and what links in them lead to. `avoid` are folders that must not be seen whole.
+ */
+export function toolFolders(path: string, avoid: readonly string[]): readonly string[] {
+  const found = new Set<string>();
+  const add = (each: string): void => {
+    if (!isOfSystem(each) && existsSync(each)) found.add(each);
+  };
+  const folders = [...path.split(delimiter), dirname(process.execPath)].filter((each) => isAbsolute(each));
+  for (const folder of new Set(folders.map((each) => resolve(each)))) {
+    if (!isFolder(folder)) continue;
+    for (const part of partsOfTool(folder, avoid)) add(part);
+    // Most links of the system's own folders stay in the system; there are thousands.
+    if (!/^(\/usr)?\/s?bin$/.test(folder)) for (const part of linkedParts(folder, avoid)) add(part);
+  }
+  const all = [...found];
+  return all.filter((each) => !all.some((other) => other !== each && isInside(other, each)));
+}
+
+/** What lies beside a folder of programs and belongs to them. */
+function partsOfTool(folder: string, avoid: readonly string[]): readonly string[] {
+  const real = realPathOf(folder);
+  return [...new Set([folder, real])].flatMap((each) => {
+    const modules = modulesOf(each);
+    if (modules !== undefined) return [modules];
+    const prefix = dirname(each);
+    if (!/^s?bin$/.test(basename(each)))
+      return basename(each) === "shims" && isWholeSafe(prefix, avoid) ? [prefix] : [each];
+    if (isDistribution(prefix) && isWholeSafe(prefix, avoid)) return [prefix];
+    return [each, ...["lib", "lib64", "libexec", "include"].map((name) => join(prefix, name))];
+  });
+}
+
+/** Where links of a folder lead: `/usr/local/bin/node` to a Node somewhere else, for instance. */
+function linkedParts(folder: string, avoid: readonly string[]): readonly string[] {
+  return namesIn(folder).flatMap((name) => {
+    const path = join(folder, name);
+    if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return [];
+    const target = realPathOf(path);
+    if (target === path || isInside(folder, target) || isOfSystem(target)) return [];
+    const modules = modulesOf(target);
+    if (modules !== undefined) return [modules];
+    return /^s?bin$/.test(basename(dirname(target))) ? partsOfTool(dirname(target), avoid) : [target];
+  });
+}
+
+/** The outermost `node_modules` on the way. */
+function modulesOf(path: string): string | undefined {
+  const names = path.split("/");
+  const index = names.indexOf("node_modules");
+  return index === -1 ? undefined : names.slice(0, index + 1).join("/");
+}
+
+/** A folder that holds one installed tool, by what such a folder has: Node, Python, Java, Go. */
+function isDistribution(prefix: string): boolean {
+  return ["lib/node_modules", "include/node", "pyvenv.cfg", "release", "go.env"].some((mark) =>
+    existsSync(join(prefix, mark)),
+  );
+}
+
+const isWholeSafe = (folder: string, avoid: readonly string[]): boolean =>
+  folder !== "/" && !avoid.some((each) => isInside(folder, each));
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function realPathOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+/** Whether this process is the superuser of the whole machine, whom the kernel holds to no number of processes. */
+export function isMachineRoot(): boolean {
+  if (process.getuid?.() !== 0) return false;
+  try {
+    return /^\s*0\s+0\s+4294967295\s*$/.test(readFileSync("/proc/self/uid_map", "utf8"));
+  } catch {
+    return true;
+  }
+}
