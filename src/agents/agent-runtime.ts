@@ -4,7 +4,7 @@ import type { ModelResolver } from "../models/contract.ts";
 import type { EventBody, OperationKind } from "../protocol/event.ts";
 import type { SessionEntry, SessionKey } from "../protocol/session-entry.ts";
 import type { PythonRunner, PythonSession } from "../python/contract.ts";
-import type { Sandbox, SandboxFactory } from "../sandboxes/contract.ts";
+import type { IsolationOptions, Sandbox, SandboxFactory } from "../sandboxes/contract.ts";
 import type { MaybePromise, SessionStore } from "../stores/contract.ts";
 import type { AgentProfile } from "./agent-profile.ts";
 import type { Approvals } from "./approvals/approvals.ts";
@@ -30,6 +30,8 @@ export interface AgentRuntime {
   readonly defaultModel: string;
   /** Used where the profile names no sandbox. */
   readonly sandbox: SandboxFactory;
+  /** Told to sandboxes: how the project's configuration walls commands in. */
+  readonly isolation?: IsolationOptions;
   /** Told to sandboxes: the project's folder on this machine. */
   readonly projectRoot?: string;
   readonly clock: Clock;

@@ -10,6 +10,8 @@ export function composeSystemPrompt(parts: {
   readonly workingFolder: string;
   /** Whether the tools about specs and guidelines are there, where the agent would have them. */
   readonly isIndexed: boolean;
+  /** What commands may do within their wall; "" where the agent runs none, or no wall stands. */
+  readonly commands: string;
 }): string {
   const { profile, role } = parts;
   const sections = [profile.instructions ?? defaultInstructions];
@@ -26,6 +28,7 @@ export function composeSystemPrompt(parts: {
       "# Specs and guidelines\n\nThe workspace lies where its specs and guidelines cannot be looked up: there are no tools for that. Read the files themselves.",
     );
   }
+  if (parts.commands !== "") sections.push(`# Commands\n\n${parts.commands}`);
   const skills = profile.skills ?? [];
   if (skills.length > 0) {
     sections.push(`# Skills\n\n${skills.map((skill) => `- ${skill.name}: ${skill.description}`).join("\n")}`);

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { LoadedConfig } from "../app/config/load-config.ts";
+import { isolationOfConfig } from "../app/config/sandbox-config.ts";
 import type { ProjectService } from "../app/service/open-project-service.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { ScanSummary } from "../project/project.ts";
@@ -92,7 +93,9 @@ export function serve(
         const exposes = opened.loaded.config.server?.expose === "all";
         const undeclared = exposes ? "served" : mode.dev && isLoopbackAddress(host) ? "dev_only" : "unserved";
         const { project } = opened;
-        printWelcome(context.output, { url, project, app: service?.app, undeclared, asksForKey });
+        const isolation =
+          service === undefined ? undefined : (await isolationOfConfig(opened.loaded.config)).description;
+        printWelcome(context.output, { url, project, app: service?.app, undeclared, asksForKey, isolation });
       }
       if (address.isSubstitute) context.output.note(`Port ${defaultPort} is taken, so this is ${port}.`);
       if (!signal.aborted) await once(signal, "abort");

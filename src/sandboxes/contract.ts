@@ -31,6 +31,8 @@ export interface SandboxIsolation {
   readonly wall: "bubblewrap" | "seatbelt" | "remote" | "none";
   /** One line for people and models: what the wall keeps out, or why there is none. */
   readonly description: string;
+  /** Where there is none: what would let one stand. */
+  readonly hint?: string;
 }
 
 /** What one command may do. A wall keeps it, whatever the program is; without a wall nothing does. */

@@ -1,6 +1,7 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { ResolvedModel } from "../../models/contract.ts";
 import type { ThinkingLevel } from "../../protocol/thinking-level.ts";
+import type { AgentProfile } from "../agent-profile.ts";
 import type { Harness, Operation, Toolkit } from "../agent-runtime.ts";
 import type { ProjectInstructions, Repository } from "../project-context.ts";
 import type { Role } from "../role.ts";
@@ -49,6 +50,7 @@ export async function prepare(
     profile,
     role,
     projectInstructions: told.text,
+    commands: await describeCommands(harness, profile),
     workingFolder: tellsSpecs ? repository.workingFolder : "",
     isIndexed: !tellsSpecs || repository.tools !== undefined,
   });
@@ -60,6 +62,21 @@ export async function prepare(
     repository,
     told: told.sources,
   };
+}
+
+/** What keeps the commands of an agent that runs any, and what they may do; "" for the others. */
+async function describeCommands({ runtime }: Harness, profile: AgentProfile): Promise<string> {
+  if (profile.allowShell !== true && (profile.commands ?? []).length === 0) return "";
+  const { isolation } = runtime;
+  const factory = profile.sandbox ?? runtime.sandbox;
+  const stands = await factory.isolation?.(isolation === undefined ? {} : { isolation });
+  if (stands === undefined || stands.wall === "none") return "";
+  const files =
+    profile.allowWrite === true
+      ? "may change files of the workspace"
+      : "may read the workspace and not change it";
+  const hosts = profile.allowNetwork ?? [];
+  return `${stands.description} They ${files}, and reach ${hosts.length === 0 ? "no host" : `only ${hosts.join(", ")}`}.`;
 }
 
 const nothingTold: ProjectInstructions = { text: "", sources: new Set() };

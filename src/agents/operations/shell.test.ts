@@ -18,7 +18,7 @@ beforeAll(() => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 function open(store: ReturnType<typeof openDoomed>["store"]): Agent {
-  const profile = { allowShell: true, sandbox: local({ root: folder }) };
+  const profile = { allowShell: true, allowWrite: true, sandbox: local({ root: folder }) };
   return createTestAgent(createScriptedModel([]), profile, { store });
 }
 

@@ -112,8 +112,12 @@ class OpenSession implements LiveSession {
   }
 
   get #owner(): SandboxOwner {
-    const { projectRoot } = this.#harness.runtime;
-    return projectRoot === undefined ? this.key : { ...this.key, project_root: projectRoot };
+    const { projectRoot, isolation } = this.#harness.runtime;
+    return {
+      ...this.key,
+      ...(projectRoot === undefined ? {} : { project_root: projectRoot }),
+      ...(isolation === undefined ? {} : { isolation }),
+    };
   }
 
   operate<Value>(request: OperationRequest, work: (operation: Operation) => Promise<Value>): Promise<Value> {

@@ -322,10 +322,10 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
     const run = start(create(), {});
     const session = run.agent.session();
     const files = await session.fs();
-    await files.writeFile(".kit/notes.txt", "mine");
+    await files.writeFile(".agents/notes.txt", "mine");
     await files.upload("data.bin", new Uint8Array([1, 2]));
-    expect(await files.readFile(".kit/notes.txt")).toBe("mine");
-    expect((await files.exec({ command: ["cat", ".kit/notes.txt"] })).stdout).toBe("mine");
+    expect(await files.readFile(".agents/notes.txt")).toBe("mine");
+    expect((await files.exec({ command: ["cat", ".agents/notes.txt"] })).stdout).toBe("mine");
     expect(await session.history()).toEqual([]);
     expect(run.events).toEqual([]);
     await run.call([{ name: "read", input: { path: "data.bin" } }]);

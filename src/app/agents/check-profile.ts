@@ -18,6 +18,7 @@ import { compactionFields } from "../../agents/compaction/compaction-settings.ts
 import { budgetFields } from "../../agents/turn/budget.ts";
 import { faultOfDefinedName, shownName } from "../../base/name-fault.ts";
 import { thinkingLevels } from "../../protocol/thinking-level.ts";
+import { hostPatternForm, parseHostPattern } from "../../sandboxes/host/wall/host-pattern.ts";
 
 const ofApprovals: FieldChecks<ApprovalRules> = { tools: texts, timeoutMs: count(1) };
 const checks: FieldChecks<AgentProfile> = {
@@ -55,7 +56,10 @@ const checks: FieldChecks<AgentProfile> = {
   allowedCommands: texts,
   allowCompoundCommands: flag,
   allowProtectedPaths: texts,
-  allowNetwork: texts,
+  allowNetwork: [
+    `a list of hosts: ${hostPatternForm}`,
+    (value) => isTexts(value) && value.every((host) => parseHostPattern(host) !== undefined),
+  ],
   approvals: [
     'an object such as { tools: ["bash"], timeoutMs: 60000 }',
     (value) =>

@@ -20,7 +20,7 @@ import { toSentence } from "../../base/to-sentence.ts";
 import type { McpClient } from "../../mcp/client/create-mcp-client.ts";
 import type { ModelResolver } from "../../models/contract.ts";
 import type { PythonRunner } from "../../python/contract.ts";
-import type { SandboxFactory } from "../../sandboxes/contract.ts";
+import type { IsolationOptions, SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { toDispatchInput } from "../service/session-input.ts";
 import { checkPayload } from "./check-payload.ts";
@@ -46,6 +46,7 @@ export interface AppOptions {
   readonly root: string;
   readonly store: SessionStore;
   readonly sandbox: SandboxFactory;
+  readonly isolation?: IsolationOptions;
   readonly resolveModel: ModelResolver;
   readonly defaultModel: string;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -206,6 +207,7 @@ function toRuntime(
     resolveModel: options.resolveModel,
     defaultModel: options.defaultModel,
     sandbox: options.sandbox,
+    ...(options.isolation === undefined ? {} : { isolation: options.isolation }),
     projectRoot: options.root,
     clock: systemClock,
     retry: options.retry ?? defaultRetryPolicy,

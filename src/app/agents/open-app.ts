@@ -6,7 +6,7 @@ import { createModelResolver, defaultModelName } from "../../models/create-model
 import type { ProviderConfigs } from "../../models/provider-config.ts";
 import type { Project } from "../../project/project.ts";
 import { createPython } from "../../python/create-python.ts";
-import type { SandboxFactory } from "../../sandboxes/contract.ts";
+import type { IsolationOptions, SandboxFactory } from "../../sandboxes/contract.ts";
 import type { StoreConfig } from "../config/kit-config.ts";
 import { type AppOptions, createApp } from "./create-app.ts";
 import type { HostedApp } from "./hosted-app.ts";
@@ -26,6 +26,8 @@ export interface OpenAppOptions
   /** The `mcp` table of the configuration. */
   readonly mcp?: McpConfig;
   readonly sandbox: SandboxFactory;
+  /** How commands of every sandbox are walled in; default: `auto`. */
+  readonly isolation?: IsolationOptions;
   /** Default: SQLite in `.kit/sessions.db`. */
   readonly store?: StoreConfig;
   /** Models by their whole name, for tests. */
@@ -45,6 +47,7 @@ export async function openApp(options: OpenAppOptions): Promise<HostedApp> {
     root: project.root,
     store: await openStore(options.store ?? "sqlite", project.root),
     sandbox: options.sandbox,
+    ...(options.isolation === undefined ? {} : { isolation: options.isolation }),
     resolveModel: createModelResolver(models),
     defaultModel: options.defaults?.model ?? defaultModelName(models),
     env,

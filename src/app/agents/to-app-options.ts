@@ -3,11 +3,20 @@ import { defined } from "../../base/defined.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import { toProfile } from "../config/agent-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
-import { toSandboxFactory } from "../config/sandbox-config.ts";
+import { toIsolation, toSandboxFactory } from "../config/sandbox-config.ts";
 import { knownSecrets } from "./known-secrets.ts";
 import type { OpenAppOptions } from "./open-app.ts";
 
-type FromConfig = "env" | "defaults" | "sandbox" | "instances" | "maxWaiting" | "mcp" | "providers" | "store";
+type FromConfig =
+  | "isolation"
+  | "env"
+  | "defaults"
+  | "sandbox"
+  | "instances"
+  | "maxWaiting"
+  | "mcp"
+  | "providers"
+  | "store";
 
 /** What the configuration of the project at `root` says of its agents, for `openApp`. */
 export function toAppOptions(
@@ -20,6 +29,7 @@ export function toAppOptions(
     mask: createSecretMask(knownSecrets(environment, config)),
     defaults: toProfile(agent, compaction),
     sandbox: toSandboxFactory(config, { root, environment }) ?? virtual({ root }),
+    isolation: toIsolation(config.sandbox),
     instances: defined({ maxIdle: agent.max_idle_instances }),
     ...defined({ maxWaiting: agent.max_waiting, mcp, providers, store }),
   };

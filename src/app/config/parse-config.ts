@@ -6,7 +6,8 @@ import { frameworks, specTypes } from "../../protocol/spec-block.ts";
 import { type SyncFormat, syncFormats } from "../../protocol/sync.ts";
 import { type ThinkingLevel, thinkingLevels } from "../../protocol/thinking-level.ts";
 import type { ModelPrice } from "../../protocol/usage.ts";
-import type { SandboxFactory } from "../../sandboxes/contract.ts";
+import type { IsolationMode, SandboxFactory } from "../../sandboxes/contract.ts";
+import { hostPatternForm, parseHostPattern } from "../../sandboxes/host/wall/host-pattern.ts";
 import type { SpecAdapter } from "../../specs/adapter.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { isPostgresUrl } from "../../stores/postgres/is-postgres-url.ts";
@@ -44,6 +45,8 @@ import {
   variables,
 } from "./readers.ts";
 import {
+  isolationModes,
+  type LimitsConfig,
   laterSandboxKinds,
   type SandboxChoice,
   type SandboxConfig,
@@ -67,6 +70,7 @@ const sandboxFactory = guarded(
   `${sandboxKinds.join(", ")} or (only in kit.config.ts) a sandbox`,
   isSandboxFactory,
 );
+const networkHost = guarded(hostPatternForm, isNetworkHost);
 const sandboxChoice: Reader<SandboxChoice> = (value, path, report) =>
   (typeof value === "string" ? sandboxKind : sandboxFactory)(value, path, report);
 
@@ -102,7 +106,7 @@ const readConfig: Reader<KitConfig> = table<KitConfig>({
     allowed_commands: list(text),
     allow_compound_commands: flag,
     allow_protected_paths: list(text),
-    allow_network: list(text),
+    allow_network: list(networkHost),
     approvals: table<ApprovalsConfig>(
       { tools: list(text), timeout_seconds: integer(1, 31_536_000) },
       { required: ["tools"] },
@@ -120,6 +124,11 @@ const readConfig: Reader<KitConfig> = table<KitConfig>({
     project_instructions: flag,
   }),
   sandbox: table<SandboxConfig>({
+    isolation: name<IsolationMode>(isolationModes),
+    limits: table<LimitsConfig>({
+      processes: integer(1, 1_000_000),
+      memory_mb: integer(16, 16_777_216),
+    }),
     options: table<SandboxOptions>({ root: text, folder: text, files: dictionary(longText), env: variables }),
   }),
   compaction: table<CompactionConfig>({
@@ -190,6 +199,10 @@ export function parseConfig(value: unknown): {
   return config === undefined || report.issues.length > 0
     ? { issues: report.issues }
     : { config, issues: [] };
+}
+
+function isNetworkHost(value: unknown): value is string {
+  return typeof value === "string" && parseHostPattern(value) !== undefined;
 }
 
 function isFunction<Hook extends (...args: never[]) => unknown>(value: unknown): value is Hook {

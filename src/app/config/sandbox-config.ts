@@ -1,6 +1,12 @@
 import { resolve } from "node:path";
+import { defined } from "../../base/defined.ts";
 import type { ErrorIssue } from "../../protocol/error-code.ts";
-import type { SandboxFactory } from "../../sandboxes/contract.ts";
+import type {
+  IsolationMode,
+  IsolationOptions,
+  SandboxFactory,
+  SandboxIsolation,
+} from "../../sandboxes/contract.ts";
 import { pickEnvironment } from "../../sandboxes/host/exec/environment.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
@@ -25,8 +31,23 @@ export interface SandboxOptions {
   readonly env?: readonly string[] | Readonly<Record<string, string>>;
 }
 
+/** The `sandbox.limits` table. */
+export interface LimitsConfig {
+  /** Processes and threads at a time; default 1,024. */
+  readonly processes?: number;
+  /** MiB; default 4,096. */
+  readonly memory_mb?: number;
+}
+
 /** The `sandbox` table. */
 export interface SandboxConfig {
+  /**
+   * Whether commands are walled in by the operating system: `required` runs none without a wall, `auto` (default)
+   * takes the wall that the machine has, `off` has none. For every sandbox of the project.
+   */
+  readonly isolation?: IsolationMode;
+  /** What one command may use up. */
+  readonly limits?: LimitsConfig;
   readonly options?: SandboxOptions;
 }
 
@@ -40,6 +61,17 @@ const optionsOf: Readonly<Record<SandboxKind, readonly (keyof SandboxOptions)[]>
   virtual: ["folder", "files", "env"],
   local: ["root", "env"],
 };
+
+export const isolationModes: readonly IsolationMode[] = ["required", "auto", "off"];
+
+/** What the configuration says to every sandbox of the project. */
+export function toIsolation({ isolation, limits }: SandboxConfig = {}): IsolationOptions {
+  const { processes, memory_mb } = limits ?? {};
+  return defined({
+    isolation,
+    limits: limits === undefined ? undefined : defined({ processes, memoryMb: memory_mb }),
+  });
+}
 
 /** What is wrong with options beside the sandbox that they are for. */
 export function sandboxIssues({ agent, sandbox }: Choice): readonly ErrorIssue[] {
@@ -76,6 +108,14 @@ export function toSandboxFactory(
     ...(folder === undefined ? {} : { folder: resolve(project.root, folder) }),
     ...(files === undefined ? {} : { files }),
   });
+}
+
+/** What stands around the commands of agents that name no sandbox. */
+export async function isolationOfConfig({ agent, sandbox }: Choice): Promise<SandboxIsolation> {
+  const isolation = toIsolation(sandbox);
+  const factory = typeof agent?.sandbox === "object" ? agent.sandbox : virtual();
+  const none = { wall: "none", description: `The ${factory.name} sandbox says of no wall.` } as const;
+  return (await factory.isolation?.({ isolation })) ?? none;
 }
 
 // Names are looked up in what `--env` gave as well, which the process itself does not have.

@@ -16,16 +16,20 @@ export interface Welcome {
   readonly undeclared: Undeclared;
   /** Whether requests have to carry one of the keys of the configuration. */
   readonly asksForKey: boolean;
+  /** What stands around commands; undefined where no agent is served. */
+  readonly isolation: string | undefined;
 }
 
 /** `served` by this server; `dev_only` while this is `kit dev`; or `unserved`. */
 export type Undeclared = "served" | "dev_only" | "unserved";
 
 /** Says what is served and where, what could not be, and three things to try on this very project. */
-export function printWelcome(output: Output, { url, project, app, undeclared, asksForKey }: Welcome): void {
+export function printWelcome(output: Output, welcome: Welcome): void {
+  const { url, project, app, undeclared, asksForKey, isolation } = welcome;
   const address = output.style(["bold", "cyan"], url);
   output.line(`kit ${version} serves ${output.style("bold", safeLine(project.name))} at ${address}`);
   output.line(contentsOf(project, app));
+  if (isolation !== undefined) output.line(output.style("dim", safeLine(isolation)));
   for (const { path, message } of app?.problems() ?? []) {
     output.note(`${output.noteStyle("red", "error:")} ${safeLine(path)}: ${safeLine(message)}`);
   }

@@ -28,6 +28,11 @@ sandboxContract({
   reopen: () => local({ root: join(folder, String(count)) }).open(owner),
 });
 
+sandboxContract({
+  name: "local without a wall",
+  create: async () => (await openNew({ isolation: "off" })).sandbox,
+});
+
 test("it is the real folder, and every session has the same", async () => {
   const { sandbox, root } = await openNew();
   await writeFile(join(root, "a.txt"), "alpha");
@@ -55,7 +60,7 @@ test("commands get the basics of this process's environment, and what is listed"
   process.env.KIT_TEST_OTHER = "other";
   try {
     const envOf = async (env: NonNullable<LocalOptions["env"]>): Promise<string> =>
-      (await (await openNew({ env })).sandbox.exec({ command: ["env"] })).stdout;
+      (await (await openNew({ env, isolation: "off" })).sandbox.exec({ command: ["env"] })).stdout;
     const names = await envOf(["KIT_TEST_LISTED", "KIT_TEST_UNSET"]);
     expect(names).toContain("KIT_TEST_LISTED=listed");
     expect(names).toContain(`HOME=${process.env.HOME}`);

@@ -1,6 +1,5 @@
 import { dirname, join } from "node:path";
 import { isInside } from "../is-inside.ts";
-import type { OwnFolders } from "./own-folders.ts";
 import { isOfSystem, type Visible } from "./system-folders.ts";
 
 /** Where a command has its home, within the wall. */
@@ -23,7 +22,8 @@ export interface WallPlan {
   readonly kept: readonly string[];
   /** Folders that nothing is seen of: those of kit. */
   readonly hidden: readonly string[];
-  readonly own: Pick<OwnFolders, "home" | "temporary" | "etc">;
+  /** Folders of the sandbox's own on the host; `etc` has files that stand in for those of the machine. */
+  readonly own: { readonly home: string; readonly temporary: string; readonly etc: string };
   /** The socket of the proxy, for a command that may reach hosts. */
   readonly socket: string | undefined;
   readonly memoryBytes: number;

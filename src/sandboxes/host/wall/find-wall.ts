@@ -32,7 +32,7 @@ export async function isolationOf(
   }
   const wall = await findWall();
   if (wall.wall === "none") {
-    return { wall: "none", description: `Commands are not walled in: ${wall.reason} ${wall.hint}` };
+    return { wall: "none", description: `Commands are not walled in: ${wall.reason}`, hint: wall.hint };
   }
   if (obstacle !== undefined) return { wall: "none", description: `Commands are not walled in: ${obstacle}` };
   const limits =
@@ -48,8 +48,8 @@ export function checkRequired(mode: IsolationMode | undefined, isolation: Sandbo
   if (mode !== "required" || isolation.wall !== "none") return;
   throw new KitError({
     code: "unavailable",
-    message: `No command is run, because sandbox.isolation is "required". ${isolation.description}`,
-    hint: 'Mend that, or set sandbox.isolation to "auto".',
+    message: `No command is run, because sandbox.isolation is "required". ${isolation.description}${isolation.hint === undefined ? "" : ` ${isolation.hint}`}`,
+    hint: 'Or set sandbox.isolation to "auto".',
   });
 }
 
