@@ -31,7 +31,7 @@ export interface Proxy {
 }
 
 /** Reads a list of hosts. Throws `invalid_request` for one that is none. */
-export function readHosts(allowed: readonly string[]): readonly HostPattern[] {
+function readHosts(allowed: readonly string[]): readonly HostPattern[] {
   return allowed.map((text) => {
     const pattern = parseHostPattern(text);
     if (pattern !== undefined) return pattern;
