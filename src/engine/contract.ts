@@ -42,6 +42,13 @@ export interface Engine {
    * Gives what the handler gave; throws what it threw.
    */
   call(request: AdmitRequest, options?: { readonly signal?: AbortSignal }): Promise<unknown>;
+  /**
+   * Does something once for a key, and gives what it gave (JSON) to whoever asks again: while it runs, they
+   * wait for it; afterwards, over restarts, for as long as ended work is kept. What fails is not remembered:
+   * the next caller tries again. `unavailable`, with `meta.retry_after_s`, while another process does it; a
+   * process that died may have begun it.
+   */
+  once(key: string, work: () => Promise<unknown>): Promise<unknown>;
   getDispatch(dispatchId: string): Promise<DispatchRecord | undefined>;
   /** Newest first. */
   listDispatches(filter?: DispatchFilter): Promise<Page<DispatchRecord>>;

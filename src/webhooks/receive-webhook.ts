@@ -18,10 +18,21 @@ export interface IncomingWebhook {
     agent: string,
     input: WebhookDispatch & { readonly idempotencyKey: string },
   ) => Promise<DispatchReceipt>;
+  /** Does the work for a key once, and gives its outcome (JSON) to whoever comes again, over restarts too. */
+  readonly once: (key: string, work: () => Promise<WebhookReply>) => Promise<unknown>;
+}
+
+export interface WebhookReply {
+  readonly status: number;
+  readonly body: unknown;
 }
 
 /**
  * Verifies a delivery, then hands it to its file. Gives the status and the body of the reply.
+ *
+ * A delivery that comes again, whatever its time and body, gives the reply of the first and is not handed
+ * over again; one that comes meanwhile waits for it. What the file throws is not remembered: the sender
+ * sends again, and its dispatches have the same keys then.
  *
  * Throws `invalid_signature`, `stale_timestamp`, `invalid_json` for a signed body that is none,
  * `invalid_request` for a dispatch to what cannot be an instance or a session, and `unavailable` while
@@ -30,8 +41,8 @@ export interface IncomingWebhook {
 export async function receiveWebhook(
   definition: WebhookDefinition,
   incoming: IncomingWebhook,
-): Promise<{ readonly status: number; readonly body: unknown }> {
-  const { env, headers, body } = incoming;
+): Promise<WebhookReply> {
+  const { headers, body } = incoming;
   const delivery = await verifyWebhook(
     { headers, body },
     {
@@ -43,14 +54,31 @@ export async function receiveWebhook(
   const payload = readPayload(delivery);
   const challenge = definition.scheme === "slack" ? slackChallenge(payload) : undefined;
   if (challenge !== undefined) return { status: 200, body: { challenge } };
-  const receipts: DispatchReceipt[] = [];
   // Names and senders' ids may be long, and one body may go to several webhooks.
   const key = (await sha256(toBytes(`${incoming.name}/${delivery.delivery_id}`))).slice(0, 40);
+  const reply = await incoming.once(`webhook:${key}`, () =>
+    handOver(definition, { incoming, delivery, payload, key }),
+  );
+  return reply as WebhookReply;
+}
+
+interface Delivery {
+  readonly incoming: IncomingWebhook;
+  readonly delivery: VerifiedWebhook;
+  readonly payload: unknown;
+  readonly key: string;
+}
+
+async function handOver(
+  definition: WebhookDefinition,
+  { incoming, delivery, payload, key }: Delivery,
+): Promise<WebhookReply> {
+  const receipts: DispatchReceipt[] = [];
   let count = 0;
   const given = await definition.handle({
     delivery,
     payload,
-    env,
+    env: incoming.env,
     async dispatch(agent, input) {
       checkNames(input);
       count += 1;

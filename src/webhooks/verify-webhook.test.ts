@@ -187,3 +187,32 @@ test("what is remembered of deliveries is bounded", () => {
   expect(deliveries.claim("999", until)).toBe(false);
   expect(deliveries.claim("0", until)).toBe(true);
 });
+
+test("what failed is given back, and senders that share a log are kept apart", async () => {
+  const deliveries = createMemoryDeliveries();
+  const signed = sign("github", Buffer.from('{"event_id":"Ev2"}'));
+  const look = async (source?: string) =>
+    await verify("github", signed, { deliveries, ...(source === undefined ? {} : { source }) });
+  const first = await look();
+  expect([first.duplicate, (await look()).duplicate]).toEqual([false, true]);
+  expect((await look("another")).duplicate).toBe(false);
+  await (await look()).release(); // Only who holds it gives it back.
+  expect((await look()).duplicate).toBe(true);
+  await first.release();
+  expect((await look()).duplicate).toBe(false);
+});
+
+test("a repetition that is signed anew, hours later, is the same delivery", async () => {
+  const deliveries = createMemoryDeliveries();
+  const body = Buffer.from('{"event_id":"Ev3"}');
+  for (const [hours, duplicate] of [
+    [0, false],
+    [1, true],
+    [20, true],
+  ] as const) {
+    const at = now + hours * 3_600_000;
+    const signed = sign("standard", body, { at });
+    const options = { deliveries, now: () => at };
+    expect((await verify("standard", signed, options)).duplicate, String(hours)).toBe(duplicate);
+  }
+});

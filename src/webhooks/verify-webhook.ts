@@ -5,6 +5,8 @@ export interface VerifyWebhookOptions extends WebhookSecret {
   readonly toleranceSeconds?: number;
   /** Remembers deliveries, so that each is told apart from its repetitions. */
   readonly deliveries?: DeliveryLog;
+  /** Who sends, where several share a log: two senders may choose the same id. Default: the scheme. */
+  readonly source?: string;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
 }
@@ -13,6 +15,8 @@ export interface VerifyWebhookOptions extends WebhookSecret {
 export interface DeliveryLog {
   /** Takes an id until a time (milliseconds since 1970); false when it was taken already. */
   claim(deliveryId: string, until: number): boolean | Promise<boolean>;
+  /** Gives an id back, for work that failed; without it, a delivery counts whatever became of it. */
+  release?(deliveryId: string): void | Promise<void>;
 }
 
 /** A delivery that its sender has signed. */
@@ -24,6 +28,8 @@ export interface VerifiedWebhook {
   readonly headers: Headers;
   /** As it came. */
   readonly body: Uint8Array;
+  /** After work that failed: the delivery's repetition is no duplicate, so that it is tried again. */
+  release(): Promise<void>;
   text(): string;
   /** Throws `SyntaxError` for a body that is not JSON. */
   json(): unknown;
@@ -46,11 +52,15 @@ export async function verifyWebhook(
   const now = (options.now ?? Date.now)();
   const toleranceSeconds = options.toleranceSeconds ?? 300;
   const { delivery_id } = await checkDelivery({ headers, body }, options, { now, toleranceSeconds });
-  // Past twice the tolerance its timestamp is stale; what signs no time is remembered for a day.
-  const keptSeconds = options.scheme === "github" ? 86_400 : 2 * toleranceSeconds;
-  const isNew = (await options.deliveries?.claim(delivery_id, now + keptSeconds * 1_000)) ?? true;
+  // Senders sign a delivery anew each time they repeat it, for hours; past twice the tolerance nobody else can.
+  const keptSeconds = Math.max(86_400, 2 * toleranceSeconds);
+  const key = `${options.source ?? options.scheme}:${delivery_id}`;
+  const isNew = (await options.deliveries?.claim(key, now + keptSeconds * 1_000)) ?? true;
+  const release = async (): Promise<void> => {
+    if (isNew) await options.deliveries?.release?.(key);
+  };
   const text = (): string => new TextDecoder("utf-8", { fatal: true }).decode(body);
-  return { delivery_id, duplicate: !isNew, headers, body, text, json: () => JSON.parse(text()) };
+  return { delivery_id, duplicate: !isNew, headers, body, release, text, json: () => JSON.parse(text()) };
 }
 
 async function bytesOf(
@@ -77,6 +87,9 @@ export function createMemoryDeliveries(options: { readonly max?: number } = {}):
       }
       taken.set(deliveryId, until);
       return true;
+    },
+    release(deliveryId) {
+      taken.delete(deliveryId);
     },
   };
 }

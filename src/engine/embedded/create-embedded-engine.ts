@@ -8,6 +8,7 @@ import { createEngineCore } from "./engine-core.ts";
 import { defaultLimits, type EngineLimits } from "./engine-limits.ts";
 import { createEventLog } from "./events/create-event-log.ts";
 import { createTenure } from "./lease/tenure.ts";
+import { createOutcomes } from "./outcomes/create-outcomes.ts";
 import { createRuns } from "./runs/create-runs.ts";
 import { createSchedules } from "./schedules/create-schedules.ts";
 
@@ -44,7 +45,8 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
   });
   const runs = createRuns(base, { limits, events, admit: dispatches.admit });
   const schedules = createSchedules(base, { startRun: runs.startRun });
-  const parts = [dispatches, runs, schedules];
+  const outcomes = createOutcomes(base);
+  const parts = [dispatches, runs, schedules, outcomes];
   const tenure = createTenure(core, parts);
   const started = Promise.withResolvers<void>();
   let state: "new" | "started" | "closed" = "new";
@@ -143,6 +145,10 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
     async call(request, how) {
       checkOpen();
       return await call(request, how?.signal);
+    },
+    async once(key, work) {
+      checkOpen();
+      return await outcomes.once(key, work);
     },
     getDispatch: reading(dispatches.getDispatch),
     listDispatches: reading(dispatches.listDispatches),

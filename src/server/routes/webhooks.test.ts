@@ -74,4 +74,40 @@ describe("a webhook", () => {
     expect(await reply.text()).not.toContain("secret of the webhook");
     expect(String(served.errors.at(-1))).toContain("secret of the webhook");
   });
+
+  test("is handled once for each delivery: again, at once, signed anew, and under another name", async () => {
+    const send = async (path: string, options: { body?: string; id?: string; at?: number } = {}) => {
+      const { body = '{"count":1}', id = "msg_once", at = 0 } = options;
+      const seconds = String(Math.floor(Date.now() / 1000) + at);
+      const key = Buffer.from(webhookSecrets.standard.slice("whsec_".length), "base64");
+      const signature = createHmac("sha256", key).update(`${id}.${seconds}.${body}`).digest("base64");
+      const headers = {
+        "content-type": "application/json",
+        "webhook-id": id,
+        "webhook-timestamp": seconds,
+        "webhook-signature": `v1,${signature}`,
+      };
+      const reply = await fetch(`${served.url}${path}`, { method: "POST", headers, body });
+      return [reply.status, await reply.json()];
+    };
+    const at = "/webhooks/standard";
+    const [first, ...others] = await Promise.all([send(at), send(at), send(at)]);
+    expect(others).toEqual([first, first]);
+    expect([await send(at), await send(at, { at: 60 }), await send(at, { body: '{"count":2}' })]).toEqual([
+      first,
+      first,
+      first,
+    ]);
+    expect(await send(at, { id: "msg_other" })).not.toEqual(first);
+    // The same body of another sender is another delivery.
+    const github = await deliver('{"count":1}');
+    expect(await github.json()).not.toEqual(first?.[1]);
+    expect(await (await deliver('{"count":1}')).json()).not.toEqual(first?.[1]);
+  });
+
+  test("whose file failed is handed over again", async () => {
+    const before = served.errors.length;
+    for (const _ of [1, 2]) expect((await deliver('{"fail":true,"n":2}')).status).toBe(500);
+    expect(served.errors.length - before).toBe(2);
+  });
 });

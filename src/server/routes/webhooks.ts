@@ -15,7 +15,7 @@ export function webhookRoutes({ service, limits }: ServiceContext): readonly Rou
       path: "/webhooks/{name}",
       summary: "Take a signed delivery",
       description:
-        "Needs no key: the signature over the raw body takes its place (Standard Webhooks, GitHub or Slack). A delivery that comes again gives the same receipts. The file in src/webhooks may answer 200 with a body of its own.",
+        "Needs no key: the signature over the raw body takes its place (Standard Webhooks, GitHub or Slack). A delivery that comes again gives the reply of the first, and is not handled again. The file in src/webhooks may answer 200 with a body of its own.",
       tag: "webhooks",
       parameters: { name: "The webhook's name." },
       reply: webhookAcceptedSchema,
@@ -44,6 +44,7 @@ export function webhookRoutes({ service, limits }: ServiceContext): readonly Rou
             service.dispatch({ agent, instance_id: id, session: session ?? "default" }, input, {
               idempotencyKey,
             }),
+          once: service.engine.once,
         });
         return jsonReply(body, status);
       },

@@ -10,6 +10,7 @@ const webhook = (scheme: string, secret: string): string => `export default {
   scheme: "${scheme}",
   secret: () => "${secret}",
   handle: ({ payload, dispatch }) =>
+    payload.count ? { handled: (globalThis.handled = (globalThis.handled ?? 0) + 1) } :
     payload.fail ? Promise.reject(new Error("secret of the webhook")) : dispatch("hidden", { id: "thread", input: payload }).then(() => undefined),
 };
 `;

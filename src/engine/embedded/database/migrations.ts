@@ -1,5 +1,6 @@
 import { dispatchTables } from "../dispatches/dispatch-tables.ts";
 import { leaseTables } from "../lease/lease-tables.ts";
+import { outcomeTable } from "../outcomes/outcome-table.ts";
 import { openWaitsIndex, runTables } from "../runs/run-tables.ts";
 import { scheduleTables } from "../schedules/schedule-tables.ts";
 import { blobTables } from "./blob-tables.ts";
@@ -11,4 +12,5 @@ import { blobTables } from "./blob-tables.ts";
 export const migrations: readonly string[] = [
   leaseTables + blobTables + dispatchTables + runTables + scheduleTables,
   openWaitsIndex,
+  outcomeTable,
 ];

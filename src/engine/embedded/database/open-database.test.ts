@@ -40,7 +40,7 @@ test("a store of an older kit is brought up to date, with what it holds", () => 
   const old = folder();
   openDatabase(old).close();
   const database = new DatabaseSync(join(old, "engine.db"));
-  database.exec("DROP INDEX run_journal_open; PRAGMA user_version = 1");
+  database.exec("DROP INDEX run_journal_open; DROP TABLE outcomes; PRAGMA user_version = 1");
   database.exec("UPDATE dispatch_load SET waiting = 3");
   const waits = "SELECT name FROM sqlite_schema WHERE name = 'run_journal_open'";
   database.close();
