@@ -116,8 +116,9 @@ export type {
 export type { ApprovalDecision, ApprovalRequest } from "./protocol/approval.ts";
 export type { Diagnostic, DiagnosticRule } from "./protocol/diagnostic.ts";
 export type { DispatchReceipt, DispatchRecord, DispatchStatus } from "./protocol/dispatch.ts";
+export type { ErrorCause } from "./protocol/error-cause.ts";
 export { type ErrorCode, type ErrorEnvelope, type ErrorIssue, errorCodes } from "./protocol/error-code.ts";
-export type { EventBody, EventType, KitEvent, OperationKind } from "./protocol/event.ts";
+export type { EventBody, EventError, EventType, KitEvent, OperationKind } from "./protocol/event.ts";
 export type {
   ConversionFormat,
   ConversionResult,

@@ -49,6 +49,8 @@ export interface AgentRuntime {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Takes the application's own keys out of what agents are told, say and keep, whoever put them there. */
   readonly mask?: SecretMask;
+  /** Why something failed, as events tell it; without it they tell what is safe for any reader. */
+  readonly causeOf?: ToolRunOptions["causeOf"];
   /** Who hears the events of every agent, as they come and go. */
   readonly observers: ReadonlySet<EventListener>;
   readonly onListenerError?: (error: unknown) => void;

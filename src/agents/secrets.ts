@@ -161,14 +161,23 @@ export function maskError<Thrown>(error: Thrown, mask: (text: string) => string)
 }
 
 function maskThrown(error: unknown, mask: (text: string) => string, depth = maxCauses): unknown {
-  if (!(error instanceof Error)) return typeof error === "string" ? mask(error) : error;
+  if (typeof error === "string") return mask(error);
+  try {
+    return error instanceof Error ? maskKnown(error, mask, depth) : error;
+  } catch {
+    // A getter of somebody's own threw: what the error says cannot be masked, so it says nothing.
+    return new Error("The error cannot be read.");
+  }
+}
+
+function maskKnown(error: Error, mask: (text: string) => string, depth: number): Error {
   const cause =
     error.cause === undefined || depth === 0 ? undefined : maskThrown(error.cause, mask, depth - 1);
   const stack = mask(error.stack ?? "");
   const same =
     cause === error.cause && stack === (error.stack ?? "") && mask(error.message) === error.message;
   if (!(error instanceof KitError))
-    return same ? error : withStack(new Error(mask(error.message), { cause }), stack);
+    return same ? error : withStack(named(new Error(mask(error.message), { cause }), error), stack);
   const { code, hint, meta } = error;
   const said = { hint: hint === undefined ? undefined : mask(hint), meta: maskValue(meta, mask) };
   if (same && said.hint === hint && said.meta === meta) return error;
@@ -180,6 +189,12 @@ function maskThrown(error: unknown, mask: (text: string) => string, depth = maxC
     ...(cause === undefined ? {} : { cause }),
   });
   return withStack(masked, stack);
+}
+
+/** A copy of an error of a class of its own still says which. */
+function named(copy: Error, error: Error): Error {
+  const own = error.name === "Error" ? error.constructor.name : error.name;
+  return Object.defineProperty(copy, "name", { value: own, configurable: true, writable: true });
 }
 
 function withStack(error: Error, stack: string): Error {

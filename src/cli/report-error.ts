@@ -1,8 +1,10 @@
 import { isAbsolute, relative } from "node:path";
 import { KitError } from "../base/kit-error.ts";
-import { type ErrorCode, type ErrorEnvelope, errorCodes } from "../protocol/error-code.ts";
+import type { ErrorCause } from "../protocol/error-cause.ts";
+import { type ErrorCode, type ErrorEnvelope, isErrorCode } from "../protocol/error-code.ts";
 import type { ExitCode } from "./command.ts";
 import type { Output } from "./output.ts";
+import { causeLines } from "./render/failure-lines.ts";
 import { safeLine, safeLines } from "./text/safe-text.ts";
 
 export interface ReportOptions {
@@ -19,6 +21,7 @@ export function reportError(error: unknown, output: Output, options: ReportOptio
   for (const issue of issuesOf(known)) output.note(`  ${safeLine(issue)}`);
   if (known.hint && !repeatsIssues(known.hint, known))
     output.note(`${output.noteStyle("dim", "hint:")} ${safeLine(known.hint)}`);
+  for (const line of causesOf(known)) output.note(`${output.noteStyle("dim", "cause:")} ${safeLine(line)}`);
   if (options.debug) output.note(describeError(error));
   if (options.json) output.json(toEnvelope(known));
   return known.code === "invalid_request" ? 2 : 1;
@@ -75,8 +78,12 @@ function nearby(path: string): string {
   return isAbsolute(path) && short.startsWith("..") ? path : short || ".";
 }
 
-function isErrorCode(code: string): code is ErrorCode {
-  return Object.hasOwn(errorCodes, code);
+/** What a server tells of the code that failed; in this process the hint has it. */
+function causesOf({ meta, hint }: KitError): readonly string[] {
+  const cause: unknown = meta?.cause;
+  if (typeof cause !== "object" || cause === null || !("message" in cause)) return [];
+  const lines = causeLines(cause as ErrorCause);
+  return hint?.includes(lines[0] ?? "") ? [] : lines;
 }
 
 /** What the message itself does not say. */

@@ -3,6 +3,7 @@ export { KitError } from "../base/kit-error.ts";
 export type { ApprovalRequest } from "../protocol/approval.ts";
 export type { Diagnostic } from "../protocol/diagnostic.ts";
 export type { DispatchRecord, DispatchStatus } from "../protocol/dispatch.ts";
+export type { ErrorCause } from "../protocol/error-cause.ts";
 export type { ErrorCode, ErrorIssue } from "../protocol/error-code.ts";
 export type { EventType, KitEvent } from "../protocol/event.ts";
 export type { ConversionResult, ExportResult, Guideline, GuidelineList } from "../protocol/guideline.ts";

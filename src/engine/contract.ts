@@ -1,4 +1,5 @@
 import type { DispatchReceipt, DispatchRecord, DispatchStatus } from "../protocol/dispatch.ts";
+import type { ErrorCause } from "../protocol/error-cause.ts";
 import type { EventType, KitEvent } from "../protocol/event.ts";
 import type { RunRecord, RunStatus, ScheduleRecord } from "../protocol/run.ts";
 import type { SessionKey } from "../protocol/session-entry.ts";
@@ -140,6 +141,8 @@ export interface EngineHandlers {
   run(context: RunContext, request: RunRequest): Promise<unknown>;
   /** Whether what an attempt threw may pass by itself. Default: a `KitError` of a retryable code. */
   isRetryable?(error: unknown): boolean;
+  /** What records keep of an error beside its code and message. Default: nothing, since anything may stand there. */
+  causeOf?(error: unknown): ErrorCause | undefined;
 }
 
 /** What every handler is told. */

@@ -36,6 +36,11 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes;
 
+/** Whether kit knows the code: an error of a project's code may have any. */
+export function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(errorCodes, code);
+}
+
 /** The body of every error reply. `dev` is added by `kit dev` only. */
 export interface ErrorEnvelope {
   readonly error: {

@@ -1,3 +1,4 @@
+import type { ErrorCause } from "./error-cause.ts";
 import type { ErrorCode } from "./error-code.ts";
 import type { FinishReason } from "./message.ts";
 import type { Usage } from "./usage.ts";
@@ -24,6 +25,8 @@ export interface EventContext {
 export interface EventError {
   readonly type: ErrorCode;
   readonly message: string;
+  /** What the code of the project threw. For those who may read the record or the stream; never in a public reply. */
+  readonly cause?: ErrorCause;
 }
 
 /**
@@ -86,6 +89,8 @@ export type EventBody =
       readonly tool: string;
       readonly result: string;
       readonly is_error: boolean;
+      /** Of a tool that threw: what, and where in the project. */
+      readonly cause?: ErrorCause;
       readonly duration_ms: number;
     }
   | {
@@ -144,6 +149,7 @@ export type EventBody =
       readonly workflow: string;
       readonly is_error: boolean;
       readonly is_aborted?: true;
+      readonly error?: EventError;
       readonly duration_ms: number;
     }
   | { readonly type: "step_start"; readonly step: string }
@@ -152,6 +158,7 @@ export type EventBody =
       readonly step: string;
       readonly is_error: boolean;
       readonly is_aborted?: true;
+      readonly error?: EventError;
       readonly duration_ms: number;
     }
   | {

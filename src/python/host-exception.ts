@@ -56,7 +56,7 @@ function describe(error: unknown): PythonExceptionInfo {
 }
 
 /** Takes paths of this machine out of a text: those that begin with a folder that its root has. */
-function hidePaths(text: string): string {
+export function hidePaths(text: string): string {
   if (!/[/\\]/.test(text)) return text;
   return text
     .replace(/file:\/\/\S+/g, "<path>")

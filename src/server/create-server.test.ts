@@ -277,7 +277,7 @@ test("the start page of a server with agents shows them, and how to ask one", as
   const served = await serveService();
   try {
     const { body } = await served.send("/", { headers: { accept: "application/json" } });
-    expect(body.agents).toEqual(["careful", "echo"]);
+    expect(body.agents).toEqual(["careful", "default", "echo"]);
     expect(body.workflows).toContain("strict");
     for (const link of Object.values<string>(body.links)) {
       expect([link, (await fetch(`${served.url}${link}`)).status]).toEqual([link, 200]);

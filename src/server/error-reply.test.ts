@@ -131,16 +131,48 @@ test("details that are no JSON are left out, and the rest is said", () => {
 test("in development it says everything, even of causes that go in a circle", () => {
   const cause = new Error("deep");
   cause.cause = cause;
-  const error = new KitError({ code: "conflict", message: "No.", hint: "Try this.", cause });
+  const error = new KitError({ code: "unavailable", message: "No.", hint: "Try this.", cause });
   const { dev } = JSON.parse(toErrorReply(error, { dev: true }).body).error;
   expect(dev).toMatchObject({ hint: "Try this.", stack: expect.any(String), cause: { message: "deep" } });
 });
 
-test("in development, too, whoever is refused is told how to get in and no place of this machine", () => {
-  for (const code of ["unauthorized", "forbidden"] as const) {
+test("in development, too, a request that is refused is told what to do, and no stack", () => {
+  for (const [code, { status }] of Object.entries(errorCodes)) {
+    if (status >= 500) continue;
     const error = new KitError({ code, message: "No.", hint: "Add the name.", cause: new Error("deep") });
     const { body } = toErrorReply(error, { dev: true });
     expect(JSON.parse(body).error.dev).toEqual({ hint: "Add the name." });
     expect(body).not.toContain(import.meta.dirname);
+    const plain = toErrorReply(new KitError({ code, message: "No." }), { dev: true });
+    expect(JSON.parse(plain.body).error).not.toHaveProperty("dev");
+  }
+});
+
+test("in development a stack begins with the project's own code", () => {
+  const error = new Error("Odd\nin two lines");
+  const kit = new URL("./error-reply.ts", import.meta.url).href;
+  const frames = [
+    `    at run (${kit}:1:1)`,
+    "    at step (file:///srv/shop/src/workflows/release.ts:3:1)",
+    "    at x (file:///srv/shop/node_modules/left/pad.js:1:1)",
+    "    at process (node:internal/process:1:1)",
+    "    at async file:///srv/shop/src/agents/_help.ts:9:1",
+  ];
+  error.stack = ["Error: Odd", "in two lines", ...frames].join("\n");
+  const { stack } = JSON.parse(toErrorReply(error, { dev: true }).body).error.dev;
+  const order = [1, 4, 0, 2, 3].map((at) => frames[at]);
+  expect(stack.split("\n")).toEqual(["Error: Odd", "in two lines", ...order]);
+});
+
+test("in development what cannot be looked at is told as far as it can", () => {
+  const bare: unknown = Object.create(null);
+  const sly = Object.defineProperty(new Error("x"), "stack", {
+    get() {
+      throw new Error("no");
+    },
+  });
+  for (const thrown of [bare, sly, Symbol("s"), null]) {
+    const reply = toErrorReply(thrown, { dev: true });
+    expect([reply.status, JSON.parse(reply.body).error.dev]).toEqual([500, { thrown: expect.any(String) }]);
   }
 });

@@ -1,5 +1,12 @@
 import { KitError } from "../base/kit-error.ts";
-import { type ErrorCode, type ErrorEnvelope, type ErrorIssue, errorCodes } from "../protocol/error-code.ts";
+import { thrownText } from "../protocol/error-cause.ts";
+import {
+  type ErrorCode,
+  type ErrorEnvelope,
+  type ErrorIssue,
+  errorCodes,
+  isErrorCode,
+} from "../protocol/error-code.ts";
 import { jsonParts, type ReplyParts } from "./reply.ts";
 
 /** The error reply for anything thrown: a `KitError` by its code, all else as `internal_error`. */
@@ -21,7 +28,7 @@ export function toErrorEnvelope(error: unknown, options: { readonly dev: boolean
       message: known.message,
       details: detailsOf(known),
       ...(meta === undefined ? {} : { meta }),
-      ...(options.dev ? { dev: { hint: known.hint, ...(isRefusal(known) ? {} : describe(error)) } } : {}),
+      ...(options.dev ? devOf(error, known) : {}),
     },
   };
 }
@@ -32,9 +39,15 @@ function metaOf({ code, message, meta }: KitError<ErrorCode>): KitError["meta"] 
   return { ...meta, issues: [{ path: "request", message }] };
 }
 
-/** Strangers are told these, and the pages of foreign sites: a stack would tell them where kit lies on this machine. */
-function isRefusal({ code }: KitError<ErrorCode>): boolean {
-  return code === "unauthorized" || code === "forbidden";
+/**
+ * What a developer is told besides. What a request is refused for is no fault in any code: it has a hint at most,
+ * and strangers, the pages of foreign sites among them, are told nothing of where kit lies on this machine.
+ */
+function devOf(error: unknown, known: KitError<ErrorCode>): Pick<ErrorEnvelope["error"], "dev"> {
+  const hint = known.hint === undefined ? {} : { hint: known.hint };
+  const isFault = errorCodes[known.code].status >= errorCodes.internal_error.status;
+  const dev = isFault ? { ...hint, ...describe(error) } : hint;
+  return Object.keys(dev).length === 0 ? {} : { dev };
 }
 
 /** Everything but a `KitError` with a code of ours may say things that no client should read. */
@@ -66,10 +79,6 @@ function isJson(meta: unknown): boolean {
   } catch {
     return false;
   }
-}
-
-function isErrorCode(code: string): code is ErrorCode {
-  return Object.hasOwn(errorCodes, code);
 }
 
 const advice: Partial<Record<ErrorCode, string>> = {
@@ -111,9 +120,32 @@ function headersOf(error: KitError<ErrorCode>): Record<string, string> {
   return headers;
 }
 
-// Causes can be long chains, and even circles.
+// Causes can be long chains, and even circles; what was thrown may throw when it is looked at.
 function describe(error: unknown, depth = 5): Record<string, unknown> {
-  if (!(error instanceof Error)) return { thrown: String(error) };
-  const cause = error.cause === undefined || depth === 0 ? {} : { cause: describe(error.cause, depth - 1) };
-  return { name: error.name, message: error.message, stack: error.stack, ...cause };
+  try {
+    if (!(error instanceof Error)) return { thrown: thrownText(error) };
+    const cause = error.cause === undefined || depth === 0 ? {} : { cause: describe(error.cause, depth - 1) };
+    return { name: error.name, message: error.message, stack: ownFramesFirst(error.stack), ...cause };
+  } catch {
+    return { thrown: thrownText(error) };
+  }
+}
+
+/** The folder of kit's code: its own frames, and those of what it uses, help whoever works on kit. */
+const kitFolder = new URL("..", import.meta.url);
+
+/** A stack whose first frames are those of the project's own code. */
+function ownFramesFirst(stack: string | undefined): string | undefined {
+  const lines = stack?.split("\n") ?? [];
+  const isForeign = (line: string): boolean =>
+    line.includes("/node_modules/") ||
+    line.includes("node:") ||
+    line.includes("(<anonymous>)") ||
+    line.includes(kitFolder.href) ||
+    line.includes(kitFolder.pathname);
+  const isFrame = (line: string): boolean => /^\s+at /.test(line);
+  const head = lines.filter((line) => !isFrame(line));
+  const frames = lines.filter(isFrame);
+  const sorted = [...frames.filter((line) => !isForeign(line)), ...frames.filter(isForeign)];
+  return stack === undefined ? undefined : [...head, ...sorted].join("\n");
 }

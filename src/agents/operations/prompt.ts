@@ -26,6 +26,8 @@ interface PromptWork<Result> {
   readonly text: string;
   readonly options: PromptOptions<Result>;
   readonly source?: UserMessage["source"];
+  /** The skill whose instructions the text has. */
+  readonly skill?: string;
 }
 
 /**
@@ -77,6 +79,7 @@ export async function runPrompt<Result>(
       message,
       schema: options.result,
       refused: progress.refused,
+      skill: request.skill,
     });
     message = typed.message;
     result = typed.value;
@@ -163,6 +166,7 @@ function toLoop(harness: Harness, operation: Operation, prepared: Prepared): Tur
       signal: operation.signal,
       emit: operation.emit,
       validateJson: runtime.validateJson,
+      ...(runtime.causeOf === undefined ? {} : { causeOf: runtime.causeOf }),
       gate: new CallGate(harness, operation),
       ...(operation.mask === undefined ? undefined : { mask: operation.mask }),
     },

@@ -28,6 +28,7 @@ export function runSkill<Result>(
         text: toPrompt(skill, options.args),
         options: { ...options, ...(result === undefined ? {} : { result }) },
         source: "skill",
+        skill: skill.name,
       });
     },
   );

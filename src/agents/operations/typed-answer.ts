@@ -89,6 +89,7 @@ export async function typedOutput<Result>(
     readonly schema: NonNullable<PromptOptions<Result>["result"]>;
     /** Answers that did not fit, of before the operation was interrupted. */
     readonly refused: readonly string[];
+    readonly skill: string | undefined;
   },
 ): Promise<TypedAnswer<Result>> {
   const { operation, repair, schema } = given;
@@ -105,9 +106,20 @@ export async function typedOutput<Result>(
     const check = await checkOutput(text, schema, validateJson);
     if (check.ok) return { value: check.value, message };
     attempts.push({ text, issues: check.issues });
-    if (attempts.length > retries) throw new TypedOutputError(attempts);
+    if (attempts.length > retries) throw new TypedOutputError(attempts, askedOf(given));
     operation.signal.throwIfAborted();
     await say(harness, operation, { text: repairRequest(check.issues), source: "repair" });
     message = await runTurns(repair);
   }
+}
+
+function askedOf({
+  operation,
+  skill,
+}: {
+  readonly operation: Operation;
+  readonly skill: string | undefined;
+}) {
+  const { agent } = operation.live.key;
+  return skill === undefined ? { agent } : { agent, skill };
 }

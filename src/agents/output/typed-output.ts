@@ -27,14 +27,39 @@ export class TypedOutputError extends KitError {
     return isMarked(value, mark);
   }
 
-  constructor(attempts: readonly TypedOutputAttempt[]) {
+  /** `asked` says whose answers they are. */
+  constructor(attempts: readonly TypedOutputAttempt[], asked: TypedOutputAsked = {}) {
+    const issues = attempts.at(-1)?.issues ?? [];
     super({
       code: "typed_output",
-      message: `The model gave no valid result in ${attempts.length} attempts.`,
-      hint: attempts.at(-1)?.issues.join("; ") ?? "",
+      message: `${askedName(asked)} gave no valid result in ${attempts.length} attempts${issueList(issues)}.`,
+      hint: issues.join("; "),
+      meta: { ...asked, issues: issues.slice(0, maxIssues).map((message) => ({ path: "result", message })) },
     });
     this.attempts = attempts;
   }
+}
+
+/** Who was asked for a result. */
+export interface TypedOutputAsked {
+  readonly agent?: string;
+  readonly skill?: string;
+}
+
+function askedName({ agent, skill }: TypedOutputAsked): string {
+  if (agent === undefined && skill === undefined) return "The model";
+  if (skill === undefined) return `The agent "${agent}"`;
+  return agent === undefined ? `The skill "${skill}"` : `The skill "${skill}" of the agent "${agent}"`;
+}
+
+/** What is wrong with a long answer may be long itself. */
+const maxIssues = 20;
+const maxIssueChars = 500;
+
+function issueList(issues: readonly string[]): string {
+  const text = issues.slice(0, maxIssues).join("; ");
+  if (text === "") return "";
+  return `: ${text.length > maxIssueChars ? `${text.slice(0, maxIssueChars)}…` : text}`;
 }
 
 export type OutputCheck<Value> =

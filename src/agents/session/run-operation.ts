@@ -1,6 +1,6 @@
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { type ErrorCode, errorCodes } from "../../protocol/error-code.ts";
+import { isErrorCode } from "../../protocol/error-code.ts";
 import type { EventBody, EventError } from "../../protocol/event.ts";
 import type { Harness, LiveSession, Operation, OperationRequest } from "../agent-runtime.ts";
 import type { EventScope } from "../events/emitter.ts";
@@ -74,7 +74,7 @@ export async function runOperation<Value>(
   } catch (error) {
     if (!opened) open();
     if (signal.aborted) emit({ type: "aborted" });
-    else emit({ type: "error", error: toEventError(error), will_retry: false });
+    else emit({ type: "error", error: toEventError(error, { harness, running }), will_retry: false });
     const { mask } = running.operation ?? harness.runtime;
     throw mask === undefined ? error : maskError(error, mask);
   } finally {
@@ -165,9 +165,15 @@ function maskBody(body: EventBody, mask: SecretMask): EventBody {
   return maskValue(body, mask);
 }
 
-function toEventError(error: unknown): EventError {
-  if (error instanceof KitError && Object.hasOwn(errorCodes, error.code)) {
-    return { type: error.code as ErrorCode, message: error.message };
+function toEventError(
+  error: unknown,
+  { harness, running }: Pick<OperationStart, "harness" | "running">,
+): EventError {
+  const cause = harness.runtime.causeOf?.(error, running.operation?.mask);
+  const why = cause === undefined ? {} : { cause };
+  if (error instanceof KitError) {
+    const { code, message } = error;
+    if (isErrorCode(code)) return { type: code, message, ...why };
   }
-  return { type: "internal_error", message: "The operation failed." };
+  return { type: "internal_error", message: "The operation failed.", ...why };
 }

@@ -1,7 +1,10 @@
 import type { ToolOutput } from "../tool.ts";
 
 /** What came of a call, before it is cut and masked for the model. */
-export type Outcome = Exclude<ToolOutput, string>;
+export type Outcome = Exclude<ToolOutput, string> & {
+  /** What the tool threw. */
+  readonly thrown?: unknown;
+};
 
 export function failed(text: string): Outcome {
   return { content: text, isError: true };

@@ -1,6 +1,7 @@
 import { longestTimerMs } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { isStandardSchema, issueText, type StandardResult } from "../../base/standard-schema.ts";
+import { type ErrorCause, messagesOf, thrownText } from "../../protocol/error-cause.ts";
 import type { EventBody } from "../../protocol/event.ts";
 import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import type { SecretMask } from "../secrets.ts";
@@ -27,6 +28,8 @@ export interface ToolRunOptions {
   readonly gate: ToolGate;
   /** Takes secrets out of every text of a result, before it is cut to its length. */
   readonly mask?: SecretMask;
+  /** Why a tool failed, as its event tells it. */
+  readonly causeOf?: (error: unknown, mask?: (text: string) => string) => ErrorCause | undefined;
 }
 
 /** The turn that asks for calls. */
@@ -81,9 +84,10 @@ async function runToolCall(
     outcome = await outcomeOf(keyed, turn, options);
   } catch (error) {
     if (error instanceof PutOff) return undefined;
-    outcome = failed(errorText(error));
+    outcome = threw(error);
   }
   const result = toResult(call, outcome, options);
+  const cause = outcome.thrown === undefined ? undefined : options.causeOf?.(outcome.thrown, options.mask);
   options.emit(
     {
       type: "tool_end",
@@ -91,6 +95,7 @@ async function runToolCall(
       tool,
       result: resultText(result),
       is_error: result.is_error,
+      ...(cause === undefined ? undefined : { cause }),
       duration_ms: Math.round(performance.now() - started),
     },
     turn.id,
@@ -205,7 +210,7 @@ function execute(
     signal.addEventListener("abort", onAbort, { once: true });
     work.then(
       (output) => end(settledOutcome(output)),
-      (error: unknown) => end(failed(errorText(error))),
+      (error: unknown) => end(threw(error)),
     );
     // The tool may have fired the abort itself, before anybody listened.
     if (signal.aborted) onAbort();
@@ -221,7 +226,7 @@ function settledOutcome(output: ToolOutput): Outcome {
   try {
     return toOutcome(output);
   } catch (error) {
-    return failed(errorText(error));
+    return threw(error);
   }
 }
 
@@ -302,10 +307,15 @@ function cutParts(
   });
 }
 
+function threw(error: unknown): Outcome {
+  return { ...failed(errorText(error)), thrown: error };
+}
+
 function errorText(error: unknown): string {
   if (error instanceof KitError)
     return error.hint === undefined ? error.message : `${error.message} ${error.hint}`;
-  return error instanceof Error ? error.message : String(error);
+  const [, ...causes] = messagesOf(error);
+  return [thrownText(error), ...causes].join("; caused by: ");
 }
 
 function resultText(result: ToolResultPart): string {

@@ -19,13 +19,14 @@ import { KitError } from "../../base/kit-error.ts";
 import { toSentence } from "../../base/to-sentence.ts";
 import type { McpClient } from "../../mcp/client/create-mcp-client.ts";
 import type { ModelResolver } from "../../models/contract.ts";
+import { causeOf, type ErrorCause } from "../../protocol/error-cause.ts";
 import type { PythonRunner } from "../../python/contract.ts";
 import type { IsolationOptions, SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { toDispatchInput } from "../service/session-input.ts";
 import { checkPayload } from "./check-payload.ts";
 import { faultOfProfile } from "./check-profile.ts";
-import { describeFailure, failureLine } from "./describe-failure.ts";
+import { createCauseReader, describeFailure, failureLine } from "./describe-failure.ts";
 import type { SourceFile } from "./discover-sources.ts";
 import { followSources } from "./follow-sources.ts";
 import { createHostLink } from "./host-link.ts";
@@ -80,12 +81,16 @@ const defaultAgent: AgentDefinition = { kind: "kit.agent", describe: async () =>
 /** Reads the source files of a project and composes the runtime they live in. */
 export async function createApp(options: AppOptions): Promise<HostedApp> {
   const observers = createObservers(options.onListenerError);
-  const { approvals } = options;
+  const { approvals, mask = (text: string) => text } = options;
+  const root = realpathSync(options.root);
+  const reader = createCauseReader(root, mask);
+  const toCause = (error: unknown, also = (text: string): string => text): ErrorCause | undefined =>
+    causeOf(error, { ...reader, clean: (text) => reader.clean(also(text)) });
   const runtime = toRuntime(options, {
     observers,
+    causeOf: toCause,
     ...(approvals === undefined ? {} : { approvals: waitAside(approvals, () => service.current()) }),
   });
-  const root = realpathSync(options.root);
   const hooks = followSources(root);
   const load = async (): Promise<ProjectSources> => {
     const loaded = await loadProjectSources(root, { code: options.code !== false });
@@ -149,6 +154,7 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
     agentName,
     toInput: toDispatchInput,
     publish: observers.publish,
+    causeOf: toCause,
     mask: options.mask,
   };
 
@@ -183,6 +189,7 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
     },
     checkPayload: (workflow, payload) => checkPayload(workflow, payload, runtime.validateJson),
     perform: (work) => runWorkflow(host, app.workflow(work.request.workflow), work),
+    causeOf: toCause,
     renewInstances: () => instances.renew(),
     release: (name, id) => instances.release(name, id),
     async close() {
@@ -200,7 +207,7 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
 
 function toRuntime(
   options: AppOptions,
-  { observers, ...own }: { readonly observers: Observers } & Pick<AgentRuntime, "approvals">,
+  { observers, ...own }: { readonly observers: Observers } & Pick<AgentRuntime, "approvals" | "causeOf">,
 ): AgentRuntime {
   return {
     store: options.store,

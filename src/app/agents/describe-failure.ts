@@ -1,4 +1,6 @@
 import { pathToFileURL } from "node:url";
+import type { CauseReader } from "../../protocol/error-cause.ts";
+import { hidePaths } from "../../python/host-exception.ts";
 
 /** What code of a project failed with, in words that name the project's files and nothing outside. */
 export interface CodeFailure {
@@ -12,7 +14,7 @@ export interface CodeFailure {
  * the project.
  */
 export function describeFailure(error: unknown, root: string): CodeFailure {
-  if (!(error instanceof Error)) return { message: `It threw ${String(error)}, which is no error.` };
+  if (!(error instanceof Error)) return { message: `It threw ${textOf(error)}, which is no error.` };
   const place = placeOf(error.stack ?? "", root);
   const message = withoutRoot(error.message, root)
     .replace(/ imported from \S+$/, "")
@@ -21,6 +23,23 @@ export function describeFailure(error: unknown, root: string): CodeFailure {
     message: `${message === "" ? error.name : message}${adviceFor(error)}`,
     ...(place === undefined ? {} : { place }),
   };
+}
+
+/** How the code of a project under `root`, its real path, tells why it failed; `mask` takes secrets out. */
+export function createCauseReader(root: string, mask: (text: string) => string): CauseReader {
+  return {
+    // Secrets first: a path may be a part of one.
+    clean: (text) => hidePaths(withoutRoot(mask(text), root)),
+    place: (stack) => placeOf(stack, root),
+  };
+}
+
+function textOf(thrown: unknown): string {
+  try {
+    return String(thrown);
+  } catch {
+    return "an object";
+  }
 }
 
 /** One line about it: the place in brackets, `itself` being the file that is spoken of already. */
@@ -45,16 +64,19 @@ function adviceFor(error: Error): string {
     : "";
 }
 
+/** Longer lines are no calls. */
+const maxLineChars = 2_000;
+
 /** The first file of the project that the stack names: the head of a syntax error, or a call. */
 function placeOf(stack: string, root: string): CodeFailure["place"] {
   for (const line of stack.split("\n").slice(0, 40)) {
-    if (line.includes("/node_modules/")) continue;
+    if (line.length > maxLineChars || line.includes("/node_modules/")) continue;
     const [, path, row] = /^(?:\s+at )?([^?\s][^?]*?\.[cm]?[jt]s)(?:\?[^:)\s]*)?:(\d+)(?::\d+)?\)?$/.exec(
       withoutRoot(line.replace(/\s+at .*\(/, "    at "), root),
     ) ?? [undefined, undefined, undefined];
-    if (path !== undefined && row !== undefined && !/^(?:\/|[a-z]+:)/i.test(path.replace(/^async /, ""))) {
-      return { path: path.replace(/^async /, ""), line: Number(row) };
-    }
+    const file = path?.replace(/^async /, "");
+    if (file === undefined || row === undefined || /^(?:\/|[a-z]+:|\.\.\/)/i.test(file)) continue;
+    return { path: file, line: Number(row) };
   }
   return undefined;
 }

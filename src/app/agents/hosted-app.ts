@@ -3,6 +3,7 @@ import type { AgentContext } from "../../agents/create-agent.ts";
 import type { KitError } from "../../base/kit-error.ts";
 import type { RunContext, RunRequest } from "../../engine/contract.ts";
 import type { DispatchReceipt } from "../../protocol/dispatch.ts";
+import type { ErrorCause } from "../../protocol/error-cause.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { App, RunOptions, WorkflowResult } from "./app.ts";
@@ -22,6 +23,8 @@ export interface HostedApp extends App {
   checkPayload(workflow: LoadedWorkflow, payload: unknown): Promise<unknown>;
   /** Does the work of a run, or what is left of it. */
   perform(work: RunWork): Promise<unknown>;
+  /** Why something failed, as records keep it: without secrets and paths of the machine. */
+  causeOf(error: unknown): ErrorCause | undefined;
   /** Has every instance come to life anew when it is next asked for: another process may have worked for it. */
   renewInstances(): void;
   /** Lets an instance go after what it does has ended; it comes to life again when it is asked for. */

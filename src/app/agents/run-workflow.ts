@@ -2,10 +2,11 @@ import type { AgentContext } from "../../agents/create-agent.ts";
 import { maskError, maskValue, type SecretMask } from "../../agents/secrets.ts";
 import { isoTime } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
-import type { EventBody, KitEvent } from "../../protocol/event.ts";
+import { causeLine, type ErrorCause } from "../../protocol/error-cause.ts";
+import { isErrorCode } from "../../protocol/error-code.ts";
+import type { EventBody, EventError, KitEvent } from "../../protocol/event.ts";
 import type { WorkflowContext } from "../../workflows/workflow-context.ts";
 import { checkPayload } from "./check-payload.ts";
-import { describeFailure, failureLine } from "./describe-failure.ts";
 import type { RunWork } from "./hosted-app.ts";
 import { createRunAgents, type RunAgentsOptions } from "./run-agents.ts";
 import { createRunLog } from "./run-log.ts";
@@ -20,6 +21,7 @@ export interface WorkflowHost extends Pick<RunAgentsOptions, "bring"> {
   agentName(agent: Parameters<WorkflowContext["dispatch"]>[0]): string;
   /** A dispatched input as the engine keeps it. */
   toInput(input: unknown): unknown;
+  causeOf(error: unknown): ErrorCause | undefined;
   /** Hears the run's own events; those of its agents come from the agents. */
   publish(event: KitEvent): void;
   /** Takes secrets out of events, results and errors. */
@@ -41,6 +43,7 @@ export async function runWorkflow(
   if (work.startedAt === undefined) emit({ type: "run_start", workflow: workflow.name });
   const closing: (() => Promise<void>)[] = [];
   let failed = true;
+  let said: EventError | undefined;
   try {
     signal.throwIfAborted();
     const payload = await checkPayload(workflow, work.request.payload, host.validateJson);
@@ -61,15 +64,15 @@ export async function runWorkflow(
     return host.mask === undefined ? result : maskValue(result, host.mask);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    const failed = toRunError(error, { root: host.root, name: workflow.name, runId: id });
-    const failure = host.mask === undefined ? failed : maskError(failed, host.mask);
+    const failure = masked(toRunError(error, { host, name: workflow.name, runId: id }), host);
+    said = toEventError(failure, host);
     work.local?.onFailure?.(failure);
     throw failure;
   } finally {
     for (const close of closing) await close();
     // Of a run that is left behind, to go on later, nothing is heard any more.
     const duration_ms = Date.now() - startedAt;
-    const ending = endingOf(failed, signal.aborted);
+    const ending = endingOf(failed, { aborted: signal.aborted, error: said });
     emit({ type: "run_end", workflow: workflow.name, ...ending, duration_ms });
   }
 }
@@ -100,7 +103,7 @@ function toJournaled(host: WorkflowHost, { context, local }: RunWork, emit: RunE
 function tellSteps(
   step: WorkflowContext["step"],
   emit: RunEvents["emit"],
-  { root, mask }: Pick<WorkflowHost, "root" | "mask">,
+  host: WorkflowHost,
 ): WorkflowContext["step"] {
   return (name, work, options) =>
     step(
@@ -113,9 +116,12 @@ function tellSteps(
           // Cancelled or out of its time it is over for the run, whatever its work still does.
           return await untilAborted(Promise.resolve(work(given)), given.signal);
         } catch (error) {
-          const failure = toStepFailure(error, name, root);
-          ending = endingOf(true, failure.code === "aborted");
-          throw mask === undefined ? failure : maskError(failure, mask);
+          const failure = masked(toStepFailure(error, name, host), host);
+          ending = endingOf(true, {
+            aborted: failure.code === "aborted",
+            error: toEventError(failure, host),
+          });
+          throw failure;
         } finally {
           const duration_ms = Math.round(performance.now() - started);
           emit({ type: "step_end", step: name, ...ending, duration_ms });
@@ -126,18 +132,40 @@ function tellSteps(
 }
 
 /** How something ended, as its last event says it. */
-function endingOf(failed: boolean, aborted = false): { is_error: boolean; is_aborted?: true } {
-  return { is_error: failed, ...(failed && aborted ? { is_aborted: true } : {}) };
+function endingOf(
+  failed: boolean,
+  { aborted = false, error }: { readonly aborted?: boolean; readonly error?: EventError | undefined } = {},
+): { is_error: boolean; is_aborted?: true; error?: EventError } {
+  if (!failed) return { is_error: false };
+  if (aborted) return { is_error: true, is_aborted: true };
+  return { is_error: true, ...(error === undefined ? {} : { error }) };
 }
 
-/** The journal keeps the text of an error, but not its stack: so the text says where it was thrown. */
-function toStepFailure(error: unknown, step: string, root: string): KitError {
-  if (error instanceof KitError) return error;
+function toEventError(error: KitError, { causeOf }: Pick<WorkflowHost, "causeOf">): EventError {
+  const { code, message } = error;
+  const cause = causeOf(error);
+  const known = isErrorCode(code) ? code : "internal_error";
+  return { type: known, message, ...(cause === undefined ? {} : { cause }) };
+}
+
+function masked(error: KitError, { mask }: Pick<WorkflowHost, "mask">): KitError {
+  return mask === undefined ? error : maskError(error, mask);
+}
+
+function toStepFailure(error: unknown, step: string, host: WorkflowHost): KitError {
+  return error instanceof KitError
+    ? error
+    : toFailure(error, `The step ${JSON.stringify(step)} failed.`, host);
+}
+
+/** What somebody's code threw, with what it says and where in the hint. */
+function toFailure(error: unknown, message: string, { causeOf }: WorkflowHost): KitError {
+  const cause = causeOf(error);
   return new KitError({
     code: "internal_error",
-    message: `The step ${JSON.stringify(step)} failed.`,
-    hint: failureLine(describeFailure(error, root)),
+    message,
     cause: error,
+    ...(cause === undefined ? {} : { hint: causeLine(cause) }),
   });
 }
 
@@ -173,18 +201,13 @@ function createRunEvents(host: WorkflowHost, { id, emit: record }: RunWork["cont
 
 function toRunError(
   error: unknown,
-  run: { readonly root: string; readonly name: string; readonly runId: string },
+  run: { readonly host: WorkflowHost; readonly name: string; readonly runId: string },
 ): KitError {
-  if (error instanceof KitError) {
-    const { code, message, hint } = error;
-    const meta = { ...error.meta, run_id: run.runId };
-    return new KitError({ code, message, meta, cause: error, ...(hint === undefined ? {} : { hint }) });
-  }
-  return new KitError({
-    code: "internal_error",
-    message: `The workflow "${run.name}" failed.`,
-    hint: failureLine(describeFailure(error, run.root)),
-    meta: { run_id: run.runId },
-    cause: error,
-  });
+  const known =
+    error instanceof KitError ? error : toFailure(error, `The workflow "${run.name}" failed.`, run.host);
+  const { code, message, hint } = known;
+  const meta = { ...known.meta, run_id: run.runId };
+  // Of what was not ours, the cause is what was thrown.
+  const cause = known === error ? known : error;
+  return new KitError({ code, message, meta, cause, ...(hint === undefined ? {} : { hint }) });
 }

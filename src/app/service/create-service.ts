@@ -85,6 +85,7 @@ export async function createService({
     },
     run: (context, request) => slots.hold(context, () => runs.perform(context, request)),
     isRetryable,
+    causeOf: app.causeOf,
   });
   const renewSchedules = async (): Promise<void> => {
     if (schedules) await syncSchedules(engine, app, onError);

@@ -6,6 +6,8 @@ import {
   type RunRequest,
   runStream,
 } from "../../engine/contract.ts";
+import { causeLine, fromErrorCause } from "../../protocol/error-cause.ts";
+import type { EventError } from "../../protocol/event.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import type { RunOptions, WorkflowResult } from "../agents/app.ts";
 import type { HostedApp, LocalRun } from "../agents/hosted-app.ts";
@@ -122,6 +124,11 @@ function quiet(listener: NonNullable<RunOptions["onEvent"]>): NonNullable<RunOpt
 }
 
 function failureOf(runId: string, run: RunRecord | undefined): KitError {
-  const { type, message } = run?.error ?? { type: "aborted", message: "The run was cancelled." };
-  return new KitError({ code: type, message, meta: { run_id: runId } });
+  const { type, message, cause }: EventError = run?.error ?? {
+    type: "aborted",
+    message: "The run was cancelled.",
+  };
+  const meta = { run_id: runId };
+  if (cause === undefined) return new KitError({ code: type, message, meta });
+  return new KitError({ code: type, message, meta, hint: causeLine(cause), cause: fromErrorCause(cause) });
 }

@@ -3,6 +3,7 @@ import { parseDispatchStatus } from "../choices.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
 import { urlOption } from "../remote/open-client.ts";
 import { withWorkDesk } from "../remote/work-desk.ts";
+import { failureLines } from "../render/failure-lines.ts";
 import { printFields } from "../render/print-fields.ts";
 import { type Column, printTable } from "../table.ts";
 import { safeLines } from "../text/safe-text.ts";
@@ -117,7 +118,7 @@ function show(record: DispatchRecord, { output, json }: CommandContext): void {
     ["ended", withDistance(record.ended_at)],
     ["next try", withDistance(record.next_attempt_at)],
     ["key", record.idempotency_key],
-    ["error", record.error === undefined ? undefined : `${record.error.type}: ${record.error.message}`],
+    ["error", failureLines(record.error)],
   ]);
   output.line();
   output.line(safeLines(toText(record.input)));

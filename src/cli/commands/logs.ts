@@ -3,6 +3,7 @@ import { type Command, type CommandContext, defineCommand, flag, option } from "
 import { createActivityLog } from "../dev/activity-log.ts";
 import { urlOption } from "../remote/open-client.ts";
 import { type WorkDesk, withWorkDesk } from "../remote/work-desk.ts";
+import { causeLines } from "../render/failure-lines.ts";
 import { printRuns, runStyles, waitLines } from "../render/print-runs.ts";
 import { safeLine, toSafeJsonLine } from "../text/safe-text.ts";
 import { wholeNumber } from "../values.ts";
@@ -69,4 +70,5 @@ function printEnd(run: RunRecord, { output }: CommandContext): void {
   const waits = status === "waiting" ? ` for ${waitLines(run).join(", ")}` : "";
   const what = safeLine(`${status}${error === undefined ? waits : `: ${error.message}`}`);
   output.note(output.noteStyle(runStyles[status], `${what} (${event_count} events)`));
+  for (const line of causeLines(error?.cause)) output.note(`  ${safeLine(line)}`);
 }

@@ -3,6 +3,7 @@ import { parseRunStatus } from "../choices.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
 import { urlOption } from "../remote/open-client.ts";
 import { withWorkDesk } from "../remote/work-desk.ts";
+import { failureLines } from "../render/failure-lines.ts";
 import { printFields } from "../render/print-fields.ts";
 import { printRuns, waitLines } from "../render/print-runs.ts";
 import { parseJson } from "../run/parse-payload.ts";
@@ -122,7 +123,7 @@ function show(record: RunRecord, { output, json }: CommandContext): void {
     ["ended", withDistance(record.ended_at)],
     ["took", duration_ms === undefined ? undefined : span(duration_ms)],
     ["events", String(record.event_count)],
-    ["error", error === undefined ? undefined : `${error.type}: ${error.message}`],
+    ["error", failureLines(error)],
     ["payload", JSON.stringify(record.payload)],
   ]);
   if (record.result === undefined) return;

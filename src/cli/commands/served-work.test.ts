@@ -166,6 +166,8 @@ test("kit invoke runs a workflow, and says what it failed with; kit dev tells it
   const failed = await kit("invoke", "failing");
   expect(failed).toMatchObject({ exitCode: 1, stdout: "" });
   expect(failed.stderr).toContain('error: The step "publish" failed.');
+  const why = "the registry is closed (src/workflows/failing.ts:4)";
+  expect(failed.stderr).toContain(`cause: ${why}`);
   await served.says("the registry is closed (src/workflows/failing.ts:4)");
   const streamed = await kit("invoke", "failing", "--stream", "--json");
   const lines = streamed.stdout.trimEnd().split("\n");
@@ -246,7 +248,13 @@ test("a run that has ended is run again with its payload, over a server and with
   const served = await serve("start");
   const payload = { payload: { text: "only this" } };
   const failed = (await kit("invoke", "failing", "--dispatch", "--payload", JSON.stringify(payload))).stdout;
-  expect(await kit("logs", failed.trim(), "--follow")).toMatchObject({ exitCode: 1 });
+  const why = "the registry is closed (src/workflows/failing.ts:4)";
+  const log = await kit("logs", failed.trim(), "--follow");
+  expect(log.exitCode).toBe(1);
+  expect(log.stdout).toContain(`step publish failed in`);
+  expect(log.stdout).toContain(why);
+  expect(log.stderr).toContain(`  ${why}`);
+  expect((await kit("runs", "show", failed.trim())).stdout).toContain(why);
   const again = await kit("runs", "rerun", failed.trim());
   expect(again).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^run_\w+\n$/) });
   expect(again.stdout).not.toBe(failed);

@@ -1,4 +1,5 @@
-import type { KitEvent } from "../../protocol/event.ts";
+import { causeLine } from "../../protocol/error-cause.ts";
+import type { EventError, KitEvent } from "../../protocol/event.ts";
 import type { Output, Style } from "../output.ts";
 import { approveCommand } from "../remote/answer-approvals.ts";
 import { callLine, logLine, resultLine } from "../run/event-lines.ts";
@@ -75,7 +76,7 @@ function lineOf(event: KitEvent): Line | undefined {
       // The operation says it again.
       if (!event.will_retry && event.turn_id !== undefined) return undefined;
       return {
-        text: event.will_retry ? `${event.error.message} Trying again.` : event.error.message,
+        text: event.will_retry ? `${event.error.message} Trying again.` : whyOf(event.error),
         style: event.will_retry ? "yellow" : "red",
       };
     case "compaction_end":
@@ -87,12 +88,12 @@ function lineOf(event: KitEvent): Line | undefined {
       return { text: `run of ${event.workflow}`, style: "cyan" };
     case "run_end":
       return {
-        text: `run of ${event.workflow} ${endOf(event, "cancelled")} in ${seconds(event.duration_ms)}`,
+        text: `run of ${event.workflow} ${endOf(event, "cancelled")} in ${seconds(event.duration_ms)}${reasonOf(event)}`,
         style: styleOf(event) ?? "green",
       };
     case "step_end":
       return {
-        text: `step ${event.step} ${endOf(event)} in ${seconds(event.duration_ms)}`,
+        text: `step ${event.step} ${endOf(event)} in ${seconds(event.duration_ms)}${reasonOf(event)}`,
         style: styleOf(event) ?? "dim",
       };
     case "log":
@@ -107,6 +108,16 @@ type Ending = Pick<Extract<KitEvent, { type: "operation" }>, "is_error" | "is_ab
 function endOf({ is_error, is_aborted }: Ending, aborted = "aborted"): string {
   if (is_aborted === true) return aborted;
   return is_error ? "failed" : "done";
+}
+
+/** What a step or a run failed with, behind what is said of it already. */
+function reasonOf({ error }: { readonly error?: EventError }): string {
+  return error === undefined ? "" : `: ${whyOf(error)}`;
+}
+
+/** What was thrown says more than the message about it. */
+function whyOf({ message, cause }: EventError): string {
+  return cause === undefined ? message : causeLine(cause);
 }
 
 /** Of what has not come to a good end. */

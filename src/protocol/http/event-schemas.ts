@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { ErrorCause } from "../error-cause.ts";
 import { type ErrorCode, errorCodes } from "../error-code.ts";
 import type { EventBody, EventContext, EventError, EventType, KitEvent, OperationKind } from "../event.ts";
 import type { FinishReason } from "../message.ts";
@@ -6,8 +7,23 @@ import { usageSchema } from "./usage-schema.ts";
 
 const codes = Object.keys(errorCodes).filter((code): code is ErrorCode => code in errorCodes);
 
+const causeSchema: z.ZodType<ErrorCause> = z
+  .object({
+    name: z.string().meta({ description: "Its class, or what else was thrown." }),
+    message: z.string(),
+    path: z.string().exactOptional().meta({ description: "Relative to the project's root." }),
+    line: z.int().exactOptional(),
+    get cause() {
+      return causeSchema.exactOptional();
+    },
+    get errors() {
+      return z.array(causeSchema).exactOptional();
+    },
+  })
+  .meta({ id: "ErrorCause", description: "What the code of the project threw." });
+
 export const errorSchema: z.ZodType<EventError> = z
-  .object({ type: z.enum(codes), message: z.string() })
+  .object({ type: z.enum(codes), message: z.string(), cause: causeSchema.exactOptional() })
   .meta({ id: "EventError" });
 
 const context = {
@@ -80,7 +96,13 @@ const bodies = {
   text_delta: { text },
   reasoning_delta: { text },
   tool_start: { ...toolCall, args: z.unknown() },
-  tool_end: { ...toolCall, result: text, is_error: flag, duration_ms: ms },
+  tool_end: {
+    ...toolCall,
+    result: text,
+    is_error: flag,
+    cause: causeSchema.exactOptional(),
+    duration_ms: ms,
+  },
   approval_request: { ...approval, args: z.unknown(), expires_at: text.exactOptional() },
   approval: {
     ...approval,
@@ -111,9 +133,9 @@ const bodies = {
     is_error: flag,
   },
   run_start: { workflow: text },
-  run_end: { workflow: text, ...ending, duration_ms: ms },
+  run_end: { workflow: text, ...ending, error: errorSchema.exactOptional(), duration_ms: ms },
   step_start: { step: text },
-  step_end: { step: text, ...ending, duration_ms: ms },
+  step_end: { step: text, ...ending, error: errorSchema.exactOptional(), duration_ms: ms },
   log: { level: z.enum(["info", "warning", "error"]), message: text, data: z.unknown().optional() },
 } satisfies { readonly [Type in EventType]: FieldsOf<Type> };
 

@@ -54,18 +54,26 @@ describe("workflows", () => {
     expect(events.at(-1)?.data).toMatchObject({ status: "completed", result: { doubled: 6 } });
   });
 
-  test("fail with an envelope that names the run and keeps what they threw to themselves", async () => {
+  test("fail with an envelope that names the run and tells what they threw, in no message and no details", async () => {
     const failed = await run("failing", {}, "?wait=result");
     expect([failed.status, failed.body.error.type]).toEqual([500, "internal_error"]);
     expect(served.errors).toEqual([]);
     expect(failed.body.error.meta.run_id).toMatch(/^run_/);
-    expect(JSON.stringify(failed.body)).not.toContain("secret");
+    const cause = {
+      name: "Error",
+      message: "secret of the workflow",
+      path: "src/workflows/failing.ts",
+      line: 2,
+    };
+    expect(failed.body.error.meta.cause).toEqual(cause);
+    expect(`${failed.body.error.message} ${failed.body.error.details}`).not.toContain("secret");
     const events = await collectEvents(await served.stream("/workflows/failing", { body: {} }));
     expect(events.at(-1)).toMatchObject({
       event: "error",
       data: { error: { type: "internal_error", meta: { run_id: expect.stringMatching(/^run_/) } } },
     });
-    expect(JSON.stringify(events)).not.toContain("secret");
+    expect(events.at(-2)).toMatchObject({ event: "run_end", data: { error: { cause } } });
+    expect(JSON.stringify(events)).not.toContain(served.root);
   });
 
   test("refuse a payload that is none of theirs, unknown names and unknown queries", async () => {

@@ -1,6 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 import { type Engine, runStream } from "../../engine/contract.ts";
-import type { KitEvent } from "../../protocol/event.ts";
+import type { EventError, KitEvent } from "../../protocol/event.ts";
 import type { RunCompleted } from "../../protocol/http/run-schemas.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import type { ServiceContext } from "../service-context.ts";
@@ -72,6 +72,8 @@ export function toCompleted(runId: string, record: RunRecord | undefined): RunCo
   if (record.status === "cancelled") {
     throw new KitError({ code: "aborted", message: "The run was cancelled.", meta });
   }
-  const { type, message } = record.error ?? { type: "internal_error", message: "The workflow failed." };
-  throw new KitError({ code: type, message, meta });
+  const failure: EventError = record.error ?? { type: "internal_error", message: "The workflow failed." };
+  const { type, message, cause } = failure;
+  // Who runs a workflow hears why it failed: its events, which they may read, say so, too.
+  throw new KitError({ code: type, message, meta: cause === undefined ? meta : { ...meta, cause } });
 }

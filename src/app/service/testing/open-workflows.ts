@@ -5,7 +5,7 @@ import type { KitEvent } from "../../../protocol/event.ts";
 import { SqliteSessionStore } from "../../../stores/sqlite/sqlite-store.ts";
 import { createScriptedModel, type Script } from "../../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../../testing/temporary-repository.ts";
-import { openTestService, type TestService } from "../../../testing/test-service.ts";
+import { openTestService, type TestService, type TestServiceOptions } from "../../../testing/test-service.ts";
 
 // As `createAgent` of kit makes it.
 const writer = `export default { kind: "kit.agent", describe: async () => ({ instructions: "Write." }) };\n`;
@@ -21,6 +21,7 @@ export interface Opened {
 export async function openWorkflows(
   files: Readonly<Record<string, string>>,
   script: Script = () => ({ text: "Done." }),
+  options: Pick<TestServiceOptions, "env"> = {},
 ): Promise<Opened> {
   const repository = await createTemporaryRepository({ "src/agents/writer.ts": writer, ...files });
   const { root } = repository;
@@ -31,6 +32,7 @@ export async function openWorkflows(
       model: createScriptedModel(model),
       store: new SqliteSessionStore({ file: join(root, "sessions.db") }),
       engineFolder: join(root, "engine"),
+      ...options,
     });
     opened.push(service);
     return service;

@@ -194,7 +194,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
       return await end("completed", result === undefined ? null : await blobs.store(result), null);
     }
     const { error } = outcome;
-    const text = JSON.stringify(toEventError(error));
+    const text = JSON.stringify(toEventError(error, handlers.causeOf));
     if (attempt.isCancelled) return await end("cancelled", null, null);
     if (stopping.aborted) {
       await base.commit(() => giveBack.run(1, null, row.error, row.dispatch_id, fence), { fence });

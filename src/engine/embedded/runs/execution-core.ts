@@ -1,5 +1,5 @@
 import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
-import type { AdmitRequest, EventLog } from "../../contract.ts";
+import type { AdmitRequest, EngineHandlers, EventLog } from "../../contract.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { GuardedCalls } from "./guarded-calls.ts";
 import type { EntryEnd, JournalEntry } from "./journal-entry.ts";
@@ -22,6 +22,7 @@ export interface ExecutionCore {
   readonly host: ExecutionHost;
   readonly run: RunRow;
   readonly signal: AbortSignal;
+  readonly causeOf: EngineHandlers["causeOf"];
   readonly guard: GuardedCalls["guard"];
   /** Takes the next position. Throws `replay_mismatch`, which is then the run's end. */
   readonly ask: Replay["ask"];

@@ -46,7 +46,7 @@ const unwindMs = 5_000;
 
 export function createExecution(
   host: ExecutionHost,
-  handler: EngineHandlers["run"],
+  handlers: EngineHandlers,
   taken: Pick<RunContext, "fence" | "standAside"> & { readonly run: RunRow; readonly lastEvent: number },
 ): Execution {
   const { base, journal } = host;
@@ -130,6 +130,7 @@ export function createExecution(
     host,
     run,
     signal: controller.signal,
+    causeOf: handlers.causeOf,
     guard: calls.guard,
     ask(kind, name) {
       // A run that has left its journal gets nowhere, also when its code looks past the error.
@@ -214,7 +215,7 @@ export function createExecution(
   async function work(): Promise<void> {
     try {
       const request = toRequest(base, run);
-      const value: unknown = await handler(context, request);
+      const value: unknown = await handlers.run(context, request);
       if (closed || verdict !== undefined) return;
       checkResult(value);
       const result = await core.store(value);

@@ -48,7 +48,7 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
         // What a cancelled run's step throws is no outcome of the step.
         if (core.signal.aborted) throw core.signal.reason;
         const failure = toStepError(error, `The ${kind} ${JSON.stringify(name)}`);
-        return { state: "failed", value: storeError(failure) } as const;
+        return { state: "failed", value: storeError(failure, core.causeOf) } as const;
       }
     }
   }

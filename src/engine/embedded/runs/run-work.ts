@@ -72,14 +72,14 @@ export function createRunWork(host: ExecutionHost, options: RunWorkOptions): Run
       );
       if (run === undefined) return over;
       const lastEvent = await host.events.last(runStream(run.run_id));
-      const execution = createExecution(host, handlers.run, { run, fence, lastEvent, standAside });
+      const execution = createExecution(host, handlers, { run, fence, lastEvent, standAside });
       const leave = (): void => execution.leave(signal.aborted ? signal.reason : stopping.reason);
       if (signal.aborted || stopping.aborted) leave();
       executions.set(run.run_id, execution);
       // Somebody may have asked for its end before it was there to be told.
       if (isCancelling.get(run.id) !== undefined) execution.cancel();
       const end = await execution.end.finally(() => executions.delete(run.run_id));
-      return await write(run, end, { fence, signal });
+      return await write(run, end, { fence, signal, failure: toFailure(end, run, handlers) });
     } catch {
       return signal.aborted ? over : { retryAt: clock.now() + retryMs };
     }
@@ -89,12 +89,12 @@ export function createRunWork(host: ExecutionHost, options: RunWorkOptions): Run
   async function write(
     run: RunRow,
     end: ExecutionEnd,
-    tenure: { readonly fence: number; readonly signal: AbortSignal },
+    tenure: { readonly fence: number; readonly signal: AbortSignal; readonly failure: string | null },
   ): Promise<WorkEnd> {
     for (;;) {
       if (tenure.signal.aborted) return over;
       try {
-        const status = await commit(() => note(run, end), { fence: tenure.fence });
+        const status = await commit(() => note(run, end, tenure.failure), { fence: tenure.fence });
         if (status === "queued") options.queued();
         else if (status === "waiting") options.waits();
         else options.ended(run.run_id);
@@ -108,14 +108,14 @@ export function createRunWork(host: ExecutionHost, options: RunWorkOptions): Run
   }
 
   /** In a transaction. Gives the status that the run has now. */
-  function note(run: RunRow, end: ExecutionEnd): RunRow["status"] {
+  function note(run: RunRow, end: ExecutionEnd, failure: string | null): RunRow["status"] {
     const now = clock.now();
     switch (end.kind) {
       case "completed":
         settle.run(now, "completed", end.result, null, run.id);
         return "completed";
       case "failed":
-        settle.run(now, "failed", null, JSON.stringify(toRunError(end.error, run.workflow)), run.id);
+        settle.run(now, "failed", null, failure, run.id);
         return "failed";
       case "cancelled":
         settle.run(now, "cancelled", null, null, run.id);
@@ -152,9 +152,11 @@ export function createRunWork(host: ExecutionHost, options: RunWorkOptions): Run
   };
 }
 
-function toRunError(error: unknown, workflow: string) {
-  const told = toEventError(error);
-  return error instanceof KitError && told.message === error.message
-    ? told
-    : { ...told, message: `The workflow ${JSON.stringify(workflow)} failed.` };
+/** What the record says of a run that has failed. */
+function toFailure(end: ExecutionEnd, { workflow }: RunRow, { causeOf }: EngineHandlers): string | null {
+  if (end.kind !== "failed") return null;
+  const told = toEventError(end.error, causeOf);
+  const isOurs = end.error instanceof KitError && told.message === end.error.message;
+  const message = isOurs ? told.message : `The workflow ${JSON.stringify(workflow)} failed.`;
+  return JSON.stringify({ ...told, message });
 }

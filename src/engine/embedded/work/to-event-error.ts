@@ -1,17 +1,20 @@
 import { KitError } from "../../../base/kit-error.ts";
-import { type ErrorCode, errorCodes } from "../../../protocol/error-code.ts";
+import { errorCodes, isErrorCode } from "../../../protocol/error-code.ts";
 import type { EventError } from "../../../protocol/event.ts";
+import type { EngineHandlers } from "../../contract.ts";
 
-/** What a record says of an error: the text of a `KitError` is safe for any caller, that of others is not. */
-export function toEventError(error: unknown): EventError {
-  if (error instanceof KitError && isErrorCode(error.code)) {
-    return { type: error.code, message: error.message };
+/**
+ * What a record says of an error: the text of a `KitError` is safe for any caller. Of others it is not: what they
+ * say is the cause, as far as the handlers know how to tell it.
+ */
+export function toEventError(error: unknown, causeOf: EngineHandlers["causeOf"]): EventError {
+  const cause = causeOf?.(error);
+  const why = cause === undefined ? {} : { cause };
+  if (error instanceof KitError) {
+    const { code, message } = error;
+    if (isErrorCode(code)) return { type: code, message, ...why };
   }
-  return { type: "internal_error", message: "The handler failed." };
-}
-
-function isErrorCode(code: string): code is ErrorCode {
-  return Object.hasOwn(errorCodes, code);
+  return { type: "internal_error", message: "The handler failed.", ...why };
 }
 
 /** The default of `EngineHandlers.isRetryable`. */

@@ -1,0 +1,162 @@
+import { KitError } from "../base/kit-error.ts";
+
+/**
+ * What the code of a project threw, as records and events keep it: no stack, no path of the machine, no secret, and
+ * cut to a size that any record has room for.
+ */
+export interface ErrorCause {
+  /** The error's class, or what else was thrown: `Error`, `TypeError`, `string`. */
+  readonly name: string;
+  readonly message: string;
+  /** The file of the project that it was thrown in, relative to the project's root; absent when no file of it was. */
+  readonly path?: string;
+  /** From 1. */
+  readonly line?: number;
+  readonly cause?: ErrorCause;
+  /** Of an `AggregateError`: the first of those that it joins. */
+  readonly errors?: readonly ErrorCause[];
+}
+
+/** What is known of the machine and the project that an error comes from. */
+export interface CauseReader {
+  /** Takes secrets and paths of the machine out of a text. */
+  clean(text: string): string;
+  /** The first place of the project that a stack names. */
+  place(stack: string): { readonly path: string; readonly line: number } | undefined;
+}
+
+const maxNameChars = 100;
+const maxMessageChars = 2_000;
+/** Of a longer text nobody reads more, and a mask would take its time. */
+const maxReadChars = 1_000_000;
+const maxDepth = 5;
+const maxErrors = 5;
+
+/** Their causes are answers of a provider, which are nobody's to keep. */
+const opaqueCodes: ReadonlySet<string> = new Set(["model_error", "model_timeout", "context_overflow"]);
+
+/**
+ * Why something failed, beside the code and the message that its record has already; undefined when they say all.
+ * Whatever was thrown is read without throwing.
+ */
+export function causeOf(error: unknown, reader: CauseReader): ErrorCause | undefined {
+  const origin = originOf(error);
+  if (!(origin instanceof KitError)) return toErrorCause(origin, reader);
+  const cause = opaqueCodes.has(origin.code) ? undefined : read(origin, "cause");
+  if (cause !== undefined) return toErrorCause(cause, reader);
+  const { cause: _, errors: __, ...own } = toErrorCause(origin, reader);
+  return own.path === undefined ? undefined : own;
+}
+
+/** A cause on one line: `GitHub said 500 (src/workflows/release.ts:12)`, its own causes after it. */
+export function causeLine(cause: ErrorCause): string {
+  const { name, message, path, line } = cause;
+  const place = path === undefined ? "" : ` (${path}${line === undefined ? "" : `:${line}`})`;
+  const further = [...(cause.cause === undefined ? [] : [cause.cause]), ...(cause.errors ?? [])];
+  return [`${message === "" ? name : message}${place}`, ...further.map(causeLine)].join("; caused by: ");
+}
+
+/** What an error and its causes say, one after the other. */
+export function messagesOf(error: unknown): readonly string[] {
+  const all = (cause: ErrorCause): readonly string[] => [
+    cause.message === "" ? cause.name : cause.message,
+    ...[...(cause.cause === undefined ? [] : [cause.cause]), ...(cause.errors ?? [])].flatMap(all),
+  ];
+  return all(toErrorCause(error, { clean: (text) => text, place: () => undefined }));
+}
+
+/** The error that somebody else's code knows again: what `causeOf` reads of it is the cause that it was made of. */
+export function fromErrorCause({ name, message, path, line, cause, errors }: ErrorCause): Error {
+  const options = cause === undefined ? undefined : { cause: fromErrorCause(cause) };
+  const error =
+    errors === undefined
+      ? new Error(message, options)
+      : new AggregateError(errors.map(fromErrorCause), message, options);
+  const place = path === undefined ? "" : `\n    at ${path}:${line ?? 1}`;
+  for (const [field, value] of Object.entries({ name, stack: `${name}: ${message}${place}` })) {
+    Object.defineProperty(error, field, { value, configurable: true, writable: true });
+  }
+  return error;
+}
+
+/** What kit has handed on under another error of the same message began further down. */
+function originOf(error: unknown): unknown {
+  let origin = error;
+  for (let depth = 0; depth < 2 * maxDepth && origin instanceof KitError; depth += 1) {
+    const cause: unknown = read(origin, "cause");
+    if (!(cause instanceof KitError) || cause.message !== origin.message) break;
+    origin = cause;
+  }
+  return origin;
+}
+
+/** `above`: what it is a cause of. */
+function toErrorCause(thrown: unknown, reader: CauseReader, above: readonly unknown[] = []): ErrorCause {
+  const message = thrownText(thrown);
+  const stack = textAt(thrown, "stack") ?? "";
+  // What a message says may look like a place.
+  const at = message === "" ? -1 : stack.indexOf(message);
+  const frames = at === -1 ? stack : `${stack.slice(0, at)}${stack.slice(at + message.length)}`;
+  const place = reader.place(frames.slice(0, maxReadChars));
+  const trail = [...above, thrown];
+  const below = (value: unknown): readonly ErrorCause[] =>
+    value === undefined || value === null || trail.includes(value) || above.length >= maxDepth
+      ? []
+      : [toErrorCause(value, reader, trail)];
+  const [cause] = below(read(thrown, "cause"));
+  const joined = read(thrown, "errors");
+  const errors = Array.isArray(joined) && isError(thrown) ? joined.slice(0, maxErrors).flatMap(below) : [];
+  return {
+    name: cut(reader.clean(nameOf(thrown).slice(0, maxReadChars)), maxNameChars),
+    message: cut(reader.clean(message.slice(0, maxReadChars)), maxMessageChars),
+    ...place,
+    ...(cause === undefined ? {} : { cause }),
+    ...(errors.length === 0 ? {} : { errors }),
+  };
+}
+
+function nameOf(thrown: unknown): string {
+  if (thrown === null) return "null";
+  if (typeof thrown !== "object") return typeof thrown;
+  const name = textAt(thrown, "name");
+  if (name !== undefined && name !== "" && name !== "Error") return name;
+  // A class that extends Error without a name of its own.
+  return textAt(read(thrown, "constructor"), "name") || name || "object";
+}
+
+/** What is said by an error, or by anything else that was thrown: read without throwing, and not cut. */
+export function thrownText(thrown: unknown): string {
+  if (typeof thrown !== "object" || thrown === null) return safely(() => String(thrown)) ?? "";
+  const message = textAt(thrown, "message");
+  if (message !== undefined && message !== "") return message;
+  const code = textAt(thrown, "code");
+  if (isError(thrown)) return code ?? "";
+  return code ?? safely(() => JSON.stringify(thrown)) ?? "";
+}
+
+function isError(value: unknown): boolean {
+  return safely(() => value instanceof Error) === true;
+}
+
+function textAt(value: unknown, field: string): string | undefined {
+  const text = read(value, field);
+  return typeof text === "string" ? text : undefined;
+}
+
+/** A getter can throw, and so can a proxy. */
+function read(value: unknown, field: string): unknown {
+  if ((typeof value !== "object" || value === null) && typeof value !== "function") return undefined;
+  return safely(() => Reflect.get(value, field) as unknown);
+}
+
+function safely<Value>(look: () => Value): Value | undefined {
+  try {
+    return look();
+  } catch {
+    return undefined;
+  }
+}
+
+function cut(text: string, limit: number): string {
+  return (text.length > limit ? `${text.slice(0, limit - 1)}…` : text).toWellFormed();
+}
