@@ -198,3 +198,29 @@ test("without Git, without a commit and in a shallow clone a note says what cann
   expect(shallow.stale).toEqual([]);
   expect(shallow.notes[0]).toContain("shallow");
 });
+
+test("an instruction file is held to the code that it names, not to every file", async () => {
+  await using folder = await createTemporaryRepository({
+    "CLAUDE.md":
+      "## Work\n\nSee `src/a.ts`, `package.json`, `docs/x.md`, `.github/workflows/ci.yml`, `package-lock.json`.\n",
+    "src/a.ts": "1",
+    "package.json": "{}",
+    "docs/x.md": "1",
+    ".github/workflows/ci.yml": "1",
+    "package-lock.json": "{}",
+  });
+  await folder.init();
+  await folder.commit("one", 1_700_000_000);
+  for (const path of ["package.json", "docs/x.md", ".github/workflows/ci.yml", "package-lock.json"])
+    await folder.write(path, `{ "a": 2 }`);
+  await folder.commit("two", 1_700_000_100);
+  const project = await openProject({ root: folder.root, indexFile: ":memory:" });
+  expect(await staleSpecs(project)).toMatchObject({ stale: [], checked: 1 });
+  await folder.write("src/a.ts", "2");
+  await folder.commit("three", 1_700_000_200);
+  await project.refresh();
+  expect((await staleSpecs(project)).stale.map(({ files }) => files.map(({ path }) => path))).toEqual([
+    ["src/a.ts"],
+  ]);
+  await project.close();
+});

@@ -94,9 +94,23 @@ export async function acceptStale(
   return { accepted: chosen.map(({ id }) => id), written_to: acceptancesFile };
 }
 
-function canFallBehind({ spec_type, lifecycle, metadata }: SpecBlock): boolean {
+function canFallBehind({ framework, spec_type, lifecycle, metadata }: SpecBlock): boolean {
   if (lifecycle === "obsolete" || (spec_type === "task" && metadata.status === "done")) return false;
-  return (metadata.code_refs?.length ?? 0) > 0;
+  return codeOf({ framework, spec_type, metadata }).length > 0;
+}
+
+/** Files of code by their extension; what else an instruction file names is not described by it. */
+const codeFile =
+  /\.(?:astro|c|cc|cjs|clj|cpp|cs|cts|dart|ex|exs|fs|go|h|hpp|hs|java|js|jsx|kt|kts|lua|m|mjs|ml|mts|php|pl|py|r|rb|rs|scala|sh|sql|svelte|swift|ts|tsx|vue|zig)$/i;
+
+/**
+ * The code that a block describes. A rule of an instruction file names files in passing: manifests, settings,
+ * documents, whole folders of tests. Only code counts there.
+ */
+function codeOf({ framework, spec_type, metadata }: Pick<SpecBlock, "framework" | "spec_type" | "metadata">) {
+  const files = metadata.code_refs ?? [];
+  const isRule = spec_type === "constraint" && (framework === "fw_b" || framework === "fw_c");
+  return isRule ? files.filter((path) => codeFile.test(path)) : files;
 }
 
 interface Candidate {
@@ -112,7 +126,7 @@ function staleFiles(
 ): Candidate | undefined {
   const own = project.datesOf(block.path);
   if (own === undefined || uncommitted.has(block.path)) return undefined;
-  const files = (block.metadata.code_refs ?? []).flatMap((path): readonly StaleFile[] => {
+  const files = codeOf(block).flatMap((path): readonly StaleFile[] => {
     const dates = project.datesOf(path);
     const committed = dates === undefined ? {} : { changed_at: toIso(dates.last) };
     if (uncommitted.has(path)) return [{ path, ...committed }];

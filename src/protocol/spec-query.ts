@@ -8,6 +8,8 @@ export interface SpecQuery {
   readonly lifecycle?: Lifecycle;
   readonly priority?: Priority;
   readonly tag?: string;
+  /** False leaves out the rules of instruction files: constraints of `fw_b` and `fw_c`. */
+  readonly rules?: boolean;
   /** A project-relative path (exact), a folder (its subtree) or a glob. */
   readonly path?: string;
   /** Blocks per page, 1 to 1,000; default 50. */

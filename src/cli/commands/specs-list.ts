@@ -1,11 +1,17 @@
-import { type Command, defineCommand } from "../command.ts";
+import { type Command, defineCommand, flag } from "../command.ts";
 import { hasSpecs, noSpecsHint } from "../render/no-specs.ts";
+import { count } from "../render/places.ts";
 import { printSpecPage } from "../render/print-specs.ts";
 import { readSpecs, specFilters, toSpecQuery } from "../spec-filters.ts";
 import { withProject } from "../with-project.ts";
 
 export const specsList: Command = defineCommand({
-  options: specFilters,
+  options: {
+    ...specFilters,
+    rules: flag("--rules", "Also the rules of instruction files (CLAUDE.md, Cursor's rules)"),
+  },
+  details:
+    "Leaves out the rules of instruction files where there is anything else, unless a filter or --rules asks for them.",
   examples: [
     "kit specs list",
     "kit specs list --framework kiro --type requirement",
@@ -13,10 +19,25 @@ export const specsList: Command = defineCommand({
   ],
   run: ({ options }, context) =>
     withProject(context, async ({ project }) => {
-      const page = readSpecs(project.specs, toSpecQuery(options, context), options.all ?? false);
+      const query = toSpecQuery(options, context);
+      const asked = query.framework ?? query.spec_type ?? query.path ?? query.tag ?? options.rules;
+      const total = project.specs.query({ ...query, limit: 1 }).total_count;
+      const without = project.specs.query({ ...query, rules: false, limit: 1 }).total_count;
+      // A repository that has nothing but rules is asked about its rules.
+      const left = asked === undefined && without > 0 ? total - without : 0;
+      const page = readSpecs(
+        project.specs,
+        left > 0 ? { ...query, rules: false } : query,
+        options.all ?? false,
+      );
       if (context.json) context.output.json(page);
-      else if (page.total_count > 0) printSpecPage(context.output, page);
-      else context.output.note(hasSpecs(project) ? "No spec matches these filters." : noSpecsHint());
+      else if (page.total_count > 0) {
+        printSpecPage(context.output, page);
+        if (left > 0)
+          context.output.note(
+            `${count(left, "rule")} of instruction files left out: --rules lists them too.`,
+          );
+      } else context.output.note(hasSpecs(project) ? "No spec matches these filters." : noSpecsHint());
       return 0;
     }),
 });

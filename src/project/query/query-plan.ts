@@ -40,7 +40,7 @@ export function planQuery(database: IndexDatabase, query: SpecQuery): QueryPlan 
       .all<[number, number]>("SELECT code, blocks FROM classes")
       .filter(([code]) => passes(code, query)),
   );
-  const { q, framework, spec_type, lifecycle, priority, tag, path } = query;
+  const { q, framework, spec_type, lifecycle, priority, tag, path, rules } = query;
   return {
     terms,
     classes,
@@ -48,7 +48,7 @@ export function planQuery(database: IndexDatabase, query: SpecQuery): QueryPlan 
     files: path === undefined || path === "" ? undefined : filesAt(database, path),
     limit,
     digest: createHash("sha256")
-      .update(JSON.stringify([q, framework, spec_type, lifecycle, priority, tag, path]))
+      .update(JSON.stringify([q, framework, spec_type, lifecycle, priority, tag, path, rules]))
       .digest("base64url")
       .slice(0, 12),
   };
@@ -65,6 +65,8 @@ export function invalid(field: string, message: string, cause?: unknown): KitErr
 
 function passes(code: number, query: SpecQuery): boolean {
   const { framework, spec_type, lifecycle, priority } = classOf(code);
+  const isRule = spec_type === "constraint" && (framework === "fw_b" || framework === "fw_c");
+  if (isRule && query.rules === false) return false;
   return (
     (query.framework === undefined || query.framework === framework) &&
     (query.spec_type === undefined || query.spec_type === spec_type) &&

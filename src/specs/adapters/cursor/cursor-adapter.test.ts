@@ -166,3 +166,27 @@ test("a long rule is cut at a word in its title only", () => {
   expect(draft?.title.length).toBeLessThanOrEqual("Cursor rule: ".length + 120);
   expect(draft?.content.length).toBe(299);
 });
+
+test("a rule without a heading has the topic of the first of its words that is in the table", () => {
+  const text =
+    "- Write tests first.\n- Never log passwords.\n- Explain every exception.\n- Open a pull request.\n- Be kind.\n- **Validate** all input.\n";
+  expect(rulesOf(text).map(([, topic]) => topic)).toEqual([
+    "testing",
+    "logging",
+    "errors",
+    "git",
+    "general",
+    "validation",
+  ]);
+  expect(rulesOf("## Style\n\n- Write tests first.\n")).toEqual([["Write tests first.", "style"]]);
+});
+
+test("titles are words that people read: tables by their columns, the rest without its marks", () => {
+  const text =
+    "## Commands\n\n| Command | What it does |\n| --- | --- |\n| `npm test` | tests |\n\n- **Testing**: write *unit* tests with [vitest](https://vitest.dev).\n- [ ] Use `a * b * c` and snake_case_names.\n";
+  expect(parse(text).drafts.map(({ title }) => title)).toEqual([
+    "Cursor rule: Commands: Command, What it does",
+    "Cursor rule: Testing: write unit tests with vitest.",
+    "Cursor rule: Use `a * b * c` and snake_case_names.",
+  ]);
+});

@@ -11,8 +11,11 @@ import { mentionsIn } from "../../mentions.ts";
 import { slugOf } from "../../slug.ts";
 import { type ListedRule, rulesOf } from "./rule-list.ts";
 import { type JsonRule, readRulesJson } from "./rules-json.ts";
+import { topicOf } from "./topic-words.ts";
 import { writeCursor } from "./write-cursor.ts";
 
+/** No title is made of more. */
+const maxTitled = 5_000;
 const sources = /(?:^|\/)(?:\.cursorrules|\.cursor\/(?:rules\.json|rules\/(?:.*\/)?[^/]+\.mdc))$/;
 
 /**
@@ -21,7 +24,7 @@ const sources = /(?:^|\/)(?:\.cursorrules|\.cursor\/(?:rules\.json|rules\/(?:.*\
  * One constraint per rule. A rule is an entry of the JSON list, a whole `.mdc` file, or what
  * `rulesOf` finds in a `.cursorrules` file (which may also hold the JSON list). The second tag is the
  * topic: the heading or label above the rule, the `topic`, `category`, `group` or `tag` of a JSON
- * entry, the name of the `.mdc` file, or else "general".
+ * entry, the name of the `.mdc` file, what its words say (`topicOf`), or else "general".
  */
 export const cursorAdapter: SpecAdapter = {
   name: "cursor",
@@ -108,10 +111,10 @@ interface DraftParts {
 }
 
 function toDraft(rule: ListedRule, parts: DraftParts): SpecDraft {
-  const topic = slugOf(rule.topic ?? "") || "general";
+  const topic = slugOf(rule.topic ?? "") || topicOf(blockTitle(rule.text)) || "general";
   // Code says little in one line; what stands above it names it better.
   const isCode = /^(?:```|~~~)/.test(rule.text);
-  const words = parts.heading ?? blockTitle((isCode && rule.topic) || rule.text);
+  const words = parts.heading ?? plainTitle((isCode && rule.topic) || rule.text, rule.topic);
   const ownTags = Array.isArray(parts.entry?.tags)
     ? parts.entry.tags.filter((tag) => typeof tag === "string")
     : [];
@@ -130,6 +133,27 @@ function toDraft(rule: ListedRule, parts: DraftParts): SpecDraft {
     links: [],
     mentions: parts.mentions,
   };
+}
+
+/** What a rule is called: its first words without their marks, a table by its heading and its columns. */
+function plainTitle(text: string, topic: string | undefined): string {
+  const table = /^[ \t]*\|(.+?)\|?[ \t]*(?:\r?\n|$)/.exec(text)?.[1];
+  if (table !== undefined) {
+    const cells = table.split("|").map((cell) => withoutMarks(cell));
+    const columns = cells.filter((cell) => /[\p{L}\p{N}]/u.test(cell)).join(", ");
+    return blockTitle([topic, columns].filter((part) => part !== undefined && part !== "").join(": "));
+  }
+  return blockTitle(withoutMarks(text.replace(/^\s*\[[ xX]\]\s+/, "")));
+}
+
+/** Emphasis, links and images as the words that they show; code stays in its backticks. */
+function withoutMarks(text: string): string {
+  return text
+    .slice(0, maxTitled)
+    .replace(/!?\[([^\]\n]{1,300})\]\([^()\s]{0,600}\)/g, "$1")
+    .replace(/(\*\*|__)(?=\S)([^*_\n]{1,300}?)\1/g, "$2")
+    .replace(/(?<![\w*])\*(?=[^\s*])([^*\n]{1,300}?)\*(?![\w*])/g, "$1")
+    .trim();
 }
 
 function jsonMetadata(rule: JsonRule): SpecMetadata {
