@@ -1,5 +1,7 @@
 import { suggest } from "../base/suggest.ts";
 import { conversionFormatOf, sourceTypeOf } from "../guidelines/source-aliases.ts";
+import { toolInfo } from "../guidelines/tools/tool-reads.ts";
+import { toolTable } from "../guidelines/tools/tool-table.ts";
 import { type DispatchStatus, dispatchStatuses } from "../protocol/dispatch.ts";
 import {
   type ConversionFormat,
@@ -83,6 +85,11 @@ const guidelineNames: Readonly<Record<SourceType, string>> = {
   fw_b: "cursor",
   steering: "steering",
   agents: "agents",
+  copilot: "copilot",
+  gemini: "gemini",
+  windsurf: "windsurf",
+  cline: "cline",
+  zed: "zed",
   sample: "sample",
 };
 
@@ -115,13 +122,19 @@ export const parseSyncFormat: (text: string) => SyncFormat = oneOf(
 export function sourceLabel(source: SourceType): string {
   if (source === "steering") return "Kiro steering";
   if (source === "agents") return "AGENTS.md";
-  return source === "sample" ? "Sample" : frameworkLabel(source);
+  if (source === "sample") return "Sample";
+  return toolTable.find(({ id }) => id === source)?.label ?? frameworkLabel(source as Framework);
 }
 
 const tools: readonly (Choice<ExplainTool> & { readonly label: string })[] = [
   { name: "kiro", value: "fw_a", label: "Kiro" },
   { name: "cursor", value: "fw_b", label: "Cursor" },
   { name: "claude", value: "fw_c", label: "Claude Code" },
+  ...(["codex", "copilot", "gemini", "windsurf", "cline", "zed"] as const).map((id) => ({
+    name: id,
+    value: id,
+    label: toolInfo(id).label,
+  })),
   { name: "agents", value: "agents", label: "a tool for AGENTS.md" },
   {
     name: "agents-nearest",

@@ -4,7 +4,16 @@ import type { SourceSpan } from "../protocol/spec-block.ts";
 import type { SyncFormat } from "../protocol/sync.ts";
 
 /** The tool whose meaning a source's patterns and scope have. */
-export type GuidelineTool = "kiro" | "cursor" | "claude" | "agents";
+export type GuidelineTool =
+  | "kiro"
+  | "cursor"
+  | "claude"
+  | "agents"
+  | "copilot"
+  | "gemini"
+  | "windsurf"
+  | "cline"
+  | "zed";
 
 /** When the source's own tool would load a guideline. */
 export type Inclusion = "always" | "pattern" | "auto" | "manual";

@@ -8,12 +8,25 @@ export interface LossTarget {
   readonly name: string;
   readonly obeysPatterns: boolean;
   readonly imports: "at" | "file-reference" | "none";
+  /** It can say that a guideline waits to be asked for. */
+  readonly keepsRequests?: boolean;
+  /** Patterns are written relative to the root, and left out where they are ignored. */
+  readonly rewritesPatterns?: boolean;
+  /** Front matter that it has a place for. */
+  readonly carried?: readonly string[];
 }
+
+const ownFile = { obeysPatterns: true, imports: "none", rewritesPatterns: true } as const;
 
 const targets: Readonly<Record<ConversionFormat, LossTarget>> = {
   steering: { name: "a steering file", obeysPatterns: true, imports: "file-reference" },
   fw_c: { name: "CLAUDE.md", obeysPatterns: false, imports: "at" },
   fw_b: { name: ".cursorrules", obeysPatterns: false, imports: "none" },
+  gemini: { name: "GEMINI.md", obeysPatterns: false, imports: "at" },
+  zed: { name: ".rules", obeysPatterns: false, imports: "none" },
+  copilot: { name: "a Copilot instructions file", ...ownFile, keepsRequests: true, carried: ["description"] },
+  windsurf: { name: "a Windsurf rule", ...ownFile, keepsRequests: true },
+  cline: { name: "a Cline rule", ...ownFile },
 };
 
 const importsOf: Readonly<Record<GuidelineTool, LossTarget["imports"]>> = {
@@ -21,10 +34,23 @@ const importsOf: Readonly<Record<GuidelineTool, LossTarget["imports"]>> = {
   cursor: "at",
   kiro: "file-reference",
   agents: "none",
+  copilot: "none",
+  gemini: "at",
+  windsurf: "none",
+  cline: "none",
+  zed: "none",
 };
 
 /** Front matter that is carried over in another form, so that it is not lost. */
-const carriedKeys = new Set(["globs", "paths", "fileMatchPattern", "inclusion", "alwaysApply"]);
+const carriedKeys = new Set([
+  "globs",
+  "paths",
+  "fileMatchPattern",
+  "inclusion",
+  "alwaysApply",
+  "applyTo",
+  "trigger",
+]);
 
 /** What the target of a conversion cannot express, one sentence each. */
 export function conversionLosses(record: GuidelineRecord, format: ConversionFormat): string[] {
@@ -34,7 +60,11 @@ export function conversionLosses(record: GuidelineRecord, format: ConversionForm
     ...inclusionLosses(record, target),
     ...scopeLosses(record, target),
     ...importLosses(record, target),
-    ...frontMatterLosses(record, target),
+    ...frontMatterLosses(
+      record,
+      target,
+      target.carried ?? (record.inclusion === "auto" && target.keepsRequests ? ["description"] : []),
+    ),
   ];
 }
 
@@ -47,17 +77,23 @@ export function patternLosses(record: GuidelineRecord, target: LossTarget): stri
 }
 
 function inclusionLosses(record: GuidelineRecord, target: LossTarget): string[] {
+  if (target.keepsRequests && isOnRequest(record)) return [];
   if (record.inclusion === "manual")
     return [`The guideline is loaded only when somebody mentions it; in ${target.name} it is always loaded.`];
   if (record.inclusion === "auto")
     return [`The guideline is loaded when the agent asks for it; in ${target.name} it is always loaded.`];
-  if (record.inclusion === "always" && record.globs.length > 0 && target.obeysPatterns)
+  if (
+    record.inclusion === "always" &&
+    record.globs.length > 0 &&
+    target.obeysPatterns &&
+    !target.rewritesPatterns
+  )
     return ["The guideline is always loaded, whatever its pattern; in a steering file the pattern decides."];
   return [];
 }
 
 function scopeLosses(record: GuidelineRecord, target: LossTarget): string[] {
-  if (record.scope === "") return [];
+  if (record.scope === "" || (target.rewritesPatterns && !isOnRequest(record))) return [];
   const folder = shown(record.scope);
   return record.globs.length > 0 && target.obeysPatterns
     ? [`The pattern is relative to ${folder}; in ${target.name} it is relative to the project root.`]
@@ -83,6 +119,10 @@ export function frontMatterLosses(
   });
   if (keys.length === 0) return [];
   return [`There is no place in ${target.name} for ${listed(keys.map(shown))} of the front matter.`];
+}
+
+function isOnRequest({ inclusion }: GuidelineRecord): boolean {
+  return inclusion === "manual" || inclusion === "auto";
 }
 
 function listed(items: readonly string[]): string {

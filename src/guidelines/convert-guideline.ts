@@ -1,13 +1,10 @@
 import type { ConversionFormat, ConversionResult } from "../protocol/guideline.ts";
 import { splitLines } from "../specs/markdown/split-lines.ts";
 import { conversionLosses } from "./conversion-losses.ts";
-import { guidelineFilename } from "./guideline-filename.ts";
+import { conversionFilename, conversionTargets } from "./conversion-targets.ts";
 import type { GuidelineRecord } from "./guideline-record.ts";
 import { renderSection } from "./render-section.ts";
-import { renderWholeFile, steeringFrontMatter } from "./render-steering.ts";
-
-/** The files that sections are merged into, by convention. */
-export const conventionalFiles = { fw_c: "CLAUDE.md", fw_b: ".cursorrules" } as const;
+import { renderWholeFile } from "./render-steering.ts";
 
 export interface ConversionContext {
   /** The source file as it lies on disk, its byte order mark included. */
@@ -23,16 +20,16 @@ export function convertGuideline(
   format: ConversionFormat,
   context: ConversionContext = {},
 ): ConversionResult {
-  const filename = format === "steering" ? guidelineFilename(record.title) : conventionalFiles[format];
-  const result = { filename, source_id: record.id };
+  const target = conversionTargets[format];
+  const result = { filename: conversionFilename(record, target), source_id: record.id };
   if (record.source_type === format && context.sourceText !== undefined) {
-    const frontmatter = format === "steering" ? record.frontmatter : {};
+    const frontmatter = target.kind === "file" && record.whole_file ? record.frontmatter : {};
     return { ...result, content: sourceOf(record, context.sourceText), frontmatter, losses: [] };
   }
   const losses = conversionLosses(record, format);
-  if (format !== "steering")
+  if (target.kind === "section")
     return { ...result, content: `${renderSection(record)}\n`, frontmatter: {}, losses };
-  const frontmatter = steeringFrontMatter(record);
+  const frontmatter = target.frontMatter(record);
   return { ...result, content: renderWholeFile(record, frontmatter), frontmatter, losses };
 }
 

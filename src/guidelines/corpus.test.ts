@@ -88,6 +88,8 @@ describe.skipIf(!hasSharedCorpus)("the guidelines of real repositories", () => {
       "cursorrules-a/rules/cypress-integration-testing-cursorrules-prompt-file/.cursorrules: fence_unclosed",
       // The file has no bytes.
       "openspec/AGENTS.md: empty_file",
+      // A fence within a fence of the same length: the last one opens, and nothing closes it.
+      "powershell/.github/instructions/instruction-file-format.instructions.md: fence_unclosed",
     ]);
   });
 
@@ -201,7 +203,8 @@ function declares(file: GuidelineFile, key: string, value: string): boolean {
 /** The patterns of a front matter, read by nothing that kit reads them with. */
 function declaredPatterns(text: string): string[] {
   const block = /^---[ \t]*\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/.exec(text)?.[1] ?? "";
-  const found = /^(?:globs|paths|fileMatchPattern):[ \t]*(.*(?:\r?\n[ \t]*- .*)*)/m.exec(block)?.[1] ?? "";
+  const found =
+    /^(?:globs|paths|fileMatchPattern|applyTo):[ \t]*(.*(?:\r?\n[ \t]*- .*)*)/m.exec(block)?.[1] ?? "";
   const items = found.includes("\n")
     ? found.split(/\r?\n[ \t]*- /)
     : found.replace(/^\[|\]$/g, "").split(/,(?![^{]*\})/);

@@ -14,6 +14,11 @@ const splitsCommas: Readonly<Record<GuidelineTool, boolean>> = {
   // In Kiro a comma is part of the pattern: several patterns are a list.
   kiro: false,
   agents: false,
+  copilot: true,
+  gemini: false,
+  windsurf: true,
+  cline: true,
+  zed: false,
 };
 
 /**

@@ -1,5 +1,5 @@
 import type { ExportFormat, ExportResult } from "../protocol/guideline.ts";
-import { conventionalFiles } from "./convert-guideline.ts";
+import { conversionFilename, conversionTargets } from "./conversion-targets.ts";
 import type { GuidelineRecord } from "./guideline-record.ts";
 import { headingLine, renderSection } from "./render-section.ts";
 
@@ -15,5 +15,5 @@ export function exportGuidelines(
   const own = records.filter((record) => record.source_type !== "sample");
   const sections = (own.length > 0 ? own : records).map(renderSection);
   const content = [headingLine(1, `${projectName} guidelines`), ...sections].join("\n\n");
-  return { filename: conventionalFiles[format], content: `${content}\n` };
+  return { filename: conversionFilename({ title: "" }, conversionTargets[format]), content: `${content}\n` };
 }

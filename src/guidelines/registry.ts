@@ -2,9 +2,14 @@ import type { GuidelineAdapter } from "./adapter.ts";
 import { agentsAdapter } from "./adapters/agents-adapter.ts";
 import { claudeAdapter } from "./adapters/claude-adapter.ts";
 import { claudeRulesAdapter } from "./adapters/claude-rules-adapter.ts";
+import { clineAdapter } from "./adapters/cline-adapter.ts";
+import { copilotAdapter } from "./adapters/copilot-adapter.ts";
 import { cursorRulesAdapter } from "./adapters/cursor-rules-adapter.ts";
 import { cursorrulesAdapter } from "./adapters/cursorrules-adapter.ts";
+import { geminiAdapter } from "./adapters/gemini-adapter.ts";
 import { kiroSteeringAdapter } from "./adapters/kiro-steering-adapter.ts";
+import { windsurfAdapter } from "./adapters/windsurf-adapter.ts";
+import { zedAdapter } from "./adapters/zed-adapter.ts";
 
 /** Every guideline format that kit reads; the first that accepts a path reads the file. */
 const guidelineAdapters: readonly GuidelineAdapter[] = [
@@ -14,11 +19,19 @@ const guidelineAdapters: readonly GuidelineAdapter[] = [
   cursorRulesAdapter,
   kiroSteeringAdapter,
   agentsAdapter,
+  copilotAdapter,
+  geminiAdapter,
+  windsurfAdapter,
+  clineAdapter,
+  zedAdapter,
 ];
+
+/** How every name of a guideline file ends. */
+const ending = /\.(?:md|mdc|txt|cursorrules|windsurfrules|clinerules|rules)$/;
 
 /** The adapter that reads a project-relative path, by the path alone. */
 export function guidelineAdapterFor(path: string): GuidelineAdapter | undefined {
   // Asked for every file of a repository, so what cannot be a guideline leaves at once.
-  if (!path.endsWith(".md") && !path.endsWith(".mdc") && !path.endsWith(".cursorrules")) return undefined;
+  if (!ending.test(path)) return undefined;
   return guidelineAdapters.find((adapter) => adapter.matches(path));
 }

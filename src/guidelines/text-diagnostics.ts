@@ -15,7 +15,7 @@ export function cleanTitle(title: string, fallback: string): string {
 
 /** A file name as a title: `python-style.md` is "Python style". */
 export function titleOfFile(path: string): string {
-  const name = path.slice(path.lastIndexOf("/") + 1).replace(/\.[a-z]+$/i, "");
+  const name = path.slice(path.lastIndexOf("/") + 1).replace(/(?:\.instructions)?\.[a-z]+$/i, "");
   const words = name
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a title
     .replace(/[-_\s\u0000-\u001f\u007f-\u009f]+/g, " ")

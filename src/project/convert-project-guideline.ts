@@ -1,5 +1,6 @@
 import { KitError } from "../base/kit-error.ts";
-import { conventionalFiles, convertGuideline } from "../guidelines/convert-guideline.ts";
+import { conversionTargets } from "../guidelines/conversion-targets.ts";
+import { convertGuideline } from "../guidelines/convert-guideline.ts";
 import type { GuidelineRecord } from "../guidelines/guideline-record.ts";
 import { mergeSection } from "../guidelines/merge-section.ts";
 import type { ConversionFormat, ConversionResult } from "../protocol/guideline.ts";
@@ -35,12 +36,14 @@ export async function convertProjectGuideline(
   const result = convertGuideline(record, format, sourceText === undefined ? {} : { sourceText });
   if (preview) return { result, written: [] };
 
-  const path = format === "steering" ? `.kiro/steering/${result.filename}` : conventionalFiles[format];
+  const conversion = conversionTargets[format];
+  const isOwnFile = conversion.kind === "file";
+  const path = isOwnFile ? `${conversion.folder}/${result.filename}` : conversion.file;
   const bytes = (await readFileInside(root, { path })) ?? null;
   const before = bytes === null ? "" : decode(bytes, path);
-  const content = format === "steering" ? result.content : mergeSection(before, record);
+  const content = isOwnFile ? result.content : mergeSection(before, record);
   if (bytes !== null && content === before) return { result: { ...result, written_to: path }, written: [] };
-  if (format === "steering" && bytes !== null && !overwrite) throw otherContent(path);
+  if (isOwnFile && bytes !== null && !overwrite) throw otherContent(path);
   const written_to = await writeFileInside(target, { path, content, expected: bytes });
   return { result: { ...result, written_to }, written: [written_to] };
 }

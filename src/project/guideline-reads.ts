@@ -7,6 +7,7 @@ import { withSamples } from "../guidelines/samples.ts";
 import { toGuideline } from "../guidelines/to-guideline.ts";
 import type { ProjectGuidelines } from "./project.ts";
 import type { ProjectIndex } from "./project-index.ts";
+import { readUserGuidelines } from "./user-guidelines.ts";
 
 /** The guidelines of an index, ready to be asked; made anew when the index has changed. */
 export interface GuidelineReads
@@ -32,13 +33,14 @@ export function createGuidelineReads(index: ProjectIndex, projectName: string): 
       return record && toGuideline(record);
     },
     diagnostics: index.guidelineDiagnostics,
-    explain: (file, tool) =>
+    explain: (file, tool, { user = false } = {}) =>
       explainFile({
         records: records(),
         matcher: matcher(),
         file,
         ...(tool !== undefined && { tool }),
         readText: index.readText,
+        ...(user && { userRecords: (id) => readUserGuidelines(id) }),
       }),
     export: ({ format }) => exportGuidelines(records(), format, projectName),
   };

@@ -45,7 +45,8 @@ export interface ProjectGuidelines {
   list(query: GuidelineQuery): GuidelineList;
   get(id: string): Guideline | undefined;
   diagnostics(): readonly Diagnostic[];
-  explain(file: string, tool?: ExplainTool): Explanation;
+  /** With `user`, files of the home folder that the tool reads in every project come too. */
+  explain(file: string, tool?: ExplainTool, options?: { readonly user?: boolean }): Explanation;
   /** Throws `guideline_not_found`, `conflict`, or `forbidden` in a read-only project. */
   convert(request: ConvertRequest): Promise<ConversionResult>;
   export(request: ExportRequest): ExportResult;

@@ -26,7 +26,20 @@ export interface ExportRequest {
 }
 
 /** The tools whose view of a repository `explain` can give. */
-export const explainTools = ["fw_a", "fw_b", "fw_c", "agents", "agents-nearest", "agents-all"] as const;
+export const explainTools = [
+  "fw_a",
+  "fw_b",
+  "fw_c",
+  "codex",
+  "copilot",
+  "gemini",
+  "windsurf",
+  "cline",
+  "zed",
+  "agents",
+  "agents-nearest",
+  "agents-all",
+] as const;
 export type ExplainTool = (typeof explainTools)[number];
 
 /** Why a guideline applies to a file, or what keeps it from it. */
@@ -34,6 +47,8 @@ export interface AppliedGuideline {
   readonly guideline: Guideline;
   /** 1-based lines of the source file. */
   readonly line: number;
+  /** What it costs in front of a model, about: a quarter of its characters. */
+  readonly tokens: number;
   /** The alias of the file under which the tool finds it; absent where that is its real path. */
   readonly via?: string;
   readonly reason: "always" | "pattern" | "nested" | "import" | "manual" | "auto";
@@ -56,4 +71,8 @@ export interface Explanation {
   readonly tool?: ExplainTool;
   readonly applied: readonly AppliedGuideline[];
   readonly shadowed: readonly ShadowedGuideline[];
+  /** Of what applies without being asked for, about. */
+  readonly tokens: number;
+  /** What of it the tool does not read although it applies, one sentence each; absent for nothing. */
+  readonly notes?: readonly string[];
 }

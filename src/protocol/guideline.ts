@@ -1,8 +1,28 @@
-export const sourceTypes = ["fw_c", "fw_b", "steering", "agents", "sample"] as const;
+export const sourceTypes = [
+  "fw_c",
+  "fw_b",
+  "steering",
+  "agents",
+  "copilot",
+  "gemini",
+  "windsurf",
+  "cline",
+  "zed",
+  "sample",
+] as const;
 export type SourceType = (typeof sourceTypes)[number];
 
 /** What a guideline can be converted to, and what all of them can be exported to. */
-export const conversionFormats = ["steering", "fw_c", "fw_b"] as const;
+export const conversionFormats = [
+  "steering",
+  "fw_c",
+  "fw_b",
+  "copilot",
+  "gemini",
+  "windsurf",
+  "cline",
+  "zed",
+] as const;
 export type ConversionFormat = (typeof conversionFormats)[number];
 export const exportFormats = ["fw_c", "fw_b"] as const;
 export type ExportFormat = (typeof exportFormats)[number];

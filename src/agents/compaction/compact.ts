@@ -1,11 +1,12 @@
 import { isoTime } from "../../base/clock.ts";
+import { textTokens } from "../../base/text-tokens.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import { spentEntries } from "../turn/spent-entries.ts";
 import { chooseCut } from "./choose-cut.ts";
 import type { CompactionRequest } from "./compaction-request.ts";
 import type { CompactionSettings } from "./compaction-settings.ts";
-import { estimateTokens, textTokens } from "./estimate-tokens.ts";
+import { estimateTokens } from "./estimate-tokens.ts";
 import { summarize } from "./summarize.ts";
 
 /** Whether the history has grown past what leaves room for an answer. */

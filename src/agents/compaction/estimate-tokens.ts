@@ -1,3 +1,4 @@
+import { textTokens } from "../../base/text-tokens.ts";
 import type { Message } from "../../protocol/message.ts";
 
 /** About what an image costs with the hosted models, whatever its size. */
@@ -28,11 +29,4 @@ export function estimateTokens(message: Message): number {
     }
   }
   return tokens;
-}
-
-export function textTokens(text: string): number {
-  let wide = 0;
-  // From U+2E80 on: CJK, Hangul and their like.
-  for (let index = 0; index < text.length; index += 1) if (text.charCodeAt(index) >= 0x2e80) wide += 1;
-  return Math.ceil((text.length - wide) / 4) + wide;
 }

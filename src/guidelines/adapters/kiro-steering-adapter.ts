@@ -1,5 +1,5 @@
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
-import type { FrontMatter } from "../../specs/markdown/front-matter.ts";
+import { type FrontMatter, lineOfKey } from "../../specs/markdown/front-matter.ts";
 import { splitOutsideBraces } from "../../specs/markdown/split-outside-braces.ts";
 import type { GuidelineAdapter, Inclusion } from "../adapter.ts";
 import { declaredGlobs } from "../declared-globs.ts";
@@ -70,10 +70,4 @@ function declaredByKiro(path: string, frontMatter: FrontMatter): Declared {
     );
   }
   return { inclusion: inclusion ?? "always", globs, tags: tags[inclusion ?? "always"], diagnostics };
-}
-
-/** The 1-based line of a key in the file; its front matter begins on line 2. */
-function lineOfKey(raw: string, key: string): number {
-  const index = raw.split(/\r\n?|\n/).findIndex((line) => line.startsWith(`${key}:`));
-  return index === -1 ? 1 : index + 2;
 }

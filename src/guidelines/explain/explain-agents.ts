@@ -1,5 +1,6 @@
 import { folderOf } from "../folders.ts";
 import type { GuidelineMatch } from "../guideline-matcher.ts";
+import { nameOf } from "../guideline-record.ts";
 import { depthOf, type ExplainRequest, type ToolView, toApplied } from "./explain-request.ts";
 
 /** Codex stops reading instruction files after this many bytes. */
@@ -19,7 +20,7 @@ export function explainAgents(
 ): ToolView {
   const view: ToolView = { applied: [], shadowed: [] };
   const own = matches.filter(({ record }) => record.tool === "agents" && record.source_type !== "sample");
-  const byFile = Map.groupBy(own, ({ record }) => record.source_file);
+  const byFile = Map.groupBy(own, ({ record }) => nameOf(record));
   const files = readingFiles([...byFile.keys()], (file, override) => {
     const rule = "AGENTS.override.md takes the place of AGENTS.md in its folder.";
     shadow(view, byFile.get(file), { shadowed_by: override, rule });

@@ -1,5 +1,6 @@
 import type { GuidelineMatch } from "../guideline-matcher.ts";
 import { type GuidelineRecord, nameOf } from "../guideline-record.ts";
+import { isNamed } from "./explain-by-table.ts";
 import { depthOf, type ExplainRequest, type ToolView, toApplied } from "./explain-request.ts";
 import { createImportChain } from "./import-chain.ts";
 
@@ -17,9 +18,13 @@ export function explainClaude(request: ExplainRequest, matches: readonly Guideli
     limitRule: "Claude Code follows imports over at most four files.",
     kind: { source_type: "fw_c", tool: "claude", imports: "at" },
   });
-  const readsAgents = request.claudeReadsAgents === true;
+  // Since 2.1.277 it reads AGENTS.md where the project has no instruction file of its own.
+  const hasOwn = matches.some(
+    ({ record }) => record.tool === "claude" && !nameOf(record).includes(".claude/rules/"),
+  );
+  const readsAgents = request.claudeReadsAgents ?? !hasOwn;
   const read = matches
-    .filter(({ record }) => record.tool === "claude" || (readsAgents && record.tool === "agents"))
+    .filter(({ record }) => record.tool === "claude" || (readsAgents && isNamed(record, "AGENTS.md")))
     .map((match, index) => ({ match, index }));
   read.sort(
     (a, b) =>

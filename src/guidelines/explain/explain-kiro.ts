@@ -1,10 +1,11 @@
 import type { GuidelineMatch } from "../guideline-matcher.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
+import { readBy } from "./explain-by-table.ts";
 import { type ExplainRequest, inReadingOrder, type ToolView, toApplied } from "./explain-request.ts";
 import { createImportChain } from "./import-chain.ts";
 
 /**
- * Kiro: steering that is always included, then what its pattern includes, each followed by the files
+ * Kiro: steering that is always included, AGENTS.md of the root, then what a pattern includes, each followed by the files
  * that it references; steering that somebody or the agent has to ask for comes last.
  */
 export function explainKiro(request: ExplainRequest, matches: readonly GuidelineMatch[]): ToolView {
@@ -15,11 +16,12 @@ export function explainKiro(request: ExplainRequest, matches: readonly Guideline
     limitRule: "File references of a referenced file are not followed.",
     kind: { source_type: "steering", tool: "kiro", imports: "none" },
   });
-  const own = matches.filter(({ record }) => record.tool === "kiro");
-  for (const match of inReadingOrder(own, rankOf)) chain.add(toApplied(match), match.record, view);
+  for (const match of inReadingOrder(readBy("kiro", matches), rankOf))
+    chain.add(toApplied(match), match.record, view);
   return view;
 }
 
 function rankOf(record: GuidelineRecord): number {
-  return { always: 0, pattern: 1, auto: 2, manual: 3 }[record.inclusion];
+  if (record.tool !== "kiro") return 1;
+  return { always: 0, pattern: 2, auto: 3, manual: 4 }[record.inclusion];
 }

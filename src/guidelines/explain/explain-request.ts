@@ -1,7 +1,9 @@
+import { textTokens } from "../../base/text-tokens.ts";
 import type { AppliedGuideline, ExplainTool, ShadowedGuideline } from "../../protocol/guideline-query.ts";
 import type { GuidelineMatch, GuidelineMatcher } from "../guideline-matcher.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 import { toGuideline } from "../to-guideline.ts";
+import type { ToolId } from "../tools/tool-table.ts";
 
 /** What `explainFile` works on. */
 export interface ExplainRequest {
@@ -15,8 +17,10 @@ export interface ExplainRequest {
   readonly tool?: ExplainTool;
   /** The text of a project file, for imports; nothing where it cannot be read. */
   readonly readText?: (path: string) => string | undefined;
-  /** Whether Claude Code reads AGENTS.md by itself; default false. */
+  /** Whether Claude Code reads AGENTS.md by itself; default: where the project has no CLAUDE.md, as since 2.1.277. */
   readonly claudeReadsAgents?: boolean;
+  /** Guidelines of the person's own, by tool; left out unless they are asked for. */
+  readonly userRecords?: (tool: ToolId) => readonly GuidelineRecord[];
 }
 
 /** The view of one tool, before it is an answer. */
@@ -31,10 +35,16 @@ export function toApplied(match: GuidelineMatch): AppliedGuideline {
   return {
     guideline: toGuideline(record),
     line: record.span.start_line,
+    tokens: tokensOf(record),
     reason,
     ...(record.read_as !== undefined && { via: record.read_as }),
     ...(detail !== undefined && { detail }),
   };
+}
+
+/** Its heading and its content. */
+export function tokensOf(record: Pick<GuidelineRecord, "title" | "content">): number {
+  return textTokens(`## ${record.title}\n\n${record.content}`);
 }
 
 function ignoredGlobs(record: GuidelineRecord): string | undefined {

@@ -5,7 +5,7 @@ import { projectPath } from "../guideline-matcher.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 import { toGuideline } from "../to-guideline.ts";
 import { type FileKind, parseWholeFile } from "../whole-file.ts";
-import type { ExplainRequest, ToolView } from "./explain-request.ts";
+import { type ExplainRequest, type ToolView, tokensOf } from "./explain-request.ts";
 
 /** How one tool follows the files that a guideline names. */
 export interface ImportRules {
@@ -63,7 +63,8 @@ export function createImportChain(
       for (const imported of recordsOf(path)) {
         const guideline = toGuideline(imported);
         const detail = chain.join(" > ");
-        const entry = { guideline, line: imported.span.start_line, reason: "import", detail } as const;
+        const line = imported.span.start_line;
+        const entry = { guideline, line, tokens: tokensOf(imported), reason: "import", detail } as const;
         if (isBeyond) {
           view.shadowed.push({ ...entry, shadowed_by: record.source_file, rule: rules.limitRule });
         } else {

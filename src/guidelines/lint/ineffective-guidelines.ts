@@ -1,7 +1,9 @@
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { resolveImport } from "../explain/import-chain.ts";
 import { folderOf } from "../folders.ts";
-import type { GuidelineRecord } from "../guideline-record.ts";
+import { type GuidelineRecord, nameOf } from "../guideline-record.ts";
+import { matches } from "../tools/tool-reads.ts";
+import { toolTable } from "../tools/tool-table.ts";
 
 /** Only names of texts are taken for imports: `@acme/ui` and `@example.com` are not. */
 const textFile = /\.(?:md|mdx|mdc|markdown|txt|json|ya?ml|toml|rst|adoc)$/i;
@@ -46,6 +48,25 @@ function lostImports(record: GuidelineRecord, hasFile: (path: string) => boolean
     if (path === undefined || hasFile(path)) return [];
     const message = `The import of ${written} finds no file of the project.`;
     return [{ ...about(record, { rule: "import", code: "import_missing", message }), line }];
+  });
+}
+
+/** Files that are longer than a tool that reads them takes. */
+export function oversizedFiles(records: readonly GuidelineRecord[]): Diagnostic[] {
+  return [...Map.groupBy(records, ({ source_file }) => source_file).values()].flatMap((own) => {
+    const [first] = own;
+    if (first === undefined) return [];
+    const text = own.map(({ title, content }) => `## ${title}\n\n${content}\n`).join("\n");
+    const names = [nameOf(first), ...(first.readings ?? []).map(({ read_as }) => read_as)];
+    return toolTable.flatMap(({ label, limits }) =>
+      limits.flatMap(({ files, max, unit }) => {
+        if (!names.some((name) => matches(`**/${files}`, name))) return [];
+        const size = unit === "bytes" ? new TextEncoder().encode(text).length : text.length;
+        if (size <= max) return [];
+        const message = `${label} reads ${max.toLocaleString("en")} ${unit} of ${files}; this file has about ${size.toLocaleString("en")}.`;
+        return [{ ...about(first, { rule: "limit", code: "tool_limit", message }), line: 1 }];
+      }),
+    );
   });
 }
 

@@ -1,7 +1,7 @@
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 import { globDiagnostics } from "./glob-diagnostics.ts";
-import { ineffectiveGuidelines } from "./ineffective-guidelines.ts";
+import { ineffectiveGuidelines, oversizedFiles } from "./ineffective-guidelines.ts";
 import { repeatedGuidelines } from "./repeated-guidelines.ts";
 
 /**
@@ -17,6 +17,7 @@ export function lintGuidelines(records: readonly GuidelineRecord[], files: reado
     ...repeatedGuidelines(own),
     ...globDiagnostics(own, files),
     ...ineffectiveGuidelines(own, (path) => known.has(path)),
+    ...oversizedFiles(own),
   ];
   return diagnostics.sort((a, b) =>
     a.path === b.path ? (a.line ?? 0) - (b.line ?? 0) : a.path < b.path ? -1 : 1,

@@ -37,6 +37,7 @@ interface Output {
   readonly file: string;
   readonly tool?: ExplainTool;
   readonly total: number;
+  readonly tokens: number;
   readonly applied: readonly Applied[];
   readonly shadowed: readonly Shadowed[];
   readonly next_cursor?: string;
@@ -61,6 +62,7 @@ const output: z.ZodType<Output> = z.object({
       }),
     )
     .meta({ description: "In the order in which the tool reads them." }),
+  tokens: z.int().meta({ description: "About what those cost that apply without being asked for." }),
   shadowed: z.array(z.object({ ...place, shadowed_by: z.string(), rule: z.string() })),
   next_cursor: z.string().exactOptional(),
 });
@@ -86,7 +88,7 @@ export function guidelinesForTool({ guidelines, root }: Project): ReadTool<Input
 }
 
 function toOutput(explanation: Explanation, cursor: string | undefined): Output {
-  const { file, tool, applied, shadowed } = explanation;
+  const { file, tool, applied, shadowed, tokens } = explanation;
   // One that only imports others says nothing beside them.
   const own = applied.filter(({ guideline }) => !isOnlyImports(guideline.content));
   const { items, total, next_cursor } = pageOf(own, { cursor, toItem });
@@ -94,6 +96,7 @@ function toOutput(explanation: Explanation, cursor: string | undefined): Output 
     file,
     ...(tool === undefined ? {} : { tool }),
     total,
+    tokens,
     applied: items,
     shadowed: shadowed
       .slice(0, maxShadowed)

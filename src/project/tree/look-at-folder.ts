@@ -192,7 +192,7 @@ function list({ path, scope, isSource }: LookOptions, absolute: string): Listing
 // A folder that is named like a source file is a mistake to report. Adapters that take whole
 // subtrees match every folder in them, though, so only a name that looks like a file counts.
 export function hasSourceExtension(name: string): boolean {
-  return /\.(?:md|mdc|json|ya?ml)$/i.test(name) || name === ".cursorrules";
+  return /\.(?:md|mdc|json|ya?ml)$/i.test(name) || /^\.(?:cursorrules|windsurfrules|rules)$/.test(name);
 }
 
 interface Place {

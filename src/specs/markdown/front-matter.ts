@@ -50,3 +50,9 @@ function unterminated(scan: MarkdownScan): FrontMatterProblem {
   const message = "The front matter is never closed: a line of three hyphens is missing.";
   return { code: "frontmatter_unterminated", message, line: 1, severity };
 }
+
+/** The 1-based line of a key in the file; its front matter begins on line 2. */
+export function lineOfKey(raw: string, key: string): number {
+  const index = raw.split(/\r\n?|\n/).findIndex((line) => line.startsWith(`${key}:`));
+  return index === -1 ? 1 : index + 2;
+}

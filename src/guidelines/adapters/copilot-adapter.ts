@@ -1,0 +1,34 @@
+import type { GuidelineAdapter } from "../adapter.ts";
+import { declaredGlobs } from "../declared-globs.ts";
+import { holderOf } from "../folders.ts";
+import { parseSectionedFile } from "../sectioned-file.ts";
+import { type Declared, parseWholeFile } from "../whole-file.ts";
+
+const instructions = /(?:^|\/)\.github\/copilot-instructions\.md$/;
+const scoped = /(?:^|\/)\.github\/instructions\/(?:.*\/)?[^/]+\.instructions\.md$/s;
+
+/** GitHub Copilot: the instructions of a repository, and those for some of its files, one guideline each. */
+export const copilotAdapter: GuidelineAdapter = {
+  name: "copilot",
+  source_type: "copilot",
+  matches: (path) => instructions.test(path) || scoped.test(path),
+  parse(source) {
+    const scope = holderOf(source.path, ".github");
+    const kind = { source_type: "copilot", tool: "copilot", scope, imports: "none" } as const;
+    return scoped.test(source.path)
+      ? parseWholeFile(source, kind, ({ data }) => declaredByCopilot(data))
+      : parseSectionedFile(source, kind);
+  },
+};
+
+/** Without `applyTo`, a person adds the instructions, or Copilot does by their description. */
+function declaredByCopilot(data: Readonly<Record<string, unknown>>): Declared {
+  const globs = declaredGlobs(data.applyTo, "copilot");
+  // Copilot takes a lone asterisk for every file, as it does `**` and `**/*`.
+  if (globs.includes("*")) return { inclusion: "always", globs, tags: ["always"] };
+  if (globs.length > 0) return { inclusion: "pattern", globs, tags: ["fileMatch"] };
+  const { description } = data;
+  return typeof description === "string" && description.trim() !== ""
+    ? { inclusion: "auto", globs, tags: ["auto", "manual"] }
+    : { inclusion: "manual", globs, tags: ["manual"] };
+}

@@ -1,0 +1,226 @@
+import { expect, test } from "vitest";
+import { conversionFormats } from "../../protocol/guideline.ts";
+import { type ExplainTool, explainTools } from "../../protocol/guideline-query.ts";
+import { conversionTargets } from "../conversion-targets.ts";
+import { convertGuideline } from "../convert-guideline.ts";
+import { explainFile } from "../explain/explain-file.ts";
+import { createGuidelineMatcher } from "../guideline-matcher.ts";
+import { compareRecords } from "../guideline-record.ts";
+import { lintGuidelines } from "../lint/lint-guidelines.ts";
+import { readGuidelines } from "../read-guidelines.ts";
+import { toGuideline } from "../to-guideline.ts";
+import { toolTable } from "./tool-table.ts";
+
+type Files = Readonly<Record<string, string>>;
+
+const read = (files: Files) =>
+  Object.entries(files)
+    .flatMap(([path, text]) => readGuidelines({ path, text }).records)
+    .sort(compareRecords);
+
+function explain(files: Files, tool: ExplainTool, file = "src/a.ts") {
+  const records = read(files);
+  return explainFile({
+    records,
+    matcher: createGuidelineMatcher(records),
+    file,
+    tool,
+    readText: (path) => files[path],
+  });
+}
+
+const titles = (files: Files, tool: ExplainTool, file?: string) =>
+  explain(files, tool, file).applied.map(({ guideline, reason }) => `${guideline.title} ${reason}`);
+
+test("every tool names its release, the vendor's page, and what it reads in which order", () => {
+  expect(toolTable.map(({ name }) => name)).toEqual([
+    "kiro",
+    "cursor",
+    "claude",
+    "codex",
+    "copilot",
+    "gemini",
+    "windsurf",
+    "cline",
+    "zed",
+  ]);
+  for (const { version, source, reads, order } of toolTable) {
+    expect(version).toMatch(/\d/);
+    expect(new URL(source).protocol).toBe("https:");
+    expect(reads.length).toBeGreaterThan(0);
+    expect(order).toMatch(/\.$/);
+  }
+});
+
+test("AGENTS.md alone applies to every tool that reads it", () => {
+  const files = { "AGENTS.md": "# Rules\nx", "web/AGENTS.md": "# Web\nx" };
+  const applying = explainTools.filter((tool) => titles(files, tool).length > 0);
+  expect(applying).toEqual(explainTools.filter((tool) => tool !== "gemini"));
+  const both = ["Rules always", "Web nested"];
+  const inWeb = (tool: ExplainTool) => titles(files, tool, "web/a.ts");
+  for (const tool of ["fw_b", "fw_c", "codex", "windsurf", "cline"] as const)
+    expect([tool, inWeb(tool)]).toEqual([tool, both]);
+  // The root's file only, and the nearest one only.
+  for (const tool of ["fw_a", "zed"] as const) expect([tool, inWeb(tool)]).toEqual([tool, ["Rules always"]]);
+  expect(inWeb("copilot")).toEqual(["Web nested"]);
+});
+
+test("Claude Code leaves AGENTS.md alone where a CLAUDE.md is on the way, and only there", () => {
+  const files = { "AGENTS.md": "# Agents\nx", "web/CLAUDE.md": "# Web\nx", ".claude/rules/r.md": "# R\nx" };
+  expect(titles(files, "fw_c", "web/a.ts")).toEqual(["R always", "Web nested"]);
+  expect(titles(files, "fw_c", "api/a.ts")).toEqual(["Agents always", "R always"]);
+});
+
+test("GitHub Copilot reads its instructions together, each for the files that it names", () => {
+  const files = {
+    ".github/copilot-instructions.md": "# All\nx",
+    ".github/instructions/ts.instructions.md": '---\napplyTo: "**/*.ts,**/*.tsx"\n---\nTs rules.\n',
+    ".github/instructions/deep/py.instructions.md": "---\napplyTo: '**/*.py'\n---\n# Py\n",
+    ".github/instructions/every.instructions.md": "---\napplyTo: '*'\n---\n# Every\n",
+    ".github/instructions/manual.instructions.md": "# Manual\n",
+    ".github/instructions/asked.instructions.md": "---\ndescription: d\n---\n# Asked\n",
+    "AGENTS.md": "# Agents\nx",
+    "CLAUDE.md": "# Claude\nx",
+  };
+  expect(titles(files, "copilot")).toEqual([
+    "All always",
+    "Every always",
+    "Ts pattern",
+    "Agents always",
+    "Asked auto",
+    "Manual manual",
+  ]);
+  expect(
+    explain(files, "copilot").shadowed.map(({ guideline, shadowed_by }) => [guideline.title, shadowed_by]),
+  ).toEqual([["Claude", "AGENTS.md"]]);
+  const { "AGENTS.md": _, ...without } = files;
+  expect(titles(without, "copilot")).toContain("Claude always");
+  expect(titles({ "pkg/CLAUDE.md": "# Pkg\nx" }, "copilot", "pkg/a.ts")).toEqual([]);
+});
+
+test("Gemini CLI reads GEMINI.md from the root down and follows imports", () => {
+  const files = {
+    "GEMINI.md": "# Root\n@./docs/a.md\n",
+    "web/GEMINI.md": "# Web\nx",
+    "docs/a.md": "# A\nx",
+    "AGENTS.md": "# No\n",
+  };
+  expect(titles(files, "gemini", "web/a.ts")).toEqual(["Root always", "A import", "Web nested"]);
+});
+
+test("Windsurf obeys triggers, and what it does not read of a long rule is said", () => {
+  const files = {
+    ".windsurf/rules/on.md": "---\ntrigger: always_on\n---\n# On\n",
+    ".windsurf/rules/glob.md": "---\ntrigger: glob\nglobs: *.md, src/**/*.ts\n---\n# Glob\n",
+    ".windsurf/rules/model.md": "---\ntrigger: model_decision\ndescription: d\n---\n# Model\n",
+    ".windsurf/rules/hand.md": "---\ntrigger: manual\n---\n# Hand\n",
+    "web/.windsurf/rules/web.md": "---\ntrigger: always_on\n---\n# Web\n",
+    ".windsurfrules": "# Legacy\nx",
+  };
+  expect(titles(files, "windsurf")).toEqual([
+    "Glob pattern",
+    "On always",
+    "Legacy always",
+    "Model auto",
+    "Hand manual",
+  ]);
+  expect(titles(files, "windsurf", "web/a.css")).toEqual([
+    "On always",
+    "Web nested",
+    "Legacy always",
+    "Model auto",
+    "Hand manual",
+  ]);
+  const long = { ".windsurf/rules/long.md": `---\ntrigger: always_on\n---\n# Long\n${"x".repeat(12_000)}` };
+  expect(explain(long, "windsurf").notes).toEqual([
+    ".windsurf/rules/long.md has 12,034 characters; Windsurf reads the first 12,000.",
+  ]);
+  expect(lintGuidelines(read(long), [])).toMatchObject([
+    { rule: "limit", code: "tool_limit", path: ".windsurf/rules/long.md" },
+  ]);
+  const unknown = readGuidelines({
+    path: ".windsurf/rules/x.md",
+    text: "---\ntrigger: sometimes\n---\n# X\n",
+  });
+  expect(unknown.diagnostics).toMatchObject([{ code: "trigger_unknown", line: 2 }]);
+});
+
+test("Cline reads its folder or its file, and the files of others", () => {
+  const folder = {
+    ".clinerules/01-a.md": "# A\n",
+    ".clinerules/02-b.txt": "Plain text.",
+    ".clinerules/03-c.md": "---\npaths:\n  - 'web/**'\n---\n# C\n",
+    ".clinerules/workflows/release.md": "# Not a rule\n",
+    ".windsurfrules": "# Wind\nx",
+    "AGENTS.md": "# Agents\nx",
+  };
+  expect(titles(folder, "cline")).toEqual(["A always", "02 b always", "Wind always", "Agents always"]);
+  expect(titles(folder, "cline", "web/a.ts")).toContain("C pattern");
+  expect(titles({ ".clinerules": "# One\nx" }, "cline")).toEqual(["One always"]);
+});
+
+test("Zed takes the first file of its list", () => {
+  const files = {
+    ".rules": "# Rules\nx",
+    "AGENT.md": "# Agent\nx",
+    "AGENTS.md": "# Agents\nx",
+    "GEMINI.md": "# Gemini\nx",
+  };
+  expect(titles(files, "zed")).toEqual(["Rules always"]);
+  expect(explain(files, "zed").shadowed.map(({ guideline }) => guideline.title)).toEqual([
+    "Agent",
+    "Agents",
+    "Gemini",
+  ]);
+  const { ".rules": _, ...rest } = files;
+  expect(titles(rest, "zed")).toEqual(["Agent always"]);
+  expect(titles({ "web/.rules": "# No\nx" }, "zed", "web/a.ts")).toEqual([]);
+});
+
+test("an explanation counts what it puts in front of a model", () => {
+  const { applied, tokens } = explain({ "CLAUDE.md": `# Root\n${"word ".repeat(80)}` }, "fw_c");
+  expect(applied.map((each) => each.tokens)).toEqual([tokens]);
+  expect(tokens).toBeGreaterThan(95);
+  expect(tokens).toBeLessThan(110);
+});
+
+test("every format converts into every other, and reads back as the same guideline", () => {
+  const sources: Files = {
+    ".github/instructions/a.instructions.md":
+      "---\napplyTo: 'src/**/*.ts,web/*'\n---\n# A title\n\n- do: \"this\"\n",
+    ".windsurf/rules/b.md": "---\ntrigger: always_on\n---\n# B\n\n```\n## no\n```\n",
+    "web/GEMINI.md": "## C\n\ntext\n",
+    ".clinerules": "## D\n\ntext\n",
+    ".rules": "## E\n\n# h\n",
+  };
+  for (const record of read(sources)) {
+    for (const format of conversionFormats) {
+      const { content, filename } = convertGuideline(record, format);
+      const target = conversionTargets[format];
+      const path = target.kind === "section" ? target.file : `${target.folder}/${filename}`;
+      const [again, ...others] = readGuidelines({ path, text: content }).records;
+      expect(others).toEqual([]);
+      expect([format, again?.title, again?.content]).toEqual([format, record.title, record.content]);
+      if (
+        record.scope === "" &&
+        again !== undefined &&
+        format !== "copilot" &&
+        format !== "windsurf" &&
+        format !== "cline"
+      )
+        expect(toGuideline(again).file_pattern).toBe(toGuideline(record).file_pattern);
+    }
+  }
+  const [nested] = read({ "web/GEMINI.md": sources["web/GEMINI.md"] ?? "" });
+  if (nested === undefined) throw new Error("There is no guideline.");
+  expect(convertGuideline(nested, "copilot")).toMatchObject({
+    filename: "c.instructions.md",
+    losses: [],
+    frontmatter: { applyTo: "web/**" },
+  });
+  expect(convertGuideline(nested, "windsurf")).toMatchObject({
+    losses: [],
+    frontmatter: { trigger: "glob", globs: "web/**" },
+  });
+  expect(convertGuideline(nested, "cline")).toMatchObject({ losses: [], frontmatter: { paths: ["web/**"] } });
+});

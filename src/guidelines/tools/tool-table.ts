@@ -1,0 +1,208 @@
+import type { GuidelineTool } from "../adapter.ts";
+
+/** A coding tool as `explain --tool` names it; AGENTS.md has its own two views. */
+export type ToolId = Exclude<GuidelineTool, "agents"> | "codex";
+
+/** One kind of file that a tool reads. */
+export interface ToolRead {
+  /** A glob, relative to the folder that it is looked for in. */
+  readonly files: string;
+  /** `root`: in the root of the project. `any`: in every folder from the root down to that of the file at work. */
+  readonly at: "root" | "any";
+  /** When it is read although the file is there; absent for always. */
+  readonly when?: string;
+}
+
+/** What the vendor says that is not read beyond a size. */
+export interface ToolLimit {
+  readonly files: string;
+  readonly max: number;
+  readonly unit: "characters" | "bytes";
+  /** `file`: of each file. `total`: of all that is read for one file at work. */
+  readonly per: "file" | "total";
+}
+
+/** A file of the person's own that a tool reads in every project. */
+export interface UserFile {
+  /** Below the home folder; ends in `/` for a folder of such files. */
+  readonly path: string;
+  /** The name of a project file that it is read like. */
+  readonly like: string;
+}
+
+export interface ToolInfo {
+  readonly id: ToolId;
+  /** The word that people write for it. */
+  readonly name: string;
+  readonly label: string;
+  /** The release whose reading this is, or the state of the documentation. */
+  readonly version: string;
+  /** The vendor's page that says so. */
+  readonly source: string;
+  /** In the order in which they come before the model. */
+  readonly reads: readonly ToolRead[];
+  /** How several files are put together, one sentence. */
+  readonly order: string;
+  readonly limits: readonly ToolLimit[];
+  readonly user: readonly UserFile[];
+}
+
+/**
+ * What each tool reads of a repository today. `explain`, `lint`, `sync` and the documentation all take it
+ * from here; a new release of a tool is a change of this table.
+ *
+ * @see decisions/2026-11-22-what-tools-read.md
+ */
+export const toolTable: readonly ToolInfo[] = [
+  {
+    id: "kiro",
+    name: "kiro",
+    label: "Kiro",
+    version: "IDE 1.0, CLI 3.0",
+    source: "https://kiro.dev/docs/steering/",
+    reads: [
+      { files: ".kiro/steering/**/*.md", at: "any", when: "as its `inclusion` says" },
+      { files: "AGENTS.md", at: "root" },
+    ],
+    order: "Always included, AGENTS.md, matching, then on request.",
+    limits: [],
+    user: [{ path: ".kiro/steering/", like: ".kiro/steering/" }],
+  },
+  {
+    id: "cursor",
+    name: "cursor",
+    label: "Cursor",
+    version: "documentation of 2026-11",
+    source: "https://cursor.com/docs/context/rules",
+    reads: [
+      { files: ".cursor/rules/**/*.mdc", at: "any", when: "by its rule type" },
+      { files: "AGENTS.md", at: "any" },
+      { files: ".cursorrules", at: "any", when: "legacy" },
+    ],
+    order: "All together; nested rules and files after those above.",
+    limits: [],
+    user: [],
+  },
+  {
+    id: "claude",
+    name: "claude",
+    label: "Claude Code",
+    version: "2.1.277",
+    source: "https://code.claude.com/docs/en/memory",
+    reads: [
+      { files: "CLAUDE.md", at: "any" },
+      { files: ".claude/CLAUDE.md", at: "any" },
+      { files: "CLAUDE.local.md", at: "any" },
+      { files: ".claude/rules/**/*.md", at: "any", when: "always, or for its `paths`" },
+      { files: "AGENTS.md", at: "any", when: "only where no CLAUDE.md is on the way" },
+    ],
+    order: "All from the root down, each followed by its imports.",
+    limits: [],
+    user: [
+      { path: ".claude/CLAUDE.md", like: "CLAUDE.md" },
+      { path: ".claude/rules/", like: ".claude/rules/" },
+    ],
+  },
+  {
+    id: "codex",
+    name: "codex",
+    label: "Codex",
+    version: "documentation of 2026-11",
+    source: "https://developers.openai.com/codex/guides/agents-md",
+    reads: [
+      { files: "AGENTS.override.md", at: "any" },
+      { files: "AGENTS.md", at: "any", when: "where the folder has no override" },
+    ],
+    order: "All from the root down, one file per folder.",
+    limits: [{ files: "AGENTS.md", max: 32 * 1024, unit: "bytes", per: "total" }],
+    user: [
+      { path: ".codex/AGENTS.override.md", like: "AGENTS.override.md" },
+      { path: ".codex/AGENTS.md", like: "AGENTS.md" },
+    ],
+  },
+  {
+    id: "copilot",
+    name: "copilot",
+    label: "GitHub Copilot",
+    version: "documentation of 2026-11",
+    source:
+      "https://docs.github.com/en/copilot/how-tos/configure-custom-instructions/add-repository-instructions",
+    reads: [
+      { files: ".github/copilot-instructions.md", at: "root" },
+      { files: ".github/instructions/**/*.instructions.md", at: "root", when: "for its `applyTo`" },
+      { files: "AGENTS.md", at: "any", when: "the nearest" },
+      { files: "CLAUDE.md", at: "root", when: "without an AGENTS.md" },
+      { files: "GEMINI.md", at: "root", when: "without an AGENTS.md" },
+    ],
+    order: "All together; path-specific instructions weigh most.",
+    limits: [],
+    user: [{ path: ".copilot/copilot-instructions.md", like: ".github/copilot-instructions.md" }],
+  },
+  {
+    id: "gemini",
+    name: "gemini",
+    label: "Gemini CLI",
+    version: "documentation of 2026-11",
+    source: "https://geminicli.com/docs/cli/gemini-md",
+    reads: [{ files: "GEMINI.md", at: "any" }],
+    order: "All from the root down, each followed by its imports.",
+    limits: [],
+    user: [{ path: ".gemini/GEMINI.md", like: "GEMINI.md" }],
+  },
+  {
+    id: "windsurf",
+    name: "windsurf",
+    label: "Windsurf",
+    version: "documentation of 2026-11",
+    source: "https://docs.windsurf.com/windsurf/cascade/memories",
+    reads: [
+      { files: ".windsurf/rules/**/*.md", at: "any", when: "by its `trigger`" },
+      { files: "AGENTS.md", at: "any" },
+      { files: ".windsurfrules", at: "root", when: "legacy" },
+    ],
+    order: "All together, from the root down.",
+    limits: [{ files: ".windsurf/rules/**/*.md", max: 12_000, unit: "characters", per: "file" }],
+    user: [{ path: ".codeium/windsurf/memories/global_rules.md", like: ".windsurfrules" }],
+  },
+  {
+    id: "cline",
+    name: "cline",
+    label: "Cline",
+    version: "documentation of 2026-11",
+    source: "https://docs.cline.bot/customization/cline-rules",
+    reads: [
+      { files: ".clinerules/**/*.{md,txt}", at: "root", when: "always, or for its `paths`" },
+      { files: ".clinerules", at: "root" },
+      { files: ".cursorrules", at: "root" },
+      { files: ".windsurfrules", at: "root" },
+      { files: "AGENTS.md", at: "any" },
+    ],
+    order: "All together.",
+    limits: [],
+    user: [
+      { path: "Documents/Cline/Rules/", like: ".clinerules/" },
+      { path: "Cline/Rules/", like: ".clinerules/" },
+    ],
+  },
+  {
+    id: "zed",
+    name: "zed",
+    label: "Zed",
+    version: "documentation of 2026-11",
+    source: "https://zed.dev/docs/ai/rules",
+    reads: [
+      { files: ".rules", at: "root" },
+      { files: ".cursorrules", at: "root" },
+      { files: ".windsurfrules", at: "root" },
+      { files: ".clinerules", at: "root" },
+      { files: ".github/copilot-instructions.md", at: "root" },
+      { files: "AGENT.md", at: "root" },
+      { files: "AGENTS.md", at: "root" },
+      { files: "CLAUDE.md", at: "root" },
+      { files: "GEMINI.md", at: "root" },
+    ],
+    order: "The first of the list that is there, and no other.",
+    limits: [],
+    user: [],
+  },
+];
