@@ -14,6 +14,8 @@ export interface Workspace {
   readonly isolation: IsolationOptions;
   /** Folders of kit's own, absolute: commands see nothing of them. */
   readonly hidden: readonly string[];
+  /** That of kit's own which a command could make where it is missing; it is made before one may. */
+  readonly stateFolder?: string;
   /** Makes a folder for the homes and temporary files of walled commands, outside of the workspace. */
   readonly ownFolder: () => Promise<string>;
   /** Fires when the sandbox is closed: running commands end. */

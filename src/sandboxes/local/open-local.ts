@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { rmSync } from "node:fs";
 import { mkdir, mkdtemp, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -17,7 +18,8 @@ export async function openLocal(options: LocalOptions, owner: SandboxOwner): Pro
   const root = await folderAt(calledRoot);
   const environment = environmentOf(options.env ?? []);
   const project = owner.project_root;
-  const own = createOwnFolder(project !== undefined && isInside(root, project) ? project : undefined);
+  const state = project === undefined ? undefined : join(project, ".kit");
+  const own = createOwnFolder();
   return createHostSandbox(
     "local",
     {
@@ -26,7 +28,8 @@ export async function openLocal(options: LocalOptions, owner: SandboxOwner): Pro
       environment: async () => environment,
       outerRules: () => loadOuterRules(root),
       isolation: mergeIsolation(options, owner.isolation),
-      hidden: [...new Set([root, project ?? root])].map((folder) => join(folder, ".kit")),
+      hidden: [...new Set([join(root, ".kit"), state ?? root])].filter((folder) => folder !== root),
+      ...(state !== undefined && isInside(root, state) ? { stateFolder: state } : {}),
       ownFolder: own.make,
       release: own.remove,
     },
@@ -35,13 +38,12 @@ export async function openLocal(options: LocalOptions, owner: SandboxOwner): Pro
 }
 
 /** A folder for the commands of one sandbox, made when they need it and removed with the sandbox. */
-function createOwnFolder(project: string | undefined): { make(): Promise<string>; remove(): Promise<void> } {
+function createOwnFolder(): { make(): Promise<string>; remove(): Promise<void> } {
   let made: Promise<string> | undefined;
   return {
     make() {
       made ??= mkdtemp(join(tmpdir(), "kit-sandbox-")).then(async (folder) => {
-        // What is not there cannot be hidden, and a command could make it.
-        if (project !== undefined) await mkdir(join(project, ".kit"), { recursive: true });
+        removeAtExit(folder);
         await mkdir(join(folder, "home"), { mode: 0o700 });
         const identity = await gitIdentity();
         if (identity !== "") await writeFile(join(folder, "home", ".gitconfig"), identity);
@@ -52,9 +54,25 @@ function createOwnFolder(project: string | undefined): { make(): Promise<string>
     async remove() {
       const folder = await made?.catch(() => undefined);
       made = undefined;
-      if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+      if (folder === undefined) return;
+      await rm(folder, { recursive: true, force: true });
+      leftovers.delete(folder);
     },
   };
+}
+
+const leftovers = new Set<string>();
+let isListening = false;
+
+/** Removes a folder when the process ends without closing its sandbox. */
+function removeAtExit(folder: string): void {
+  if (!isListening) {
+    isListening = true;
+    process.once("exit", () => {
+      for (const each of leftovers) rmSync(each, { recursive: true, force: true });
+    });
+  }
+  leftovers.add(folder);
 }
 
 let identity: Promise<string> | undefined;

@@ -16,12 +16,14 @@ export interface RunProcessOptions extends Launch, Pick<ExecRequest, "stdin" | "
   readonly folder: string;
   readonly timeoutMs: number;
   readonly maxOutputBytes: number;
+  /** Bytes of output that end the command; default 256 MiB. */
+  readonly floodBytes?: number;
   /** Any of these ends the command. */
   readonly signals: readonly AbortSignal[];
 }
 
 /** A command that writes more is out of control, and reading it keeps this process from its work. */
-const floodBytes = 256 * 1024 * 1024;
+const defaultFloodBytes = 256 * 1024 * 1024;
 
 /**
  * Runs a program in a process group of its own, and resolves when it has ended with all that it
@@ -30,7 +32,7 @@ const floodBytes = 256 * 1024 * 1024;
 export async function runProcess(options: RunProcessOptions): Promise<ExecResult> {
   const started = performance.now();
   const mark = randomUUID();
-  const { wall } = options;
+  const { wall, floodBytes = defaultFloodBytes } = options;
   const start = (): ChildProcess =>
     spawn(options.program, [...options.args], {
       cwd: options.folder,
@@ -50,13 +52,14 @@ export async function runProcess(options: RunProcessOptions): Promise<ExecResult
     const child = start();
     const processes = wall === undefined ? groupOf(child, mark) : walledIn(child);
     const stop = stopOn(processes, options);
-    const output = collectOutput(child, options, () => stop.now("flood"));
+    const output = collectOutput(child, { ...options, floodBytes }, () => stop.now("flood"));
     feed(child, options.stdin);
     const exitCode = await ended(child).finally(stop.release);
     await processes.end();
     await output.closed();
     const reason = stop.reason();
-    if (reason === undefined && !(await processes.started())) throw notWalledIn(output.stderr.text());
+    if (reason === undefined && exitCode === 1 && !(await processes.started()))
+      throw notWalledIn(output.stderr.text());
     const note =
       reason === "flood" ? `\nThe command was stopped: it wrote more than ${floodBytes} bytes.\n` : "";
     return {
@@ -155,7 +158,7 @@ function feed(child: ChildProcess, stdin: string | undefined): void {
 
 function collectOutput(
   child: ChildProcess,
-  { maxOutputBytes, onOutput }: RunProcessOptions,
+  { maxOutputBytes, floodBytes, onOutput }: RunProcessOptions & { readonly floodBytes: number },
   onFlood: () => void,
 ) {
   let total = 0;

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { closeSync, existsSync, openSync, realpathSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import type { CommandAccess, SandboxIsolation } from "../../contract.ts";
 import { isInside } from "../is-inside.ts";
@@ -48,7 +48,10 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
   const { write = true, network = [] } = command.access;
   const own = await ownFoldersOf(workspace);
   const git = gitPartsOf(root, write);
-  if (write) cleanup.defer(() => removeUnwanted(git));
+  if (write) {
+    cleanup.defer(() => removeUnwanted(git));
+    if (workspace.stateFolder !== undefined) mkdirSync(workspace.stateFolder, { recursive: true });
+  }
   const plan = {
     root,
     write,

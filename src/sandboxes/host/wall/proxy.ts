@@ -222,14 +222,14 @@ const privateAddresses = toBlockList([
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"],
   ...["192.0.0.0/24", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/3", "168.63.129.16/32"],
   ...["::/127", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"],
-  // IPv4 in other clothes: translated, tunnelled and mapped.
+  // IPv4 in other clothes: translated and tunnelled. Mapped ones are checked as the IPv4 they are.
   ...[
     "64:ff9b::/96",
     "64:ff9b:1::/48",
     "2002::/16",
     "2001::/32",
     "::/96",
-    "::ffff:0:0/96",
+
     "::ffff:0:0:0/96",
   ],
 ]);

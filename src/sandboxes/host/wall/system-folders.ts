@@ -100,28 +100,47 @@ export function toolFolders(path: string, avoid: readonly string[]): readonly st
 
 /** What lies beside a folder of programs and belongs to them. */
 function partsOfTool(folder: string, avoid: readonly string[]): readonly string[] {
-  const real = realPathOf(folder);
-  return [...new Set([folder, real])].flatMap((each) => {
+  const isSafe = (path: string): boolean => ![...neverWhole, ...avoid].some((each) => isInside(path, each));
+  return [...new Set([folder, realPathOf(folder)])].flatMap((each) => {
     const modules = modulesOf(each);
     if (modules !== undefined) return [modules];
     const prefix = dirname(each);
-    if (!/^s?bin$/.test(basename(each)))
-      return basename(each) === "shims" && isWholeSafe(prefix, avoid) ? [prefix] : [each];
-    if (isDistribution(prefix) && isWholeSafe(prefix, avoid)) return [prefix];
-    return [each, ...["lib", "lib64", "libexec", "include"].map((name) => join(prefix, name))];
+    const holdsPrograms = /^s?bin$/.test(basename(each));
+    const isWhole = basename(each) === "shims" || (holdsPrograms && isDistribution(prefix));
+    if (isWhole && isSafe(prefix)) return [prefix];
+    const beside = holdsPrograms
+      ? ["lib", "lib64", "libexec", "include"].map((name) => join(prefix, name))
+      : [];
+    return [each, ...beside].filter(isSafe);
   });
 }
+
+/** A search path may name anything; a folder that holds one of these is no folder of programs. */
+const neverWhole = [
+  "/etc",
+  "/var",
+  "/root",
+  "/home",
+  "/proc",
+  "/dev",
+  "/sys",
+  "/run",
+  "/tmp",
+  "/srv",
+  "/mnt",
+];
 
 /** Where links of a folder lead: `/usr/local/bin/node` to a Node somewhere else, for instance. */
 function linkedParts(folder: string, avoid: readonly string[]): readonly string[] {
   return namesIn(folder).flatMap((name) => {
     const path = join(folder, name);
-    if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return [];
+    if (!isLink(path)) return [];
     const target = realPathOf(path);
     if (target === path || isInside(folder, target) || isOfSystem(target)) return [];
     const modules = modulesOf(target);
     if (modules !== undefined) return [modules];
-    return /^s?bin$/.test(basename(dirname(target))) ? partsOfTool(dirname(target), avoid) : [target];
+    if (/^s?bin$/.test(basename(dirname(target)))) return partsOfTool(dirname(target), avoid);
+    return isFolder(target) ? [] : [target];
   });
 }
 
@@ -139,9 +158,6 @@ function isDistribution(prefix: string): boolean {
   );
 }
 
-const isWholeSafe = (folder: string, avoid: readonly string[]): boolean =>
-  folder !== "/" && !avoid.some((each) => isInside(folder, each));
-
 function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
@@ -150,8 +166,21 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
+// A folder of somebody else's, which this user may not enter, is not there for its commands either.
 function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+function isLink(path: string): boolean {
+  try {
+    return lstatSync(path).isSymbolicLink();
+  } catch {
+    return false;
+  }
 }
 
 function realPathOf(path: string): string {

@@ -1,0 +1,67 @@
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { local } from "../../local/local-sandbox.ts";
+import { virtual } from "../../virtual/virtual-sandbox.ts";
+import { checkRequired, mergeIsolation } from "./find-wall.ts";
+import { toolFolders } from "./system-folders.ts";
+import { wallTest } from "./walled.suite.ts";
+
+const owner = { agent: "tester", instance_id: "1", session: "default" };
+
+test("required without a wall runs nothing, and says how to get one", () => {
+  const none = {
+    wall: "none",
+    description: "Commands are not walled in: bubblewrap is not installed.",
+    hint: "Install it: 'apt install bubblewrap'.",
+  } as const;
+  expect(() => checkRequired("required", none)).toThrow(
+    /sandbox\.isolation is "required".*not installed\..*apt install bubblewrap/,
+  );
+  expect(() => checkRequired("auto", none)).not.toThrow();
+});
+
+test("a workspace that no wall can stand around is refused where one is required, and said to have none", async () => {
+  const sandbox = await local({ root: "/", isolation: "required" }).open(owner);
+  await expect(sandbox.exec({ command: "true" })).rejects.toMatchObject({ code: "unavailable" });
+  const plain = await local({ root: "/" }).open(owner);
+  expect(await plain.isolation?.()).toMatchObject({
+    wall: "none",
+    description: expect.stringContaining("not walled in"),
+  });
+  expect((await plain.exec({ command: "echo $HOME" })).stdout).toBe(`${process.env.HOME}\n`);
+});
+
+wallTest("a sandbox and its factory say in one line which wall stands", async () => {
+  for (const factory of [
+    local({ root: join(import.meta.dirname) }),
+    virtual({ folder: join(tmpdir(), "kit-none") }),
+  ]) {
+    const said = await factory.isolation?.({});
+    expect(said).toMatchObject({
+      wall: "bubblewrap",
+      description: expect.stringMatching(/^Commands are walled in by bubblewrap:[^\n]+\.$/),
+    });
+    expect(await factory.isolation?.({ isolation: { isolation: "off" } })).toMatchObject({ wall: "none" });
+  }
+});
+
+test("an option goes before the configuration, but takes nothing back that it requires", () => {
+  expect(mergeIsolation({}, undefined).isolation).toBe("auto");
+  expect(mergeIsolation({ isolation: "off" }, { isolation: "auto" }).isolation).toBe("off");
+  expect(mergeIsolation({}, { isolation: "off" }).isolation).toBe("off");
+  expect(mergeIsolation({ isolation: "off" }, { isolation: "required" }).isolation).toBe("required");
+  const limits = { limits: { memoryMb: 1 } };
+  expect(mergeIsolation(limits, { limits: { processes: 2, memoryMb: 3 } }).limits).toEqual({
+    processes: 2,
+    memoryMb: 1,
+  });
+});
+
+test("of folders on the search path only programs and libraries are seen, never a home or a project", () => {
+  const home = "/home/ann";
+  for (const path of ["/", home, "/home", "/etc", "/etc/..", "/work", "relative:", "/usr/bin:/bin"]) {
+    const seen = toolFolders(path, [home, "/work"]);
+    for (const folder of ["/", "/home", "/work", "/etc", "/usr"]) expect(seen).not.toContain(folder);
+  }
+});

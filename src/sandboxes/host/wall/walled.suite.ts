@@ -1,0 +1,52 @@
+import { chmod, mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, test } from "vitest";
+import type { ExecRequest, ExecResult, IsolationOptions, Sandbox } from "../../contract.ts";
+import { local } from "../../local/local-sandbox.ts";
+import { findWall } from "./find-wall.ts";
+
+const found = await findWall();
+
+/** A test of commands within a wall; where none can stand, it is skipped and its name says so. */
+export const wallTest: ReturnType<typeof test.skipIf> = test.skipIf(found.wall !== "bubblewrap");
+if (found.wall !== "bubblewrap") {
+  const reason = found.wall === "none" ? found.reason : "These are about bubblewrap.";
+  test.skip(`commands within a wall: ${reason}`, () => undefined);
+}
+
+/** A folder for the tests of one file. */
+export async function createFolder(): Promise<string> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), "kit-wall-")));
+  await chmod(folder, 0o755);
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export interface Walled {
+  readonly root: string;
+  readonly sandbox: Sandbox;
+  /** Runs a shell line that may only read, unless told otherwise. */
+  run(command: string, more?: Partial<ExecRequest>): Promise<ExecResult>;
+}
+
+let count = 0;
+
+/** Opens `local()` on a new folder, or on one that is there. */
+export async function openWalled(
+  folder: string,
+  options: IsolationOptions & { root?: string } = {},
+): Promise<Walled> {
+  count += 1;
+  const root = options.root ?? join(folder, `ws-${count}`);
+  await mkdir(root, { recursive: true });
+  const owner = { agent: "tester", instance_id: String(count), session: "default" };
+  const sandbox = await local({ ...options, root }).open({ ...owner, project_root: root });
+  afterAll(() => sandbox.close());
+  return {
+    root,
+    sandbox,
+    run: (command, more = {}) =>
+      sandbox.exec({ command, timeoutMs: 20_000, access: { write: false }, ...more }),
+  };
+}
