@@ -17,6 +17,7 @@ import type { SecretMask } from "./secrets.ts";
 import type { OperationQueue } from "./session/operation-queue.ts";
 import type { PastOperation } from "./session/past-operation.ts";
 import type { SessionState } from "./session/session-state.ts";
+import type { SourceGuard } from "./source-guard.ts";
 import type { AnyTool, ToolDefinition, ToolLookup } from "./tool.ts";
 import type { Spending } from "./turn/budget.ts";
 import type { RetryPolicy } from "./turn/retry.ts";
@@ -34,6 +35,8 @@ export interface AgentRuntime {
   readonly isolation?: IsolationOptions;
   /** Told to sandboxes: the project's folder on this machine. */
   readonly projectRoot?: string;
+  /** Keeps what models write apart from what the process runs; without it, neither is known. */
+  readonly sources?: SourceGuard;
   readonly clock: Clock;
   readonly retry: RetryPolicy;
   readonly modelIdleTimeoutMs: number;

@@ -15,6 +15,8 @@ export interface ToolContext {
    * idempotency key.
    */
   readonly idempotency_key: string;
+  /** Whether a person approved this very call. */
+  readonly approved?: boolean;
 }
 
 /** A plain text, parts, or `isError` with a text that tells the model what went wrong. */

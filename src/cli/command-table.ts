@@ -119,6 +119,11 @@ export const commandTable: readonly AnyEntry[] = [
         summary: "Refuse a call; the model is told so",
         load: async () => (await import("./commands/approvals.ts")).approvalsDeny,
       },
+      {
+        name: "accept",
+        summary: "Let kit load a file that an agent has written",
+        load: async () => (await import("./commands/approvals.ts")).approvalsAccept,
+      },
     ],
   },
   {

@@ -83,6 +83,7 @@ export async function createTestApp(
       resolveModel: async (name) => ({ name, model: options.model, structuredOutput: "never" }),
       defaultModel: "test/model",
       env: options.env ?? {},
+      keepsWrites: false,
       mask: createSecretMask(knownSecrets(options.env ?? {}, config)),
       retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 5 },
       project: createProjectContext(project),

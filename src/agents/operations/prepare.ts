@@ -37,11 +37,15 @@ export async function prepare(
     sources.length === 0 ? [] : (await Promise.all(sources.map((source) => source(operation)))).flat();
   const repository = await repositoryOf(harness, operation);
   const tellsSpecs = repository !== undefined && profile.specs !== false;
-  const toolkit = extendToolkit(live.toolkit(), live, {
-    ...options,
-    sourced,
-    ...(tellsSpecs && { project: harness.runtime.project?.tools, repository: repository.tools }),
-  });
+  const toolkit = extendToolkit(
+    live.toolkit(),
+    { live, runtime: harness.runtime },
+    {
+      ...options,
+      sourced,
+      ...(tellsSpecs && { project: harness.runtime.project?.tools, repository: repository.tools }),
+    },
+  );
   const told =
     repository !== undefined && profile.projectInstructions !== false
       ? await repository.instructions()

@@ -13,6 +13,8 @@ import { nativeOutput } from "../output/native-output.ts";
 import { checkOutput, nativeResultRequest, resultRequest } from "../output/typed-output.ts";
 import type { PastOperation } from "../session/past-operation.ts";
 import type { SessionState } from "../session/session-state.ts";
+import { builtInToolNames } from "../tools/built-in-tools.ts";
+import type { ToolRunOptions } from "../turn/tool-calls.ts";
 import type { TurnLoop } from "../turn/turn-loop.ts";
 import { createUsageReader } from "../turn/usage-reader.ts";
 import { compactWith } from "./compact.ts";
@@ -168,6 +170,7 @@ function toLoop(harness: Harness, operation: Operation, prepared: Prepared): Tur
       validateJson: runtime.validateJson,
       ...(runtime.causeOf === undefined ? {} : { causeOf: runtime.causeOf }),
       gate: new CallGate(harness, operation),
+      begin: beginOf(harness, operation),
       ...(operation.mask === undefined ? undefined : { mask: operation.mask }),
     },
     settings: reasoningOf(prepared),
@@ -197,6 +200,15 @@ function toLoop(harness: Harness, operation: Operation, prepared: Prepared): Tur
         }),
       }),
   };
+}
+
+/** Kit's own tools say themselves what they write: commands by their time, and files by their names. */
+function beginOf({ runtime }: Harness, { live }: Operation): ToolRunOptions["begin"] {
+  const { sources, project } = runtime;
+  if (sources === undefined) return undefined;
+  const isOwn = (tool: string): boolean =>
+    builtInToolNames.has(tool) || project?.tools.some(({ name }) => name === tool) === true;
+  return (tool) => (isOwn(tool) ? undefined : sources.begin({ ...live.key, tool }));
 }
 
 function reasoningOf(prepared: Prepared): Pick<LanguageModelV4CallOptions, "reasoning"> {

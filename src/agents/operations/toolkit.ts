@@ -31,7 +31,7 @@ export function createToolkit(harness: Harness, live: LiveSession): Toolkit {
   const { own, schemas } = harness.catalogue(live.profile);
   let bound: Map<string, ToolDefinition> | undefined;
   const bind = (): Map<string, ToolDefinition> => {
-    const environment = environmentOf(live, harness.runtime.projectRoot);
+    const environment = environmentOf(live, harness.runtime);
     const tools = new Map<string, ToolDefinition>();
     const startTask: StartTask = async (text, { key, ...options }) =>
       startTaskOf(harness, live, { text, key, options });
@@ -59,7 +59,7 @@ export function createToolkit(harness: Harness, live: LiveSession): Toolkit {
  */
 export function extendToolkit(
   given: Toolkit,
-  live: LiveSession,
+  { live, runtime }: { readonly live: LiveSession; readonly runtime: AgentRuntime },
   extra: {
     readonly project?: readonly AnyTool[] | undefined;
     readonly repository?: readonly AnyTool[] | undefined;
@@ -69,7 +69,8 @@ export function extendToolkit(
   },
 ): Toolkit {
   const toolkit = extra.project === extra.repository ? given : withRepository(given, extra);
-  const commands = extra.commands === undefined ? [] : commandTools(extra.commands, environmentOf(live));
+  const commands =
+    extra.commands === undefined ? [] : commandTools(extra.commands, environmentOf(live, runtime));
   const own = [...(extra.tools ?? []), ...commands];
   if (own.length === 0 && extra.sourced.length === 0) return toolkit;
   const added = new Map<string, ToolDefinition>();
@@ -137,9 +138,13 @@ function startTaskOf(
 }
 
 /** What tools work with: one operation runs at a time, so the running one is theirs. */
-function environmentOf(live: LiveSession, projectRoot?: string): ToolEnvironment {
+function environmentOf(live: LiveSession, runtime: AgentRuntime): ToolEnvironment {
+  const { projectRoot, sources, approvals } = runtime;
   return {
     projectRoot,
+    sources,
+    writer: (tool) => ({ ...live.key, tool }),
+    asks: approvals !== undefined && live.profile.approvals !== undefined,
     sandbox: () => live.sandbox(),
     policy: live.profile,
     get env() {
@@ -150,7 +155,7 @@ function environmentOf(live: LiveSession, projectRoot?: string): ToolEnvironment
 }
 
 function nowhere(policy: AgentProfile): ToolEnvironment {
-  return { sandbox: unreachable, policy, env: {}, emit: () => undefined };
+  return { sandbox: unreachable, policy, env: {}, emit: () => undefined, writer: unreachable, asks: false };
 }
 
 function unreachable(): never {

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
-import { isProtectedPath, type PathChange } from "./protected-paths.ts";
+import { isProtectedPath, isSecretFile, type PathChange } from "./protected-paths.ts";
 
 const around = { hostRoot: "/repos", projectRoot: "/repos/Team/Shop" };
 const below = { hostRoot: "/repos/Team/Shop/src", projectRoot: "/repos/Team/Shop" };
@@ -51,6 +51,65 @@ test.each<readonly [string, Partial<PathChange>, boolean]>([
   ["a", { ...elsewhere, ...removes }, false],
 ])("%s, %j: %s", (path, change, isProtected) => {
   expect(isProtectedPath({ cwd: "", path, ...change }, [])).toBe(isProtected);
+});
+
+test.each([
+  ...[
+    "package.json",
+    "packages/api/package.json",
+    "package-lock.json",
+    "pnpm-lock.yaml",
+    "yarn.lock",
+    "bun.lockb",
+  ],
+  ...[
+    "tsconfig.json",
+    "tsconfig.build.json",
+    "packages/api/tsconfig.json",
+    ".npmrc",
+    ".yarnrc.yml",
+    ".pnpmfile.cjs",
+  ],
+  ...["node_modules/zod/index.js", "src/lib/node_modules/zod/index.js", "Node_Modules/.bin/tsc"],
+  ...[".husky/pre-commit", ".githooks/pre-push", ".pre-commit-config.yaml", "lefthook.yml", ".gitmodules"],
+  ...[
+    ".github/workflows/ci.yml",
+    ".GitHub/Workflows/new.yml",
+    ".github/actions/x/action.yml",
+    ".gitlab-ci.yml",
+  ],
+  ...["Jenkinsfile", ".circleci/config.yml", ".ci/run", "azure-pipelines-2.yml", "bitbucket-pipelines.yml"],
+  ...[".vscode/tasks.json", ".devcontainer/devcontainer.json", ".mcp.json", ".claude/settings.local.json"],
+  ...[".cursor/mcp.json", ".env", ".env.local", ".envrc", "packages/api/.env.production", "kit.config.mts"],
+])("%s is protected", (path) => {
+  expect(isProtectedPath({ cwd: "", path }, [])).toBe(true);
+});
+
+test.each([
+  ...["README.md", ".github/CODEOWNERS", ".github/copilot-instructions.md", ".claude/rules/a.md", "Makefile"],
+  ...["src/package.json.ts", "my-tsconfig.json", "src/husky/a.ts", ".env.example", "src/.environment.ts"],
+  ...["package.jsonc", "src/vscode/tasks.json", "docs/ci/run", "src/app.ts", ".gitignore"],
+])("%s is not", (path) => {
+  expect(isProtectedPath({ cwd: "", path }, [])).toBe(false);
+});
+
+test("a folder that holds protected files is not removed, and may be written into", () => {
+  for (const path of [".github", "packages/api/.claude"]) {
+    expect(isProtectedPath({ cwd: "", path, removes: true }, [])).toBe(true);
+    expect(isProtectedPath({ cwd: "", path }, [])).toBe(false);
+  }
+});
+
+test.each([
+  [".env", true],
+  ["packages/api/.ENV.local", true],
+  [".envrc", true],
+  [".env.example", false],
+  [".env.local.sample", false],
+  ["src/env.ts", false],
+  [".environment", false],
+])("%s is a file of secrets: %s", (path, isSecret) => {
+  expect(isSecretFile(path)).toBe(isSecret);
 });
 
 test("a model that works around its project changes none of the project's agents", async () => {

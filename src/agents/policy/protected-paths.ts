@@ -1,11 +1,114 @@
-// What decides how kit, its agents and Git behave is not for a model to change, unless it was granted.
-const protectedAnywhere = /(^|\/)(\.git|\.kit|\.agents)(\/|$)|(^|\/)kit\.(config\.[cm]?[jt]s|toml)$/;
+// What decides how kit, its agents, Git, CI and the tools of the people who work here behave is not for a model to
+// change, unless it was granted: some of it runs with the keys of whoever opens the repository next.
+
+/** Folders with all that is below them, at any depth: a part of the path. */
+const folders = [
+  ...[
+    ".git",
+    ".kit",
+    ".agents",
+    "node_modules",
+    ".husky",
+    ".githooks",
+    ".circleci",
+    ".buildkite",
+    ".woodpecker",
+  ],
+  ...[
+    ".ci",
+    ".teamcity",
+    ".vscode",
+    ".idea",
+    ".devcontainer",
+    ".codex",
+    ".github/workflows",
+    ".github/actions",
+  ],
+  ...[".claude/hooks", ".kiro/hooks", ".kiro/settings", ".yarn/releases", ".yarn/plugins"],
+];
+
+/** Files by name, at any depth; `*` stands for any characters. */
+const files = [
+  ...["kit.toml", "kit.config.*", "package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock"],
+  ...[
+    "pnpm-lock.yaml",
+    "pnpm-workspace.yaml",
+    "bun.lock",
+    "bun.lockb",
+    "bunfig.toml",
+    "deno.json",
+    "deno.jsonc",
+  ],
+  ...[
+    "deno.lock",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".pnpmfile.*",
+    "tsconfig.json",
+    "tsconfig.*.json",
+    "tsconfig-*.json",
+  ],
+  ...[
+    "jsconfig.json",
+    ".gitmodules",
+    ".gitattributes",
+    ".gitconfig",
+    ".mcp.json",
+    ".cursor/mcp.json",
+    ".cursor/hooks.json",
+  ],
+  ...[
+    ".claude/settings*.json",
+    ".gemini/settings.json",
+    ".pre-commit-config.*",
+    "lefthook*.y*ml",
+    ".lefthook*.y*ml",
+  ],
+  ...[".lintstagedrc*", "jenkinsfile", ".gitlab-ci.y*ml", ".travis.y*ml", "appveyor.y*ml", ".appveyor.y*ml"],
+  ...[
+    "azure-pipelines*.y*ml",
+    "bitbucket-pipelines.y*ml",
+    ".drone.y*ml",
+    "cloudbuild.y*ml",
+    "buildspec.y*ml",
+  ],
+];
+
+const protectedAnywhere = new RegExp(
+  `(?:^|/)(?:(?:${folders.map(toPattern).join("|")})(?:/|$)|(?:${files.map(toPattern).join("|")})$)`,
+);
+
+/** Folders that hold protected ones under names of their own: they may be written into, but not removed. */
+const holderNames = /(?:^|\/)(?:\.github|\.claude|\.cursor|\.kiro|\.gemini|\.yarn)$/;
+
+function toPattern(name: string): string {
+  return name.replace(/[.]/g, "\\.").replace(/\*/g, "[^/]*");
+}
+
+/** Files of variables: `.env`, `.env.local`, `.envrc`; what shows others which there are is none. */
+const secretFile = /(?:^|\/)\.env(?:rc|\.[^/]+)?$/;
+const sampleFile = /\.(?:example|sample|template|dist|defaults?)$/;
 
 /** The folders of agents, workflows and webhooks, from the root of the workspace or of the project. */
 const sources = /^((src\/)?(agents|workflows)|src\/webhooks)(\/|$)/;
 
 /** Folders that hold protected ones: they may be written into, but not removed. */
 const holders = new Set(["", "src"]);
+
+/** Whether a path names a file of secrets, which models are not to read: `.env` and what begins so. */
+export function isSecretFile(path: string): boolean {
+  const name = folded(segmentsOf(path).join("/"));
+  return secretFile.test(name) && !sampleFile.test(name);
+}
+
+/** Protected paths that are no names in the root of a workspace themselves. */
+export const deepProtectedPaths: readonly string[] = [
+  ...folders.filter((name) => name.includes("/")),
+  ...files.filter((name) => name.includes("/") && !name.includes("*")),
+  ...["src/agents", "src/workflows", "src/webhooks", "agents", "workflows", "node_modules/.bin"],
+  ...[".claude/settings.json", ".claude/settings.local.json"],
+];
 
 /** What a tool is about to change. */
 export interface PathChange {
@@ -16,6 +119,8 @@ export interface PathChange {
   /** Where the workspace and the agent's project lie on this machine: one may be a part of the other. */
   readonly hostRoot?: string | undefined;
   readonly projectRoot?: string | undefined;
+  /** Whether the process has loaded a file of this machine, or one below a folder that is removed. */
+  readonly isLoaded?: ((file: string, removes: boolean) => boolean) | undefined;
 }
 
 /**
@@ -25,13 +130,25 @@ export interface PathChange {
 export function isProtectedPath(change: PathChange, granted: readonly string[]): boolean {
   const segments = segmentsOf(`${change.cwd}/${change.path}`);
   const full = segments.join("/");
-  const isGranted = (grant: string): boolean => full === grant || full.startsWith(`${grant}/`);
-  if (granted.some((grant) => isGranted(segmentsOf(grant).join("/")))) return false;
+  if (isGrantedPath(full, granted)) return false;
   const inWorkspace = folded(full);
-  if (protectedAnywhere.test(inWorkspace)) return true;
+  if (protectedAnywhere.test(inWorkspace) || isSecretFile(inWorkspace)) return true;
+  const removes = change.removes === true;
+  if (removes && holderNames.test(inWorkspace)) return true;
+  if (change.hostRoot !== undefined && change.isLoaded?.(`${change.hostRoot}/${full}`, removes) === true)
+    return true;
   return [inWorkspace, pathInProject(segments, change)].some(
-    (path) => path !== undefined && (sources.test(path) || (change.removes === true && holders.has(path))),
+    (path) => path !== undefined && (sources.test(path) || (removes && holders.has(path))),
   );
+}
+
+/** Whether a path from the root of the workspace is one of those granted, or below one. */
+export function isGrantedPath(path: string, granted: readonly string[]): boolean {
+  const full = segmentsOf(path).join("/");
+  return granted.some((grant) => {
+    const allowed = segmentsOf(grant).join("/");
+    return full === allowed || full.startsWith(`${allowed}/`);
+  });
 }
 
 /** The same place from the project's root, "" for what lies above it; undefined where the project is elsewhere. */
@@ -46,7 +163,8 @@ function pathInProject(
   return place.startsWith(`${project}/`) ? place.slice(project.length + 1) : undefined;
 }
 
-function folded(path: string): string {
+/** A path as disks compare it that tell neither letter case nor forms of one letter apart. */
+export function folded(path: string): string {
   return path
     .replace(/\p{Default_Ignorable_Code_Point}/gu, "")
     .normalize("NFKC")

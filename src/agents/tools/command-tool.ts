@@ -26,13 +26,16 @@ export function createCommandTool(environment: ToolEnvironment): ToolDefinition<
     exclusive: true,
     timeoutMs: 3_600_000,
     async execute(input, { signal, tool_call_id }) {
+      const sandbox = await environment.sandbox();
       const result = await runCommand({
         command: input.command,
-        sandbox: await environment.sandbox(),
+        sandbox,
+        kept: environment.sources?.kept(sandbox.hostRoot, policy.allowProtectedPaths ?? []),
         policy,
         env: environment.env,
         signal,
         emit: environment.emit,
+        begin: () => environment.sources?.begin(environment.writer("bash")) ?? nothing,
         toolCallId: tool_call_id,
         timeoutMs:
           input.timeout_seconds === undefined ? defaultCommandTimeoutMs : input.timeout_seconds * 1000,
@@ -52,6 +55,8 @@ export function toOutput(result: ExecResult): ToolOutput {
   const content = parts.join("\n");
   return { content: content === "" ? "(no output)" : content, isError: result.exit_code !== 0 };
 }
+
+function nothing(): void {}
 
 function describe(allowed: readonly string[], compound: boolean): string {
   const which = allowed.length === 0 ? "" : ` Allowed: ${allowed.join(", ")}.`;

@@ -1,4 +1,5 @@
 import type { AnyTool, ToolDefinition } from "../tool.ts";
+import { isSecret, secretRefusal } from "./secret-files.ts";
 import { objectSchema, pathProperty, type ToolEnvironment } from "./tool-environment.ts";
 
 interface ReadInput {
@@ -10,7 +11,8 @@ interface ReadInput {
 const defaultLineLimit = 2_000;
 const maxLineLength = 2_000;
 
-export function createReadTools({ sandbox }: ToolEnvironment): readonly AnyTool[] {
+export function createReadTools(environment: ToolEnvironment): readonly AnyTool[] {
+  const { sandbox } = environment;
   const read: ToolDefinition<ReadInput> = {
     name: "read",
     description: "Reads a text file, each line with its number; for a folder, lists its entries.",
@@ -24,8 +26,11 @@ export function createReadTools({ sandbox }: ToolEnvironment): readonly AnyTool[
     ),
     idempotent: true,
     touches: (input) => [input.path],
-    async execute(input) {
+    needsApproval: async ({ path }) => environment.asks && (await isSecret(path, environment)),
+    async execute(input, context) {
       const files = await sandbox();
+      if (context.approved !== true && (await isSecret(input.path, environment)))
+        throw secretRefusal(input.path, environment);
       const { kind, size } = await files.stat(input.path);
       if (kind === "directory") {
         const entries = await files.list(input.path);

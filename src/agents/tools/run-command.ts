@@ -16,6 +16,10 @@ export interface CommandRun {
   readonly cwd?: string;
   readonly timeoutMs?: number;
   readonly toolCallId?: string;
+  /** Paths of the workspace that stay as they are. */
+  readonly kept?: readonly string[] | undefined;
+  /** Told that something runs which may write; gives what to call at its end. */
+  readonly begin?: (() => () => void) | undefined;
 }
 
 export const defaultCommandTimeoutMs = 120_000;
@@ -38,6 +42,7 @@ export async function runCommand(run: CommandRun): Promise<ExecResult> {
   const started = performance.now();
   const call = run.toolCallId === undefined ? {} : { tool_call_id: run.toolCallId };
   run.emit({ type: "command_start", command: run.command, ...call });
+  const ended = (await mayWrite(run)) ? run.begin?.() : undefined;
   let result: ExecResult | undefined;
   try {
     result =
@@ -46,6 +51,7 @@ export async function runCommand(run: CommandRun): Promise<ExecResult> {
         : await runLiteral(decision.commands, run);
     return result;
   } finally {
+    ended?.();
     run.emit({
       type: "command_end",
       command: run.command,
@@ -56,12 +62,23 @@ export async function runCommand(run: CommandRun): Promise<ExecResult> {
   }
 }
 
+/** Only a wall keeps a command from writing. */
+async function mayWrite({ sandbox, policy }: CommandRun): Promise<boolean> {
+  if (policy.allowWrite === true) return true;
+  const { wall = "none" } = (await sandbox.isolation?.()) ?? {};
+  return wall === "none" || wall === "remote";
+}
+
 function limitsOf(run: CommandRun): Omit<Parameters<Sandbox["exec"]>[0], "command"> {
   return {
     env: run.env,
     signal: run.signal,
     timeoutMs: run.timeoutMs ?? defaultCommandTimeoutMs,
-    access: { write: run.policy.allowWrite === true, network: run.policy.allowNetwork ?? [] },
+    access: {
+      write: run.policy.allowWrite === true,
+      network: run.policy.allowNetwork ?? [],
+      ...(run.kept === undefined ? {} : { readOnlyPaths: run.kept }),
+    },
     ...(run.cwd === undefined ? {} : { cwd: run.cwd }),
   };
 }

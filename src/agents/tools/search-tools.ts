@@ -1,4 +1,6 @@
+import type { GrepMatch } from "../../sandboxes/contract.ts";
 import type { AnyTool, ToolDefinition } from "../tool.ts";
+import { isSecret, secretRefusal } from "./secret-files.ts";
 import { objectSchema, pathProperty, type ToolEnvironment } from "./tool-environment.ts";
 
 interface GrepInput {
@@ -11,7 +13,8 @@ interface GrepInput {
 const maxMatches = 200;
 const maxResults = 500;
 
-export function createSearchTools({ sandbox }: ToolEnvironment): readonly AnyTool[] {
+export function createSearchTools(environment: ToolEnvironment): readonly AnyTool[] {
+  const { sandbox } = environment;
   const grep: ToolDefinition<GrepInput> = {
     name: "grep",
     description: `Finds lines by a regular expression (RE2 syntax); at most ${maxMatches}, as path:line:text.`,
@@ -25,7 +28,10 @@ export function createSearchTools({ sandbox }: ToolEnvironment): readonly AnyToo
       ["pattern"],
     ),
     idempotent: true,
-    async execute(input, { signal }) {
+    needsApproval: async ({ path = "." }) => environment.asks && (await isSecret(path, environment)),
+    async execute(input, { signal, approved }) {
+      const { path = "." } = input;
+      if (approved !== true && (await isSecret(path, environment))) throw secretRefusal(path, environment);
       const { matches, truncated } = await (await sandbox()).grep({
         pattern: input.pattern,
         maxMatches,
@@ -34,8 +40,15 @@ export function createSearchTools({ sandbox }: ToolEnvironment): readonly AnyToo
         ...(input.glob === undefined ? {} : { glob: input.glob }),
         ...(input.ignore_case === undefined ? {} : { ignoreCase: input.ignore_case }),
       });
-      if (matches.length === 0) return "No line matches.";
-      const lines = matches.map((match) => `${match.path}:${match.line}:${match.text}`);
+      const shown: GrepMatch[] = [];
+      const secret = new Map<string, boolean>();
+      for (const match of matches) {
+        const known = secret.get(match.path) ?? (await isSecret(match.path, environment));
+        secret.set(match.path, known);
+        if (!known) shown.push(match);
+      }
+      if (shown.length === 0) return "No line matches.";
+      const lines = shown.map((match) => `${match.path}:${match.line}:${match.text}`);
       if (truncated) lines.push(`[… more matches: narrow the pattern, path or glob …]`);
       return lines.join("\n");
     },

@@ -1,6 +1,7 @@
 import type { EventBody } from "../../protocol/event.ts";
 import type { Sandbox } from "../../sandboxes/contract.ts";
 import type { AgentPolicy } from "../agent-profile.ts";
+import type { SourceGuard, Writer } from "../source-guard.ts";
 
 /** What the built-in tools of one operation work with. */
 export interface ToolEnvironment {
@@ -8,6 +9,12 @@ export interface ToolEnvironment {
   readonly policy: AgentPolicy;
   /** The folder of the agent's project on this machine. */
   readonly projectRoot?: string | undefined;
+  /** Keeps what models write apart from what the process runs. */
+  readonly sources?: SourceGuard | undefined;
+  /** To whom what a tool writes is put down. */
+  readonly writer: (tool: string) => Writer;
+  /** Whether a person can be asked about what is protected. */
+  readonly asks: boolean;
   /** Secrets granted to this operation, for its commands. */
   readonly env: Readonly<Record<string, string>>;
   readonly emit: (body: EventBody) => void;

@@ -26,6 +26,8 @@ export interface ToolRunOptions {
   ) => readonly string[] | Promise<readonly string[]>;
   /** What stands before every call. */
   readonly gate: ToolGate;
+  /** Told that a tool runs; gives what to call at its end. */
+  readonly begin?: ((tool: string) => (() => void) | undefined) | undefined;
   /** Takes secrets out of every text of a result, before it is cut to its length. */
   readonly mask?: SecretMask;
   /** Why a tool failed, as its event tells it. */
@@ -124,10 +126,11 @@ function outcomeOf(
       return failed(`The arguments are not what ${tool.name} takes: ${input.issues.join("; ")}.`);
     const { signal, gate } = options;
     const context = new RunningCall(call.tool_call_id, key, options.operationId);
-    const start = (): Outcome | Promise<Outcome> => {
+    const start = (isApproved: boolean): Outcome | Promise<Outcome> => {
+      context.approved = isApproved;
       if (goesOnLater(tool, signal)) throw new PutOff();
       if (signal.aborted) return failed("The call was aborted before it started.");
-      return execute(tool, { input: input.value, context, signal });
+      return execute(tool, { input: input.value, context, signal, ended: options.begin?.(tool.name) });
     };
     const gated = { call, turnId: turn.id, input: input.value, context };
     return passGate(gate, { tool, gated, interrupted: turn.interrupted === true }, start);
@@ -146,6 +149,7 @@ class RunningCall implements ToolContext {
   readonly tool_call_id: string;
   readonly operation_id: string;
   readonly idempotency_key: string;
+  approved = false;
   #controller: AbortController | undefined;
   #stopped: { readonly reason: unknown } | undefined;
 
@@ -175,12 +179,28 @@ class RunningCall implements ToolContext {
  */
 function execute(
   tool: ToolDefinition,
-  run: { readonly input: unknown; readonly context: RunningCall; readonly signal: AbortSignal },
+  run: {
+    readonly input: unknown;
+    readonly context: RunningCall;
+    readonly signal: AbortSignal;
+    /** Called when the tool is done, however long after its time. */
+    readonly ended: (() => void) | undefined;
+  },
 ): Outcome | Promise<Outcome> {
-  const { context, signal } = run;
+  const { context, signal, ended } = run;
   const timeoutMs = Math.min(tool.timeoutMs ?? defaultToolTimeoutMs, longestTimerMs);
-  const work = tool.execute(run.input, context);
-  if (!isPromise(work)) return toOutcome(work);
+  let work: ReturnType<typeof tool.execute>;
+  try {
+    work = tool.execute(run.input, context);
+  } catch (error) {
+    ended?.();
+    throw error;
+  }
+  if (!isPromise(work)) {
+    ended?.();
+    return toOutcome(work);
+  }
+  if (ended !== undefined) work.then(ended, ended);
   return new Promise((resolve, reject) => {
     const rest = (): void => {
       clearTimeout(timer);

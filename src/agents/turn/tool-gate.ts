@@ -35,11 +35,11 @@ export interface ToolGate {
 export function passGate(
   gate: ToolGate,
   asked: { readonly tool: ToolDefinition; readonly gated: GatedCall; readonly interrupted: boolean },
-  start: () => Outcome | Promise<Outcome>,
+  start: (isApproved: boolean) => Outcome | Promise<Outcome>,
 ): Outcome | Promise<Outcome> {
   const { tool, gated } = asked;
   const follow = (decision: ApprovalDecision): Outcome | Promise<Outcome> =>
-    decision.approved ? start() : denied(decision);
+    decision.approved ? start(true) : denied(decision);
   if (asked.interrupted) {
     const record = gate.record(gated.context.idempotency_key);
     const { request, decision } = record;
@@ -47,11 +47,11 @@ export function passGate(
     // The request is noted before anybody is asked, and the word before anything starts.
     if (request !== undefined && decision === undefined) return gate.word(gated, record).then(follow);
     if (tool.idempotent !== true) return unknownOutcome;
-    if (decision !== undefined) return start();
+    if (decision !== undefined) return start(true);
   }
   const asks = gate.asks(tool, gated);
-  if (asks === false) return start();
-  return Promise.resolve(asks).then((needed) => (needed ? gate.word(gated).then(follow) : start()));
+  if (asks === false) return start(false);
+  return Promise.resolve(asks).then((needed) => (needed ? gate.word(gated).then(follow) : start(false)));
 }
 
 function denied({ reason, by }: ApprovalDecision): Outcome {

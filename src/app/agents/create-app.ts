@@ -24,6 +24,7 @@ import type { PythonRunner } from "../../python/contract.ts";
 import type { IsolationOptions, SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { toDispatchInput } from "../service/session-input.ts";
+import { AgentWrites } from "./agent-writes.ts";
 import { checkPayload } from "./check-payload.ts";
 import { faultOfProfile } from "./check-profile.ts";
 import { createCauseReader, describeFailure, failureLine } from "./describe-failure.ts";
@@ -65,6 +66,8 @@ export interface AppOptions {
   readonly code?: boolean;
   /** Takes the application's keys out of what tools return and workflows log. */
   readonly mask?: SecretMask;
+  /** Whether the next process is to know which files models have written; default true. */
+  readonly keepsWrites?: boolean;
   /** How failing model calls are repeated. */
   readonly retry?: RetryPolicy;
   readonly onListenerError?: (error: unknown) => void;
@@ -86,15 +89,20 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
   const reader = createCauseReader(root, mask);
   const toCause = (error: unknown, also = (text: string): string => text): ErrorCause | undefined =>
     causeOf(error, { ...reader, clean: (text) => reader.clean(also(text)) });
+  const writes = new AgentWrites(root, { stored: options.keepsWrites !== false });
   const runtime = toRuntime(options, {
     observers,
     causeOf: toCause,
+    sources: writes,
     ...(approvals === undefined ? {} : { approvals: waitAside(approvals, () => service.current()) }),
   });
-  const hooks = followSources(root);
-  const load = async (): Promise<ProjectSources> => {
-    const loaded = await loadProjectSources(root, { code: options.code !== false });
-    version = await sourceVersion(root, hooks.files());
+  const hooks = followSources(root, (file, named) => writes.check(file, named));
+  const versionNow = async (): Promise<string> =>
+    `${writes.version()} ${await sourceVersion(root, hooks.files())}`;
+  const load = async (before?: ProjectSources): Promise<ProjectSources> => {
+    const code = options.code !== false;
+    const loaded = await loadProjectSources(root, { code, before, ...writes.loading() });
+    version = await versionNow();
     return loaded;
   };
   let version = "";
@@ -166,10 +174,10 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
     workflows: () => sources.workflows,
     webhooks: () => sources.webhooks,
     problems: () => [...sources.problems, ...serverProblems(options.mcp)],
-    hasChanged: async () => (await sourceVersion(root, hooks.files())) !== version,
+    hasChanged: async () => (await versionNow()) !== version,
     async reload() {
       hooks.renew();
-      sources = await load();
+      sources = await load(sources);
       instances.renew();
     },
     instance: (name, id, payload = {}) => instances.get({ name, id, payload }),
@@ -199,6 +207,7 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
       await options.python?.close();
       await options.project?.close();
       await options.store.close();
+      writes.close();
       hooks.deregister();
     },
   };
@@ -207,7 +216,10 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
 
 function toRuntime(
   options: AppOptions,
-  { observers, ...own }: { readonly observers: Observers } & Pick<AgentRuntime, "approvals" | "causeOf">,
+  {
+    observers,
+    ...own
+  }: { readonly observers: Observers } & Pick<AgentRuntime, "approvals" | "causeOf" | "sources">,
 ): AgentRuntime {
   return {
     store: options.store,

@@ -16,6 +16,8 @@ export interface SourceProblem {
   readonly message: string;
   /** Set where the file would have been an agent, a workflow or a webhook of that name. */
   readonly source?: Pick<SourceFile, "kind" | "name">;
+  /** A model has written the file, or one that it imports, and no person has accepted it. */
+  readonly isHeld?: boolean;
 }
 
 interface Layout {

@@ -17,8 +17,8 @@ export interface SourceHooks {
  * Resolves what the files of a project import: `kit` where it is not installed, and after `renew` the
  * project's own files under new addresses, because Node keeps a module for good under its old one.
  */
-export function followSources(root: string): SourceHooks {
-  const kit = answerForKit();
+export function followSources(root: string, admit: (file: string, named: string) => void): SourceHooks {
+  const kit = answerForKit(admit);
   const folder = `${pathToFileURL(realpathSync(root)).href}/`;
   let generation: string | undefined;
   const files = new Set<string>();

@@ -9,12 +9,14 @@ import { findMarkdown, type MarkdownFile, readMarkdownFile } from "./read-markdo
 /** The roles of a project: `.agents/roles/**\/*.md`. A file that is none is a problem, not an exception. */
 export async function loadRoles(
   root: string,
+  check?: (file: string) => void,
 ): Promise<{ readonly roles: readonly Role[]; readonly problems: readonly SourceProblem[] }> {
   const roles: Role[] = [];
   const problems: SourceProblem[] = [];
   const { paths, unusable } = await findMarkdown(root, ".agents/roles");
   for (const path of paths) {
     try {
+      check?.(join(root, path));
       const role = toRole(await readMarkdownFile(join(root, path), { root }));
       const other = roles.find(({ name }) => nameKey(name) === nameKey(role.name));
       if (other !== undefined) problems.push({ path, message: alreadyNamed("role", other.name, role.name) });

@@ -36,12 +36,14 @@ export async function loadSkill(path: string, options: { readonly root?: string 
 /** The skills of a project: `.agents/skills/**\/*.md`; in a folder with a `SKILL.md`, that one only. */
 export async function loadSkills(
   root: string,
+  check?: (file: string) => void,
 ): Promise<{ readonly skills: readonly Skill[]; readonly problems: readonly SourceProblem[] }> {
   const skills: Skill[] = [];
   const problems: SourceProblem[] = [];
   const { paths, unusable } = await skillFiles(root, ".agents/skills");
   for (const path of paths) {
     try {
+      check?.(join(root, path));
       const skill = await loadSkill(path, { root });
       const other = skills.find(({ name }) => nameKey(name) === nameKey(skill.name));
       if (other !== undefined)

@@ -5,6 +5,7 @@ import { type FieldChecks, faultOfFields, flag, isObject } from "../../agents/ch
 import { type AgentDefinition, isAgentDefinition } from "../../agents/create-agent.ts";
 import { toSentence } from "../../base/to-sentence.ts";
 import { isWebhookDefinition, type WebhookDefinition } from "../../webhooks/define-webhook.ts";
+import { isHeld } from "./agent-writes.ts";
 import { faultOfProfile } from "./check-profile.ts";
 import { describeFailure, failureLine } from "./describe-failure.ts";
 import type { SourceFile, SourceProblem } from "./discover-sources.ts";
@@ -56,6 +57,7 @@ export async function loadSource(
     );
     return readers[source.kind](source, module);
   } catch (error) {
+    if (isHeld(error)) return { ...problem(source, error.message), isHeld: true };
     return problem(source, failureLine(describeFailure(error, folder), source.path));
   }
 }

@@ -1,3 +1,4 @@
+import { realpathSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -5,6 +6,7 @@ import { parseEnv } from "node:util";
 import { KitError, type KitErrorInit } from "../../base/kit-error.ts";
 import { toSentence } from "../../base/to-sentence.ts";
 import type { ErrorIssue } from "../../protocol/error-code.ts";
+import { AgentWrites } from "../agents/agent-writes.ts";
 import { describeFailure, failureLine } from "../agents/describe-failure.ts";
 import { answerForKit } from "../answer-for-kit.ts";
 import { type Environment, parseEnvironment } from "./environment.ts";
@@ -45,8 +47,9 @@ const configNames = [...codeNames, "kit.toml"];
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
   const { cwd, envFile } = options;
   const file = options.file === undefined ? await findConfig(cwd) : resolve(cwd, options.file);
+  const writes = new AgentWrites(realpathSync(cwd));
   const name = file === undefined ? "" : (options.file ?? basename(file));
-  const fromFile = file === undefined ? {} : readConfig(await loadValue(file, name), name);
+  const fromFile = file === undefined ? {} : readConfig(await loadValue(file, { name, writes }), name);
   const environment = {
     ...(envFile === undefined ? {} : parseEnv(await readText(resolve(cwd, envFile), envFile))),
     ...(options.environment ?? process.env),
@@ -95,7 +98,11 @@ function refuse(source: string, issues: readonly ErrorIssue[]): KitError {
   });
 }
 
-async function loadValue(file: string, name: string): Promise<unknown> {
+async function loadValue(
+  file: string,
+  { name, writes }: { readonly name: string; readonly writes: AgentWrites },
+): Promise<unknown> {
+  writes.check(file);
   if (extname(file) === ".toml") return await parseToml(await readText(file, name), name);
   if (!codeNames.some((known) => extname(known) === extname(file))) {
     throw unusable({
@@ -104,7 +111,7 @@ async function loadValue(file: string, name: string): Promise<unknown> {
     });
   }
   await readText(file, name);
-  return await importDefault(file, name);
+  return await importDefault(file, { name, writes });
 }
 
 async function readText(file: string, name: string): Promise<string> {
@@ -127,8 +134,11 @@ async function parseToml(text: string, name: string): Promise<unknown> {
   }
 }
 
-async function importDefault(file: string, name: string): Promise<unknown> {
-  const hooks = answerForKit();
+async function importDefault(
+  file: string,
+  { name, writes }: { readonly name: string; readonly writes: AgentWrites },
+): Promise<unknown> {
+  const hooks = answerForKit((path, named) => writes.check(path, named));
   try {
     const module: { readonly default?: unknown } = await import(pathToFileURL(file).href);
     if (module.default !== undefined) return await module.default;

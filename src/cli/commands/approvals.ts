@@ -1,3 +1,6 @@
+import { realpathSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import { AgentWrites, type HeldFile } from "../../app/agents/agent-writes.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { KitClient } from "../../client/kit-client.ts";
 import type { ApprovalRequest } from "../../protocol/approval.ts";
@@ -5,6 +8,7 @@ import type { ApprovalBody } from "../../protocol/http/approval-schemas.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
 import { matchId } from "../find-record.ts";
 import { openClient, urlOption } from "../remote/open-client.ts";
+import { usageError } from "../report-error.ts";
 import { callLine } from "../run/event-lines.ts";
 import { type Column, printTable } from "../table.ts";
 import { safeLine } from "../text/safe-text.ts";
@@ -27,13 +31,20 @@ export const approvalsList: Command = defineCommand({
   details: `Oldest first; --json has every argument of a call whole. Without an agent, runs that wait for a signal are listed, too. ${details}`,
   run: async ({ args: [agent, id], options }, context) => {
     const { output } = context;
+    const files = options.url === undefined ? new AgentWrites(realpathSync(context.root)).held() : [];
+    if (!context.json && files.length > 0) {
+      output.note(
+        "Files that an agent has written, which kit does not load ('kit approvals accept <file>'):",
+      );
+      printTable(output, files, fileColumns);
+    }
     const client = await openClient(context, options.url);
     const approvals = await client.approvals.list({
       ...(agent === undefined ? {} : { agent }),
       ...(id === undefined ? {} : { instance_id: id }),
     });
     const signals = agent === undefined ? await waitingSignals(client) : [];
-    if (context.json) output.json({ approvals, ...(agent === undefined ? { signals } : {}) });
+    if (context.json) output.json({ approvals, files, ...(agent === undefined ? { signals } : {}) });
     else if (approvals.length === 0) output.note("No call waits for approval.");
     else printTable(output, approvals, columns);
     if (!context.json && signals.length > 0) {
@@ -63,6 +74,25 @@ export const approvalsDeny: Command = defineCommand({
   details,
   run: ({ args: [id = ""], options: { reason, url } }, context) =>
     decide(id, { approved: false, ...(reason === undefined ? {} : { reason }) }, { context, url }),
+});
+
+export const approvalsAccept: Command = defineCommand({
+  arguments: [{ usage: "<file...>", description: "Files of this project that an agent has written" }],
+  options: {},
+  examples: ["git diff src/agents/reviewer.ts", "kit approvals accept src/agents/reviewer.ts"],
+  details:
+    "kit loads no agent, workflow, webhook or configuration, and nothing that they import, from a file that an agent has written, until a person accepts it as it is. Look at it first: it runs with kit's rights and keys. A running kit dev takes it up at once. Needs no server.",
+  run: async ({ args }, context) => {
+    const writes = new AgentWrites(realpathSync(context.root));
+    const files = args.map((path) => resolve(context.cwd, path));
+    const missing = args.find((_, at) => !statSync(files[at] ?? "", { throwIfNoEntry: false })?.isFile());
+    if (missing !== undefined)
+      throw usageError(`${missing} is not a file.`, "'kit approvals list' shows the files that wait.");
+    for (const file of files) writes.accepted(realpathSync(file));
+    if (context.json) context.output.json({ accepted: args });
+    else for (const path of args) context.output.note(`Accepted ${path} as it is now.`);
+    return 0;
+  },
 });
 
 async function decide(
@@ -117,6 +147,12 @@ async function waitingSignals(client: KitClient): Promise<readonly WaitingSignal
     ),
   );
 }
+
+const fileColumns: readonly Column<HeldFile>[] = [
+  { header: "FILE", value: ({ path }) => path, style: () => "cyan" },
+  { header: "WRITTEN BY", value: ({ writer }) => `${writer.agent}/${writer.instance_id} (${writer.tool})` },
+  { header: "SINCE", value: ({ held_at }) => fromNow(held_at), style: () => "dim" },
+];
 
 const columns: readonly Column<ApprovalRequest>[] = [
   { header: "APPROVAL", value: ({ approval_id }) => approval_id, style: () => "cyan", isId: true },

@@ -1,3 +1,5 @@
+import { realpathSync } from "node:fs";
+import { AgentWrites } from "../../app/agents/agent-writes.ts";
 import { followSources } from "../../app/agents/follow-sources.ts";
 import { loadProjectSources } from "../../app/agents/load-project-sources.ts";
 import type { LoadedWebhook } from "../../app/agents/load-source.ts";
@@ -14,9 +16,10 @@ export async function checkAgents(
   root: string,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<readonly Check[]> {
-  const hooks = followSources(root);
+  const writes = new AgentWrites(realpathSync(root));
+  const hooks = followSources(root, (file, named) => writes.check(file, named));
   try {
-    const sources = await loadProjectSources(root, { code: true });
+    const sources = await loadProjectSources(root, { code: true, ...writes.loading() });
     const { agents, workflows, webhooks, skills, roles, problems } = sources;
     const found = [
       [agents.length, "agent"],

@@ -1,0 +1,350 @@
+import { createHash } from "node:crypto";
+import { appendFileSync, lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
+import {
+  deepProtectedPaths,
+  folded,
+  isGrantedPath,
+  isProtectedPath,
+} from "../../agents/policy/protected-paths.ts";
+import type { SourceGuard, Writer } from "../../agents/source-guard.ts";
+import { createUlid } from "../../base/id.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { isLoadedFile, loadedBelow } from "../loaded-files.ts";
+import { stateFolder } from "./state-folder.ts";
+
+/** A file that is not loaded, and why. */
+export interface HeldFile {
+  /** Project-relative. */
+  readonly path: string;
+  readonly writer: Writer;
+  /** ISO 8601. */
+  readonly held_at: string;
+}
+
+type Line =
+  | { readonly type: "write"; readonly path: string; readonly writer: Writer }
+  | {
+      readonly type: "begin";
+      readonly id: string;
+      readonly pid: number;
+      readonly from: number;
+      readonly writer: Writer;
+    }
+  | { readonly type: "end"; readonly id: string; readonly to: number }
+  | { readonly type: "held"; readonly path: string; readonly writer: Writer; readonly at: string }
+  | { readonly type: "accept"; readonly path: string; readonly sha256: string; readonly at: string };
+
+/** A time in which something that a model asked for may have written files, in ms. */
+interface Span {
+  readonly from: number;
+  to: number;
+  readonly writer: Writer;
+}
+
+/** Clocks of file systems go in ticks, and lag behind by some ms. */
+const tickMs = 20;
+
+/** Work that begins again within this time is the same span, on disk. */
+const quietMs = 5_000;
+
+/**
+ * Knows which files of a project models have written, so that none of them is loaded without a person's word.
+ *
+ * A file that a tool wrote is known by its path, until a person accepts it. Commands, and tools that are not
+ * kit's own, may write whatever they can: what changed while one of them ran counts as written by it. The
+ * system sets that time (`ctime`) at every change, rename and link, and no program can choose it.
+ *
+ * What is known is appended to `.kit/agent-writes.jsonl`, for the next process and for `kit approvals`.
+ */
+export class AgentWrites implements SourceGuard {
+  readonly #root: string;
+  readonly #isStored: boolean;
+  readonly #written = new Map<string, Writer>();
+  readonly #accepted = new Map<string, string>();
+  readonly #held = new Map<string, HeldFile>();
+  /** Of this process, exact. */
+  readonly #own: Span[] = [];
+  #running = 0;
+  /** Of others, by the ids of their lines. */
+  readonly #others = new Map<string, Span & { readonly pid: number }>();
+  /** What a file was when it was loaded: as long as it is that, it needs no look. */
+  readonly #loaded = new Map<string, { readonly identity: string; readonly at: number }>();
+  readonly #file: string;
+  #read = 0;
+  #line: { readonly id: string; timer: NodeJS.Timeout | undefined } | undefined;
+  #accepts = 0;
+
+  /** Opens what is known of the project at `root`, a real path. With `stored: false` nothing is kept on disk. */
+  constructor(root: string, options: { readonly stored?: boolean } = {}) {
+    this.#root = root;
+    this.#isStored = options.stored !== false;
+    this.#file = join(root, ".kit", "agent-writes.jsonl");
+    this.#refresh();
+    for (const [id, span] of this.#others)
+      if (span.to === Number.POSITIVE_INFINITY && !isAlive(span.pid))
+        this.#append({ type: "end", id, to: Date.now() });
+  }
+
+  isLoaded(file: string, removes: boolean): boolean {
+    return isLoadedFile(file, removes);
+  }
+
+  kept(hostRoot: string | undefined, granted: readonly string[]): readonly string[] {
+    const here = hostRoot === undefined ? commonNames : namesIn(hostRoot);
+    // Git writes into its folder, and packages of tools keep caches in theirs: of both, single parts are kept.
+    const isKept = (name: string): boolean =>
+      name !== ".git" && name !== "node_modules" && isProtectedPath({ path: name, cwd: "" }, []);
+    const all = [
+      ...here.filter(isKept),
+      ...deepProtectedPaths,
+      ...(hostRoot === undefined ? [] : loadedBelow(hostRoot)),
+    ];
+    return all.filter((path) => !isGrantedPath(path, granted));
+  }
+
+  wrote(file: string, writer: Writer): void {
+    const path = this.#pathOf(file);
+    if (this.#written.has(folded(path))) return;
+    this.#append({ type: "write", path, writer });
+  }
+
+  accepted(file: string): void {
+    this.#append({
+      type: "accept",
+      path: this.#pathOf(file),
+      sha256: contentOf(file),
+      at: new Date().toISOString(),
+    });
+  }
+
+  begin(writer: Writer): () => void {
+    const now = Date.now();
+    const last = this.#own.at(-1);
+    let span = last;
+    // Many short calls, one after the other, are one span.
+    if (span === undefined || now - span.to > tickMs || span.writer.agent !== writer.agent) {
+      span = { from: now, to: Number.POSITIVE_INFINITY, writer };
+      this.#own.push(span);
+    }
+    const running = span;
+    running.to = Number.POSITIVE_INFINITY;
+    this.#running += 1;
+    if (this.#line === undefined) {
+      const id = createUlid();
+      this.#line = { id, timer: undefined };
+      this.#append({ type: "begin", id, pid: process.pid, from: now, writer });
+    }
+    clearTimeout(this.#line.timer);
+    return () => {
+      running.to = Date.now();
+      this.#running -= 1;
+      if (this.#running > 0 || this.#line === undefined) return;
+      this.#line.timer = setTimeout(() => this.#endLine(), quietMs);
+      this.#line.timer.unref();
+    };
+  }
+
+  /** Another one once a person has accepted a file. */
+  version(): string {
+    this.#refresh();
+    return String(this.#accepts);
+  }
+
+  /** Files that were not loaded and still would not be. */
+  held(): readonly HeldFile[] {
+    this.#refresh();
+    return [...this.#held.values()];
+  }
+
+  /**
+   * Throws `forbidden` for a file that a model has written, or that something it asked for may have: with what
+   * a person is to do. `named` is the path under which it was asked for, where links led on from there.
+   */
+  check(file: string, named: string = file): void {
+    this.#refresh();
+    const nothingKnown = this.#written.size + this.#own.length + this.#others.size === 0;
+    const writer = nothingKnown
+      ? this.#writerOf(file)
+      : (this.#linkWriter(named, file) ?? this.#writerOf(file) ?? this.#packageWriter(file));
+    if (writer === undefined) return;
+    const path = this.#pathOf(file);
+    this.#append({ type: "held", path, writer, at: new Date().toISOString() });
+    throw heldError({ path, writer });
+  }
+
+  /** What of this the loading of sources asks for. */
+  loading(): { check(file: string): void; removed(file: string): string | undefined } {
+    return { check: (file) => this.check(file), removed: (file) => this.#removedText(file) };
+  }
+
+  close(): void {
+    this.#endLine();
+  }
+
+  #endLine(): void {
+    if (this.#line === undefined) return;
+    clearTimeout(this.#line.timer);
+    this.#append({ type: "end", id: this.#line.id, to: Math.min(Date.now(), this.#own.at(-1)?.to ?? 0) });
+    this.#line = undefined;
+  }
+
+  #writerOf(file: string): Writer | undefined {
+    const found = statSync(file, { bigint: true, throwIfNoEntry: false });
+    if (found === undefined) return undefined;
+    const identity = `${found.ino} ${found.ctimeNs} ${found.size}`;
+    const known = this.#loaded.get(file);
+    if (known?.identity === identity) return undefined;
+    const changedAt = Number(found.ctimeNs / 1_000_000n);
+    const writer =
+      this.#written.get(folded(this.#pathOf(file))) ??
+      this.#spanAt(changedAt) ??
+      // An older file in the place of the one that was loaded came with its folder.
+      (known !== undefined && changedAt < known.at ? this.#spanSince(known.at) : undefined);
+    if (writer !== undefined && this.#accepted.get(folded(this.#pathOf(file))) !== contentOf(file))
+      return writer;
+    this.#loaded.set(file, { identity, at: Date.now() });
+    return undefined;
+  }
+
+  /** What a person is told of a file that is gone since something ran that a model asked for. */
+  #removedText(file: string): string | undefined {
+    let folder = dirname(file);
+    while (statSync(folder, { throwIfNoEntry: false }) === undefined) folder = dirname(folder);
+    const writer = this.#spanAt(statSync(folder).ctimeMs);
+    return writer === undefined
+      ? undefined
+      : `${this.#pathOf(file)} was removed by the agent "${writer.agent}" (${writer.tool}); what it was goes on until kit starts again.`;
+  }
+
+  /** A link on the way to a file decides which file it is. */
+  #linkWriter(named: string, file: string): Writer | undefined {
+    if (named === file) return undefined;
+    for (let path = named; path.startsWith(this.#root) && path !== this.#root; path = dirname(path)) {
+      const found = lstatSync(path, { throwIfNoEntry: false });
+      const writer = found?.isSymbolicLink() ? this.#spanAt(found.ctimeMs) : undefined;
+      if (writer !== undefined && this.#accepted.get(folded(this.#pathOf(file))) !== contentOf(file))
+        return writer;
+    }
+    return undefined;
+  }
+
+  /** The `package.json` above a file decides what it is, and what it imports. */
+  #packageWriter(file: string): Writer | undefined {
+    for (let folder = dirname(file); folder.startsWith(this.#root); folder = dirname(folder)) {
+      const writer = this.#writerOf(join(folder, "package.json"));
+      if (writer === undefined) continue;
+      const path = this.#pathOf(join(folder, "package.json"));
+      this.#append({ type: "held", path, writer, at: new Date().toISOString() });
+      throw heldError({ path, writer });
+    }
+    return undefined;
+  }
+
+  #spanAt(time: number): Writer | undefined {
+    const covers = ({ from, to }: Span): boolean => time >= from - tickMs && time <= to + tickMs;
+    return (this.#own.findLast(covers) ?? [...this.#others.values()].findLast(covers))?.writer;
+  }
+
+  #spanSince(time: number): Writer | undefined {
+    const isLater = ({ to }: Span): boolean => to >= time;
+    return (this.#own.findLast(isLater) ?? [...this.#others.values()].findLast(isLater))?.writer;
+  }
+
+  #append(line: Line): void {
+    if (this.#isStored) {
+      try {
+        stateFolder(this.#root);
+        appendFileSync(this.#file, `${JSON.stringify(line)}\n`);
+        this.#refresh();
+        return;
+      } catch {
+        // Where nothing can be written, it is known as long as this process lives.
+      }
+    }
+    this.#take(line);
+  }
+
+  /** Reads what was appended since: by this process, by others, by a person's command. */
+  #refresh(): void {
+    if (!this.#isStored) return;
+    const size = statSync(this.#file, { throwIfNoEntry: false })?.size ?? 0;
+    if (size === this.#read) return;
+    const bytes = readFileSync(this.#file);
+    const end = bytes.lastIndexOf("\n") + 1;
+    for (const text of bytes.toString("utf8", size < this.#read ? 0 : this.#read, end).split("\n")) {
+      const line = parseLine(text);
+      if (line !== undefined) this.#take(line);
+    }
+    this.#read = end;
+  }
+
+  #take(line: Line): void {
+    const key = "path" in line ? folded(line.path) : "";
+    if (line.type === "write") this.#written.set(key, line.writer);
+    else if (line.type === "held")
+      this.#held.set(key, { path: line.path, writer: line.writer, held_at: line.at });
+    else if (line.type === "accept") {
+      this.#written.delete(key);
+      this.#held.delete(key);
+      this.#accepted.set(key, line.sha256);
+      this.#accepts += 1;
+    } else if (line.type === "begin") {
+      if (line.pid === process.pid && this.#line?.id === line.id) return;
+      this.#others.set(line.id, { ...line, to: Number.POSITIVE_INFINITY });
+    } else {
+      const span = this.#others.get(line.id);
+      if (span !== undefined) span.to = line.to;
+    }
+  }
+
+  #pathOf(file: string): string {
+    return relative(this.#root, file).split(sep).join("/");
+  }
+}
+
+function heldError({ path, writer }: Pick<HeldFile, "path" | "writer">): KitError {
+  return new KitError({
+    code: "forbidden",
+    message: `${path} was written by the agent "${writer.agent}" (${writer.tool}), and is not loaded. Look at it, then: kit approvals accept ${path}`,
+    meta: { held: path },
+  });
+}
+
+/** Whether an error says that a file was not loaded because a model has written it. */
+export function isHeld(error: unknown): error is KitError {
+  return error instanceof KitError && error.code === "forbidden" && typeof error.meta?.held === "string";
+}
+
+/** What may be protected in a workspace that is not this machine's. */
+const commonNames = [".kit", ".agents", ".env", ".npmrc", "package.json", "package-lock.json", "kit.toml"];
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return commonNames;
+  }
+}
+
+function contentOf(file: string): string {
+  return createHash("sha256").update(readFileSync(file)).digest("hex");
+}
+
+function parseLine(text: string): Line | undefined {
+  try {
+    return JSON.parse(text) as Line;
+  } catch {
+    // A line that a crash cut off.
+    return undefined;
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}
