@@ -15,6 +15,20 @@ const stepWords: ReadonlyMap<string, Step> = new Map([
   ["那么", "outcome"],
   ["则", "outcome"],
   ["ならば", "outcome"],
+  ["給定", "given"],
+  ["假設", "given"],
+  ["當", "when"],
+  ["那麼", "outcome"],
+  ["則", "outcome"],
+  ["dado", "given"],
+  ["dada", "given"],
+  ["quando", "when"],
+  ["cuando", "when"],
+  ["então", "outcome"],
+  ["entonces", "outcome"],
+  ["étant donné", "given"],
+  ["quand", "when"],
+  ["alors", "outcome"],
 ]);
 const words = [...stepWords.keys()].join("|");
 /** A keyword in bold, wherever it stands. */

@@ -1,4 +1,6 @@
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import { openspecChangeProblems } from "../../specs/adapters/openspec/change-problems.ts";
+import { openspecDocumentOf } from "../../specs/adapters/openspec/openspec-path.ts";
 import { duplicateId } from "../../specs/assign-ids.ts";
 import { idKinds, toBlockId } from "../index/block-id.ts";
 import { readPlacedBlock, readStoredBlock } from "../index/block-reader.ts";
@@ -10,9 +12,12 @@ import { parentOf } from "../tree/folder.ts";
 
 /** All that is wrong with the spec files of an index, in path, then line order. */
 export function specDiagnostics(database: IndexDatabase): Diagnostic[] {
-  return [...fileDiagnostics(database), ...duplicates(database), ...danglingReferences(database)].sort(
-    (a, b) => compare(a.path, b.path) || (a.line ?? 0) - (b.line ?? 0),
-  );
+  return [
+    ...fileDiagnostics(database),
+    ...duplicates(database),
+    ...danglingReferences(database),
+    ...changeProblems(database),
+  ].sort((a, b) => compare(a.path, b.path) || (a.line ?? 0) - (b.line ?? 0));
 }
 
 function compare(a: string, b: string): number {
@@ -62,6 +67,25 @@ function duplicates(database: IndexDatabase): Diagnostic[] {
   });
 }
 
+/** What open OpenSpec changes and the specs that they change say against each other. */
+function changeProblems(database: IndexDatabase): Diagnostic[] {
+  const keys = database.all<[number]>(
+    `SELECT b.key FROM files f JOIN blocks b ON b.file = f.id
+     WHERE instr(f.path, 'openspec/') > 0 AND instr(f.path, '/archive/') = 0 ORDER BY f.path, b.position`,
+  );
+  const ids = new Map<string, string>();
+  const blocks = keys.map(([key]) => {
+    const placed = readPlacedBlock(database, key);
+    const { content, metadata, span } = readStoredBlock(database, placed);
+    ids.set(`${placed.path} ${span.start_line}`, placed.id);
+    return { path: placed.path, line: span.start_line, content, metadata };
+  });
+  return openspecChangeProblems(blocks).map((problem) => {
+    const id = ids.get(`${problem.path} ${problem.line}`);
+    return id === undefined ? problem : { ...problem, id };
+  });
+}
+
 /** Links to blocks that the project does not have. */
 function danglingReferences(database: IndexDatabase): Diagnostic[] {
   const candidates = database.all<[target: string, key: number]>(
@@ -72,6 +96,8 @@ function danglingReferences(database: IndexDatabase): Diagnostic[] {
   const keys = new Set(candidates.map(([, key]) => key));
   return [...keys].flatMap((key) => {
     const { id, path, links: written } = readPlacedBlock(database, key);
+    // A change of a requirement that is not there is told as such.
+    if (openspecDocumentOf(path)?.kind === "delta") return [];
     const once = new Map(written.map((link) => [`${link.line} ${link.target}`, link]));
     return [...once.values()]
       .filter(({ target }) => links.resolve(target, parentOf(path)).length === 0)

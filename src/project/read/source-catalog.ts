@@ -2,6 +2,7 @@ import { compileGlob } from "../../base/glob/glob.ts";
 import { guidelineAdapterFor } from "../../guidelines/registry.ts";
 import type { SpecAdapter } from "../../specs/adapter.ts";
 import { checkedAdapter } from "../../specs/checked-adapter.ts";
+import { isFixturePath } from "../../specs/fixture-path.ts";
 import { createSpecRegistry } from "../../specs/registry.ts";
 import type { ProjectConfig } from "../project.ts";
 
@@ -22,10 +23,16 @@ export function createSourceCatalog(config: ProjectConfig = {}): SourceCatalog {
     custom: config.specs?.custom ?? [],
   });
   const isSpecAllowed = createFilter(config.specs);
+  // Whoever says which files are specs means what it says, fixtures or not.
+  const readsFixtures = (config.specs?.include?.length ?? 0) > 0;
+  const named = new Set(["custom", ...own.map(({ name }) => name)]);
   const isGuidelineAllowed = createFilter(config.guidelines);
   const specAdapterFor = (path: string): SpecAdapter | undefined => {
     const adapter = registry.adapterFor(path);
-    return adapter !== undefined && isSpecAllowed(path) ? adapter : undefined;
+    if (adapter === undefined || !isSpecAllowed(path)) return undefined;
+    return readsFixtures || named.has(adapter.name) || !isFixturePath(path, adapter.name)
+      ? adapter
+      : undefined;
   };
   const isGuidelineFile = (path: string): boolean =>
     guidelineAdapterFor(path) !== undefined && isGuidelineAllowed(path);

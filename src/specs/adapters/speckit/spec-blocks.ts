@@ -10,8 +10,9 @@ import type { LineRange } from "../../task-list.ts";
 import { statementId } from "./speckit-path.ts";
 import { storyBlocks } from "./story-blocks.ts";
 
-/** `- **FR-001**: …`, also FR-001a, NFR-001, SC-001, with a box or the colon inside the bold. */
-const statement = /^[ \t]*[-*+][ \t]+(?:\[[ xX]\][ \t]+)?\*\*((?:N?FR|SC)-\d+[A-Za-z]?)\b/;
+/** `- **FR-001**: …`, also FR-001a, NFR-001, SC-001, with a box or the colon inside the bold; `- FR-001: …`. */
+const statement =
+  /^[ \t]*[-*+][ \t]+(?:\[[ xX]\][ \t]+)?(?:\*\*((?:N?FR|SC)-\d+[A-Za-z]?)\b|((?:N?FR|SC)-\d+[A-Za-z]?)(?=[:：]))/;
 
 /** The user stories and numbered statements of a spec.md, in the order of the text. */
 export function specBlocks(scan: MarkdownScan, document: { feature: string; folder: string }): SpecDraft[] {
@@ -29,7 +30,8 @@ function statementBlocks(scan: MarkdownScan, document: { feature: string; folder
       heading += 1;
     }
     if (scan.kinds[line - 1] !== lineKinds.prose) continue;
-    const code = statement.exec(lineText(scan, line))?.[1];
+    const [, bold, plain] = statement.exec(lineText(scan, line)) ?? [];
+    const code = bold ?? plain;
     if (code === undefined) continue;
     const limit = (scan.headings[heading]?.line ?? scan.lineCount + 1) - 1;
     const lines = { from: line, to: listItemEnd(scan, line, limit) };
@@ -79,5 +81,5 @@ function patternOf(content: string): ReturnType<typeof classifyCriterion>["patte
 
 /** A statement without its number, white space joined. */
 function wordsOf(content: string): string {
-  return joinSpace(content.replace(/^\*\*[^*]*\*\*[ \t]*:?/, ""));
+  return joinSpace(content.replace(/^(?:\*\*[^*]*\*\*[ \t]*|(?:N?FR|SC)-\d+[A-Za-z]?)[:：]?/, ""));
 }

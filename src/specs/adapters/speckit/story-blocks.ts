@@ -16,11 +16,18 @@ import { scenarioCriterion } from "../../scenario.ts";
 import type { LineRange } from "../../task-list.ts";
 import { statementId, storyId } from "./speckit-path.ts";
 
-const storyTitle = /^User Story[ \t]+(\d+)\b/i;
+/** `User Story 1 - …`, `US1: …`, `Story 2: …`, `🎯 US-3`, and translations. */
+const storyTitle =
+  /^[^\p{L}\d]{0,8}(?:User[ -]?Stor(?:y|ies)|Story|US|ユーザー?ストーリー|用户故事|用戶故事|使用者故事|사용자 ?스토리|Hist[oó]ria de(?:l)? usu[aá]rio|Histoire utilisateur|R[eé]cit utilisateur|Пользовательская история)[ \t]*[-#:：_]?[ \t]*(\d+)(?![\d.])/iu;
 /** The one story of the older template, whose scenarios are a section of their own. */
 const primaryTitle = /^Primary User Story\b/i;
 const scenariosTitle = /^Acceptance Scenarios\b/i;
-const scenariosLabel = /^[ \t]*(?:\*\*|__)?Acceptance (?:Scenarios|Criteria)\b/i;
+const scenariosLabel =
+  /^[ \t]*(?:\*\*|__)?(?:Acceptance (?:Scenarios?|Criteria|Tests?)\b|验收(?:场景|标准|条件)|驗收(?:情境|場景|標準|條件)|受け?入れ?(?:シナリオ|基準|条件)|인수 ?(?:시나리오|기준)|(?:Cen[aá]rios?|Crit[eé]rios?) de Aceita[cç]|(?:Escenarios?|Criterios?) de Acepta|Sc[eé]narios? d['’]acceptation|Crit[eè]res d['’]acceptation)/iu;
+const storyPriority =
+  /(?:\b(?:Priority|Priorit[eé]|Prioridade?)|优先级|優先級|優先度|우선순위)[:：]?[ \t]*P(\d)|[[(（]P(\d)[\])）]/iu;
+const givenOnly = /^(?:\[[ xX]\] )?(?:\*\*|__)?given\b(?![\s\S]*\b(?:when|then)\b)/i;
+const laterStep = /^[ \t]*[-*+][ \t]+(?:\*\*|__)?(?:when|then|and|but)\b/i;
 /** P1 is what a first release needs; Spec Kit does not go above it. */
 const priorityOf: Readonly<Record<string, Priority>> = { "0": "critical", "1": "high", "2": "medium" };
 
@@ -63,7 +70,8 @@ function toDraft(
 ): SpecDraft {
   const { heading, body, number } = story;
   const { feature, folder } = document;
-  const priority = /\bPriority:?[ \t]*P(\d)/i.exec(heading.title)?.[1];
+  const [, spelled, bare] = storyPriority.exec(heading.title) ?? [];
+  const priority = spelled ?? bare;
   const metadata: SpecMetadata = {
     level: heading.level,
     ...(number !== undefined && { story: `US${number}` }),
@@ -120,7 +128,12 @@ function criteriaOf(
       else if (/^[ \t]*(?:#|(?:\*\*|__)[^*_]+(?:\*\*|__))/.test(text)) isLabelled = false;
       continue;
     }
-    const end = listItemEnd(scan, line, body.to);
+    let end = listItemEnd(scan, line, body.to);
+    // A scenario whose steps are bullets of their own is one criterion.
+    if (givenOnly.test(listItemText(scan, line, end))) {
+      while (end < body.to && laterStep.test(lineText(scan, end + 1)))
+        end = listItemEnd(scan, end + 1, body.to);
+    }
     const item = listItemText(scan, line, end);
     const scenario = scenarioCriterion(item);
     if (scenario === undefined && !isLabelled) continue;
