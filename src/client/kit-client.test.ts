@@ -198,6 +198,14 @@ test("guidelines and specs", async () => {
   expect(await client.specs.diagnostics()).toBeInstanceOf(Array);
   expect((await client.specs.graph()).nodes.length).toBeGreaterThan(0);
   expect((await client.specs.impact({ files: ["CLAUDE.md"] })).affected.length).toBeGreaterThan(0);
+  const paged = await client.specs.impact({ files: ["CLAUDE.md"], limit: 1 });
+  expect(paged).toMatchObject({ affected: [expect.anything()], obsolete_count: 0, same_feature: [] });
+  expect(await client.specs.coverage({ show: "uncovered", limit: 5 })).toMatchObject({
+    criteria: expect.any(Array),
+    total_count: expect.any(Number),
+  });
+  expect(await client.specs.stale({ limit: 5 })).toMatchObject({ stale: [], total_count: 0 });
+  await expect(client.specs.coverage({ cursor: "x" })).rejects.toMatchObject({ code: "invalid_request" });
   expect(await client.specs.validate([{}])).toMatchObject({ valid: false });
 });
 

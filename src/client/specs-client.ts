@@ -1,6 +1,8 @@
+import type { CoveragePage, CoverageQuery } from "../protocol/coverage.ts";
 import type { Diagnostic } from "../protocol/diagnostic.ts";
 import type { SpecBlock } from "../protocol/spec-block.ts";
 import type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
+import type { StalePage, StaleQuery } from "../protocol/stale.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Transport } from "./transport.ts";
 
@@ -12,6 +14,10 @@ export interface SpecsClient {
   diagnostics(options?: CallOptions): Promise<readonly Diagnostic[]>;
   /** What a change of files or blocks affects. */
   impact(request: ImpactRequest, options?: CallOptions): Promise<Impact>;
+  /** Which acceptance criteria a test names. */
+  coverage(query?: CoverageQuery, options?: CallOptions): Promise<CoveragePage>;
+  /** Specs whose code changed after them. */
+  stale(query?: StaleQuery, options?: CallOptions): Promise<StalePage>;
   graph(options?: CallOptions): Promise<SpecGraph>;
   /** Judges blocks, as complete or broken as they are; stores nothing. */
   validate(
@@ -30,6 +36,10 @@ export function createSpecsClient({ request }: Transport): SpecsClient {
     },
     impact: (body, options = {}) =>
       request({ method: "POST", path: ["api", "specs", "impact"], body, options, repeatable: true }),
+    coverage: (query = {}, options = {}) =>
+      request({ method: "GET", path: ["api", "specs", "coverage"], query, options }),
+    stale: (query = {}, options = {}) =>
+      request({ method: "GET", path: ["api", "specs", "stale"], query, options }),
     graph: (options = {}) => request({ method: "GET", path: ["api", "specs", "graph"], options }),
     validate: (blocks, options = {}) => {
       const body = { blocks };

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { CoverageReport } from "../protocol/coverage.ts";
 import { createTemporaryRepository } from "../testing/temporary-repository.ts";
-import { type CoverageOptions, specCoverage } from "./coverage.ts";
+import { type CoverageOptions, pageCoverage, specCoverage } from "./coverage.ts";
 import { openProject } from "./open-project.ts";
 
 const requirements = `# Requirements
@@ -124,4 +124,36 @@ test("a report can be limited to features by name, and an unknown name is refuse
 test("an abort ends the scan", async () => {
   const reason = new Error("enough");
   await expect(reportOn({}, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+});
+
+test("a report comes in pages, of all criteria or of those without a test", async () => {
+  const report = await reportOn();
+  const uncovered = report.criteria.filter(({ tests }) => tests.length === 0);
+  const first = pageCoverage(report, { show: "uncovered", limit: 1 });
+  expect(first).toMatchObject({
+    criteria: [uncovered[0]],
+    total_count: uncovered.length,
+    totals: report.totals,
+  });
+  const next = { show: "uncovered", limit: 1000, cursor: first.next_cursor ?? "" } as const;
+  expect(pageCoverage(report, next).criteria).toEqual(uncovered.slice(1));
+  expect(pageCoverage(report, next).next_cursor).toBeUndefined();
+  expect(() => pageCoverage(report, { ...next, show: "all" })).toThrow(/not a cursor of this query/);
+});
+
+test("without criteria no test is read", async () => {
+  await using folder = await createTemporaryRepository({
+    "CLAUDE.md": "## Text\n\nfine\n",
+    "tests/a.test.ts": "// auth#1.1\n",
+  });
+  const project = await openProject({ root: folder.root, indexFile: ":memory:" });
+  const phases: string[] = [];
+  // A folder that has gone: reading any test would be told as a diagnostic, or fail.
+  const report = await specCoverage(
+    { ...project, root: join(folder.root, "gone") },
+    { onProgress: ({ phase }) => phases.push(phase) },
+  );
+  expect(report).toMatchObject({ criteria: [], test_files: 1, diagnostics: [] });
+  expect(phases).toEqual([]);
+  await project.close();
 });

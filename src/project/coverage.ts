@@ -1,6 +1,6 @@
 import { KitError } from "../base/kit-error.ts";
 import { suggest } from "../base/suggest.ts";
-import type { CoverageReport, CriterionTest } from "../protocol/coverage.ts";
+import type { CoveragePage, CoverageQuery, CoverageReport, CriterionTest } from "../protocol/coverage.ts";
 import type { Diagnostic } from "../protocol/diagnostic.ts";
 import type { SpecBlock } from "../protocol/spec-block.ts";
 import { buildCoverageReport } from "../specs/coverage/build-report.ts";
@@ -12,6 +12,7 @@ import { readTestText, type TestText, type TestTitle } from "../specs/coverage/t
 import { testsNamedBySpecs } from "../specs/coverage/tests-named-by-specs.ts";
 import { isTestPath } from "../specs/test-path.ts";
 import type { Project, RefreshOptions } from "./project.ts";
+import { pageList } from "./query/page-list.ts";
 import { readFileInside } from "./write-file.ts";
 
 export interface CoverageOptions extends RefreshOptions {
@@ -54,11 +55,13 @@ export async function specCoverage(
 
   const names = project.files().filter((path) => isTestPath(path));
   const paths = [...new Set(names.map(project.realPath))];
+  // Nothing that a test says could count, so none is read.
+  const read = index.criteria.length === 0 ? [] : paths;
   const diagnostics: Diagnostic[] = [];
   const titles: { path: string; titles: readonly TestTitle[]; features: ReadonlySet<number> }[] = [];
-  for (const [done, path] of paths.entries()) {
+  for (const [done, path] of read.entries()) {
     options.signal?.throwIfAborted();
-    if (done % 100 === 0) options.onProgress?.({ done, total: paths.length, phase: "tests" });
+    if (done % 100 === 0) options.onProgress?.({ done, total: read.length, phase: "tests" });
     const text = await readTest(project.root, path, diagnostics);
     if (text === undefined) continue;
     const { references } = text;
@@ -79,6 +82,15 @@ export async function specCoverage(
     testFiles: paths.length,
     diagnostics,
   });
+}
+
+/** One page of the criteria of a report. */
+export function pageCoverage(report: CoverageReport, query: Omit<CoverageQuery, "feature">): CoveragePage {
+  const { show = "all", ...page } = query;
+  const criteria = report.criteria.filter(({ tests }) => show === "all" || tests.length === 0);
+  const about = ["coverage", show, report.by_feature.map(({ feature }) => feature)];
+  const { items, ...rest } = pageList(criteria, page, { about, keyOf: ({ id, line }) => `${id} ${line}` });
+  return { ...report, criteria: items, ...rest };
 }
 
 /** Keeps the blocks that name tests, so that the blocks of a large project are read once. */

@@ -1,11 +1,19 @@
 import { createHash } from "node:crypto";
 import { KitError } from "../base/kit-error.ts";
 import type { SpecBlock } from "../protocol/spec-block.ts";
-import type { StaleAcceptance, StaleFile, StaleReport, StaleSpec } from "../protocol/stale.ts";
+import type {
+  StaleAcceptance,
+  StaleFile,
+  StalePage,
+  StaleQuery,
+  StaleReport,
+  StaleSpec,
+} from "../protocol/stale.ts";
 import { type Acceptance, acceptancesFile, readAcceptances, writeAcceptances } from "./acceptances.ts";
 import { readChangedFiles } from "./git/changed-files.ts";
 import { type GitState, readGitState } from "./git/git-state.ts";
 import type { Project } from "./project.ts";
+import { pageList } from "./query/page-list.ts";
 import { assertWritable, readFileInside } from "./write-file.ts";
 
 export interface StaleOptions {
@@ -52,6 +60,12 @@ export async function staleSpecs(project: StaleProject, options: StaleOptions = 
     ...unreadableLines.map((line) => `${acceptancesFile}, line ${line}, cannot be read.`),
   ];
   return { stale, checked: withCode.length, notes };
+}
+
+/** One page of the stale blocks of a report. */
+export function pageStale(report: StaleReport, query: StaleQuery): StalePage {
+  const { items, ...rest } = pageList(report.stale, query, { about: "stale", keyOf: ({ id }) => id });
+  return { ...report, stale: items, ...rest };
 }
 
 /**

@@ -75,3 +75,22 @@ export interface CoverageReport {
   /** Tests that name a criterion which no spec has, and test files that could not be read. */
   readonly diagnostics: readonly Diagnostic[];
 }
+
+/** Which criteria of a report are asked for. */
+export interface CoverageQuery {
+  /** Only this feature, by its label (`checkout`). */
+  readonly feature?: string;
+  /** `uncovered`: only criteria that no test names. Default: `all`. */
+  readonly show?: "all" | "uncovered";
+  /** Criteria per page, 1 to 1,000; default 50. */
+  readonly limit?: number;
+  /** `next_cursor` of the page before. */
+  readonly cursor?: string;
+}
+
+/** A report with one page of its criteria; all else is of the whole. */
+export interface CoveragePage extends CoverageReport {
+  /** How many criteria the list has in all. */
+  readonly total_count: number;
+  readonly next_cursor?: string;
+}

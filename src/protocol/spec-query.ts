@@ -32,6 +32,14 @@ export interface ImpactRequest {
   readonly ids?: readonly string[];
   /** How many edges to follow, 1 to 5; default 2. */
   readonly depth?: number;
+  /** Also obsolete blocks, which tell what was. */
+  readonly include_obsolete?: boolean;
+  /** Also, one by one, the blocks that only lie in the same feature as an affected one. */
+  readonly expand_features?: boolean;
+  /** Affected blocks per page, 1 to 1,000; default 50. */
+  readonly limit?: number;
+  /** `next_cursor` of the page before. */
+  readonly cursor?: string;
 }
 
 /** One step from a changed thing to an affected one. */
@@ -59,8 +67,23 @@ export interface AffectedSpec {
   readonly path: readonly ImpactEdge[];
 }
 
+/** Blocks that lie in the same feature as an affected one, and have no other link to the change. */
+export interface SameFeature {
+  /** The folder or file that the feature is specified in. */
+  readonly feature: string;
+  readonly specs: number;
+}
+
 export interface Impact {
+  /** One page, highest score first. */
   readonly affected: readonly AffectedSpec[];
+  /** Of the whole answer, not of the page; so is all that follows. */
+  readonly total_count: number;
+  /** What is folded; empty with `expand_features`. Most first. */
+  readonly same_feature: readonly SameFeature[];
+  /** Obsolete blocks that are left out. */
+  readonly obsolete_count: number;
+  readonly next_cursor?: string;
   /** Project-relative test files to run. */
   readonly tests: readonly string[];
   /** Project-relative files that the affected blocks lie in or name. */

@@ -29,6 +29,20 @@ export interface StaleReport {
   readonly notes: readonly string[];
 }
 
+export interface StaleQuery {
+  /** Blocks per page, 1 to 1,000; default 50. */
+  readonly limit?: number;
+  /** `next_cursor` of the page before. */
+  readonly cursor?: string;
+}
+
+/** A report with one page of the stale blocks; all else is of the whole. */
+export interface StalePage extends StaleReport {
+  /** How many blocks are stale in all. */
+  readonly total_count: number;
+  readonly next_cursor?: string;
+}
+
 /** What `acceptStale` recorded. */
 export interface StaleAcceptance {
   /** Ids of the blocks that were stale. */

@@ -1,7 +1,7 @@
-import { specCoverage } from "../../project/coverage.ts";
+import { pageCoverage, specCoverage } from "../../project/coverage.ts";
 import type {
   CoverageCount,
-  CoverageReport,
+  CoveragePage,
   CriterionCoverage,
   FeatureCoverage,
 } from "../../protocol/coverage.ts";
@@ -21,7 +21,9 @@ export const specsCoverage: Command = defineCommand({
       "End with 1 when less than this is covered",
       wholeNumber(0, 100),
     ),
-    all: flag("-a, --all", "List every criterion with its tests, not only those without"),
+    all: flag("-a, --all", "List every criterion with its tests, as many as there are"),
+    limit: option("-n, --limit <number>", "At most so many, 1 to 1,000 (default 50)", wholeNumber(1, 1000)),
+    cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
   },
   examples: [
     "kit specs coverage",
@@ -32,14 +34,20 @@ export const specsCoverage: Command = defineCommand({
     "A test covers a criterion when it names it: by path, by requirement number within its feature, or by key such as checkout#1.2. Similar words only suggest.",
   run: ({ options }, context) =>
     withProject(context, async ({ project }) => {
-      const { feature, failUnder = 0, all = false } = options;
+      const { feature, failUnder = 0, all = false, limit, cursor } = options;
       const report = await specCoverage(project, {
         ...toRefreshOptions(context),
         ...(feature === undefined ? {} : { features: feature }),
       });
       context.output.progress("");
-      if (context.json) context.output.json(report);
-      else printReport(context.output, report, { all });
+      // A terminal shows what is missing; --json has the tests of every criterion, as the route does.
+      const show = all || context.json ? "all" : "uncovered";
+      const page = { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
+      const shown = all
+        ? { ...report, total_count: report.criteria.length }
+        : pageCoverage(report, { show, ...page });
+      if (context.json) context.output.json(shown);
+      else printReport(context.output, shown, { all });
       const { covered, criteria } = report.totals;
       return criteria > 0 && (100 * covered) / criteria < failUnder ? 1 : 0;
     }),
@@ -61,13 +69,12 @@ const criterionColumns: readonly Column<CriterionCoverage>[] = [
   { header: "TESTS", value: testsOf, cut: "start" },
 ];
 
-function printReport(output: Output, report: CoverageReport, { all }: { readonly all: boolean }): void {
-  const { totals, by_feature, diagnostics } = report;
+function printReport(output: Output, report: CoveragePage, { all }: { readonly all: boolean }): void {
+  const { totals, by_feature, diagnostics, criteria } = report;
   if (totals.criteria === 0) {
     output.note("No acceptance criteria here.");
     return;
   }
-  const criteria = report.criteria.filter((criterion) => all || criterion.tests.length === 0);
   // The list may be long: what sums it up comes last, where the eye is when the command ends.
   if (output.isTerminal && criteria.length > 0) {
     output.line(output.style("bold", all ? "Criteria" : "Without a test"));
@@ -80,6 +87,10 @@ function printReport(output: Output, report: CoverageReport, { all }: { readonly
   for (const { path, line, message } of diagnostics) {
     output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(`${place(path, line)}: ${message}`)}`);
   }
+  if (criteria.length < report.total_count)
+    output.note(
+      `${criteria.length} of ${report.total_count.toLocaleString("en")} shown; --limit and --all show more.`,
+    );
   const files = count(report.test_files, "test file");
   output.note(
     `${totals.covered} of ${count(totals.criteria, "criterion", "criteria")} covered (${percentOf(totals)}) by ${files}.`,

@@ -1,6 +1,11 @@
 import type { Project } from "../../project/project.ts";
+import { decodeText } from "../../project/read/decode-text.ts";
+import { createSourceCatalog } from "../../project/read/source-catalog.ts";
+import { readFileInside } from "../../project/write-file.ts";
+import { frameworks as knownFrameworks } from "../../protocol/spec-block.ts";
 import type { WrittenSpecs } from "../../specs/adapter.ts";
 import { exportSpecs, type SpecExportFormat } from "../../specs/export/export-specs.ts";
+import { textOutsideBlocks } from "../../specs/export/text-outside-blocks.ts";
 import { createSpecRegistry } from "../../specs/registry.ts";
 import { parseExportTarget } from "../choices.ts";
 import { type Command, type CommandContext, defineCommand, flag, option } from "../command.ts";
@@ -29,16 +34,17 @@ export const specsExport: Command = defineCommand({
     "kit specs export --format kiro --out backup",
   ],
   details:
-    "JSON and JSON Lines hold every spec; a framework's files hold those of the framework. What they cannot hold is listed.",
+    "JSON and JSON Lines hold every spec; a framework's files hold those of the framework. What they cannot hold is listed, as is text of spec files that is in no spec.",
   run: ({ options }, context) =>
     withProject(context, async (opened) => {
       const { output, json } = context;
       const { format = "json", out, overwrite = false } = options;
       if (out === undefined && !json && (format === "json" || format === "jsonl")) {
         printPieces(opened.project, format, context);
+        noteLosses(output, await lossesOfText(opened, format, []));
         return 0;
       }
-      const rendered = render(opened, format);
+      const rendered = await render(opened, format);
       if (out !== undefined) await writeAll(rendered, { folder: out, overwrite, context });
       else if (json) output.json(rendered);
       else printOne(rendered, context);
@@ -48,12 +54,41 @@ export const specsExport: Command = defineCommand({
 });
 
 /** A framework's files hold that framework's specs; what is not among them is no loss of theirs. */
-function render({ project, loaded }: OpenedProject, format: SpecExportFormat): WrittenSpecs {
+async function render(opened: OpenedProject, format: SpecExportFormat): Promise<WrittenSpecs> {
+  const { project, loaded } = opened;
   const { adapters = [], custom = [] } = loaded.config.specs ?? {};
   const holdsAll = format === "json" || format === "jsonl";
   const blocks = [...project.specs.all()].filter((spec) => holdsAll || spec.framework === format);
-  return exportSpecs(blocks, format, createSpecRegistry({ adapters, custom }));
+  const written = exportSpecs(blocks, format, createSpecRegistry({ adapters, custom }));
+  return { ...written, losses: [...written.losses, ...(await lossesOfText(opened, format, written.files))] };
 }
+
+/** The text of spec files that is in no spec, a sentence for each file. */
+async function lossesOfText(
+  { project, loaded }: OpenedProject,
+  format: SpecExportFormat,
+  files: WrittenSpecs["files"],
+): Promise<string[]> {
+  const blocks = Map.groupBy(project.specs.all(), ({ path }) => path);
+  const written = new Map(files.map(({ path, content }) => [path, content]));
+  const catalog = createSourceCatalog(loaded.config);
+  const losses: string[] = [];
+  for (const path of project.files()) {
+    const framework = catalog.specAdapterFor(path)?.framework;
+    if (framework === undefined || (frameworks.has(format) && framework !== format)) continue;
+    const own = blocks.get(path) ?? [];
+    // Browser tests and documentation have Tessl's extension, too.
+    if (own.length === 0 && framework === "fw_e") continue;
+    const bytes = await readFileInside(project.root, { path }).catch(() => undefined);
+    if (bytes === undefined) continue;
+    const source = { path, text: decodeText(bytes, path).text };
+    const loss = textOutsideBlocks({ source, blocks: own, written: written.get(path) ?? "" });
+    if (loss !== undefined) losses.push(loss);
+  }
+  return losses;
+}
+
+const frameworks: ReadonlySet<string> = new Set(knownFrameworks);
 
 function printPieces(project: Project, format: "json" | "jsonl", { output }: CommandContext): void {
   const toPieces = format === "json" ? toJsonPieces : toJsonLines;

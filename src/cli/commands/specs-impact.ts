@@ -1,7 +1,8 @@
 import { readChangedFiles, toChangedPaths } from "../../project/git/changed-files.ts";
 import type { Project } from "../../project/project.ts";
-import type { AffectedSpec, Impact } from "../../protocol/spec-query.ts";
-import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
+import { wholeImpact } from "../../project/whole-impact.ts";
+import type { AffectedSpec, Impact, ImpactRequest } from "../../protocol/spec-query.ts";
+import { type Command, type CommandContext, defineCommand, flag, option } from "../command.ts";
 import { throwUnknownSpec } from "../find-record.ts";
 import { toProjectPath } from "../find-root.ts";
 import type { Output } from "../output.ts";
@@ -19,6 +20,14 @@ export const specsImpact: Command = defineCommand({
       "Also the files changed since this branch, tag or commit was left",
       asText,
     ),
+    expandFeatures: flag(
+      "--expand-features",
+      "List, too, what merely lies in the feature of an affected spec",
+    ),
+    obsolete: flag("--obsolete", "List obsolete specs, too"),
+    limit: option("-n, --limit <number>", "At most so many, 1 to 1,000 (default 50)", wholeNumber(1, 1000)),
+    cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
+    all: flag("-a, --all", "As many as there are"),
     depth: option("--depth <number>", "How many steps to follow, 1 to 5 (default 2)", wholeNumber(1, 5)),
   },
   examples: [
@@ -35,8 +44,17 @@ export const specsImpact: Command = defineCommand({
       const inGit = since === undefined ? [] : await filesChangedSince(since, context);
       const files = [...new Set([...named.flatMap(({ file }) => file ?? []), ...inGit])];
       const ids = [...new Set(named.flatMap(({ id }) => id ?? []))];
-      const { depth } = options;
-      const impact = project.specs.impact({ files, ids, ...(depth === undefined ? {} : { depth }) });
+      const { depth, limit, cursor, all = false, expandFeatures, obsolete } = options;
+      const request: ImpactRequest = {
+        files,
+        ids,
+        ...(depth !== undefined && { depth }),
+        ...(expandFeatures === true && { expand_features: true }),
+        ...(obsolete === true && { include_obsolete: true }),
+        ...(limit !== undefined && { limit }),
+        ...(cursor !== undefined && { cursor }),
+      };
+      const impact = all ? wholeImpact(project.specs, request) : project.specs.impact(request);
       if (context.json) context.output.json(impact);
       else printImpact(context.output, { impact, project, changed: files.length + ids.length });
       return 0;
@@ -73,7 +91,8 @@ function printImpact(output: Output, { impact, project, changed }: ImpactReport)
     output.note("Nothing changed.");
     return;
   }
-  if (impact.affected.length === 0) output.note(`${count(changed, "change")}, and no spec is affected.`);
+  const { total_count: total, same_feature: folded, obsolete_count: obsolete } = impact;
+  if (total === 0) output.note(`${count(changed, "change")}, and no spec is affected.`);
   const rows = impact.affected.map((affected) => ({ affected, spec: project.specs.get(affected.id) }));
   printTable(output, rows, [
     { header: "SCORE", value: ({ affected }) => affected.score.toFixed(2), align: "right" },
@@ -82,18 +101,23 @@ function printImpact(output: Output, { impact, project, changed }: ImpactReport)
     { header: "WHERE", value: ({ spec }) => (spec ? specPlace(spec) : ""), style: () => "dim", cut: "start" },
     { header: "WHY", value: ({ affected }) => reasonOf(affected), cut: "end" },
   ]);
-  if (!output.isTerminal) return;
-  printPaths(output, "Tests to run", impact.tests);
-  const other = impact.files.length;
-  if (rows.length > 0) {
-    output.note(
-      output.noteStyle(
-        "dim",
-        `${count(changed, "change")}: ${count(rows.length, "spec")}, ${count(impact.tests.length, "test file")} and ${count(other, "file")} affected.`,
-      ),
+  if (output.isTerminal) printPaths(output, "Tests to run", impact.tests);
+  const dim = (text: string): void => output.note(output.noteStyle("dim", safeLine(text)));
+  for (const { feature, specs } of folded.slice(0, mostFeatures))
+    dim(`+ ${count(specs, "spec")} of ${feature}, only because of the feature`);
+  if (folded.length > mostFeatures) dim(`+ ${count(folded.length - mostFeatures, "more feature")}`);
+  if (folded.length > 0) dim("  (--expand-features lists them)");
+  if (obsolete > 0) dim(`${count(obsolete, "obsolete spec")} left out (--obsolete lists them)`);
+  if (rows.length < total) dim(`${rows.length} of ${count(total, "spec")} shown; --all shows all.`);
+  if (output.isTerminal && total > 0) {
+    dim(
+      `${count(changed, "change")}: ${count(total, "spec")}, ${count(impact.tests.length, "test file")} and ${count(impact.files.length, "file")} affected.`,
     );
   }
 }
+
+/** More features than these are only counted. */
+const mostFeatures = 5;
 
 /** The steps that led to a spec, the last one first: `implements fw_a-cart-tasks-1, code_ref src/cart.ts`. */
 function reasonOf({ path }: AffectedSpec): string {

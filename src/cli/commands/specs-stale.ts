@@ -1,13 +1,13 @@
-import { acceptStale, staleSpecs } from "../../project/stale.ts";
-import type { StaleFile, StaleReport, StaleSpec } from "../../protocol/stale.ts";
-import { type Command, defineCommand, flag, listOption } from "../command.ts";
+import { acceptStale, pageStale, staleSpecs } from "../../project/stale.ts";
+import type { StaleFile, StalePage, StaleSpec } from "../../protocol/stale.ts";
+import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
 import { findSpec } from "../find-record.ts";
 import type { Output } from "../output.ts";
 import { count, place } from "../render/places.ts";
 import { usageError } from "../report-error.ts";
 import { type Column, printTable } from "../table.ts";
 import { safeLine } from "../text/safe-text.ts";
-import { asText } from "../values.ts";
+import { asText, wholeNumber } from "../values.ts";
 import { withProject } from "../with-project.ts";
 
 export const specsStale: Command = defineCommand({
@@ -18,6 +18,9 @@ export const specsStale: Command = defineCommand({
       asText,
     ),
     acceptAll: flag("--accept-all", "The same for every stale spec"),
+    limit: option("-n, --limit <number>", "At most so many, 1 to 1,000 (default 50)", wholeNumber(1, 1000)),
+    cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
+    all: flag("-a, --all", "As many as there are"),
     check: flag("--check", "End with 1 when a spec is stale (for CI)"),
   },
   examples: [
@@ -30,7 +33,7 @@ export const specsStale: Command = defineCommand({
   run: ({ options }, context) =>
     withProject(context, async ({ project }) => {
       const { output, signal } = context;
-      const { accept, acceptAll = false, check = false } = options;
+      const { accept, acceptAll = false, check = false, all = false, limit, cursor } = options;
       if (accept !== undefined && acceptAll)
         throw usageError("--accept and --accept-all exclude each other.");
       if (accept !== undefined || acceptAll) {
@@ -46,8 +49,10 @@ export const specsStale: Command = defineCommand({
         return 0;
       }
       const report = await staleSpecs(project, { signal });
-      if (context.json) output.json(report);
-      else printReport(output, report);
+      const page = { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
+      const shown = all ? { ...report, total_count: report.stale.length } : pageStale(report, page);
+      if (context.json) output.json(shown);
+      else printReport(output, shown);
       return check && report.stale.length > 0 ? 1 : 0;
     }),
 });
@@ -65,10 +70,12 @@ function changeOf({ path, changed_at, commit }: StaleFile): string {
   return `${path} (${when})`;
 }
 
-function printReport(output: Output, { stale, checked, notes }: StaleReport): void {
+function printReport(output: Output, { stale, total_count: total, checked, notes }: StalePage): void {
   printTable(output, stale, columns);
   for (const note of notes) output.note(`${output.noteStyle("yellow", "note:")} ${safeLine(note)}`);
   const all = `of ${count(checked, "spec")} that ${checked === 1 ? "names" : "name"} code`;
-  if (stale.length > 0) output.note(`${stale.length.toLocaleString("en")} stale, ${all}.`);
+  if (stale.length < total)
+    output.note(`${stale.length} of ${total.toLocaleString("en")} shown; --limit and --all show more.`);
+  if (total > 0) output.note(`${total.toLocaleString("en")} stale, ${all}.`);
   else if (notes.length === 0) output.note(`${output.noteStyle("green", "✓")} No spec is stale, ${all}.`);
 }

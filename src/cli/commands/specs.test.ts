@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import type { SpecPage } from "../../protocol/spec-query.ts";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { type RunResult, runKit } from "../run-kit.suite.ts";
 import { createSampleProject } from "../sample-project.suite.ts";
 
@@ -232,6 +233,15 @@ describe("export", () => {
         .split("\n")
         .map((line) => JSON.parse(line)),
     ).toEqual(specs);
+  });
+
+  test("text of spec files that is in no spec is told as lost, in every format", async () => {
+    const notes = ".kiro/specs/notes/tasks.md";
+    await using other = await createTemporaryRepository({ [notes]: "# Plan\n\nFirst talk.\n\n- [ ] 1. A\n" });
+    for (const format of ["json", "kiro"]) {
+      const { stderr } = await runKit(["specs", "export", "--format", format], { cwd: other.root });
+      expect(stderr).toBe(`lost: ${notes}: 1 line outside of specs is left out: 3 (Plan).\n`);
+    }
   });
 
   test("files go into a folder, are left alone when they are the same, and never lost", async () => {

@@ -2,8 +2,9 @@ import { z } from "zod";
 import { KitError } from "../../base/kit-error.ts";
 import { readChangedFiles, toChangedPaths } from "../../project/git/changed-files.ts";
 import type { Project, ProjectSpecs } from "../../project/project.ts";
+import { wholeImpact } from "../../project/whole-impact.ts";
 import { countField, textField } from "../../protocol/http/fields.ts";
-import { type AffectedSpec, type ImpactEdge, specEdgeKinds } from "../../protocol/spec-query.ts";
+import { type AffectedSpec, type Impact, type ImpactEdge, specEdgeKinds } from "../../protocol/spec-query.ts";
 import { pageOf } from "../bounds.ts";
 import { toProjectPath } from "../project-path.ts";
 import { excerptOf, nextPageMark, placeOf } from "../text.ts";
@@ -15,6 +16,8 @@ interface Input {
   readonly ids?: readonly string[];
   readonly since?: string;
   readonly depth?: number;
+  readonly include_obsolete?: boolean;
+  readonly expand_features?: boolean;
   readonly cursor?: string;
 }
 
@@ -29,6 +32,8 @@ interface Output {
   readonly changed: readonly string[];
   readonly total: number;
   readonly affected: readonly Affected[];
+  readonly same_feature: Impact["same_feature"];
+  readonly obsolete: number;
   readonly tests: readonly string[];
   readonly tests_cut?: number;
   readonly files: readonly string[];
@@ -51,6 +56,10 @@ const output: z.ZodType<Output> = z.object({
         .meta({ description: "The edges that led here." }),
     }),
   ),
+  same_feature: z.array(z.object({ feature: z.string(), specs: z.int() })).meta({
+    description: "How many specs merely lie in the feature of an affected one; see expand_features.",
+  }),
+  obsolete: z.int().meta({ description: "Obsolete specs that are left out; see include_obsolete." }),
   tests: z.array(z.string()).meta({ description: "Test files to run." }),
   tests_cut: z.int().exactOptional(),
   files: z.array(z.string()).meta({ description: "Files that the affected specs lie in or name." }),
@@ -74,6 +83,11 @@ export function specImpactTool({ specs, root }: Project): ReadTool<Input, Output
       depth: countField(5)
         .exactOptional()
         .meta({ description: "How many links to follow, 1 to 5; default 2." }),
+      include_obsolete: z.boolean().exactOptional(),
+      expand_features: z
+        .boolean()
+        .exactOptional()
+        .meta({ description: "List, too, the specs that merely lie in the feature of an affected one." }),
       cursor: nextCursor.exactOptional(),
     }),
     output,
@@ -98,18 +112,16 @@ async function changedSince(
 }
 
 function toOutput(specs: ProjectSpecs, input: Input & { changed: readonly string[] }): Output {
-  const { changed, ids, depth, cursor } = input;
-  const impact = specs.impact({
-    files: changed,
-    ...(ids === undefined ? {} : { ids }),
-    ...(depth === undefined ? {} : { depth }),
-  });
+  const { changed, cursor, since: _since, files: _files, ...about } = input;
+  const impact = wholeImpact(specs, { ...about, files: changed });
   const toItem = (affected: AffectedSpec): Affected => toAffected(specs, affected);
   const { items, total, next_cursor } = pageOf(impact.affected, { cursor, limit: 50, toItem });
   return {
     changed: changed.slice(0, maxListedFiles),
     total,
     affected: items,
+    same_feature: impact.same_feature.slice(0, maxListedFiles),
+    obsolete: impact.obsolete_count,
     tests: impact.tests.slice(0, maxListedFiles),
     ...(impact.tests.length > maxListedFiles ? { tests_cut: impact.tests.length - maxListedFiles } : {}),
     files: impact.files.slice(0, maxListedFiles),
@@ -139,10 +151,20 @@ function toText(output: Output): string {
   );
   const parts = [
     [`${total} ${total === 1 ? "spec block is" : "spec blocks are"} affected.`, ...lines].join("\n"),
+    left(output),
     section("Tests to run", output.tests, output.tests_cut),
     section("Files", output.files, output.files_cut),
   ];
   return `${parts.filter((part) => part !== "").join("\n\n")}${nextPageMark(next_cursor)}`;
+}
+
+function left({ same_feature, obsolete }: Output): string {
+  const lines = same_feature.map(
+    ({ feature, specs }) =>
+      `${specs} more of ${feature}, for no other reason than the feature (expand_features lists them).`,
+  );
+  if (obsolete > 0) lines.push(`${obsolete} obsolete are left out (include_obsolete lists them).`);
+  return lines.join("\n");
 }
 
 function why(edges: readonly ImpactEdge[]): string {

@@ -94,7 +94,7 @@ test("a changed requirement affects the tasks that implement it, and names their
 });
 
 test("a changed document affects its blocks fully, and the other documents of the feature a little", () => {
-  const impact = scores({ files: ["./.kiro/specs/auth/design.md"] });
+  const impact = scores({ files: ["./.kiro/specs/auth/design.md"], expand_features: true });
   expect(impact[idOf(".kiro/specs/auth/design.md", "Overview")]).toBe(1);
   expect(impact[requirement(1)]).toBe(0.3);
   expect(Object.values(impact).every((score) => score > 0 && score <= 1)).toBe(true);
@@ -126,9 +126,67 @@ test("an unknown id and a wrong depth are refused", () => {
 test("a file that nothing names affects nothing", () => {
   expect(project.specs.impact({ files: ["nowhere.ts", "../outside.ts", ""] })).toEqual({
     affected: [],
+    total_count: 0,
+    same_feature: [],
+    obsolete_count: 0,
     tests: [],
     files: [],
   });
+});
+
+test("what merely lies in the same feature is counted, and listed on demand", () => {
+  const request = { files: [".kiro/specs/auth/design.md"], depth: 1 };
+  const folded = project.specs.impact(request);
+  expect(folded.affected.every(({ path }) => path.at(-1)?.kind !== "same_feature")).toBe(true);
+  const expanded = project.specs.impact({ ...request, depth: 2, expand_features: true });
+  expect(project.specs.impact({ ...request, depth: 2 }).same_feature).toEqual([
+    { feature: ".kiro/specs/auth", specs: 5 },
+  ]);
+  expect(expanded.same_feature).toEqual([]);
+  expect(expanded.affected.some(({ path }) => path.at(-1)?.kind === "same_feature")).toBe(true);
+});
+
+test("obsolete blocks are left out, and do not lead on, unless asked for", async () => {
+  const archived = "openspec/changes/archive/2026-01-01-old/tasks.md";
+  await using other = await createTemporaryRepository({
+    [archived]: "## 1. A\n- [x] 1.1 Write `src/a.ts` and `src/a.test.ts`\n",
+    "CLAUDE.md": "## Build\n\nSee `src/a.ts`.\n",
+    "src/a.ts": "",
+    "src/a.test.ts": "",
+  });
+  const opened = await openProject({ root: other.root, indexFile: ":memory:" });
+  const current = opened.specs.impact({ files: ["src/a.ts"] });
+  expect(current.affected.map(({ id }) => id)).toEqual(["fw_c-build"]);
+  expect(current).toMatchObject({ total_count: 1, obsolete_count: 1, tests: [] });
+  const all = opened.specs.impact({ files: ["src/a.ts"], include_obsolete: true });
+  expect(all).toMatchObject({ total_count: 2, obsolete_count: 0, tests: ["src/a.test.ts"] });
+  await opened.close();
+});
+
+test("impact comes in pages, and says what is wrong with a page that cannot be", () => {
+  const request = { files: [".kiro/specs/auth/requirements.md", "src/login.ts"] };
+  const whole = project.specs.impact(request);
+  const ids: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = project.specs.impact({ ...request, limit: 2, ...(cursor !== undefined && { cursor }) });
+    expect(page.total_count).toBe(whole.total_count);
+    expect(page.tests).toEqual(whole.tests);
+    ids.push(...page.affected.map(({ id }) => id));
+    cursor = page.next_cursor;
+  } while (cursor !== undefined);
+  expect(ids).toEqual(whole.affected.map(({ id }) => id));
+  const [first] = [project.specs.impact({ ...request, limit: 1 })];
+  for (const wrong of [
+    { limit: 0 },
+    { limit: 1001 },
+    { cursor: "x" },
+    { cursor: first?.next_cursor ?? "", depth: 1 },
+  ]) {
+    expect(() => project.specs.impact({ ...request, ...wrong })).toThrow(
+      expect.objectContaining({ code: "invalid_request" }),
+    );
+  }
 });
 
 test("the graph has every block, the files they name, and the edges that are written down", () => {

@@ -4,13 +4,16 @@ import type {
   Impact,
   ImpactEdge,
   ImpactRequest,
+  SameFeature,
   SpecEdgeKind,
 } from "../../protocol/spec-query.ts";
 import { isTestPath } from "../../specs/test-path.ts";
 import { keysOfId } from "../index/block-id.ts";
+import { classCodeOfKey, classOf } from "../index/block-key.ts";
 import type { PlacedBlock } from "../index/block-reader.ts";
 import type { IndexDatabase } from "../index/index-database.ts";
 import { type BlockEdge, createEdges, type NamedFiles } from "./edges.ts";
+import { pageList } from "./page-list.ts";
 import { invalid } from "./query-plan.ts";
 
 /** How much of a change an edge passes on. */
@@ -29,6 +32,8 @@ const edgeWeights: Readonly<Record<SpecEdgeKind, number>> = {
  * so only so many blocks of a feature are named for that reason alone.
  */
 const maxSameFeature = 10;
+/** Folded, they are only counted. */
+const maxFolded = 10_000;
 
 interface Reached {
   readonly block: PlacedBlock;
@@ -44,13 +49,14 @@ export interface FindImpactOptions extends NamedFiles {
  * Finds what a change of files or blocks affects: every block is reached by the edges with the
  * highest product of weights, of at most `depth` edges. Blocks that are asked about are not among
  * the affected. A same-feature edge is always the last of its path, and starts from the block of
- * the feature that is affected most.
+ * the feature that is affected most; what is reached by one is only counted, unless the request expands
+ * it. Obsolete blocks are passed over unless asked for.
  *
  * Throws `spec_not_found` for an unknown id, `invalid_request` for a depth other than 1 to 5.
  */
 export function findImpact(database: IndexDatabase, options: FindImpactOptions): Impact {
   const { request, hasFile } = options;
-  const { files = [], ids = [], depth = 2 } = request;
+  const { files = [], ids = [], depth = 2, expand_features: isExpanded = false } = request;
   if (!Number.isInteger(depth) || depth < 1 || depth > 5)
     throw invalid("depth", "must be a whole number from 1 to 5");
   const edges = createEdges(database, options);
@@ -61,6 +67,7 @@ export function findImpact(database: IndexDatabase, options: FindImpactOptions):
     asked.set(key, { block: edges.block(key), score: 1, path: [] });
   }
   const best = new Map<number, Reached>();
+  const obsolete = new Set<number>();
   let frontier = new Map<number, Reached>();
   const reach = (
     from: { readonly name: string; readonly score: number; readonly path: readonly ImpactEdge[] },
@@ -68,6 +75,10 @@ export function findImpact(database: IndexDatabase, options: FindImpactOptions):
   ): void => {
     const score = from.score * edgeWeights[edge.kind];
     const { key, id } = edge.to;
+    if (request.include_obsolete !== true && isObsolete(edge.to)) {
+      if (edge.kind !== "same_feature" && !asked.has(key)) obsolete.add(key);
+      return;
+    }
     if (asked.has(key) || (best.get(key)?.score ?? 0) >= score) return;
     const reached = {
       block: edge.to,
@@ -91,12 +102,41 @@ export function findImpact(database: IndexDatabase, options: FindImpactOptions):
       for (const edge of edges.fromBlock(block)) reach(from, edge);
       if (block.feature === undefined || features.has(block.feature)) continue;
       features.add(block.feature);
-      for (const edge of edges.ofFeature(block, maxSameFeature)) reach(from, edge);
+      for (const edge of edges.ofFeature(block, isExpanded ? maxSameFeature : maxFolded)) reach(from, edge);
     }
     expanding = [...frontier.values()];
     frontier = new Map();
   }
-  return toImpact([...asked.values()], { affected: [...best.values()], changed, edges, hasFile });
+  const affected = [...best.values()];
+  const isFolded = ({ path }: Reached): boolean => !isExpanded && path.at(-1)?.kind === "same_feature";
+  const listed = affected.filter((each) => !isFolded(each));
+  const all = toImpact([...asked.values()], { affected: listed, changed, edges, hasFile });
+  const { limit, cursor, ...about } = request;
+  const page = { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
+  const { items, ...rest } = pageList(all.affected, page, { about, keyOf: ({ id }) => id });
+  return {
+    ...rest,
+    affected: items,
+    same_feature: countByFeature(affected.filter(isFolded)),
+    obsolete_count: obsolete.size,
+    tests: all.tests,
+    files: all.files,
+  };
+}
+
+function isObsolete({ key }: PlacedBlock): boolean {
+  return classOf(classCodeOfKey(key)).lifecycle === "obsolete";
+}
+
+function countByFeature(folded: readonly Reached[]): SameFeature[] {
+  const counts = new Map<string, number>();
+  for (const { block } of folded) {
+    const feature = block.feature ?? block.path;
+    counts.set(feature, (counts.get(feature) ?? 0) + 1);
+  }
+  return [...counts]
+    .map(([feature, specs]) => ({ feature, specs }))
+    .sort((one, other) => other.specs - one.specs || (one.feature < other.feature ? -1 : 1));
 }
 
 function toImpact(
@@ -112,7 +152,7 @@ function toImpact(
     readonly edges: ReturnType<typeof createEdges>;
     readonly hasFile: (path: string) => boolean;
   },
-): Impact {
+): Pick<Impact, "affected" | "tests" | "files"> {
   const tests = new Set([...changed].filter((path) => isTestPath(path) && hasFile(path)));
   const files = new Set<string>();
   for (const { block, path } of [...asked, ...affected]) {

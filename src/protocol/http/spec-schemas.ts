@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type CoveragePage, type CoverageQuery, coverageEvidence } from "../coverage.ts";
 import { type Diagnostic, diagnosticRules } from "../diagnostic.ts";
 import {
   earsPatterns,
@@ -12,6 +13,7 @@ import {
 } from "../spec-block.ts";
 import type { Impact, ImpactEdge, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../spec-query.ts";
 import { specEdgeKinds } from "../spec-query.ts";
+import type { StalePage, StaleQuery } from "../stale.ts";
 import {
   atMost,
   choiceField,
@@ -55,6 +57,15 @@ export const impactRequestSchema: z.ZodType<ImpactRequest> = z.strictObject({
     .exactOptional()
     .meta({ description: "Changed spec blocks." }),
   depth: countField(5).exactOptional().meta({ description: "How many edges to follow, 1 to 5; default 2." }),
+  include_obsolete: z.boolean().exactOptional().meta({ description: "Also obsolete blocks." }),
+  expand_features: z
+    .boolean()
+    .exactOptional()
+    .meta({ description: "Also, one by one, the blocks that merely lie in the feature of an affected one." }),
+  limit: countField(1_000)
+    .exactOptional()
+    .meta({ description: "Affected blocks per page, 1 to 1,000; default 50." }),
+  cursor: cursorField.exactOptional(),
 });
 
 /** `POST /api/specs/validate`: the blocks are judged by the validation rules, not by this schema. */
@@ -143,6 +154,12 @@ export const impactSchema: z.ZodType<Impact> = z
         path: z.array(impactEdgeSchema).meta({ description: "The edges that led here." }),
       }),
     ),
+    total_count: z.int().meta({ description: "Of the whole answer, not of the page; so is what follows." }),
+    same_feature: z
+      .array(z.object({ feature: z.string(), specs: z.int() }))
+      .meta({ description: "How many blocks merely lie in the feature of an affected one." }),
+    obsolete_count: z.int().meta({ description: "Obsolete blocks that are left out." }),
+    next_cursor: z.string().exactOptional(),
     tests: z.array(z.string()).meta({ description: "Test files to run." }),
     files: z.array(z.string()),
   })
@@ -154,6 +171,23 @@ export const specGraphSchema: z.ZodType<SpecGraph> = z
     edges: z.array(impactEdgeSchema),
   })
   .meta({ id: "SpecGraph" });
+
+/** Query of `GET /api/specs/coverage`. */
+export const coverageQuerySchema: z.ZodType<CoverageQuery> = z.strictObject({
+  feature: textField(200).exactOptional().meta({ description: "Only this feature, such as checkout." }),
+  show: z
+    .enum(["all", "uncovered"])
+    .exactOptional()
+    .meta({ description: "`uncovered`: only criteria that no test names. Default: `all`." }),
+  limit: limitField.exactOptional().meta({ description: "Criteria per page, 1 to 1,000; default 50." }),
+  cursor: cursorField.exactOptional(),
+});
+
+/** Query of `GET /api/specs/stale`. */
+export const staleQuerySchema: z.ZodType<StaleQuery> = z.strictObject({
+  limit: limitField.exactOptional().meta({ description: "Blocks per page, 1 to 1,000; default 50." }),
+  cursor: cursorField.exactOptional(),
+});
 
 const diagnosticSchema: z.ZodType<Diagnostic> = z
   .object({
@@ -181,3 +215,69 @@ export const validationResultSchema: z.ZodType<{
     diagnostics: z.array(diagnosticSchema),
   })
   .meta({ id: "ValidationResult" });
+
+const coverageCountFields = {
+  criteria: z.int(),
+  covered: z.int(),
+  covered_by_requirement: z.int().meta({ description: "Of these, named only through their requirement." }),
+  uncovered: z.int(),
+  suggested: z.int().meta({ description: "Of the uncovered ones, those with a test of similar words." }),
+};
+
+export const coveragePageSchema: z.ZodType<CoveragePage> = z
+  .object({
+    criteria: z.array(
+      z.object({
+        id: z.string().meta({ description: "`<feature>#<number>`: the key to put into a test." }),
+        feature: z.string(),
+        number: z.string(),
+        spec_id: z.string(),
+        path: z.string(),
+        line,
+        text: z.string(),
+        tests: z.array(
+          z.object({
+            path: z.string(),
+            line,
+            evidence: z.enum(coverageEvidence),
+            quote: z.string(),
+            whole_requirement: z.literal(true).exactOptional(),
+          }),
+        ),
+        suggestions: z.array(z.object({ path: z.string(), line, score: z.number(), quote: z.string() })),
+      }),
+    ),
+    total_count: z.int().meta({ description: "Of the whole list, not of the page." }),
+    next_cursor: z.string().exactOptional(),
+    totals: z.object(coverageCountFields),
+    by_feature: z.array(z.object({ feature: z.string(), path: z.string(), ...coverageCountFields })),
+    test_files: z.int(),
+    diagnostics: z.array(diagnosticSchema),
+  })
+  .meta({ id: "CoveragePage" });
+
+export const stalePageSchema: z.ZodType<StalePage> = z
+  .object({
+    stale: z.array(
+      z.object({
+        id: z.string(),
+        title: z.string(),
+        path: z.string(),
+        line,
+        updated_at: z.string(),
+        accepted_at: z.string().exactOptional(),
+        files: z.array(
+          z.object({
+            path: z.string(),
+            changed_at: z.string().exactOptional(),
+            commit: z.string().exactOptional(),
+          }),
+        ),
+      }),
+    ),
+    total_count: z.int().meta({ description: "Of the whole list, not of the page." }),
+    next_cursor: z.string().exactOptional(),
+    checked: z.int().meta({ description: "Blocks that name code of the project." }),
+    notes: z.array(z.string()),
+  })
+  .meta({ id: "StalePage" });

@@ -1,7 +1,11 @@
 import { KitError } from "../../base/kit-error.ts";
 import { maxNameBytes } from "../../base/name-fault.ts";
+import { pageCoverage, specCoverage } from "../../project/coverage.ts";
 import type { Project, ProjectSpecs } from "../../project/project.ts";
+import { pageStale, staleSpecs } from "../../project/stale.ts";
 import {
+  coveragePageSchema,
+  coverageQuerySchema,
   diagnosticsSchema,
   impactRequestSchema,
   impactSchema,
@@ -9,6 +13,8 @@ import {
   specGraphSchema,
   specPageSchema,
   specQuerySchema,
+  stalePageSchema,
+  staleQuerySchema,
   validateRequestSchema,
   validationResultSchema,
 } from "../../protocol/http/spec-schemas.ts";
@@ -21,9 +27,10 @@ import { defineRoute, type Route } from "../route.ts";
 
 const tag = "specs";
 
-/** `/api/specs`: list and search, one, diagnostics, impact, graph, validate. */
-export function specRoutes({ specs }: Project, authorization: Authorization): readonly Route[] {
+/** `/api/specs`: list and search, one, diagnostics, impact, coverage, stale, graph, validate. */
+export function specRoutes(project: Project, authorization: Authorization): readonly Route[] {
   const guard = guardProject(authorization);
+  const { specs } = project;
   return [
     defineRoute({
       operation: "listSpecs",
@@ -70,6 +77,30 @@ export function specRoutes({ specs }: Project, authorization: Authorization): re
       reply: impactSchema,
       errors: ["spec_not_found"],
       handle: ({ body }) => specs.impact(body),
+    }),
+    defineRoute({
+      operation: "getSpecCoverage",
+      method: "GET",
+      path: "/api/specs/coverage",
+      summary: "Which acceptance criteria a test names",
+      description: "Reads the test files of the project for every answer: ask for large pages.",
+      tag,
+      guard,
+      query: coverageQuerySchema,
+      reply: coveragePageSchema,
+      handle: async ({ query: { feature, ...page } }) =>
+        pageCoverage(await specCoverage(project, feature === undefined ? {} : { features: [feature] }), page),
+    }),
+    defineRoute({
+      operation: "listStaleSpecs",
+      method: "GET",
+      path: "/api/specs/stale",
+      summary: "Specs whose code changed after them",
+      tag,
+      guard,
+      query: staleQuerySchema,
+      reply: stalePageSchema,
+      handle: async ({ query }) => pageStale(await staleSpecs(project), query),
     }),
     defineRoute({
       operation: "validateSpecs",
