@@ -42,13 +42,14 @@ export function openDoomed(file: string, doom: Doom): DoomedProcess {
       return appends;
     },
     store: {
-      append(request: AppendRequest) {
+      async append(request: AppendRequest) {
         if (dead) return never;
-        if (appends + 1 === doom.at && doom.when === "before") return die();
-        // Nobody else has the file, so it is written at once.
-        void store.append(request);
         appends += 1;
-        return appends === doom.at ? die() : undefined;
+        const isLast = appends === doom.at;
+        if (isLast && doom.when === "before") return die();
+        await store.append(request);
+        // Of what is written together, nothing is heard by a process that ends meanwhile.
+        return isLast ? die() : dead ? never : undefined;
       },
       read: (key, after) => alive(() => store.read(key, after)),
       info: (key) => alive(() => store.info(key)),

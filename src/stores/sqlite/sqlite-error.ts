@@ -18,6 +18,11 @@ export function isBusy(error: unknown): boolean {
   return code === 5 || code === 6;
 }
 
+/** Whether SQLite could not read or write the file, and has said nothing about the values. */
+export function isOfFile(error: unknown): boolean {
+  return error instanceof Error && "errcode" in error && reasons[Number(error.errcode) & 0xff] !== undefined;
+}
+
 /** `unavailable`, with what SQLite said as its cause. What is no fault of the file stays as it is. */
 export function toSqliteError(cause: unknown): unknown {
   if (!(cause instanceof Error) || !("errcode" in cause)) return cause;

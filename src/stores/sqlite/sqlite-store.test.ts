@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -38,9 +38,9 @@ test("two stores on one file see each other, and refuse each other's position", 
   await first.append({ key, expected: 0, entries: [entry] });
   expect(second.read(key)).toEqual([entry]);
   await second.append({ key, expected: 1, entries: [entry] });
-  expect(() => first.append({ key, expected: 1, entries: [entry] })).toThrow(
-    expect.objectContaining({ code: "conflict" }),
-  );
+  await expect(first.append({ key, expected: 1, entries: [entry] })).rejects.toMatchObject({
+    code: "conflict",
+  });
   first.close();
   second.close();
 });
@@ -70,7 +70,7 @@ test("a file that is destroyed while it is used is `unavailable`, to read and to
   other.close();
   writeFileSync(destroyed, Buffer.alloc(65_536, "no database "));
   const unavailable = expect.objectContaining({ code: "unavailable" });
-  expect(() => store.append({ key, expected: 1, entries: [entry] })).toThrow(unavailable);
+  await expect(store.append({ key, expected: 1, entries: [entry] })).rejects.toThrow(unavailable);
   expect(() => store.read(key)).toThrow(unavailable);
   expect(() => store.info(key)).toThrow(unavailable);
   expect(() => store.list(key)).toThrow(unavailable);
@@ -111,6 +111,73 @@ test("a store of version 1 is taken over with all its sessions and goes on", asy
   await store.delete(key);
   expect([...store.read(key), ...store.read(task)]).toEqual([]);
   store.close();
+});
+
+/** Transactions in the log beside a file: of each, the last page says how large the file is then. */
+function commitsIn(file: string): number {
+  const log = readFileSync(`${file}-wal`);
+  const pageSize = log.readUInt32BE(8);
+  let commits = 0;
+  for (let frame = 32; frame < log.length; frame += 24 + pageSize) {
+    if (log.readUInt32BE(frame + 4) > 0) commits += 1;
+  }
+  return commits;
+}
+
+test("what is appended at the same time is one transaction, in which a refused append undoes nothing of the others", async () => {
+  const together = join(folder, "together.db");
+  const store = new SqliteSessionStore({ file: together });
+  const key = (session: string) => ({ agent: "a", instance_id: "1", session });
+  const note = (value: unknown) =>
+    ({ version: 1, type: "note", name: "n", value, timestamp: "2026-11-20T10:00:00.000Z" }) as const;
+  await store.append({ key: key("old"), expected: 0, entries: [note(0)] });
+  const circle: { self?: unknown } = {};
+  circle.self = circle;
+  const before = commitsIn(together);
+  const said = await Promise.allSettled([
+    store.append({ key: key("new"), expected: 0, entries: [note(1), note(2)] }),
+    store.append({ key: key("old"), expected: 7, entries: [note(3)] }),
+    store.append({ key: key("old"), expected: 1, entries: [note(4)] }),
+    store.append({ key: key("none"), expected: 0, entries: [note(circle)] }),
+    store.append({ key: key("old"), expected: 2, entries: [note(5), note(6)] }),
+    store.append({ key: key("new"), expected: 0, entries: [note(7)] }),
+    store.append({ key: key("new"), expected: 2, entries: [note(8)], parent: key("old") }),
+  ]);
+  expect(said.map(({ status }) => status === "fulfilled")).toEqual([
+    true,
+    false,
+    true,
+    false,
+    true,
+    false,
+    true,
+  ]);
+  expect(commitsIn(together)).toBe(before + 1);
+  const valuesOf = (session: string) =>
+    store.read(key(session)).map((entry) => "value" in entry && entry.value);
+  expect(["old", "new", "none"].map(valuesOf)).toEqual([[0, 4, 5, 6], [1, 2, 8], []]);
+  store.close();
+});
+
+test("what was appended is written before a delete, and before the file is closed", async () => {
+  const file = join(folder, "ordered.db");
+  const store = new SqliteSessionStore({ file });
+  const key = { agent: "a", instance_id: "1", session: "default" };
+  const other = { ...key, session: "other" };
+  const entries = [
+    { version: 1, type: "note", name: "n", value: 1, timestamp: "2026-11-20T10:00:00.000Z" },
+  ] as const;
+  const appended = [
+    store.append({ key, expected: 0, entries }),
+    store.append({ key: other, expected: 0, entries }),
+  ];
+  const deleted = store.delete(key);
+  const last = store.append({ key: other, expected: 1, entries });
+  store.close();
+  await Promise.all([...appended, deleted, last]);
+  const again = new SqliteSessionStore({ file });
+  expect([again.read(key).length, again.read(other).length]).toEqual([0, 2]);
+  again.close();
 });
 
 test("a file that another process locks delays writes, in their order, and stops neither reads nor this process", async () => {

@@ -7,21 +7,21 @@ import { decodeEntry, encodeEntry } from "../entry-text.ts";
 import { toInfo } from "../session-row.ts";
 import { LockedWrites } from "./locked-writes.ts";
 import { maxPosition, openDatabase } from "./open-database.ts";
-import { isBusy, toSqliteError } from "./sqlite-error.ts";
+import { isBusy, isOfFile, toSqliteError } from "./sqlite-error.ts";
 
 export interface SqliteSessionStoreOptions {
   /** The database file; `":memory:"` for none. Its folder must exist. */
   readonly file: string;
   /**
    * `normal` (default): a crash of the process loses nothing, a power cut may lose the last
-   * transactions. `full`: neither does, at the cost of an fsync per append.
+   * transactions. `full`: neither does, at the cost of an fsync for what is appended at the same time.
    */
   readonly durability?: "normal" | "full";
 }
 
 const readPatienceMs = 1_000;
 
-/** Sessions whose row ids are kept in memory, some 150 bytes each. */
+/** Sessions whose place in the file is kept in memory, some 200 bytes each. */
 const maxRemembered = 10_000;
 
 interface Statements {
@@ -35,6 +35,19 @@ interface Statements {
   readonly delete: StatementSync;
 }
 
+interface KnownSession {
+  /** Of its row. */
+  readonly id: number;
+  /** How many entries it has, as far as this process knows. */
+  position: number;
+}
+
+interface DueAppend {
+  readonly request: AppendRequest;
+  readonly resolve: () => void;
+  readonly reject: (reason: unknown) => void;
+}
+
 /**
  * Sessions in one SQLite file, shared safely by several processes. Methods throw `unavailable` where the file
  * cannot be read or written: the disk is full, another process holds it for long.
@@ -43,8 +56,9 @@ export class SqliteSessionStore implements SessionStore {
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
   readonly #writes = new LockedWrites();
-  // Row ids of sessions seen lately: an append then is inserts only.
-  readonly #ids = new Map<string, number>();
+  #due: DueAppend[] = [];
+  // Sessions seen lately: an append then is inserts only.
+  readonly #known = new Map<string, KnownSession>();
 
   constructor(options: SqliteSessionStoreOptions) {
     this.#database = openDatabase(options.file, options.durability ?? "normal");
@@ -75,35 +89,84 @@ export class SqliteSessionStore implements SessionStore {
     this.#statements.read.setReturnArrays(true);
   }
 
-  /** Waits only while another process holds the file; so does `delete`. */
-  append(request: AppendRequest): MaybePromise<void> {
-    return this.#writes.run(() => this.#append(request));
+  /**
+   * Resolves once the entries are in the file. All that is appended before the process turns to its next events,
+   * by whatever sessions, is one transaction; of these, one that is refused undoes nothing of the others.
+   */
+  append(request: AppendRequest): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#due.length === 0) setImmediate(() => this.#writeDue());
+      this.#due.push({ request, resolve, reject });
+    });
   }
 
-  #append(request: AppendRequest): void {
-    const { entries, expected } = request;
-    const known = this.#ids.get(nameOf(request.key));
-    const only = entries[0];
-    if (known !== undefined && entries.length === 1 && only !== undefined && expected > 0) {
-      // One row is one transaction by itself. The primary key refuses a position that is taken, the
-      // statement a session that was deleted; a position cannot be skipped, because `expected` comes
-      // from a writer that has seen all rows before it.
-      this.#insert(known, expected + 1, only);
+  #writeDue(): void {
+    const due = this.#due;
+    if (due.length === 0) return;
+    this.#due = [];
+    const refuse = (error: unknown): void => {
+      for (const { reject } of due) reject(error);
+    };
+    try {
+      this.#writes.run(() => this.#writeTogether(due))?.catch(refuse);
+    } catch (error) {
+      refuse(error);
+    }
+  }
+
+  /** In one transaction. Throws what fails it as a whole; then nothing of it is in the file. */
+  #writeTogether(due: readonly DueAppend[]): void {
+    const [only] = due;
+    if (due.length === 1 && only !== undefined && this.#appendRow(only.request)) {
+      only.resolve();
       return;
     }
+    const refused = new Map<DueAppend, unknown>();
     this.#statements.begin.run();
     try {
-      const id = expected === 0 ? this.#create(request) : this.#findAt(request.key, expected);
-      let position = expected;
-      for (const entry of entries) {
-        position += 1;
-        this.#insert(id, position, entry);
+      for (const append of due) {
+        try {
+          this.#append(append.request);
+        } catch (error) {
+          if (isOfFile(error)) throw error;
+          refused.set(append, error);
+        }
       }
       this.#statements.commit.run();
-      this.#remember(request.key, id);
     } catch (error) {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      // What was noted in this transaction is not so.
+      this.#known.clear();
       throw error;
+    }
+    for (const append of due) {
+      if (refused.has(append)) append.reject(refused.get(append));
+      else append.resolve();
+    }
+  }
+
+  /** One row is one transaction by itself. False for an append that is more than that. */
+  #appendRow({ key, expected, entries }: AppendRequest): boolean {
+    const known = this.#known.get(nameOf(key));
+    const [entry] = entries;
+    if (known?.position !== expected || entries.length !== 1 || entry === undefined) return false;
+    this.#insert(known.id, expected + 1, encodeEntry(entry));
+    known.position = expected + 1;
+    return true;
+  }
+
+  /**
+   * In a transaction. Refuses before it has changed anything: the primary key refuses a position that another
+   * process has taken, the statement a session that was deleted; what holds for the first row holds for all.
+   */
+  #append(request: AppendRequest): void {
+    const { key, expected, entries } = request;
+    if (expected + entries.length > maxPosition) throw full();
+    const texts = entries.map(encodeEntry);
+    const session = expected === 0 ? this.#create(request) : this.#findAt(key, expected);
+    for (const text of texts) {
+      this.#insert(session.id, session.position + 1, text);
+      session.position += 1;
     }
   }
 
@@ -128,15 +191,17 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   delete(key: SessionKey): MaybePromise<void> {
+    this.#writeDue();
     return this.#writes.run(() => {
       // A trigger takes the entries along, the foreign key the sessions below.
       this.#statements.delete.run(key.agent, key.instance_id, key.session);
-      this.#ids.clear();
+      this.#known.clear();
     });
   }
 
   close(): void {
-    this.#ids.clear();
+    this.#writeDue();
+    this.#known.clear();
     if (this.#database.isOpen) this.#database.close();
   }
 
@@ -157,40 +222,44 @@ export class SqliteSessionStore implements SessionStore {
     }
   }
 
-  #insert(id: number, position: number, entry: SessionEntry): void {
+  #insert(id: number, position: number, text: string): void {
     if (position > maxPosition) throw full();
-    if (this.#change(this.#statements.insert, [id, position, encodeEntry(entry)]).changes === 0)
-      throw conflict();
+    if (this.#change(this.#statements.insert, [id, position, text]).changes === 0) throw conflict();
   }
 
-  #find(key: SessionKey): { readonly id: number; readonly position: number } | undefined {
+  #find(key: SessionKey): KnownSession | undefined {
     const row = this.#statements.find.get(key.agent, key.instance_id, key.session);
-    if (row === undefined) return undefined;
-    const id = Number(row.id);
-    this.#remember(key, id);
-    return { id, position: Number(row.position) };
+    return row && this.#remember(key, { id: Number(row.id), position: Number(row.position) });
   }
 
-  #remember(key: SessionKey, id: number): void {
+  #remember(key: SessionKey, session: KnownSession): KnownSession {
     // Sessions come and go for as long as a server runs. The others are found again by their name.
-    if (this.#ids.size >= maxRemembered) this.#ids.clear();
-    this.#ids.set(nameOf(key), id);
+    if (this.#known.size >= maxRemembered) this.#known.clear();
+    this.#known.set(nameOf(key), session);
+    return session;
   }
 
-  #findAt(key: SessionKey, expected: number): number {
+  #findAt(key: SessionKey, expected: number): KnownSession {
+    const known = this.#known.get(nameOf(key));
+    if (known?.position === expected) return known;
     const found = this.#find(key);
     if (found?.position !== expected) throw conflict();
-    return found.id;
+    return found;
   }
 
   /** A session without entries is none, so that one that is there already is a conflict. */
-  #create({ key, parent }: AppendRequest): number {
+  #create({ key, parent }: AppendRequest): KnownSession {
     const above = parent === undefined ? null : (this.#find(parent)?.id ?? null);
     const { agent, instance_id, session } = key;
     const now = new Date().toISOString();
-    return Number(
-      this.#change(this.#statements.create, [agent, instance_id, session, now, above]).lastInsertRowid,
-    );
+    const { lastInsertRowid } = this.#change(this.#statements.create, [
+      agent,
+      instance_id,
+      session,
+      now,
+      above,
+    ]);
+    return this.#remember(key, { id: Number(lastInsertRowid), position: 0 });
   }
 
   #change(statement: StatementSync, values: SQLInputValue[]): StatementResultingChanges {
