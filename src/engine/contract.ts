@@ -233,6 +233,11 @@ export interface StepOptions {
 export interface EventLog {
   /** The index of the newest event; 0 for a stream that has none. The next append must be above it. */
   last(stream: string): Promise<number>;
+  /**
+   * Says that events of this stream will come. An append does so by itself; said before, it is written together
+   * with what others say at the time.
+   */
+  begin(stream: string): Promise<void>;
   /** Adds an event. Throws `lease_lost` once another process writes, and `conflict` for an index that is not above the last. */
   append(stream: string, event: KitEvent): void;
   /** Resolves once all that was appended is on disk. */

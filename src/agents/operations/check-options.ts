@@ -39,6 +39,7 @@ const ofPrompt: FieldChecks<PromptOptions> = {
   signal,
   budget: budgetFields,
   operationId: text,
+  resumes: ["true or false", (value) => typeof value === "boolean"],
 };
 const ofSkill: FieldChecks<SkillOptions> = { ...ofPrompt, args: table };
 const ofTask: FieldChecks<TaskOptions> = { ...ofPrompt, agent: text, cwd: text };

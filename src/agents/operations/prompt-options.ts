@@ -32,6 +32,8 @@ export interface PromptOptions<Result = unknown> {
    * other operations came after it. Default: an id of its own.
    */
   readonly operationId?: string;
+  /** False for an `operationId` that is new: the log is not asked what was done of it. Default true. */
+  readonly resumes?: boolean;
 }
 
 export interface PromptResult<Result = unknown> {

@@ -165,9 +165,14 @@ class NamedSession implements Session {
     call: { readonly text: string; readonly options: PromptOptions<Result>; readonly id?: string },
   ): Promise<PromptResult<Result>> {
     checkOptions("prompt", call.options);
-    const { signal, operationId } = call.options;
+    const { signal, operationId, resumes } = call.options;
     return this.#live().operate(
-      { kind, ...(call.id && { id: call.id }), ...resumable(operationId), ...(signal && { signal }) },
+      {
+        kind,
+        ...(call.id && { id: call.id }),
+        ...resumable(operationId, resumes),
+        ...(signal && { signal }),
+      },
       (operation) =>
         runPrompt(this.#harness, operation, { text: checkedText(call.text), options: call.options }),
     );

@@ -51,7 +51,7 @@ export function createInstances(
     return ended;
   };
   const endIdle = async (mayEnd: (live: Live) => boolean): Promise<void> => {
-    for (const [key, live] of [...alive]) {
+    for (const [key, live] of alive) {
       if (!mayEnd(live)) return;
       const agent = await live.agent.catch(() => undefined);
       if (agent?.busy === false && alive.get(key) === live && mayEnd(live)) void end(key, live);

@@ -76,6 +76,8 @@ export async function createService({
   await engine.start({
     dispatch: async (context, request) => {
       try {
+        // What is wrong with it, the first event is told.
+        await events.begin(agentStream(request.agent, request.instance_id)).catch(() => undefined);
         return await slots.hold(context, () => work.run(context, request));
       } catch (error) {
         // Nobody waits for a dispatch: why it failed is said here, or nowhere.

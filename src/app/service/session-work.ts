@@ -76,7 +76,9 @@ async function prompt(agent: Agent, work: WorkContext, admitted: AdmitRequest): 
   for (let round = 1; ; round += 1) {
     const id = round === 1 ? operationId : `${operationId}-${round}`;
     try {
-      const result = await agent.session(admitted.session).prompt(message, { ...options, operationId: id });
+      const result = await agent
+        .session(admitted.session)
+        .prompt(message, { ...options, operationId: id, resumes: isStored(work) });
       const { text, usage, metadata } = result;
       return { text, usage, model: { id: result.model.id }, metadata };
     } catch (error) {
@@ -85,6 +87,11 @@ async function prompt(agent: Agent, work: WorkContext, admitted: AdmitRequest): 
       await work.checkFence();
     }
   }
+}
+
+/** A call lives in its caller and is tried once: nothing was done of it before. */
+function isStored({ id }: WorkContext): boolean {
+  return !id.startsWith("call_");
 }
 
 /** How often a dead letter can be redriven while its session goes on. */

@@ -9,7 +9,7 @@ import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { EngineLimits } from "../engine-limits.ts";
 import { checkJson } from "../runs/check-json.ts";
-import type { DispatchPlace, DispatchRow } from "./dispatch-rows.ts";
+import { type DispatchPlace, type DispatchRow, lineOf } from "./dispatch-rows.ts";
 
 export interface Admission {
   readonly receipt: DispatchReceipt;
@@ -20,8 +20,10 @@ export interface Admission {
 export interface Admissions {
   /** Resolves once the input is on disk. */
   admit(request: AdmitRequest): Promise<Admission>;
-  /** In a transaction, or for what is not stored: throws when there is no room for one more. */
+  /** In a transaction: throws when there is no room for one more. */
   checkRoom(key: SessionKey): void;
+  /** For an input that is not stored: the same, as a rule without asking the database. */
+  checkRoomInLine(key: SessionKey): void;
 }
 
 export interface AdmissionOptions {
@@ -31,7 +33,7 @@ export interface AdmissionOptions {
 }
 
 export function createAdmissions(base: EngineBase, options: AdmissionOptions): Admissions {
-  const { database, blobs, clock } = base;
+  const { database, blobs, clock, lines } = base;
   const { limits, attached } = options;
   const load = query<{ waiting: number; in_session: number }>(
     database,
@@ -56,6 +58,13 @@ export function createAdmissions(base: EngineBase, options: AdmissionOptions): A
       throw crowded(limits.waitingPerSession);
   }
 
+  function checkRoomInLine(key: SessionKey): void {
+    // In line is all that waits, but for what other processes accept at this moment, and runs too: where that is
+    // little, there is room.
+    if (lines.waiting() < limits.waiting && lines.waiting(lineOf(key)) < limits.waitingPerSession) return;
+    checkRoom(key);
+  }
+
   /** What the key has been used for before. */
   function earlier(request: AdmitRequest, input: string): Admission | undefined {
     if (request.idempotency_key === undefined) return undefined;
@@ -72,6 +81,7 @@ export function createAdmissions(base: EngineBase, options: AdmissionOptions): A
 
   return {
     checkRoom,
+    checkRoomInLine,
     async admit(request) {
       checkJson(request.input, "The input");
       const input = await blobs.store(request.input);

@@ -131,7 +131,7 @@ export function createDispatches(base: EngineBase, limits: EngineLimits): Dispat
     },
 
     async callAttached(request, signal) {
-      admissions.checkRoom(request);
+      admissions.checkRoomInLine(request);
       if (handlers === undefined) throw new Error("A call came before the handlers.");
       return await calls.call(request, handlers, signal);
     },

@@ -269,3 +269,26 @@ test("a file that is no event log is refused and left as it is", () => {
     expect.objectContaining({ code: "unavailable" }),
   );
 });
+
+test("streams that begin at the same time are written together, each before its first index is given", async () => {
+  const folder = newFolder();
+  const clock = createManualClock();
+  const log = createEventLog({ folder, clock, lease: held(1).lease });
+  const streams = Array.from({ length: 50 }, (_, index) => `agent/reviewer/${index}`);
+  await log.begin(stream);
+  const other = new DatabaseSync(join(folder, "events.db"));
+  const rows = (): number => Number(other.prepare("SELECT count(*) AS n FROM streams").get()?.n);
+  const begun = Promise.all(streams.map((name) => log.begin(name)));
+  expect(rows()).toBe(1);
+  await begun;
+  expect(rows()).toBe(51);
+  // A process that dies now has given no index that the next one gives again.
+  log.append(streams[0] ?? "", delta(1));
+  const next = createEventLog({ folder, clock, lease: held(2).lease });
+  expect(await next.last(streams[0] ?? "")).toBe(10_000);
+  // Nor does who only asks leave a row behind.
+  expect(await next.last("agent/reviewer/never")).toBe(0);
+  next.close();
+  expect(rows()).toBe(51);
+  other.close();
+});

@@ -139,6 +139,10 @@ export function createEventLog({ folder, clock, lease, retention }: EventLogOpti
     },
     count: (stream) =>
       stored(() => (table.findStream(stream)?.events ?? 0) + (writer.live(stream)?.unwritten.length ?? 0)),
+    async begin(stream) {
+      const begun = stored(() => writer.begin(stream));
+      if (begun !== undefined) await begun;
+    },
     append(stream, event) {
       stored(() => writer.append(stream, event));
       watchers.wake(stream);

@@ -14,6 +14,8 @@ const muchText = 1_000_000;
 const tooMuchText = 64_000_000;
 /** After a disk that refused. */
 const restMs = 100;
+/** Streams that rest and are known still: their next event finds its row by its number. Some 300 bytes each. */
+const maxKnown = 2_000;
 /** Rows that are looked at to make room for a new one, once a stream has its fill. */
 const pruneRatio = 2;
 
@@ -33,13 +35,15 @@ export interface EventWriter {
   /** A stream that is in memory, as far as this process may write it. */
   live(stream: string): LiveStream | undefined;
   last(stream: string): number;
+  /** Before the first append: rows of streams that begin at the same time are written together. */
+  begin(stream: string): Promise<void> | undefined;
   append(stream: string, event: KitEvent): void;
   end(stream: string): void;
   /** Forgets a stream, here and on disk, but for its batches; gives the id that these carry. */
   remove(stream: string): number | undefined;
   /** Writes what is due, in one transaction. Throws what went wrong; then it is due still. */
   flush(): void;
-  /** Lets go of streams that were not touched since this was called last; false when none is left. */
+  /** Lets go of the events of streams that were not touched since this was called last; false when all rest. */
   evictIdle(): boolean;
   /** Runs a write that only the holder of the lease may do. */
   fenced<Value>(write: () => Value): Value;
@@ -50,6 +54,7 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
   const streams = new Map<string, LiveStream>();
   const dirty = new Set<LiveStream>();
   const touched = new Set<LiveStream>();
+  const beginning = new Map<LiveStream, PromiseWithResolvers<void>>();
   let unwrittenLength = 0;
   let restUntil = 0;
   let generation: { readonly id: number; readonly fence: number } | undefined;
@@ -122,11 +127,33 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
       unwritten: [],
       ended: row?.ended ?? false,
     };
-    // Its row says from now on that this process may have given indexes that it did not live to write. A disk that
-    // refuses just now is told so with the first flush.
-    if (!live.isOwn) unlessRefused(() => settleIds([[live, fenced(() => take(live, own))]]));
     streams.set(name, live);
     return live;
+  }
+
+  /**
+   * Before an index is given, the stream's row says that this process may have given indexes which it did not live
+   * to write. A disk that refuses just now is told so with the first flush.
+   */
+  function takeRows(begun: readonly LiveStream[]): void {
+    const foreign = begun.filter((live) => !live.isOwn);
+    if (foreign.length === 0) return;
+    unlessRefused(() => {
+      const own = claim();
+      settleIds(fenced(() => foreign.map((live) => [live, take(live, own)] as const)));
+    });
+  }
+
+  function takeBegun(): void {
+    const begun = [...beginning.keys()];
+    const resolvers = [...beginning.values()];
+    beginning.clear();
+    try {
+      if (isWriting()) takeRows(begun.filter((live) => streams.get(live.name) === live));
+    } catch {
+      // Another process writes now: whoever appends is told so.
+    }
+    for (const { resolve } of resolvers) resolve();
   }
 
   /** In a transaction: makes a stream's row this process's own. Gives its id. */
@@ -192,15 +219,24 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     live: (stream) => (isWriting() ? streams.get(stream) : undefined),
     last(stream) {
       // Before an index is asked for, whoever wrote before this process must have lost that right.
-      const own = lease.fence > 0 && !lease.signal.aborted ? claim() : undefined;
-      const known = own === undefined ? undefined : streams.get(stream);
-      if (known !== undefined) return known.last;
-      const row = table.findStream(stream);
-      if (row === undefined) return 0;
-      return own === undefined ? row.last : floorOf(row, own);
+      if (lease.fence > 0 && !lease.signal.aborted) return open(stream).last;
+      return table.findStream(stream)?.last ?? 0;
+    },
+    begin(stream) {
+      if (!isWriting() && (lease.fence === 0 || lease.signal.aborted)) return undefined;
+      const live = open(stream);
+      if (live.isOwn) return undefined;
+      if (beginning.size === 0) setImmediate(takeBegun);
+      let taken = beginning.get(live);
+      if (taken === undefined) {
+        taken = Promise.withResolvers<void>();
+        beginning.set(live, taken);
+      }
+      return taken.promise;
     },
     append(stream, event) {
       const live = (isWriting() ? streams.get(stream) : undefined) ?? open(stream);
+      if (!live.isOwn) takeRows([live]);
       if (event.index <= live.last) throw notAbove(event.index, live.last);
       if (live.unwritten.length >= crashGap || unwrittenLength > tooMuchText) throw full();
       const text = JSON.stringify(event);
@@ -214,6 +250,7 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     },
     end(stream) {
       const live = open(stream);
+      if (!live.isOwn) takeRows([live]);
       live.ended = true;
       touch(live);
     },
@@ -230,11 +267,18 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
       return id;
     },
     evictIdle() {
+      const mayRest = streams.size - maxKnown;
+      let gone = 0;
       for (const live of streams.values()) {
-        if (!touched.has(live) && !dirty.has(live)) streams.delete(live.name);
+        if (touched.has(live) || dirty.has(live)) continue;
+        settle(live);
+        if (gone >= mayRest) continue;
+        streams.delete(live.name);
+        gone += 1;
       }
+      const wasTouched = touched.size > 0;
       touched.clear();
-      return streams.size > 0;
+      return wasTouched;
     },
     close() {
       if (generation === undefined || !isWriting()) return;
