@@ -5,6 +5,10 @@ const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const countedDigits = 4;
 const countLimit = 32 ** countedDigits;
 
+// Asking the system for random bytes costs more than the id that is made of them, so many are asked for at a time.
+const pool = new Uint8Array(1_024);
+let used = pool.length;
+
 let lastMs = -1;
 // Time and the leading random digits, as they stand before the count.
 let prefix = "";
@@ -29,10 +33,15 @@ export function createUlid(now: number = Date.now()): string {
 function start(ms: number): void {
   lastMs = ms;
   prefix = digits(ms, 10);
-  const random = crypto.getRandomValues(new Uint8Array(16));
-  for (let index = 0; index < 16 - countedDigits; index += 1) prefix += alphabet[(random[index] ?? 0) & 31];
+  if (used === pool.length) {
+    crypto.getRandomValues(pool);
+    used = 0;
+  }
+  const digitsEnd = used + 16 - countedDigits;
+  for (let index = used; index < digitsEnd; index += 1) prefix += alphabet[(pool[index] ?? 0) & 31];
   // Starting in the lower half leaves room to count before the next millisecond is borrowed.
-  count = (((random[14] ?? 0) << 8) | (random[15] ?? 0)) * 8;
+  count = (((pool[used + 14] ?? 0) << 8) | (pool[used + 15] ?? 0)) * 8;
+  used += 16;
 }
 
 function digits(value: number, length: number): string {

@@ -12,7 +12,8 @@ export function faultOfName(text: string, maxBytes: number = maxNameBytes): stri
   if (text === "") return "must not be empty";
   // JSON can say half of a surrogate pair; stores and URLs cannot, and would take one name for another.
   if (!text.isWellFormed()) return "must be well-formed Unicode";
-  if (text.length > maxBytes || new TextEncoder().encode(text).length > maxBytes)
+  // A UTF-16 unit is at most three bytes: only long names have to be counted.
+  if (text.length * 3 > maxBytes && new TextEncoder().encode(text).length > maxBytes)
     return `must have at most ${maxBytes} bytes`;
   if (text === "." || text === ".." || /[/\\\p{Cc}]/u.test(text))
     return "must not hold separators, dot segments or control characters";

@@ -126,8 +126,16 @@ function toRouteRequest(context: ServerContext, names: readonly string[]): Route
       const controller = new AbortController();
       const gone = (): void =>
         controller.abort(new KitError({ code: "aborted", message: "The client has gone." }));
-      if (req.raw.signal.aborted) gone();
-      else req.raw.signal.addEventListener("abort", gone, { once: true });
+      const outgoing = env?.outgoing;
+      if (outgoing === undefined) {
+        if (req.raw.signal.aborted) gone();
+        else req.raw.signal.addEventListener("abort", gone, { once: true });
+      } else if (outgoing.destroyed) gone();
+      // The connection itself, and not the request's signal, which costs a request of its own to make.
+      else
+        outgoing.once("close", () => {
+          if (!outgoing.writableFinished) gone();
+        });
       return controller.signal;
     },
   };

@@ -58,19 +58,37 @@ export function createEventHub(options: {
     publish(body, scope, turnId) {
       index += 1;
       if (listeners.size === 0 && observers.size === 0) return;
-      const event: KitEvent = {
-        ...body,
-        index,
-        timestamp: isoTime(options.clock.now()),
-        ...scope,
-        ...(turnId === undefined ? undefined : { turn_id: turnId }),
-        // Of a task that starts or ends below a task, its own id and not that of the outer one.
-        ...(body.type === "task_start" || body.type === "task_end" ? { task_id: body.task_id } : undefined),
-      };
+      const event = toEvent(body, scope, { index, timestamp: isoTime(options.clock.now()), turnId });
       for (const observer of observers) tell(observer, event);
       for (const listener of listeners) tell(listener, event);
     },
   };
 }
+
+/** Named one by one: spreading a scope into each event costs more than all else that happens to it. */
+function toEvent(
+  body: EventBody,
+  scope: EventScope,
+  own: { readonly index: number; readonly timestamp: string; readonly turnId: string | undefined },
+): KitEvent {
+  const event: Writable<KitEvent> = {
+    ...body,
+    index: own.index,
+    timestamp: own.timestamp,
+    agent: scope.agent,
+    instance_id: scope.instance_id,
+    session: scope.session,
+    operation_id: scope.operation_id,
+  };
+  if (scope.run_id !== undefined) event.run_id = scope.run_id;
+  // Of a task that starts or ends below a task, its own id and not that of the outer one.
+  if (scope.task_id !== undefined && body.type !== "task_start" && body.type !== "task_end")
+    event.task_id = scope.task_id;
+  if (scope.parent_operation_id !== undefined) event.parent_operation_id = scope.parent_operation_id;
+  if (own.turnId !== undefined) event.turn_id = own.turnId;
+  return event;
+}
+
+type Writable<Value> = { -readonly [Field in keyof Value]: Value[Field] };
 
 const nobody: ReadonlySet<EventListener> = new Set();

@@ -51,13 +51,13 @@ export function createProjectContext(own: Project, idle?: IdleIndexes): OpenProj
   };
 
   /** The project itself, for a workspace of the session's own: its files have the paths of the project's. */
-  const beside = ({ cwd, location }: Workplace): Repository => ({
+  const beside = ({ cwd }: Workplace, workspace: string | undefined): Repository => ({
     workingFolder: cwd,
     tools,
     instructions: () =>
       instructions([
         { root: own.root, cwd },
-        ...(isFolder(location?.folder) ? [{ root: location.folder, cwd, isWorkspace: true }] : []),
+        ...(workspace === undefined ? [] : [{ root: workspace, cwd, isWorkspace: true }]),
       ]),
     guidelinesFor: (path) => repositories.use(own.root, (project) => guidelinesOf(project, path)),
   });
@@ -68,9 +68,11 @@ export function createProjectContext(own: Project, idle?: IdleIndexes): OpenProj
       const { location } = place;
       if (location === undefined) return elsewhere(place);
       const { folder, shared } = location;
+      if (shared) return at(repositoryRoot(folder, own.root), place, folder);
+      // Most sessions only talk, and have made none.
+      if (!isFolder(folder)) return beside(place, undefined);
       // A session that has put a repository into its own workspace works in that one.
-      if (!shared) return existsSync(join(folder, ".git")) ? at(folder, place, folder) : beside(place);
-      return at(repositoryRoot(folder, own.root), place, folder);
+      return existsSync(join(folder, ".git")) ? at(folder, place, folder) : beside(place, folder);
     },
     close: repositories.close,
   };
@@ -86,8 +88,8 @@ export function createProjectContext(own: Project, idle?: IdleIndexes): OpenProj
   }
 }
 
-function isFolder(path: string | undefined): path is string {
-  return path !== undefined && (statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false);
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
 /**

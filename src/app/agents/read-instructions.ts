@@ -137,6 +137,7 @@ function toInstructions(files: readonly InstructionFile[]): ProjectInstructions 
 
 /** The files that instructions can stand in: those of "", "a" and "a/b" for "a/b". */
 function pathsTo(cwd: string): readonly string[] {
+  if (cwd === "") return names;
   const segments = cwd.split("/").filter((segment) => segment !== "" && segment !== ".");
   if (segments.includes("..")) return names;
   const folders = [...segments.keys()].map((index) => `${segments.slice(0, index + 1).join("/")}/`);

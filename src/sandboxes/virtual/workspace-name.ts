@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { join } from "node:path";
 import type { SandboxOwner } from "../contract.ts";
 import type { VirtualOptions } from "./virtual-options.ts";
@@ -14,8 +14,8 @@ export const folderOfAll = ({ root, folder }: VirtualOptions, { project_root }: 
  */
 export function workspaceName({ agent, instance_id, session }: SandboxOwner): string {
   const parts = [agent, instance_id, session];
-  const hash = createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32);
-  return [...parts.map(readable), hash].filter((part) => part !== "").join("-");
+  const digest = hash("sha256", JSON.stringify(parts)).slice(0, 32);
+  return [...parts.map(readable), digest].filter((part) => part !== "").join("-");
 }
 
 function readable(text: string): string {

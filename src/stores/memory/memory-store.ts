@@ -12,8 +12,6 @@ interface Log {
 /** Sessions that live as long as the process: for tests, and for work that nobody will continue. */
 export class InMemorySessionStore implements SessionStore {
   readonly #logs = new Map<string, Log>();
-  // A session appends with the same key object each time, which spares making its name again.
-  #known = new WeakMap<SessionKey, Log>();
 
   append(request: AppendRequest): void {
     const { key, expected, entries } = request;
@@ -22,7 +20,6 @@ export class InMemorySessionStore implements SessionStore {
     if (log === undefined) {
       log = { key, created_at: new Date().toISOString(), parent: request.parent, entries: [] };
       this.#logs.set(nameOf(key), log);
-      this.#known.set(key, log);
     }
     for (const entry of entries) log.entries.push(entry);
   }
@@ -47,7 +44,6 @@ export class InMemorySessionStore implements SessionStore {
   }
 
   delete(key: SessionKey): void {
-    this.#known = new WeakMap();
     const doomed = [nameOf(key)];
     for (let name = doomed.pop(); name !== undefined; name = doomed.pop()) {
       this.#logs.delete(name);
@@ -58,17 +54,11 @@ export class InMemorySessionStore implements SessionStore {
   }
 
   close(): void {
-    this.#known = new WeakMap();
     this.#logs.clear();
   }
 
   #find(key: SessionKey): Log | undefined {
-    let log = this.#known.get(key);
-    if (log === undefined) {
-      log = this.#logs.get(nameOf(key));
-      if (log !== undefined) this.#known.set(key, log);
-    }
-    return log;
+    return this.#logs.get(nameOf(key));
   }
 }
 

@@ -12,7 +12,7 @@ import { openEventsDatabase } from "./open-events-database.ts";
 import { createWatchers } from "./watchers.ts";
 
 /** From an append to its disk; also how long a stream that says nothing stays in memory, twice over. */
-const flushMs = 50;
+const flushMs = 90;
 /** Until a disk that refused is tried again. */
 const retryMs = 1_000;
 const pruneEveryMs = 60_000;

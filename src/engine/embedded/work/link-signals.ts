@@ -14,18 +14,34 @@ export interface LinkedSignals {
  */
 export function linkSignals(sources: readonly AbortSignal[]): LinkedSignals {
   const own = new AbortController();
-  const follow = ({ target }: { readonly target: EventTarget | null }): void => {
-    if (target instanceof AbortSignal) own.abort(target.reason);
-  };
+  const stop = (reason: unknown): void => own.abort(reason);
   for (const source of sources) {
     if (source.aborted) own.abort(source.reason);
-    else source.addEventListener("abort", follow, { once: true });
+    else stopsOf(source).add(stop);
   }
   return {
     signal: own.signal,
-    abort: (reason) => own.abort(reason),
+    abort: stop,
     unlink() {
-      for (const source of sources) source.removeEventListener("abort", follow);
+      for (const source of sources) stopping.get(source)?.delete(stop);
     },
   };
+}
+
+/** What each source stops. It has one listener, however much work comes and goes. */
+const stopping = new WeakMap<AbortSignal, Set<(reason: unknown) => void>>();
+
+function stopsOf(source: AbortSignal): Set<(reason: unknown) => void> {
+  const known = stopping.get(source);
+  if (known !== undefined) return known;
+  const stops = new Set<(reason: unknown) => void>();
+  stopping.set(source, stops);
+  source.addEventListener(
+    "abort",
+    () => {
+      for (const stop of stops) stop(source.reason);
+    },
+    { once: true },
+  );
+  return stops;
 }
