@@ -5,6 +5,7 @@
 export {
   type AgentPolicy,
   type AgentProfile,
+  type AllowedCommand,
   defineAgentProfile,
   mergeProfiles,
 } from "./agents/agent-profile.ts";

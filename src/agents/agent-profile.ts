@@ -11,12 +11,21 @@ import type { Skill } from "./skill.ts";
 import type { AnyTool } from "./tool.ts";
 import type { Budget } from "./turn/budget.ts";
 
+/**
+ * A command that may run. `"git"` and `"git commit"` stand for their known forms, `"npm test"` for that line,
+ * `"npm test *"` for it with arguments. `unsafe` allows all that begins with these words, whatever it does.
+ */
+export type AllowedCommand = string | { readonly command: string; readonly unsafe?: boolean };
+
 /** What an agent's tools may do to its workspace. Everything that is not allowed is refused. */
 export interface AgentPolicy {
   readonly allowWrite?: boolean;
   readonly allowShell?: boolean;
-  /** Programs that may run, without a shell: `["git", "npm test"]`. Without it, any simple command. */
-  readonly allowedCommands?: readonly string[];
+  /**
+   * Commands that may run, without a shell: `["git", "git commit", "npm test"]`. Without it, any simple command
+   * where the operating system walls it in, and known forms elsewhere.
+   */
+  readonly allowedCommands?: readonly AllowedCommand[];
   /** Hands lines to a shell as they are: for trusted work only. */
   readonly allowCompoundCommands?: boolean;
   /**

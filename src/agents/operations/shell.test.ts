@@ -18,7 +18,8 @@ beforeAll(() => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 function open(store: ReturnType<typeof openDoomed>["store"]): Agent {
-  const profile = { allowShell: true, allowWrite: true, sandbox: local({ root: folder }) };
+  const allowedCommands = ["git", { command: "node", unsafe: true }];
+  const profile = { allowShell: true, allowWrite: true, allowedCommands, sandbox: local({ root: folder }) };
   return createTestAgent(createScriptedModel([]), profile, { store });
 }
 

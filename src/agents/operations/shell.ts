@@ -51,6 +51,7 @@ export function runShell(
         command,
         sandbox,
         policy: live.profile,
+        projectRoot: harness.runtime.projectRoot,
         env: operation.secrets,
         signal: operation.signal,
         emit: operation.emit,

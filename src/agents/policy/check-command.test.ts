@@ -2,10 +2,22 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { argvOf, commandOf, readShellCases } from "../../../tests/security/shell-cases.ts";
 import { processorMs } from "../../testing/processor-time.ts";
+import type { AgentPolicy } from "../agent-profile.ts";
 import { checkCommand } from "./check-command.ts";
 import { parseCommand } from "./parse-command.ts";
 
 const { cases } = readShellCases();
+
+/**
+ * Entries that say today what those of these cases meant: writing subcommands are named, and programs that are
+ * languages of their own say that they are.
+ */
+const namedToday: Readonly<Record<string, AgentPolicy>> = {
+  "sh-s-094": { allowedCommands: ["git commit"], allowWrite: true },
+  "sh-s-095": { allowedCommands: ["git commit"], allowWrite: true },
+  "sh-s-096": { allowedCommands: ["git commit"], allowWrite: true },
+  "sh-s-102": { allowedCommands: [{ command: "python", unsafe: true }] },
+};
 
 describe("the hostile command lines of tests/security/shell.json", () => {
   test.each(cases.map((item) => [item.id, item.why, item] as const))("%s: %s", (_id, _why, item) => {
@@ -17,6 +29,7 @@ describe("the hostile command lines of tests/security/shell.json", () => {
       ...(item.policy.allow_compound_commands === undefined
         ? {}
         : { allowCompoundCommands: item.policy.allow_compound_commands }),
+      ...namedToday[item.id],
     });
     expect(processorMs() - started).toBeLessThan(item.max_ms ?? 1_000);
     if (item.expected !== "allow_or_deny") expect(decision.allowed).toBe(item.expected === "allow");
@@ -37,72 +50,174 @@ test("whatever stands in single quotes comes out as it went in", () => {
   );
 });
 
-test("an entry with arguments allows these first arguments only", () => {
-  const policy = { allowShell: true, allowedCommands: ["npm test"] };
-  expect(checkCommand("npm test -- --run", policy).allowed).toBe(true);
-  expect(checkCommand("npm run evil", policy).allowed).toBe(false);
-  expect(checkCommand("npm", policy).allowed).toBe(false);
-});
+const run = (line: string, policy: AgentPolicy, walled = false): string | true => {
+  const decision = checkCommand(line, { allowShell: true, ...policy }, walled);
+  return decision.allowed || decision.reason;
+};
 
-test("a launcher on the list runs listed programs only", () => {
-  const policy = { allowShell: true, allowedCommands: ["timeout", "git"] };
-  expect(checkCommand("timeout 5 git status", policy).allowed).toBe(true);
-  expect(checkCommand("timeout -k 1 5 touch x", policy).allowed).toBe(false);
-  expect(checkCommand("timeout 5 timeout 5 touch x", policy).allowed).toBe(false);
-});
-
-describe("a listed program runs no other one by an option", () => {
-  const policy = {
-    allowShell: true,
-    allowedCommands: ["git", "sed", "sort", "tar", "env", "ssh", "timeout"],
-  };
-
-  test.each([
-    ["abbreviated", "git ls-remote '--upl=touch x' ."],
-    ["abbreviated", "git rebase --root --exe 'touch x'"],
-    ["abbreviated", "sort --compress-prog=touch a"],
-    ["abbreviated", "tar -xf a.tar --to-com=touch"],
-    ["abbreviated", "env '--split=touch x' git"],
-    ["behind other letters", "git grep -nOtouch a"],
-    ["behind other letters", "git rebase -fx 'touch x' HEAD~1"],
-    ["behind other letters", "git clone -qu 'touch x' . y"],
-    ["behind other letters", "git difftool -yx touch"],
-    ["behind other letters", "sed -ni s/a/b/ a"],
-    ["behind other letters", "ssh -vo ProxyCommand=touch a"],
-    ["behind other letters", "env '-iStouch x' git"],
-    ["without a dash", "tar cIf touch a.tar a"],
-    ["behind the flags of a script", "sed s/a/touch/ge a"],
-    ["behind another delimiter", "sed 's#a#touch x#e;p' a"],
-    ["behind an option of Git itself", "git -C sub config core.pager touch"],
-    ["behind an option of Git itself", "git --work-tree . clone -u touch . y"],
-    ["as a setting", "git config protocol.ext.allow always"],
-    ["as a setting", "git config submodule.a.update '!touch x'"],
-    ["as a setting", "git config --rename-section user alias"],
-    ["from a folder of the model's", "git --git-dir=sub status"],
-    ["from a folder of the model's", "git init --separate-git-dir=sub a"],
-    ["as what a subcommand is for", "git merge-index touch -a"],
-  ])("%s: %s", (_how, line) => {
-    expect(checkCommand(line, policy)).toMatchObject({ allowed: false });
+describe("an entry of a list", () => {
+  test("that names a program stands for its known forms, of Git's for those that only read", () => {
+    const policy = { allowedCommands: ["git", "ls"] };
+    expect(run("git -C sub log --oneline -5", policy)).toBe(true);
+    expect(run("ls -la src", policy)).toBe(true);
+    expect(run("git commit -m x", policy)).toContain('"git commit" has to be named');
+    expect(run("cat a.txt", policy)).toContain('"cat" is not on the list of allowed commands: git, ls');
   });
 
-  test.each([
-    "git log -p -5 --text",
-    "git add -p a",
-    "git switch -c topic",
-    "git checkout -b daemon",
-    "git -C sub push -u origin main",
-    "git config --get remote.origin.url",
-    "git config user.name Ann",
-    "git commit -am 'Explain --exec and -O'",
-    "sed -n 1,20p src/a.ts",
-    "sed -e s/foo/example/g a.ts",
-    "sed 's|a|b|' a.ts",
-    "tar xzf a.tgz --checkpoint=9",
-    "tar cf a.tar IMAGES",
-    "sort -rnk2 a",
-    "timeout -s KILL 5 git status",
-  ])("but runs: %s", (line) => {
-    expect(checkCommand(line, policy)).toMatchObject({ allowed: true });
+  test("that names a subcommand stands for its known forms, and those that write need allowWrite", () => {
+    const policy = { allowedCommands: ["git", "git commit"], allowWrite: true };
+    expect(run("git commit -m '- a point' --no-verify", policy)).toBe(true);
+    expect(run("git -C sub commit -am x", policy)).toBe(true);
+    expect(run("git commit --template=/etc/passwd", policy)).toContain('"--template=/etc/passwd"');
+    expect(run("git push", policy)).toContain('"git push" has to be named');
+    expect(run("git commit -m x", { allowedCommands: ["git commit"] })).toContain("allowWrite");
+    expect(run("git log", { allowedCommands: ["git commit"], allowWrite: true })).toContain("git log");
+  });
+
+  test("of a program that kit does not know is that line, whole", () => {
+    const policy = {
+      allowedCommands: ["npm test", "pytest", "node --test 'tests/**/*.test.ts'", "./gradlew build"],
+    };
+    expect(run("npm test", policy)).toBe(true);
+    expect(run("npm  'test'", policy)).toBe(true);
+    expect(run("pytest", policy)).toBe(true);
+    expect(run("node --test 'tests/**/*.test.ts'", policy)).toBe(true);
+    expect(run("./gradlew build", policy)).toBe(true);
+    expect(run("npm test -C evil", policy)).toContain('"-C" is more or other');
+    expect(run("npm run evil", policy)).toContain('"run" is more or other');
+    expect(run("npm", policy)).not.toBe(true);
+    expect(run("pytest -x", policy)).toContain('"-x" is more or other');
+    expect(run("node --test evil.ts", policy)).not.toBe(true);
+    expect(run("./gradlew", policy)).not.toBe(true);
+  });
+
+  test("that ends in a star takes more arguments, and of an interpreter no options of its own", () => {
+    const policy = {
+      allowedCommands: [
+        "pytest *",
+        "npm test *",
+        "node scripts/x.mjs *",
+        "node --test *",
+        "make build *",
+        "git log *",
+      ],
+    };
+    expect(run("pytest -x tests/a.py", policy)).toBe(true);
+    expect(run("npm test", policy)).toBe(true);
+    expect(run("npm test -- --run -t x", policy)).toBe(true);
+    expect(run("npm test src/a", policy)).toBe(true);
+    expect(run("npm test -C evil", policy)).toContain('"-C" is an option of npm itself');
+    expect(run("npm test --prefix=evil", policy)).toContain('"--prefix=evil"');
+    expect(run("npm run evil", policy)).not.toBe(true);
+    expect(run("node scripts/x.mjs --watch", policy)).toBe(true);
+    expect(run("node --test a.test.ts", policy)).toBe(true);
+    expect(run("node --test --import=./evil.mjs", policy)).toContain('"--import=./evil.mjs"');
+    expect(run("make build all", policy)).toBe(true);
+    expect(run("make build SHELL=./evil", policy)).toContain('"SHELL=./evil"');
+    expect(run("git log -p src", policy)).toBe(true);
+    expect(run("git log --output=x", policy)).toContain('"--output=x"');
+    expect(run("git show", policy)).not.toBe(true);
+  });
+
+  test("that is unsafe allows all that begins with it", () => {
+    const policy = {
+      allowedCommands: [
+        { command: "npm", unsafe: true },
+        { command: "git bisect", unsafe: true },
+      ],
+    };
+    expect(run("npm exec anything", policy)).toBe(true);
+    expect(run("git bisect run npm test", policy)).toBe(true);
+    expect(run("git -c x=y bisect run npm test", policy)).not.toBe(true);
+    expect(run("npm test | sh", policy)).not.toBe(true);
+    expect(run("npm test", { allowedCommands: [{ command: "npm", unsafe: false }] })).not.toBe(true);
+  });
+
+  test("that names an interpreter alone runs its version only, even with a star", () => {
+    for (const command of ["npm", "node *", "awk", "make", "python3", "bash", "xargs"]) {
+      const [program = ""] = command.split(" ");
+      expect(run(`${program} --version`, { allowedCommands: [command] })).toBe(true);
+      expect(run(`${program} x`, { allowedCommands: [command] })).toContain('"x"');
+    }
+    expect(run("npm ls --depth=0", { allowedCommands: ["npm"] })).toBe(true);
+  });
+
+  test("that names a launcher lets it launch what the list allows by itself", () => {
+    const policy = { allowedCommands: ["timeout", "git", "nice"] };
+    expect(run("timeout 5 git status", policy)).toBe(true);
+    expect(run("timeout -s KILL -k 1 5 nice -n 5 git status", policy)).toBe(true);
+    expect(run("timeout -k 1 5 touch x", policy)).toContain('"touch"');
+    expect(run("timeout 5 git status", { allowedCommands: ["git"] })).toContain('"timeout"');
+  });
+});
+
+describe("without a list", () => {
+  test("known forms run where no wall stands, those that write with allowWrite", () => {
+    expect(run("grep -rn alpha src", {})).toBe(true);
+    expect(run("timeout 5 git log", {})).toBe(true);
+    expect(run("touch a.txt", {})).toContain("allowWrite");
+    expect(run("touch a.txt", { allowWrite: true })).toBe(true);
+    expect(run("git commit -m x", { allowWrite: true })).toBe(true);
+    expect(run("git push", { allowWrite: true })).toContain("connects");
+    expect(run("curl https://example.org", { allowWrite: true })).toContain("connects");
+    expect(run("npm test", { allowWrite: true })).toContain("install bubblewrap, or name the command");
+    expect(run("pytest", {})).toContain('kit does not know what "pytest" does');
+    expect(run("/tmp/x/ls", {})).not.toBe(true);
+    expect(run("./ls", {})).not.toBe(true);
+  });
+
+  test("any simple command runs inside a wall, but no script of a shell", () => {
+    for (const line of [
+      "npm test",
+      "pytest -x",
+      "./script.py",
+      "find . -name bash",
+      "grep sh a.txt",
+      "python3 -c 1",
+    ])
+      expect(run(line, {}, true)).toBe(true);
+    for (const line of [
+      "sh -c x",
+      "bash +c x",
+      "rbash -c x",
+      "bash script.sh",
+      "/bin/dash -c x",
+      "bash-5.1 -c x",
+      "busybox sh -c x",
+      "busybox ash",
+      "env bash -c x",
+      "env -S 'bash -c x'",
+      "env '-iSbash -c x'",
+      "env --split-string='bash -c x'",
+      "timeout 5 bash -c x",
+      "nice -n 5 sh x",
+      "timeout 5 nice env sh x",
+      "xargs -n1 sh -c x",
+      "xargs sh",
+      "find . -exec sh -c x ';'",
+      "find . -exec env bash -c x ';'",
+      "fd -x bash",
+      "fd -xbash",
+      "watch ls",
+      "script -c ls",
+      "flock a -c 'ls; ls'",
+      "su -c ls",
+      "ssh host ls",
+      "npx -c 'ls; ls'",
+      "setsid sh x",
+      "sudo -u a sh -c x",
+      "strace -f sh -c x",
+      "parallel ls",
+    ])
+      expect(run(line, {}, true), line).toContain("allowCompoundCommands");
+    expect(run("ls; ls", {}, true)).toContain("more than one command");
+  });
+
+  test("a list means the same inside a wall and outside of it", () => {
+    for (const walled of [false, true]) {
+      expect(run("npm exec x", { allowedCommands: ["npm test"] }, walled)).not.toBe(true);
+      expect(run("git log --output=x", { allowedCommands: ["git"] }, walled)).not.toBe(true);
+    }
   });
 });
 

@@ -1,27 +1,35 @@
 import type { AgentPolicy } from "../agent-profile.ts";
-import { dangerousOption } from "./dangerous-option.ts";
-import { launchedProgram } from "./launchers.ts";
+import { isGit, type ListEntry, readEntry } from "./command-list.ts";
+import type { KnownForm } from "./forms/form.ts";
+import { interpreterOf, knownProgram, launchedCommand } from "./forms/programs.ts";
 import { type LiteralCommand, parseCommand } from "./parse-command.ts";
+import { shellIn } from "./shell-in.ts";
+
+/** A command that may run. `known` is there when it runs as a form that kit knows: its paths are still to be looked at. */
+export interface AllowedRun extends LiteralCommand {
+  readonly known?: KnownForm;
+  /** Where the words of the program itself begin, behind a launcher. */
+  readonly programAt?: number;
+}
 
 /** What may run: literal commands without a shell, or a line for the shell as it is. */
 export type CommandDecision =
-  | { readonly allowed: true; readonly commands: readonly LiteralCommand[] }
+  | { readonly allowed: true; readonly commands: readonly AllowedRun[] }
   | { readonly allowed: true; readonly shellLine: string }
   | { readonly allowed: false; readonly reason: string };
-
-const shells = new Set(["sh", "bash", "dash", "zsh", "ksh", "fish", "ash", "busybox", "csh", "tcsh", "pwsh"]);
 
 /**
  * Decides whether a command line may run under a policy. Deny by default: without `allowShell`
  * nothing runs; a line that is not made of literal words runs only under `allowCompoundCommands`
  * without a list, which hands it to the shell.
  *
- * An entry of `allowedCommands` is a program (`git`) or a program with its first arguments
- * (`npm test`). It matches word by word, byte for byte: `git` is neither `./git` nor `/usr/bin/git`.
+ * Under a list, a command is a form that kit knows of what an entry names, or it is written in the list
+ * itself. Without one, any simple command runs where the operating system walls it in (`walled`), and known forms
+ * elsewhere. Programs match byte for byte: `git` is neither `./git` nor `/usr/bin/git`.
  */
-export function checkCommand(line: string, policy: AgentPolicy): CommandDecision {
+export function checkCommand(line: string, policy: AgentPolicy, walled = false): CommandDecision {
   if (policy.allowShell !== true) return deny("commands are not allowed for this agent (allowShell)");
-  const list = (policy.allowedCommands ?? []).map((entry) => entry.trim().split(/\s+/));
+  const list = policy.allowedCommands ?? [];
   const parsed = parseCommand(line);
   if (!parsed.ok) {
     if (policy.allowCompoundCommands === true && list.length === 0) return { allowed: true, shellLine: line };
@@ -30,44 +38,165 @@ export function checkCommand(line: string, policy: AgentPolicy): CommandDecision
   if (parsed.commands.length > 1 && policy.allowCompoundCommands !== true) {
     return deny("it is more than one command; run them one by one");
   }
+  const entries = list.map(readEntry).filter((entry) => typeof entry !== "string");
+  const commands: AllowedRun[] = [];
   for (const command of parsed.commands) {
-    const reason =
-      list.length === 0 ? checkUnlisted(command.words, policy) : checkListed(command.words, list);
-    if (reason !== undefined) return deny(reason);
+    const run =
+      list.length > 0
+        ? checkListed(command.words, { entries, policy })
+        : checkUnlisted(command.words, { policy, walled });
+    if (typeof run === "string") return deny(run);
+    commands.push({ ...command, ...run });
   }
-  return { allowed: true, commands: parsed.commands };
+  return { allowed: true, commands };
 }
 
-function checkUnlisted(words: readonly string[], policy: AgentPolicy): string | undefined {
-  if (policy.allowCompoundCommands === true) return undefined;
-  const program = baseName(words[0] ?? "");
-  const hasScript = words.some((word, index) => index > 0 && /^-[a-z]*c/.test(word));
-  // `sh -c` is a compound command in disguise, also behind a launcher.
-  if (shells.has(program) && hasScript)
-    return `"${program} -c" runs a script, and compound commands are not allowed`;
-  const launched = launchedProgram(words);
-  return launched === undefined || launched.length === 0 ? undefined : checkUnlisted(launched, policy);
-}
+type Run = Pick<AllowedRun, "known" | "programAt">;
 
-function checkListed(words: readonly string[], list: readonly (readonly string[])[]): string | undefined {
-  const entry = list.find((candidate) => candidate.every((word, index) => words[index] === word));
-  if (entry === undefined) {
-    return `"${words[0]}" is not on the list of allowed commands: ${list.map((item) => item.join(" ")).join(", ")}`;
+/** Without a list: anything inside a wall but scripts of shells, else what kit knows. */
+function checkUnlisted(
+  words: readonly string[],
+  { policy, walled }: { readonly policy: AgentPolicy; readonly walled: boolean },
+): Run | string {
+  if (policy.allowCompoundCommands === true) return {};
+  if (walled) {
+    const shell = shellIn(words);
+    return shell === undefined
+      ? {}
+      : `"${shell}" runs a script, and compound commands are not allowed (allowCompoundCommands, or name the line in allowedCommands)`;
   }
-  const launched = launchedProgram(words);
+  const [program = ""] = words;
+  const otherwise =
+    "no wall stands around commands here: install bubblewrap, or name the command in allowedCommands";
+  const launched = launchedCommand(words);
+  if (typeof launched === "string") return `${program}: ${launched}`;
   if (launched !== undefined) {
-    return launched.length === 0
-      ? `"${words[0]}" would run a program that cannot be told`
-      : checkListed(launched, list);
+    const run = checkUnlisted(launched, { policy, walled });
+    return typeof run === "string" ? run : behindLauncher(run, words.length - launched.length);
   }
-  const option = dangerousOption(words);
-  return option === undefined
-    ? undefined
-    : `"${option}" lets ${words[0]} run another program or write a file`;
+  const form = program.includes("/") ? undefined : knownProgram(program);
+  if (form === undefined) return `kit does not know what "${program}" does, and ${otherwise}`;
+  const known = form(words.slice(1));
+  if (typeof known === "string") return `${refusal(program, known)} (${otherwise})`;
+  if (known.connects === true) return `"${nameOf(program, known)}" connects to other machines; ${otherwise}`;
+  return lacksWrite(program, known, policy) ?? { known };
 }
 
-function baseName(program: string): string {
-  return program.slice(program.lastIndexOf("/") + 1);
+/** Under a list: what an entry says in full, or a known form of what it names. */
+function checkListed(
+  words: readonly string[],
+  list: { readonly entries: readonly ListEntry[]; readonly policy: AgentPolicy },
+): Run | string {
+  const { entries, policy } = list;
+  const begins = (entry: ListEntry): boolean => entry.words.every((word, index) => words[index] === word);
+  const meant = entries.filter(begins);
+  if (
+    meant.some(
+      ({ kind, words: { length } }) => kind === "unsafe" || (kind === "line" && length === words.length),
+    )
+  )
+    return {};
+  const [program = ""] = words;
+  const named = entries.filter((entry) => entry.words[0] === program);
+  if (named.length === 0) return notListed(program, entries);
+  // A program that kit knows keeps to its forms, whatever arguments an entry leaves open.
+  const form = knownProgram(program);
+  const isOwnLanguage = interpreterOf(program) !== undefined;
+  if (form === undefined || isOwnLanguage) {
+    const open = meant.find(
+      ({ kind, words: { length } }) => kind === "prefix" && (form === undefined || length > 1),
+    );
+    if (open !== undefined) return faultOfArguments(words, open) ?? {};
+  }
+  const byName = named.filter(({ kind }) => kind === "name");
+  const launched = launchedCommand(words);
+  if (launched !== undefined) {
+    if (byName.length === 0) return moreThanWritten(words, named);
+    if (typeof launched === "string") return `${program}: ${launched}`;
+    const run = checkListed(launched, list);
+    return typeof run === "string" ? run : behindLauncher(run, words.length - launched.length);
+  }
+  const covering = [...byName, ...meant.filter(({ kind }) => kind === "prefix")];
+  if (form === undefined || covering.length === 0) return moreThanWritten(words, named);
+  const known = form(words.slice(1));
+  if (typeof known === "string") return refusal(program, known);
+  const covers = covering.some(
+    ({ kind, words: [, subcommand] }) =>
+      kind === "prefix" ||
+      subcommand === known.git?.subcommand ||
+      (subcommand === undefined && (!isGit(program) || onlyReads(known))),
+  );
+  if (!covers) {
+    const name = nameOf(program, known);
+    return `"${name}" is not on the list of allowed commands: ${writtenOf(entries)}${onlyReads(known) ? "" : `; "${program}" stands for what only reads, so "${name}" has to be named`}`;
+  }
+  return lacksWrite(program, known, policy) ?? { known };
+}
+
+function onlyReads({ writes, connects }: KnownForm): boolean {
+  return writes !== true && connects !== true;
+}
+
+function behindLauncher(run: Run, words: number): Run {
+  return run.known === undefined ? run : { ...run, programAt: (run.programAt ?? 0) + words };
+}
+
+function lacksWrite(program: string, known: KnownForm, policy: AgentPolicy): string | undefined {
+  return known.writes === true && policy.allowWrite !== true
+    ? `"${nameOf(program, known)}" writes the workspace, and this agent may not (allowWrite)`
+    : undefined;
+}
+
+function nameOf(program: string, { git }: KnownForm): string {
+  return git === undefined ? program : `${program} ${git.subcommand}`;
+}
+
+function refusal(program: string, reason: string): string {
+  return isGit(program) && reason.startsWith("git ") ? reason : `${program}: ${reason}`;
+}
+
+function notListed(program: string, entries: readonly ListEntry[]): string {
+  return `"${program}" is not on the list of allowed commands: ${writtenOf(entries)}`;
+}
+
+function writtenOf(entries: readonly ListEntry[]): string {
+  return entries.map(({ written }) => written).join(", ");
+}
+
+/** The program is written in lines of the list, and this is none of them. */
+function moreThanWritten(words: readonly string[], named: readonly ListEntry[]): string {
+  const line = named.find((entry) => entry.words.every((word, index) => words[index] === word));
+  const word = line === undefined ? words[1] : words[line.words.length];
+  return `"${word ?? words[0]}" is more or other than the list of allowed commands says: it runs ${named
+    .map(({ written }) => `"${written}"`)
+    .join(", ")} as written`;
+}
+
+/**
+ * The arguments behind an entry that ends in ` *`. Of an interpreter they are data for the script or target that
+ * the entry names, never an option of the interpreter itself.
+ */
+function faultOfArguments(
+  words: readonly string[],
+  { words: entry, written }: ListEntry,
+): string | undefined {
+  const interpreter = interpreterOf(words[0] ?? "");
+  if (interpreter === undefined) return undefined;
+  const runsScripts = /^(npm|pnpm|yarn|yarnpkg|bun)$/.test(interpreter);
+  // What stands behind the script of an interpreter is the script's.
+  if (
+    !runsScripts &&
+    !/^g?make$|^[gbn]?m?awk$/.test(interpreter) &&
+    entry.slice(1).some((word) => !word.startsWith("-"))
+  )
+    return undefined;
+  for (const word of words.slice(entry.length)) {
+    if (word === "--") return undefined;
+    if (word.startsWith("-") || (/^g?make$/.test(interpreter) && word.includes("="))) {
+      return `"${word}" is an option of ${interpreter} itself; "${written}" takes arguments${runsScripts ? ' behind "--"' : ""}`;
+    }
+  }
+  return undefined;
 }
 
 function deny(reason: string): CommandDecision {

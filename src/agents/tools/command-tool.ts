@@ -1,4 +1,5 @@
 import type { ExecResult } from "../../sandboxes/contract.ts";
+import type { AllowedCommand } from "../agent-profile.ts";
 import type { ToolDefinition, ToolOutput } from "../tool.ts";
 import { defaultCommandTimeoutMs, runCommand } from "./run-command.ts";
 import { objectSchema, pathProperty, type ToolEnvironment } from "./tool-environment.ts";
@@ -14,7 +15,7 @@ export function createCommandTool(environment: ToolEnvironment): ToolDefinition<
   const { policy } = environment;
   return {
     name: "bash",
-    description: describe(policy.allowedCommands ?? [], policy.allowCompoundCommands === true),
+    description: describe((policy.allowedCommands ?? []).map(written), policy.allowCompoundCommands === true),
     input: objectSchema(
       {
         command: { type: "string", minLength: 1 },
@@ -32,6 +33,8 @@ export function createCommandTool(environment: ToolEnvironment): ToolDefinition<
         sandbox,
         kept: environment.sources?.kept(sandbox.hostRoot, policy.allowProtectedPaths ?? []),
         policy,
+        projectRoot: environment.projectRoot,
+        isLoaded: environment.sources?.isLoaded.bind(environment.sources),
         env: environment.env,
         signal,
         emit: environment.emit,
@@ -57,6 +60,10 @@ export function toOutput(result: ExecResult): ToolOutput {
 }
 
 function nothing(): void {}
+
+function written(entry: AllowedCommand): string {
+  return typeof entry === "string" ? entry : entry.command;
+}
 
 function describe(allowed: readonly string[], compound: boolean): string {
   const which = allowed.length === 0 ? "" : ` Allowed: ${allowed.join(", ")}.`;

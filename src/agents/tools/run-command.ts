@@ -1,14 +1,20 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { EventBody } from "../../protocol/event.ts";
-import type { ExecResult, Sandbox } from "../../sandboxes/contract.ts";
+import type { CommandAccess, ExecResult, Sandbox } from "../../sandboxes/contract.ts";
 import type { AgentPolicy } from "../agent-profile.ts";
-import { checkCommand } from "../policy/check-command.ts";
-import type { LiteralCommand } from "../policy/parse-command.ts";
+import { type AllowedRun, checkCommand } from "../policy/check-command.ts";
+import type { KnownForm } from "../policy/forms/form.ts";
+import type { PathChange } from "../policy/protected-paths.ts";
+import { type FormPlace, type PreparedCommand, prepareKnownForm } from "./prepare-known-form.ts";
 
 export interface CommandRun {
   readonly command: string;
   readonly sandbox: Sandbox;
   readonly policy: AgentPolicy;
+  /** The folder of the agent's project on this machine. */
+  readonly projectRoot?: string | undefined;
+  /** Whether the process has loaded a file: then it is protected. */
+  readonly isLoaded?: PathChange["isLoaded"];
   /** Secrets granted to this call. */
   readonly env: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
@@ -32,13 +38,15 @@ const maxPipedBytes = 32 * 1024 * 1024;
  * `unavailable` where the sandbox runs no commands. A command that fails is a result.
  */
 export async function runCommand(run: CommandRun): Promise<ExecResult> {
-  const decision = checkCommand(run.command, run.policy);
+  const decision = checkCommand(run.command, run.policy, await isWalled(run.sandbox));
   if (!decision.allowed) {
     throw new KitError({ code: "forbidden", message: `The command was not run: ${decision.reason}.` });
   }
   if (!run.sandbox.capabilities.exec) {
     throw new KitError({ code: "unavailable", message: `The ${run.sandbox.name} sandbox runs no commands.` });
   }
+  // Nothing of a line runs unless all of it may.
+  const prepared = "shellLine" in decision ? [] : await prepareAll(decision.commands, run);
   const started = performance.now();
   const call = run.toolCallId === undefined ? {} : { tool_call_id: run.toolCallId };
   run.emit({ type: "command_start", command: run.command, ...call });
@@ -48,7 +56,7 @@ export async function runCommand(run: CommandRun): Promise<ExecResult> {
     result =
       "shellLine" in decision
         ? await run.sandbox.exec({ ...limitsOf(run), command: decision.shellLine })
-        : await runLiteral(decision.commands, run);
+        : await runLiteral(decision.commands, prepared, run);
     return result;
   } finally {
     ended?.();
@@ -83,8 +91,39 @@ function limitsOf(run: CommandRun): Omit<Parameters<Sandbox["exec"]>[0], "comman
   };
 }
 
+/** Whether something keeps commands in the workspace, whatever they are. */
+async function isWalled({ isolation }: Sandbox): Promise<boolean> {
+  return isolation !== undefined && (await isolation()).wall !== "none";
+}
+
+/** A known form gets no more than it is there for. */
+function accessOf(known: KnownForm, { policy, kept }: CommandRun): CommandAccess {
+  return {
+    write: known.writes === true && policy.allowWrite === true,
+    network: known.connects === true ? (policy.allowNetwork ?? []) : [],
+    ...(kept === undefined ? {} : { readOnlyPaths: kept }),
+  };
+}
+
+async function prepareAll(
+  commands: readonly AllowedRun[],
+  run: CommandRun,
+): Promise<readonly PreparedCommand[]> {
+  const prepared: PreparedCommand[] = [];
+  for (const command of commands) prepared.push(await prepareKnownForm(command, placeOf(run)));
+  return prepared;
+}
+
+function placeOf({ sandbox, cwd, policy, projectRoot, isLoaded, signal }: CommandRun): FormPlace {
+  return { sandbox, policy, projectRoot, isLoaded, signal, ...(cwd === undefined ? {} : { cwd }) };
+}
+
 /** Runs vetted commands one after the other, as `&&`, `||`, `;` and `|` say, each without a shell. */
-async function runLiteral(commands: readonly LiteralCommand[], run: CommandRun): Promise<ExecResult> {
+async function runLiteral(
+  commands: readonly AllowedRun[],
+  prepared: readonly PreparedCommand[],
+  run: CommandRun,
+): Promise<ExecResult> {
   let total: ExecResult | undefined;
   let skipped = false;
   for (let index = 0; index < commands.length; index += 1) {
@@ -100,9 +139,14 @@ async function runLiteral(commands: readonly LiteralCommand[], run: CommandRun):
     if (total?.timed_out === true || run.signal.aborted) break;
     const piped = command.join === "pipe" && total !== undefined;
     const feeds = commands[index + 1]?.join === "pipe";
+    // What ran before may have moved what a path leads to.
+    const { words, env } =
+      (total === undefined ? prepared[index] : undefined) ?? (await prepareKnownForm(command, placeOf(run)));
     const result = await run.sandbox.exec({
       ...limitsOf(run),
-      command: command.words,
+      env: { ...run.env, ...env },
+      ...(command.known === undefined ? {} : { access: accessOf(command.known, run) }),
+      command: words,
       ...(feeds ? { maxOutputBytes: maxPipedBytes } : {}),
       ...(piped ? { stdin: total?.stdout ?? "" } : {}),
     });

@@ -6,6 +6,8 @@ test.each<readonly [unknown, string]>([
   [undefined, "it gave no profile"],
   [[], "it gave no profile"],
   [{ allowedCommand: ["git"] }, "`allowedCommand` is no field of a profile; did you mean allowedCommands?"],
+  [{ allowedCommands: ["git", 1] }, "`allowedCommands` must be a list of texts, or of objects such as"],
+  [{ allowedCommands: [{ command: "make", unsave: true }] }, "`allowedCommands` must be a list of texts, or"],
   [{ allowWrite: "yes" }, "`allowWrite` must be true or false"],
   [{ thinkingLevel: "huge" }, "`thinkingLevel` must be one of off, minimal, low, medium, high, xhigh"],
   [{ budget: { maxTurn: 5 } }, "`budget.maxTurn` is no limit of a budget; did you mean maxTurns?"],

@@ -1,4 +1,4 @@
-import type { AgentProfile } from "../../agents/agent-profile.ts";
+import type { AgentProfile, AllowedCommand } from "../../agents/agent-profile.ts";
 import type { ApprovalRules } from "../../agents/approvals/approval-rules.ts";
 import {
   count,
@@ -19,6 +19,15 @@ import { budgetFields } from "../../agents/turn/budget.ts";
 import { faultOfDefinedName, shownName } from "../../base/name-fault.ts";
 import { thinkingLevels } from "../../protocol/thinking-level.ts";
 import { hostPatternForm, parseHostPattern } from "../../sandboxes/host/wall/host-pattern.ts";
+
+const ofCommand: FieldChecks<Exclude<AllowedCommand, string>> = { command: text, unsafe: flag };
+
+function isAllowedCommand(value: unknown): boolean {
+  if (!isObject(value)) return typeof value === "string";
+  return (
+    "command" in value && faultOfFields(value, { of: "field of a command", fields: ofCommand }) === undefined
+  );
+}
 
 const ofApprovals: FieldChecks<ApprovalRules> = { tools: texts, timeoutMs: count(1) };
 const checks: FieldChecks<AgentProfile> = {
@@ -53,7 +62,10 @@ const checks: FieldChecks<AgentProfile> = {
   onEvent: ["a function", (value) => typeof value === "function"],
   allowWrite: flag,
   allowShell: flag,
-  allowedCommands: texts,
+  allowedCommands: [
+    'a list of texts, or of objects such as { command: "make", unsafe: true }',
+    (value) => Array.isArray(value) && value.every(isAllowedCommand),
+  ],
   allowCompoundCommands: flag,
   allowProtectedPaths: texts,
   allowNetwork: [

@@ -27,6 +27,7 @@ import { toDispatchInput } from "../service/session-input.ts";
 import { AgentWrites } from "./agent-writes.ts";
 import { checkPayload } from "./check-payload.ts";
 import { faultOfProfile } from "./check-profile.ts";
+import { commandListProblems } from "./command-list-problems.ts";
 import { createCauseReader, describeFailure, failureLine } from "./describe-failure.ts";
 import type { SourceFile } from "./discover-sources.ts";
 import { followSources } from "./follow-sources.ts";
@@ -173,7 +174,11 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
     agents: () => sources.agents,
     workflows: () => sources.workflows,
     webhooks: () => sources.webhooks,
-    problems: () => [...sources.problems, ...serverProblems(options.mcp)],
+    problems: () => [
+      ...sources.problems,
+      ...commandListProblems(sources.agents, options.defaults),
+      ...serverProblems(options.mcp),
+    ],
     hasChanged: async () => (await versionNow()) !== version,
     async reload() {
       hooks.renew();

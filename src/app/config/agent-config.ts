@@ -1,4 +1,4 @@
-import type { AgentProfile } from "../../agents/agent-profile.ts";
+import type { AgentProfile, AllowedCommand } from "../../agents/agent-profile.ts";
 import type { ApprovalRules } from "../../agents/approvals/approval-rules.ts";
 import type { CompactionSettings } from "../../agents/compaction/compaction-settings.ts";
 import { defined } from "../../base/defined.ts";
@@ -24,8 +24,8 @@ export interface AgentConfig {
   readonly cwd?: string;
   readonly allow_write?: boolean;
   readonly allow_shell?: boolean;
-  /** Programs that may run: `["git", "npm test"]`. */
-  readonly allowed_commands?: readonly string[];
+  /** Commands that may run: `["git", "npm test", { command = "make", unsafe = true }]`. */
+  readonly allowed_commands?: readonly AllowedCommand[];
   readonly allow_compound_commands?: boolean;
   readonly allow_protected_paths?: readonly string[];
   /** Hosts that commands may reach: `["registry.npmjs.org", "*.example.com:443"]`; default: none. */

@@ -107,6 +107,12 @@ test.each([
   ["[providers.local.prices]\nm = { input = 1 }", "providers.local.prices.m.output is required"],
   ["[compaction]\nreserve_tokens = -1", "compaction.reserve_tokens must be a whole number from 0 to"],
   ['[agent]\nallowed_commands = "git"', "agent.allowed_commands must be a list, not a text"],
+  [
+    '[agent]\nallowed_commands = [{ command = "make", unsave = true }]',
+    "agent.allowed_commands[0].unsave is no key of kit; did you mean agent.allowed_commands[0].unsafe?",
+  ],
+  ["[agent]\nallowed_commands = [{ unsafe = true }]", "agent.allowed_commands[0].command is required"],
+  ["[agent]\nallowed_commands = [1]", "agent.allowed_commands[0] must be a text, not 1"],
   ["[agent]\nmax_task_depth = 65", "agent.max_task_depth must be a whole number from 0 to 64, not 65"],
   ['[sandbox]\nkind = "x"', "sandbox.kind is no key of kit"],
   [

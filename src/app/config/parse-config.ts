@@ -1,3 +1,4 @@
+import type { AllowedCommand } from "../../agents/agent-profile.ts";
 import { sourceTypeOf } from "../../guidelines/source-aliases.ts";
 import type { ProviderConfig } from "../../models/provider-config.ts";
 import type { ProjectConfig } from "../../project/project.ts";
@@ -65,6 +66,13 @@ const syncFormat = name<SyncFormat>(syncFormats, (written) => {
   return syncFormats.find((known) => known === type);
 });
 
+const unsafeCommand: Reader<Exclude<AllowedCommand, string>> = table(
+  { command: text, unsafe: flag },
+  { required: ["command"] },
+);
+const allowedCommand: Reader<AllowedCommand> = (value, path, report) =>
+  (typeof value === "object" ? unsafeCommand : text)(value, path, report);
+
 const sandboxKind = name<SandboxKind>(sandboxKinds, undefined, laterSandboxKinds);
 const sandboxFactory = guarded(
   `${sandboxKinds.join(", ")} or (only in kit.config.ts) a sandbox`,
@@ -103,7 +111,7 @@ const readConfig: Reader<KitConfig> = table<KitConfig>({
     cwd: text,
     allow_write: flag,
     allow_shell: flag,
-    allowed_commands: list(text),
+    allowed_commands: list(allowedCommand),
     allow_compound_commands: flag,
     allow_protected_paths: list(text),
     allow_network: list(networkHost),

@@ -1,8 +1,12 @@
 import { realpathSync } from "node:fs";
 import { AgentWrites } from "../../app/agents/agent-writes.ts";
+import { commandListProblems } from "../../app/agents/command-list-problems.ts";
+import type { SourceProblem } from "../../app/agents/discover-sources.ts";
 import { followSources } from "../../app/agents/follow-sources.ts";
 import { loadProjectSources } from "../../app/agents/load-project-sources.ts";
 import type { LoadedWebhook } from "../../app/agents/load-source.ts";
+import { toProfile } from "../../app/config/agent-config.ts";
+import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { webhooksWithoutSecret } from "../../app/webhooks-without-secret.ts";
 import { count } from "../render/places.ts";
 import type { Check } from "./check.ts";
@@ -14,7 +18,7 @@ import type { Check } from "./check.ts";
  */
 export async function checkAgents(
   root: string,
-  env: Readonly<Record<string, string | undefined>>,
+  { config, environment: env }: LoadedConfig,
 ): Promise<readonly Check[]> {
   const writes = new AgentWrites(realpathSync(root));
   const hooks = followSources(root, (file, named) => writes.check(file, named));
@@ -29,18 +33,34 @@ export async function checkAgents(
       [roles.length, "role"],
     ] as const;
     const parts = found.flatMap(([number, word]) => (number === 0 ? [] : [count(number, word)]));
-    if (parts.length === 0 && problems.length === 0) return [];
+    const lists = checkCommandLists(commandListProblems(agents, toProfile(config.agent)));
+    if (parts.length === 0 && problems.length === 0) return lists;
     const message = parts.length === 0 ? "None that can be used." : parts.join(", ");
-    const secretless = checkSecrets(webhooksWithoutSecret(webhooks, env));
-    if (problems.length === 0) return [{ name: "agents", status: "ok", message }, ...secretless];
+    const more = [...lists, ...checkSecrets(webhooksWithoutSecret(webhooks, env))];
+    if (problems.length === 0) return [{ name: "agents", status: "ok", message }, ...more];
     const hint = problems.map((problem) => `${problem.path}: ${problem.message}`).join("\n");
     return [
       { name: "agents", status: "error", message: `${message}; ${count(problems.length, "problem")}`, hint },
-      ...secretless,
+      ...more,
     ];
   } finally {
     hooks.deregister();
   }
+}
+
+function checkCommandLists(problems: readonly SourceProblem[]): readonly Check[] {
+  if (problems.length === 0) return [];
+  return [
+    {
+      name: "commands",
+      status: "warning",
+      message:
+        problems.length === 1
+          ? "An entry of a command list allows nothing."
+          : `${count(problems.length, "entry", "entries")} of command lists allow nothing.`,
+      hint: problems.map(({ path, message }) => `${path}: ${message}`).join("\n"),
+    },
+  ];
 }
 
 function checkSecrets(secretless: readonly LoadedWebhook[]): readonly Check[] {

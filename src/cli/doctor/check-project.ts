@@ -37,7 +37,7 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
   checks.push(await checkModel(loaded), await checkStore(root, loaded));
   checks.push(await checkCommands(loaded.config));
   checks.push(...(await checkMcpServers(context, loaded)));
-  checks.push(...(await checkAgents(root, loaded.environment)));
+  checks.push(...(await checkAgents(root, loaded)));
   try {
     checks.push(...(await checkService(root, loaded)));
   } catch (error) {

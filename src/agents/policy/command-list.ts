@@ -1,0 +1,100 @@
+import { suggest } from "../../base/suggest.ts";
+import type { AgentPolicy, AllowedCommand } from "../agent-profile.ts";
+import { isSubcommandOfGit, subcommandsOfGit } from "./forms/git-form.ts";
+import { interpreterOf, isLauncher, knownProgram } from "./forms/programs.ts";
+import { parseCommand } from "./parse-command.ts";
+
+/**
+ * An entry of a command list, read. A `name` stands for the known forms of a program or a subcommand; a `line`
+ * runs as it is written; a `prefix` takes more arguments; `unsafe` runs whatever begins like it.
+ */
+export interface ListEntry {
+  readonly kind: "name" | "line" | "prefix" | "unsafe";
+  readonly words: readonly string[];
+  readonly written: string;
+}
+
+/** The entry, or why it cannot be read. */
+export function readEntry(entry: AllowedCommand): ListEntry | string {
+  const written = (typeof entry === "string" ? entry : entry.command).trim();
+  const open = /\s\*$/.test(written);
+  const parsed = parseCommand(open ? written.slice(0, -1).trimEnd() : written);
+  if (!parsed.ok) return parsed.reason;
+  const [command, second] = parsed.commands;
+  if (command === undefined || second !== undefined) return "it is more than one command";
+  const { words } = command;
+  const unsafe = typeof entry !== "string" && entry.unsafe === true;
+  return { kind: unsafe ? "unsafe" : open ? "prefix" : isName(words) ? "name" : "line", words, written };
+}
+
+/** Whether words name a program that kit knows, or a subcommand of Git's. */
+function isName([program = "", subcommand, ...more]: readonly string[]): boolean {
+  if (more.length > 0) return false;
+  if (subcommand !== undefined) return isGit(program) && isSubcommandOfGit(subcommand);
+  return knownProgram(program) !== undefined || isLauncher(program);
+}
+
+export function isGit(program: string): boolean {
+  return /^(\/(.*\/)?)?git$/.test(program);
+}
+
+/** How an entry that names an interpreter alone is to be written. */
+const linesOf: Readonly<Record<string, string>> = {
+  npm: "npm test",
+  npx: "npx tsc --noEmit",
+  node: "node --test",
+  make: "make build",
+  python: "python -m pytest",
+};
+
+/**
+ * What is wrong with the entries of a policy's list: those that cannot be read, and those that run nothing.
+ * Each message names its entry and says what to write.
+ */
+export function faultsOfCommandList(policy: AgentPolicy): readonly string[] {
+  return (policy.allowedCommands ?? []).flatMap((entry) => {
+    const fault = faultOfEntry(entry, policy);
+    return fault === undefined ? [] : [fault];
+  });
+}
+
+function faultOfEntry(entry: AllowedCommand, policy: AgentPolicy): string | undefined {
+  const read = readEntry(entry);
+  const written = typeof entry === "string" ? entry : entry.command;
+  if (typeof read === "string") return `"${written}" allows nothing: ${read}`;
+  if (read.kind === "unsafe" || read.kind === "line") return faultOfLine(read);
+  const [program = "", subcommand] = read.words;
+  const interpreter = interpreterOf(program);
+  if (interpreter !== undefined && read.words.length === 1) {
+    const line = linesOf[interpreter] ?? `${program} …`;
+    return `"${written}" runs nothing, as its arguments can do anything: write the lines that may run ("${line}"), or { command: "${program}", unsafe: true }`;
+  }
+  const onlyWrites = isGit(program)
+    ? subcommand !== undefined && subcommandsOfGit.onlyWriting.has(subcommand)
+    : writers.has(program);
+  return onlyWrites && policy.allowWrite !== true
+    ? `"${written}" runs nothing without allowWrite, as it writes the workspace`
+    : undefined;
+}
+
+/** A subcommand of Git's that is spelled wrong runs as it is written, and so never. */
+function faultOfLine({ kind, words, written }: ListEntry): string | undefined {
+  const [program = "", subcommand = "", ...more] = words;
+  if (kind !== "line" || !isGit(program) || more.length > 0) return undefined;
+  const near = suggest(subcommand, subcommandsOfGit.all);
+  return near === undefined
+    ? undefined
+    : `"${written}" is no subcommand that kit knows; did you mean git ${near}?`;
+}
+
+const writers: ReadonlySet<string> = new Set([
+  "chmod",
+  "cp",
+  "ln",
+  "mkdir",
+  "mv",
+  "rm",
+  "rmdir",
+  "tee",
+  "touch",
+]);

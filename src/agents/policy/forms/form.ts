@@ -1,0 +1,240 @@
+import { suggest } from "../../../base/suggest.ts";
+
+/**
+ * How a command touches a path that it names: `read` follows links, `entry` takes a link as it is; `write` changes
+ * one file, `tree` all below a folder, `remove` takes a name away. A `place` is written as a tree, unless it is a
+ * folder already: then what is put into it counts, which another mention names.
+ */
+export type PathUse = "read" | "entry" | "write" | "tree" | "remove" | "place";
+
+/** A path as the command writes it: relative to its working folder, or absolute. */
+export interface PathMention {
+  readonly path: string;
+  readonly use: PathUse;
+}
+
+/** What a known form does. What neither writes the workspace nor connects to other machines only reads. */
+export interface KnownForm {
+  readonly writes?: true;
+  readonly connects?: true;
+  readonly git?: GitCall;
+  /** The paths that its words name, for the caller to look at: the policy itself touches no disk. */
+  readonly paths: readonly PathMention[];
+}
+
+/** What a command of Git's is about. */
+export interface GitCall {
+  readonly subcommand: string;
+  /** The folder behind `-C`. */
+  readonly folder?: string;
+  /** Where among its arguments more options of the subcommand may stand. */
+  readonly optionsAt: number;
+}
+
+/** The form that the arguments are, or the reason why they are none: with the word, and what would do. */
+export type Form = (args: readonly string[]) => KnownForm | string;
+
+/** The options and operands of a command, told apart as its program does. */
+export interface Given {
+  readonly options: readonly { readonly name: string; readonly value?: string }[];
+  readonly operands: readonly string[];
+  readonly paths: readonly PathMention[];
+}
+
+/**
+ * What a value or an operand is: a path under some use, a text, a number, a revision or path of Git's. A
+ * `message` is a text that may begin with a dash.
+ */
+export type Kind = PathUse | "text" | "message" | "number" | "revision";
+
+export interface FormSpec {
+  readonly writes?: true;
+  readonly connects?: true;
+  /**
+   * The options that are known, between spaces: `-n` stands alone, `-k=text` takes a value (`-k2`, `-k 2`),
+   * `--color[=]` may have one behind `=`, `--sort=name|size` one of these, `-#` is a dash and a number.
+   */
+  readonly options?: string;
+  /** Default `text`. */
+  readonly operands?:
+    | Kind
+    | ((operands: readonly string[], options: Given["options"]) => readonly PathMention[] | string);
+  readonly min?: number;
+  /** Default: any number. */
+  readonly max?: number;
+  /** For programs that take a word behind the first operand for another operand. */
+  readonly optionsFirst?: true;
+  /** What else has to hold; gives the reason when it does not. */
+  readonly check?: (given: Given) => string | undefined;
+}
+
+/** A form of options and operands. Its table is read when it is first used. */
+export function form(spec: FormSpec): Form {
+  let table: OptionTable | undefined;
+  return (args) => {
+    table ??= readTable(spec.options ?? "");
+    const given = readArguments(args, table, spec);
+    if (typeof given === "string") return given;
+    const { min = 0, max = Number.POSITIVE_INFINITY, operands: kind = "text" } = spec;
+    if (given.operands.length < min)
+      return `it needs ${min === 1 ? "an operand" : `${min} operands`} beside its options`;
+    const extra = given.operands[max];
+    if (extra !== undefined) return `"${extra}" is one operand too many; ${most(max)}`;
+    const named =
+      typeof kind === "function"
+        ? kind(given.operands, given.options)
+        : given.operands.flatMap((operand) => mentionOf(operand, kind));
+    if (typeof named === "string") return named;
+    const reason = spec.check?.(given);
+    if (reason !== undefined) return reason;
+    const paths = [...given.paths, ...named];
+    return { paths, ...(spec.writes && { writes: true }), ...(spec.connects && { connects: true }) };
+  };
+}
+
+function most(max: number): string {
+  return max === 0 ? "it takes options only" : `at most ${max} ${max === 1 ? "is" : "are"} known`;
+}
+
+/** The path that a value of a kind is; standard input and the null device are nobody's file. */
+export function mentionOf(value: string, kind: Kind): readonly PathMention[] {
+  if (kind === "text" || kind === "message" || kind === "number") return [];
+  if (value === "-" || value === "/dev/null") return [];
+  if (kind !== "revision") return [{ path: value, use: kind }];
+  // Git takes what leads out of the repository for a path: `git diff` then compares any two files.
+  return value.startsWith("/") || value.split("/").includes("..") ? [{ path: value, use: "read" }] : [];
+}
+
+interface OptionRule {
+  readonly value: "none" | "needed" | "possible";
+  readonly kind: Kind;
+  /** The only values that are known. */
+  readonly choices?: readonly string[];
+}
+
+interface OptionTable {
+  readonly rules: ReadonlyMap<string, OptionRule>;
+  readonly digits: boolean;
+}
+
+const kinds: ReadonlySet<string> = new Set<Kind>([
+  "read",
+  "entry",
+  "write",
+  "tree",
+  "remove",
+  "text",
+  "message",
+  "number",
+  "revision",
+]);
+
+function readTable(options: string): OptionTable {
+  const rules = new Map<string, OptionRule>();
+  for (const token of options.split(/\s+/)) {
+    const [, name = "", optional, value] = /^(--?[^=[]+)(\[)?(?:=([^\]]*)\]?)?$/.exec(token) ?? [];
+    if (name === "") continue;
+    const isKind = value !== undefined && kinds.has(value);
+    rules.set(name, {
+      value: value === undefined ? "none" : optional === undefined ? "needed" : "possible",
+      kind: isKind ? (value as Kind) : "text",
+      ...(isKind || value === undefined || value === "" ? {} : { choices: value.split("|") }),
+    });
+  }
+  return { rules, digits: rules.delete("-#") };
+}
+
+/**
+ * Tells options from operands as getopt does, with options behind operands, values that are joined or stand
+ * alone, and `--`. A value that stands alone begins with no dash: a program that knows the option in another
+ * form would read it as an option.
+ */
+function readArguments(args: readonly string[], table: OptionTable, spec: FormSpec): Given | string {
+  const options: { name: string; value?: string }[] = [];
+  const operands: string[] = [];
+  const paths: PathMention[] = [];
+  /** Notes an option with its value; gives the reason when that is not known. */
+  const note = (name: string, rule: OptionRule, value?: string): string | undefined => {
+    options.push(value === undefined ? { name } : { name, value });
+    if (value === undefined) return undefined;
+    if (rule.choices !== undefined && !rule.choices.includes(value))
+      return `"${value}" is no value of ${name} that kit knows; known: ${rule.choices.join(", ")}`;
+    if (rule.kind === "number" && !/^[+-]?\d+(\.\d+)?[A-Za-z]{0,3}$/.test(value))
+      return `"${value}" is no number for ${name}`;
+    paths.push(...mentionOf(value, rule.kind));
+    return undefined;
+  };
+  for (let at = 0; at < args.length; at += 1) {
+    const word = args[at] ?? "";
+    if (word === "--") {
+      operands.push(...args.slice(at + 1));
+      break;
+    }
+    if (!word.startsWith("-") || word === "-") {
+      operands.push(word);
+      continue;
+    }
+    if (spec.optionsFirst === true && operands.length > 0)
+      return `"${word}" stands behind an operand; write options first`;
+    if (table.digits && /^-\d+$/.test(word)) continue;
+    const next = args[at + 1];
+    /** The value of an option that needs one and has none joined to it. */
+    const separate = (name: string, { kind }: OptionRule): string | undefined =>
+      next === undefined
+        ? `"${name}" needs a value`
+        : kind !== "message" && next.startsWith("-") && !/^-\d*$/.test(next)
+          ? `"${next}" cannot be the value of ${name}; join the two (${name.startsWith("--") ? `${name}=…` : `${name}…`})`
+          : undefined;
+    if (word.startsWith("--")) {
+      const equals = word.indexOf("=");
+      const name = equals === -1 ? word : word.slice(0, equals);
+      const rule = table.rules.get(name);
+      if (rule === undefined) return unknown(word, name, table);
+      let value = equals === -1 ? undefined : word.slice(equals + 1);
+      if (rule.value === "none" && value !== undefined) return `"${word}": ${name} takes no value`;
+      if (rule.value === "needed" && value === undefined) {
+        const reason = separate(name, rule);
+        if (reason !== undefined) return reason;
+        value = next ?? "";
+        at += 1;
+      }
+      const reason = note(name, rule, value);
+      if (reason !== undefined) return reason;
+      continue;
+    }
+    for (let index = 1; index < word.length; index += 1) {
+      const name = `-${word[index]}`;
+      const rule = table.rules.get(name);
+      if (rule === undefined) return unknown(word, name, table);
+      const rest = word.slice(index + 1);
+      let value = rule.value === "none" || (rule.value === "possible" && rest === "") ? undefined : rest;
+      if (value === "") {
+        const reason = separate(name, rule);
+        if (reason !== undefined) return reason;
+        value = next ?? "";
+        at += 1;
+      }
+      const reason = note(name, rule, value);
+      if (reason !== undefined) return reason;
+      if (value !== undefined) break;
+    }
+  }
+  return { options, operands, paths };
+}
+
+/** How many known words a refusal shows. */
+const shown = 12;
+
+function unknown(word: string, name: string, { rules }: OptionTable): string {
+  const known = [...rules.keys()];
+  const what = word === name || word.startsWith(`${name}=`) ? `"${word}"` : `"${name}" of "${word}"`;
+  return `${what} is no option that kit knows${knownWords(name, known)}`;
+}
+
+/** The known word that is near, and the first of the others. */
+export function knownWords(word: string, known: readonly string[]): string {
+  if (known.length === 0) return "; it takes none";
+  const near = word.length > 2 ? suggest(word, known) : undefined;
+  const more = known.length > shown ? ` and ${known.length - shown} more` : "";
+  return `${near === undefined ? "" : `; did you mean ${near}?`}${near === undefined ? "; " : " "}known: ${known.slice(0, shown).join(" ")}${more}`;
+}

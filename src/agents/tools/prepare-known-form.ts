@@ -1,0 +1,195 @@
+import { KitError } from "../../base/kit-error.ts";
+import type { Sandbox } from "../../sandboxes/contract.ts";
+import type { AgentPolicy } from "../agent-profile.ts";
+import type { AllowedRun } from "../policy/check-command.ts";
+import type { GitCall, KnownForm, PathMention } from "../policy/forms/form.ts";
+import { gitEnvironment, guardDrivers, mayNameDrivers } from "../policy/forms/git-environment.ts";
+import { isGrantedPath, isProtectedPath, isSecretFile, type PathChange } from "../policy/protected-paths.ts";
+
+/** Where a command is to run, and what it may change there. */
+export interface FormPlace {
+  readonly sandbox: Sandbox;
+  readonly cwd?: string;
+  readonly policy: AgentPolicy;
+  readonly projectRoot?: string | undefined;
+  readonly isLoaded?: PathChange["isLoaded"];
+  readonly signal: AbortSignal;
+}
+
+/** A command as it is started. */
+export interface PreparedCommand {
+  readonly words: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Variables that name files of more options, for programs other than Git. */
+const plainEnvironment = { RIPGREP_CONFIG_PATH: "", TAR_OPTIONS: "", GREP_OPTIONS: "" };
+
+/**
+ * Makes a command ready that runs as a form which kit knows: its paths lie in the workspace, what it writes is
+ * not protected, and Git runs no program that a configuration names. Throws `forbidden` where that cannot be.
+ */
+export async function prepareKnownForm(run: AllowedRun, place: FormPlace): Promise<PreparedCommand> {
+  const { words, known } = run;
+  if (known === undefined) return { words, env: {} };
+  const folder = await place.sandbox.resolve(place.cwd ?? ".");
+  for (const mention of known.paths) await checkPath(mention, folder, place);
+  return known.git === undefined
+    ? { words, env: plainEnvironment }
+    : await prepareGit({ ...run, known, git: known.git }, folder, place);
+}
+
+async function checkPath(mention: PathMention, folder: string, place: FormPlace): Promise<void> {
+  const { path, use } = mention;
+  const { sandbox, policy, projectRoot, isLoaded } = place;
+  const fromRoot = pathFromRoot(path, folder);
+  const target =
+    fromRoot === undefined
+      ? undefined
+      : await sandbox
+          .resolve(toView(fromRoot, sandbox), { keepLink: use === "entry" || use === "remove" })
+          .catch(() => undefined);
+  if (fromRoot === undefined || target === undefined) {
+    throw forbidden(`"${path}" leads out of the workspace, or cannot be told to stay in it`);
+  }
+  const granted = policy.allowProtectedPaths ?? [];
+  const named = path.startsWith("/") ? target : fromRoot;
+  if (use === "read" || use === "entry") {
+    const secret = [named, target].find((each) => isSecretFile(each) && !isGrantedPath(each, granted));
+    if (secret !== undefined) throw forbidden(`"${path}" holds secrets, which are not for models`);
+    return;
+  }
+  const removes =
+    use === "remove" || use === "tree" || (use === "place" && !(await isFolder(fromRoot, sandbox)));
+  const change = { removes, projectRoot, isLoaded, hostRoot: sandbox.hostRoot, cwd: "" };
+  if (
+    isProtectedPath({ ...change, path: named }, granted) ||
+    isProtectedPath({ ...change, path: target }, granted)
+  ) {
+    throw forbidden(
+      `"${path}" is protected: what decides how kit, its agents, Git, CI and package managers behave is not for models to change`,
+    );
+  }
+}
+
+async function isFolder(fromRoot: string, sandbox: Sandbox): Promise<boolean> {
+  return await sandbox.stat(toView(fromRoot, sandbox)).then(
+    ({ kind }) => kind === "directory",
+    () => false,
+  );
+}
+
+/**
+ * A path from the root of the workspace, or absolute. `..` counts at the beginning only: behind a name, programs go
+ * back from where a link leads, which the words do not say.
+ */
+function pathFromRoot(path: string, folder: string): string | undefined {
+  const segments = path.split("/");
+  const first = segments.findIndex((segment) => segment !== ".." && segment !== "." && segment !== "");
+  if (first !== -1 && segments.indexOf("..", first) !== -1) return undefined;
+  if (path.startsWith("/")) return segments.includes("..") ? undefined : path;
+  const up = segments.filter((segment) => segment === "..").length;
+  const from = folder === "" ? [] : folder.split("/");
+  if (up > from.length) return undefined;
+  const down = segments.filter((segment) => segment !== "" && segment !== "." && segment !== "..");
+  return [...from.slice(0, from.length - up), ...down].join("/");
+}
+
+/** A path from the root as the sandbox's working folder sees it. */
+function toView(fromRoot: string, { cwd }: Sandbox): string {
+  if (fromRoot.startsWith("/")) return fromRoot;
+  const up = cwd === "" ? "" : "../".repeat(cwd.split("/").length);
+  return `${up}${fromRoot}` || ".";
+}
+
+interface GitRun extends AllowedRun {
+  readonly known: KnownForm;
+  readonly git: GitCall;
+}
+
+/** Git under settings that keep other programs out, those of its repository's own names included. */
+async function prepareGit(run: GitRun, folder: string, place: FormPlace): Promise<PreparedCommand> {
+  const { words, known, git, programAt = 0 } = run;
+  const guard = guardDrivers(await keysOf(run, folder, place), git.subcommand);
+  if (guard.refused !== undefined) {
+    throw forbidden(`the repository's configuration names a program for merges (${guard.refused})`);
+  }
+  const { hostRoot } = place.sandbox;
+  const more = {
+    ...guard.settings,
+    ...(known.writes === true && commits.has(git.subcommand)
+      ? await identity(words[programAt] ?? "git", place)
+      : {}),
+    // The owner of the workspace was settled when it was chosen.
+    ...(hostRoot === undefined ? {} : { "safe.directory": hostRoot }),
+  };
+  const at = programAt + 1 + git.optionsAt;
+  const options = known.writes === true ? [] : guard.options;
+  return {
+    words: [...words.slice(0, at), ...options, ...words.slice(at)],
+    env: gitEnvironment(known, more),
+  };
+}
+
+/**
+ * The keys of the configuration that may name programs under names of their own. A plain one is read from its
+ * file; Git is asked where there is more to it.
+ */
+async function keysOf(run: GitRun, folder: string, place: FormPlace): Promise<readonly string[]> {
+  const { words, git, programAt = 0 } = run;
+  const { sandbox, cwd, signal } = place;
+  const start = git.folder === undefined ? folder : pathFromRoot(git.folder, folder);
+  if (start !== undefined && !start.startsWith("/")) {
+    const config = await nearestConfig(start, sandbox);
+    if (config !== undefined && !mayNameDrivers(config)) return [];
+  }
+  const result = await sandbox.exec({
+    command: [
+      words[programAt] ?? "git",
+      ...(git.folder === undefined ? [] : ["-C", git.folder]),
+      ...["config", "--list", "--name-only", "-z"],
+    ],
+    env: gitEnvironment({ paths: [] }),
+    access: { write: false },
+    signal,
+    ...(cwd === undefined ? {} : { cwd }),
+  });
+  if (result.exit_code === null || result.dropped_bytes > 0)
+    throw forbidden("Git does not say what its configuration names");
+  return result.stdout.split("\0");
+}
+
+/** The configuration of the repository that a folder is in; undefined when its files do not tell. */
+async function nearestConfig(folder: string, sandbox: Sandbox): Promise<string | undefined> {
+  const segments = folder === "" ? [] : folder.split("/");
+  for (let depth = segments.length; depth >= 0; depth -= 1) {
+    const place = toView([...segments.slice(0, depth), ".git"].join("/"), sandbox);
+    try {
+      if ((await sandbox.stat(place)).kind !== "directory") return undefined;
+      return await sandbox.readFile(`${place}/config`);
+    } catch (error) {
+      if (!(error instanceof KitError) || error.code !== "not_found") return undefined;
+    }
+  }
+  return undefined;
+}
+
+/** Subcommands that make commits, and so need to know whose. */
+const commits = new Set("commit merge rebase cherry-pick revert stash tag notes pull".split(" "));
+
+/** Who the user's own configuration says commits: the one thing that it still says. */
+async function identity(program: string, place: FormPlace): Promise<Record<string, string>> {
+  const { sandbox, cwd, signal } = place;
+  const { stdout } = await sandbox.exec({
+    command: [program, "config", "-z", "--get-regexp", "^user\\.(name|email)$"],
+    access: { write: false },
+    signal,
+    ...(cwd === undefined ? {} : { cwd }),
+  });
+  const entries = stdout.split("\0").map((entry) => entry.split("\n"));
+  return Object.fromEntries(entries.flatMap(([key, value]) => (key && value ? [[key, value]] : [])));
+}
+
+function forbidden(reason: string): KitError {
+  return new KitError({ code: "forbidden", message: `The command was not run: ${reason}.` });
+}
