@@ -1,3 +1,4 @@
+import { nameOf } from "../guidelines/guideline-record.ts";
 import { lintGuidelines } from "../guidelines/lint/lint-guidelines.ts";
 import { convertProjectGuideline } from "./convert-project-guideline.ts";
 import { createGuidelineReads } from "./guideline-reads.ts";
@@ -27,10 +28,20 @@ export function createProjectGuidelines(options: ProjectGuidelinesOptions): Proj
     return result;
   };
 
+  /** Every name of a guideline file, through linked folders too. */
+  const guidelinePaths = (): readonly string[] => {
+    const names = index.guidelineRecords().flatMap((record) => {
+      const others = record.readings?.map(({ read_as }) => read_as) ?? [];
+      return [nameOf(record), ...others];
+    });
+    return [...new Set([...index.files(), ...names].filter(isGuidelineFile))].sort();
+  };
+
   const syncContext = async (): Promise<SyncContext> => {
     await index.refresh();
     const { source, targets } = config.guidelines ?? {};
-    return { root: index.root, readOnly, paths: index.files().filter(isGuidelineFile), source, targets };
+    const { realOf } = index.aliases();
+    return { root: index.root, readOnly, realOf, paths: guidelinePaths(), source, targets };
   };
 
   return {
@@ -39,7 +50,8 @@ export function createProjectGuidelines(options: ProjectGuidelinesOptions): Proj
     diagnostics: reads.diagnostics,
     explain: reads.explain,
     export: reads.export,
-    lint: () => index.cached("guideline-lint", () => lintGuidelines(reads.records(), index.files())),
+    lint: () =>
+      index.cached("guideline-lint", () => lintGuidelines(reads.records(), index.files(), config.guidelines)),
     convert: (request) =>
       inTurn(() => noticing(() => convertProjectGuideline({ index, reads, readOnly }, request))),
     planSync: (request) => inTurn(async () => await planProjectSync(await syncContext(), request)),

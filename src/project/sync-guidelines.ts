@@ -2,6 +2,7 @@ import { posix } from "node:path";
 import { KitError } from "../base/kit-error.ts";
 import { findPlace } from "../files/find-place.ts";
 import { readGuidelines } from "../guidelines/read-guidelines.ts";
+import { planAdoption } from "../guidelines/sync/plan-adoption.ts";
 import { planSync, type SyncFile, sourceRecords } from "../guidelines/sync/plan-sync.ts";
 import {
   type SyncEntry,
@@ -22,6 +23,8 @@ import {
 export interface SyncContext extends WritableRoot {
   /** Guideline files of the project, project-relative. */
   readonly paths: readonly string[];
+  /** The real path of a name, through links of its folders. */
+  readonly realOf?: (path: string) => string;
   /** Of the configuration; a request names others. */
   readonly source?: SyncFormat | undefined;
   readonly targets?: readonly SyncFormat[] | undefined;
@@ -59,7 +62,12 @@ export async function planProjectSync(context: SyncContext, request: SyncRequest
   // move a guideline to another path, so that is looked at again.
   const known = new Set(files.map(({ path }) => path));
   for (;;) {
-    const plan = planSync({ source, targets, files });
+    const plan = (request.adopt === true ? planAdoption : planSync)({
+      source,
+      targets,
+      files,
+      ...(context.realOf && { realOf: context.realOf }),
+    });
     const unknown = plan.entries.filter(({ path }) => !known.has(path));
     const count = files.length;
     for (const { path } of unknown) {

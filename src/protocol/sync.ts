@@ -7,6 +7,8 @@ export interface SyncRequest {
   readonly source?: SyncFormat;
   /** What to write; default: `guidelines.targets` of the configuration, else every format the project has. */
   readonly targets?: readonly SyncFormat[];
+  /** Takes over into the source what people wrote in the targets. */
+  readonly adopt?: boolean;
 }
 
 /** One file that a sync keeps up to date. */

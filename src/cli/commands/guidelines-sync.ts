@@ -2,11 +2,12 @@ import type { SyncEntry, SyncPlan } from "../../protocol/sync.ts";
 import { parseSyncFormat, sourceLabel } from "../choices.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
 import type { Output, Style } from "../output.ts";
+import { lineDiff } from "../render/line-diff.ts";
 import { count } from "../render/places.ts";
 import { noteLosses } from "../render/print-document.ts";
 import { usageError } from "../report-error.ts";
 import { printTable } from "../table.ts";
-import { safeLine } from "../text/safe-text.ts";
+import { safeLine, safeLines } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 
 export const guidelinesSync: Command = defineCommand({
@@ -22,23 +23,29 @@ export const guidelinesSync: Command = defineCommand({
       parseSyncFormat,
     ),
     write: flag("-w, --write", "Write the files"),
+    adopt: flag(
+      "--adopt",
+      "Take over into the source what people wrote in the targets, so that kit keeps those files",
+    ),
     check: flag("--check", "Write nothing, and end with 1 when a file is not up to date (for CI)"),
     overwrite: flag("--overwrite", "With --write: also files that somebody edited by hand"),
   },
   examples: [
     "kit guidelines sync --from claude",
     "kit guidelines sync --from agents --to cursor,steering --write",
+    "kit guidelines sync --from agents --to claude,cursor --adopt",
     "kit guidelines sync --check",
   ],
   details:
-    "Without --write, says what would be written. The configuration can name the source and the targets: guidelines.source, guidelines.targets.",
+    "Without --write, shows each file with what would change in it. The configuration can name the source and the targets: guidelines.source, guidelines.targets.",
   run: ({ options }, context) =>
     withProject(context, async ({ project }) => {
-      const { from, to, write = false, check = false, overwrite = false } = options;
+      const { from, to, write = false, check = false, overwrite = false, adopt = false } = options;
       if (write && check) throw usageError("--write and --check exclude each other.");
       const request = {
         ...(from === undefined ? {} : { source: from }),
         ...(to === undefined ? {} : { targets: to }),
+        ...(adopt ? { adopt } : {}),
       };
       const result = write ? await project.guidelines.sync({ ...request, overwrite }) : undefined;
       const plan = result ?? (await project.guidelines.planSync(request));
@@ -70,6 +77,9 @@ function printPlan(output: Output, plan: SyncPlan, written?: readonly string[]):
     { header: "FILE", value: ({ path }) => path },
     { header: "FORMAT", value: ({ format }) => sourceLabel(format) },
   ]);
+  for (const entry of plan.entries) if (entry.action !== "unchanged") printDiff(output, entry);
+  for (const sentence of plan.left_out)
+    output.note(`${output.noteStyle("yellow", "left out:")} ${safeLine(sentence)}`);
   for (const { path, reason } of kept) {
     output.note(`${output.noteStyle("red", "conflict:")} ${safeLine(`${path}: ${reason ?? ""}`)}`);
   }
@@ -86,6 +96,26 @@ function printPlan(output: Output, plan: SyncPlan, written?: readonly string[]):
   else if (pending > 0) output.note(`${count(pending, "file")} to write from ${source}: --write does it.`);
   if (kept.length > 0)
     output.note(`${count(kept.length, "file")} left alone: --write --overwrite replaces what is there.`);
+}
+
+/** More lines of one file than these are only counted. */
+const mostLines = 200;
+
+/** What changes in a file, as `diff -u` shows it; for people only, as scripts take `--json`. */
+function printDiff(output: Output, { path, before = "", after, reason }: SyncEntry): void {
+  if (!output.isTerminal) return;
+  const lines = lineDiff(before, after ?? "");
+  if (lines.length === 0) return;
+  output.line();
+  output.line(output.style("bold", safeLine(path)));
+  if (reason !== undefined) output.line(output.style("dim", safeLine(reason)));
+  for (const line of lines.slice(0, mostLines)) {
+    const style = line.startsWith("+") ? "green" : line.startsWith("-") ? "red" : "dim";
+    // White space counts in a diff.
+    output.line(output.style(style, safeLines(line).replaceAll("\n", " ")));
+  }
+  if (lines.length > mostLines)
+    output.line(`… ${count(lines.length - mostLines, "more line")}; --json has all of it.`);
 }
 
 /** Files of somebody else's hand that a sync does not touch unless it is told to. */

@@ -11,7 +11,7 @@ export const specsList: Command = defineCommand({
     rules: flag("--rules", "Also the rules of instruction files (CLAUDE.md, Cursor's rules)"),
   },
   details:
-    "Leaves out the rules of instruction files where there is anything else, unless a filter or --rules asks for them.",
+    "Leaves out the rules of instruction files where there is anything else, unless a filter, --rules, --all or --json asks for them.",
   examples: [
     "kit specs list",
     "kit specs list --framework kiro --type requirement",
@@ -24,7 +24,8 @@ export const specsList: Command = defineCommand({
       const total = project.specs.query({ ...query, limit: 1 }).total_count;
       const without = project.specs.query({ ...query, rules: false, limit: 1 }).total_count;
       // A repository that has nothing but rules is asked about its rules.
-      const left = asked === undefined && without > 0 ? total - without : 0;
+      const isDefault = asked === undefined && options.all !== true && !context.json;
+      const left = isDefault && without > 0 ? total - without : 0;
       const page = readSpecs(
         project.specs,
         left > 0 ? { ...query, rules: false } : query,

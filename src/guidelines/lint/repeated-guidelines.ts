@@ -1,4 +1,5 @@
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import { type SyncFormat, syncFormats } from "../../protocol/sync.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 
 /** Text shorter than this, without blanks, says too little to be called a copy. */
@@ -8,7 +9,11 @@ const minComparedLength = 24;
  * Guidelines that say the same twice, and guidelines of the same heading that apply to the same files
  * and say different things. Both name the two places. What a sync wrote is a copy on purpose.
  */
-export function repeatedGuidelines(records: readonly GuidelineRecord[]): Diagnostic[] {
+export function repeatedGuidelines(
+  records: readonly GuidelineRecord[],
+  synced: SyncedFormats = {},
+): Diagnostic[] {
+  const isSynced = syncedFormats(records, synced);
   const own = records.filter((record) => record.managed === undefined && record.source_type !== "sample");
   const texts = new Map(own.map((record) => [record.id, normalized(record.content)]));
   const textOf = (record: GuidelineRecord): string => texts.get(record.id) ?? "";
@@ -17,7 +22,7 @@ export function repeatedGuidelines(records: readonly GuidelineRecord[]): Diagnos
   const copies = own.filter((record) => textOf(record).replaceAll(" ", "").length >= minComparedLength);
   for (const [first, ...others] of Map.groupBy(copies, textOf).values()) {
     for (const record of others) {
-      if (first === undefined) continue;
+      if (first === undefined || isInStep(first, record, isSynced)) continue;
       const message = `"${record.title}" has the same text as ${placeOf(first)}.`;
       diagnostics.push(warning(record, { rule: "duplicate-guideline", code: "same_text", message }));
     }
@@ -33,6 +38,33 @@ export function repeatedGuidelines(records: readonly GuidelineRecord[]): Diagnos
     }
   }
   return diagnostics;
+}
+
+/** The formats that a sync of the project keeps in step, as the configuration names them. */
+export interface SyncedFormats {
+  readonly source?: SyncFormat;
+  readonly targets?: readonly SyncFormat[];
+}
+
+/** Those formats, and those whose files say that a sync wrote them. */
+function syncedFormats(
+  records: readonly GuidelineRecord[],
+  { source, targets }: SyncedFormats,
+): (format: string) => boolean {
+  const formats = new Set<string>(source === undefined ? [] : [source, ...(targets ?? syncFormats)]);
+  for (const { managed, source_type } of records)
+    if (managed !== undefined) formats.add(managed).add(source_type);
+  return (format) => formats.has(format);
+}
+
+/** A copy that a sync leaves alone, because it says what the source says under the same title. */
+function isInStep(
+  one: GuidelineRecord,
+  other: GuidelineRecord,
+  isSynced: (format: string) => boolean,
+): boolean {
+  if (one.source_type === other.source_type || audienceOf(one) !== audienceOf(other)) return false;
+  return isSynced(one.source_type) && isSynced(other.source_type);
 }
 
 /** Guidelines of one heading that apply to the same files. */

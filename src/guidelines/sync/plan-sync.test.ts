@@ -1,10 +1,12 @@
 import { expect, test } from "vitest";
 import { type SyncFormat, type SyncPlan, syncFormats } from "../../protocol/sync.ts";
 import { hasCorpus, loadCorpus } from "../../testing/corpus.ts";
+import { repeatedGuidelines } from "../lint/repeated-guidelines.ts";
 import { readGuidelines } from "../read-guidelines.ts";
 import { guidelineAdapterFor } from "../registry.ts";
 import { managedFileOf } from "./managed-file.ts";
 import { removeManagedPart } from "./managed-part.ts";
+import { planAdoption } from "./plan-adoption.ts";
 import { planSync, type SyncFile, sourceRecords } from "./plan-sync.ts";
 
 type Files = ReadonlyMap<string, string>;
@@ -77,3 +79,41 @@ test.skipIf(!hasCorpus).each(projects)(
 function isOf(source: SyncFormat, path: string): boolean {
   return guidelineAdapterFor(path)?.source_type === source;
 }
+
+test.skipIf(!hasCorpus).each(projects)(
+  "$name is adopted into $source, once, without a loss, and lint agrees",
+  ({ source, before }) => {
+    const targets = syncFormats.filter((format) => format !== source);
+    const adopt = (files: Files): SyncPlan => planAdoption({ source, targets, files: read(files) });
+    const after = apply(before, adopt(before));
+    const again = adopt(after);
+    expect(again.entries.filter(({ action }) => action !== "unchanged" && action !== "conflict")).toEqual([]);
+    const said = new Set([...after.values()].flatMap((text) => text.split(/\s*[\r\n]+\s*/)));
+    const front =
+      /^(?:---|(?:description|globs|alwaysApply|paths|applyTo|name|title|inclusion|fileMatchPattern)\b.*|-? ?["'*].*)$/;
+    for (const { records, text } of read(before)) {
+      const wasOnDisk = text.split(/\s*[\r\n]+\s*/);
+      for (const { content } of records)
+        for (const line of content.split(/\s*[\r\n]+\s*/))
+          if (!front.test(line.trim()) && wasOnDisk.includes(line)) expect(said).toContain(line);
+    }
+    // What the source cannot say stays where it is, and may repeat something.
+    const synced = read(after)
+      .flatMap((file) => file.records)
+      .filter(({ source_type, source_file, inclusion }) => {
+        const isLeft = again.left_out.some((sentence) => sentence.includes(source_file));
+        return (
+          syncFormats.some((format) => format === source_type) &&
+          !isLeft &&
+          inclusion !== "manual" &&
+          inclusion !== "auto"
+        );
+      });
+    const formats = new Map(synced.map(({ source_file, source_type }) => [source_file, source_type]));
+    const repeats = repeatedGuidelines(synced, { source }).filter(({ path, message }) => {
+      const [, other = ""] = / in ([^"]+):\d+[.,]/.exec(message) ?? [];
+      return formats.get(other) !== formats.get(path);
+    });
+    expect(repeats).toEqual([]);
+  },
+);

@@ -1,4 +1,5 @@
 import type { SyncEntry, SyncFormat, SyncPlan } from "../../protocol/sync.ts";
+import { folderOf } from "../folders.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 import { managedFileOf, markFile } from "./managed-file.ts";
 import { managedPartOf, putManagedPart, removeManagedPart, scanShared } from "./managed-part.ts";
@@ -21,17 +22,31 @@ export interface SyncInput {
   readonly targets: readonly SyncFormat[];
   /** Every guideline file of the project, and every path that a target may want and that exists. */
   readonly files: readonly SyncFile[];
+  /** The real path of a name, through linked folders too; without it, no folder is a link. */
+  readonly realOf?: (path: string) => string;
 }
 
 /** Personal files are not for the others of a team. */
 const personal = /(?:^|\/)CLAUDE\.local\.md$/;
 
-/** The guidelines that people wrote in a format: what a sync takes as the truth. */
+/** The guidelines that people wrote in a format: what a sync takes as the truth. A file counts once, under one name. */
 export function sourceRecords(files: readonly SyncFile[], source: SyncFormat): readonly GuidelineRecord[] {
+  const seen = new Map<string, string>();
   return files
     .filter(({ path }) => !personal.test(path))
-    .flatMap(({ records }) => records)
-    .filter((record) => record.source_type === source && record.managed === undefined);
+    .flatMap((file) => file.records.map((record) => ({ record, file })))
+    .filter(({ record, file: { path, linksTo = path } }) => {
+      if (record.source_type !== source || record.managed !== undefined) return false;
+      const known = seen.get(linksTo) ?? path;
+      seen.set(linksTo, known);
+      return known === path;
+    })
+    .map(({ record }) => record);
+}
+
+/** The file that a path leads to. */
+export function realPathOf(files: readonly SyncFile[], path: string): string {
+  return files.find((file) => file.path === path)?.linksTo ?? path;
 }
 
 /**
@@ -43,17 +58,24 @@ export function sourceRecords(files: readonly SyncFile[], source: SyncFormat): r
  *
  * @see decisions/2026-11-21-guideline-sync.md
  */
-export function planSync({ source, targets, files }: SyncInput): SyncPlan {
+export function planSync({ source, targets, files, realOf: followed = (path) => path }: SyncInput): SyncPlan {
   const records = sourceRecords(files, source);
   const byPath = new Map(files.map((file) => [file.path, file]));
+  const realOf = (path: string): string => byPath.get(path)?.linksTo ?? followed(path);
+  const sourceFolders = new Set(records.map(({ source_file }) => folderOf(realOf(source_file))));
+  const sources = new Set(records.map(({ source_file }) => realOf(source_file)));
   const entries: SyncEntry[] = [];
   const leftOut: string[] = [];
   for (const format of targets) {
     // A file of another hand keeps its place; the guideline goes beside it under another name.
     const isTaken = (path: string): boolean => isOfOthers(byPath.get(path));
-    const rendered = renderTarget(records, format, isTaken);
+    const rendered = renderTarget(withoutOwn(records, format, realOf), format, isTaken);
     leftOut.push(...rendered.leftOut);
-    const others = files.filter(({ records: own }) => own.some(({ source_type }) => source_type === format));
+    // A target that is another name of the source is the source.
+    const others = files.filter(
+      ({ path, records: own }) =>
+        !sources.has(realOf(path)) && own.some(({ source_type }) => source_type === format),
+    );
     const byHand = Map.groupBy(
       others
         .flatMap((file) => file.records.map((record) => ({ file, record })))
@@ -62,6 +84,12 @@ export function planSync({ source, targets, files }: SyncInput): SyncPlan {
     );
     for (const desired of rendered.files) {
       const file = byPath.get(desired.path);
+      const [folder, realFolder] = [folderOf(desired.path), folderOf(realOf(desired.path))];
+      if (desired.kind === "file" && folder !== realFolder && sourceFolders.has(realFolder)) {
+        const reason = `${folder} is a link to ${realFolder}, which is the source.`;
+        entries.push({ path: folder, format, action: "unchanged", reason, losses: [] });
+        continue;
+      }
       entries.push(planFile({ source, format, desired, file, files: byPath, byHand }));
     }
     const wanted = new Set(rendered.files.map(({ path }) => path));
@@ -70,15 +98,44 @@ export function planSync({ source, targets, files }: SyncInput): SyncPlan {
   // The source itself may hold parts of an earlier sync the other way round.
   const own = files.filter(({ records: all }) => all.some(({ source_type }) => source_type === source));
   entries.push(...own.flatMap((file) => planRemoval(file, source)));
-  entries.sort((one, other) => (one.path < other.path ? -1 : 1));
+  const once = onePerFile(entries, realOf);
   return {
     source,
     source_files: [...new Set(records.map(({ source_file }) => source_file))],
     guidelines: records.length,
     left_out: leftOut,
-    entries,
-    in_sync: entries.every(({ action }) => action === "unchanged"),
+    entries: once,
+    in_sync: once.every(({ action }) => action === "unchanged"),
   };
+}
+
+/**
+ * What a shared target file that is one of the sources holds itself is not written into it again; all of it
+ * is kept where it holds everything, so that the target is found to be in step.
+ */
+function withoutOwn(
+  records: readonly GuidelineRecord[],
+  format: SyncFormat,
+  realOf: (path: string) => string,
+): readonly GuidelineRecord[] {
+  const name = format === "agents" ? "AGENTS.md" : format === "fw_c" ? "CLAUDE.md" : undefined;
+  if (name === undefined) return records;
+  const isOwn = ({ scope, source_file }: GuidelineRecord): boolean =>
+    realOf(source_file) === realOf(scope === "" ? name : `${scope}/${name}`);
+  const mixed = new Set(records.filter((record) => !isOwn(record)).map(({ scope }) => scope));
+  return records.filter((record) => !isOwn(record) || !mixed.has(record.scope));
+}
+
+/** Each file once, in path order: what is written to it before what need not be written. */
+function onePerFile(entries: readonly SyncEntry[], realOf: (path: string) => string): readonly SyncEntry[] {
+  const byFile = new Map<string, SyncEntry>();
+  for (const entry of entries) {
+    const real = realOf(entry.path);
+    const known = byFile.get(real);
+    if (known === undefined || (known.action === "unchanged" && entry.action !== "unchanged"))
+      byFile.set(real, entry);
+  }
+  return [...byFile.values()].sort((one, other) => (one.path < other.path ? -1 : 1));
 }
 
 interface FileContext {
@@ -221,7 +278,7 @@ function isAboutTheSame(one: GuidelineRecord, other: GuidelineRecord): boolean {
   return one.title === other.title && one.scope === other.scope && globs(one) === globs(other);
 }
 
-function sameText(one: string, other: string): boolean {
+export function sameText(one: string, other: string): boolean {
   const plain = (text: string): string => text.replace(/\r\n?/g, "\n").trim();
   return plain(one) === plain(other);
 }

@@ -74,7 +74,7 @@ function filesOf(
 }
 
 /** Formats without a place for guidelines that are loaded on request would load them always. */
-function unfit(record: GuidelineRecord, target: SyncFormat): string | undefined {
+export function unfit(record: GuidelineRecord, target: SyncFormat): string | undefined {
   if (/^<!-- \/?kit:sync\b/m.test(record.content)) return "holds the marks of a sync; remove them.";
   if (target === "agents" && isOnlyImport(record, /(?:^|\/)AGENTS\.md$/)) return "only imports AGENTS.md.";
   const isAsked = record.inclusion === "manual" || record.inclusion === "auto";
