@@ -62,14 +62,13 @@ const homes = {
   "@modelcontextprotocol/[^/]+": "mcp|cli/commands",
   "@noble/hashes": "guidelines",
   ignore: "files",
-  re2js: "sandboxes",
+  re2js: "sandboxes|app/json-schema",
   commander: "cli",
   "string-width": "cli",
   "smol-toml": "app",
   "@lezer/python": "python",
   "@pydantic/monty": "python",
   "@ai-sdk/(?!provider)[^/]+": "models",
-  "@cfworker/json-schema": "app",
 };
 
 const test = "[.](test|suite)[.]ts$|/testing/";

@@ -1,0 +1,254 @@
+import { hasProperty, propertiesOf, valueKeywords } from "./check-keywords.ts";
+import { linearPattern } from "./linear-pattern.ts";
+import { isJsonObject, type JsonObject, own, type SchemaDocument } from "./schema-document.ts";
+
+/** Something that does not fit. */
+export interface JsonIssue {
+  /** Names and indices from the root. */
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+/** Schemas that one value may be held against in all, and how deep they may be nested. */
+const maxSteps = 1_000_000;
+const maxDepth = 500;
+/** Characters times instructions that patterns may cost in all. */
+const maxPatternSteps = 20_000_000;
+
+/** Why nobody can tell whether a value fits: it is refused then. */
+class Uncheckable extends Error {}
+
+/** What the schemas of one place have looked at, for `unevaluatedProperties` and `unevaluatedItems`. */
+class Seen {
+  readonly names = new Set<string>();
+  readonly indices = new Set<number>();
+  allNames = false;
+  allItems = false;
+
+  add(other: Seen): void {
+    for (const name of other.names) this.names.add(name);
+    for (const index of other.indices) this.indices.add(index);
+    this.allNames ||= other.allNames;
+    this.allItems ||= other.allItems;
+  }
+}
+
+type Path = JsonIssue["path"];
+
+/**
+ * Holds a value against a JSON Schema (2020-12, and `definitions`, tuples and `dependencies` of older drafts).
+ * Takes bounded time whatever schema and value are: patterns are matched in linear time, and a schema that
+ * refers to itself without end, or too often, is an issue. Names are names: `constructor` and `__proto__` too.
+ */
+export function checkJson(document: SchemaDocument, value: unknown): readonly JsonIssue[] {
+  const check = new Check(document);
+  try {
+    check.schema(document.root, value, []);
+    return check.issues;
+  } catch (error) {
+    if (error instanceof Uncheckable) return [{ path: [], message: error.message }];
+    // The stack has no room for such a value.
+    if (error instanceof RangeError)
+      return [{ path: [], message: "cannot be checked: it is nested too deeply" }];
+    throw error;
+  }
+}
+
+class Check {
+  issues: JsonIssue[] = [];
+  readonly #document: SchemaDocument;
+  #steps = 0;
+  #depth = 0;
+  #patternSteps = 0;
+
+  constructor(document: SchemaDocument) {
+    this.#document = document;
+  }
+
+  /** Whether a value fits, with the issues of what does not; what was looked at where it does. */
+  schema(schema: unknown, value: unknown, path: Path): Seen | undefined {
+    this.#steps += 1;
+    if (this.#steps > maxSteps) throw new Uncheckable("cannot be checked: its schema takes too many steps");
+    if (this.#depth >= maxDepth) throw new Uncheckable("cannot be checked: its schema is nested without end");
+    if (schema === false) return this.#refuse(path, "must not be there");
+    if (!isJsonObject(schema)) return new Seen();
+    this.#depth += 1;
+    const before = this.issues.length;
+    const seen = new Seen();
+    this.#values(schema, value, path);
+    this.#applicators(schema, value, { path, seen });
+    if (isJsonObject(value)) this.#properties(schema, value, { path, seen });
+    if (Array.isArray(value)) this.#items(schema, value, { path, seen });
+    if (this.#document.hasUnevaluated) this.#unevaluated(schema, value, { path, seen });
+    this.#depth -= 1;
+    return this.issues.length === before ? seen : undefined;
+  }
+
+  /** Whether a value fits, without a word. */
+  #fits(schema: unknown, value: unknown, path: Path): Seen | undefined {
+    const { issues } = this;
+    this.issues = [];
+    const seen = this.schema(schema, value, path);
+    this.issues = issues;
+    return seen;
+  }
+
+  #refuse(path: Path, message: string): undefined {
+    this.issues.push({ path, message });
+  }
+
+  #matches(pattern: string, text: string): boolean {
+    const compiled = linearPattern(pattern);
+    if (compiled === undefined)
+      throw new Uncheckable(
+        `cannot be checked: the pattern ${JSON.stringify(pattern.slice(0, 100))} of its schema is no regular expression that is matched in linear time (RE2: no look-around, no back-references)`,
+      );
+    this.#patternSteps += compiled.size * text.length;
+    if (this.#patternSteps > maxPatternSteps)
+      throw new Uncheckable("cannot be checked: it is too long for the patterns of its schema");
+    return compiled.matches(text);
+  }
+
+  #values(schema: JsonObject, value: unknown, path: Path): void {
+    const matches = (pattern: string, text: string): boolean => this.#matches(pattern, text);
+    for (const [keyword, rule] of Object.entries(schema)) {
+      const message = valueKeywords.get(keyword)?.({ value, rule, schema, matches });
+      if (message !== undefined) this.#refuse(path, message);
+    }
+  }
+
+  #applicators(schema: JsonObject, value: unknown, { path, seen }: { path: Path; seen: Seen }): void {
+    const take = (found: Seen | undefined): boolean => {
+      if (found !== undefined) seen.add(found);
+      return found !== undefined;
+    };
+    for (const keyword of ["$ref", "$dynamicRef"]) {
+      const reference = own(schema, keyword);
+      if (typeof reference === "string") take(this.schema(this.#target(reference), value, path));
+    }
+    for (const part of listOf(own(schema, "allOf"))) take(this.schema(part, value, path));
+    const any = own(schema, "anyOf");
+    // All are looked at: which properties they know may matter.
+    if (Array.isArray(any) && any.map((part) => take(this.#fits(part, value, path))).every((fits) => !fits))
+      this.#refuseAll(any, { value, path });
+    const one = own(schema, "oneOf");
+    if (Array.isArray(one)) {
+      const fitting = one.map((part) => this.#fits(part, value, path)).filter((found) => found !== undefined);
+      if (fitting.length === 1) take(fitting[0]);
+      else if (fitting.length === 0) this.#refuseAll(one, { value, path });
+      else this.#refuse(path, `fits ${fitting.length} of the alternatives, and may fit one only`);
+    }
+    const not = own(schema, "not");
+    if (not !== undefined && this.#fits(not, value, path) !== undefined)
+      this.#refuse(path, "fits what its schema excludes");
+    const condition = own(schema, "if");
+    if (condition !== undefined) {
+      const branch = take(this.#fits(condition, value, path)) ? "then" : "else";
+      const chosen = own(schema, branch);
+      if (chosen !== undefined) take(this.schema(chosen, value, path));
+    }
+  }
+
+  /** Of one alternative, what is wrong with it; of several, that none fits. */
+  #refuseAll(parts: readonly unknown[], { value, path }: { value: unknown; path: Path }): void {
+    if (parts.length === 1) this.schema(parts[0], value, path);
+    else this.#refuse(path, "fits none of the alternatives");
+  }
+
+  #target(reference: string): unknown {
+    const target = this.#document.find(reference);
+    if (target !== undefined) return target;
+    const shown = JSON.stringify(reference.slice(0, 100));
+    throw new Uncheckable(`cannot be checked: its schema refers to ${shown}, which it does not hold`);
+  }
+
+  #properties(schema: JsonObject, value: JsonObject, { path, seen }: { path: Path; seen: Seen }): void {
+    const names = propertiesOf(value);
+    const known = new Set<string>();
+    const below = (part: unknown, name: string): void => {
+      known.add(name);
+      this.schema(part, value[name], [...path, name]);
+    };
+    const properties = own(schema, "properties");
+    if (isJsonObject(properties)) {
+      for (const name of names) if (Object.hasOwn(properties, name)) below(properties[name], name);
+    }
+    const patterns = own(schema, "patternProperties");
+    if (isJsonObject(patterns)) {
+      for (const [pattern, part] of Object.entries(patterns))
+        for (const name of names) if (this.#matches(pattern, name)) below(part, name);
+    }
+    const additional = own(schema, "additionalProperties");
+    if (additional !== undefined) {
+      for (const name of names.filter((one) => !known.has(one))) {
+        if (additional === false) this.#refuse(path, `"${name}" is not known`);
+        else below(additional, name);
+      }
+      seen.allNames = true;
+    }
+    for (const name of known) seen.names.add(name);
+    const propertyNames = own(schema, "propertyNames");
+    for (const name of propertyNames === undefined ? [] : names) {
+      if (this.#fits(propertyNames, name, path) === undefined)
+        this.#refuse(path, `"${name}" is no name that a field may have`);
+    }
+    for (const keyword of ["dependentSchemas", "dependencies"]) {
+      const dependent = own(schema, keyword);
+      if (!isJsonObject(dependent)) continue;
+      for (const [name, part] of Object.entries(dependent)) {
+        if (!hasProperty(value, name)) continue;
+        const found = this.schema(Array.isArray(part) ? { required: part } : part, value, path);
+        if (found !== undefined) seen.add(found);
+      }
+    }
+  }
+
+  #items(schema: JsonObject, value: readonly unknown[], { path, seen }: { path: Path; seen: Seen }): void {
+    const items = own(schema, "items");
+    // Tuples of older drafts: a list of items, and what follows them.
+    const isTuple = Array.isArray(items);
+    const prefix = isTuple ? items : listOf(own(schema, "prefixItems"));
+    const rest = isTuple ? own(schema, "additionalItems") : items;
+    for (const [index, item] of value.entries()) {
+      const part = index < prefix.length ? prefix[index] : rest;
+      if (part === undefined) continue;
+      this.schema(part, item, [...path, index]);
+      seen.indices.add(index);
+    }
+    if (rest !== undefined) seen.allItems = true;
+    const contains = own(schema, "contains");
+    if (contains === undefined) return;
+    let count = 0;
+    for (const [index, item] of value.entries()) {
+      if (this.#fits(contains, item, [...path, index]) === undefined) continue;
+      seen.indices.add(index);
+      count += 1;
+    }
+    const { min, max } = { min: own(schema, "minContains") ?? 1, max: own(schema, "maxContains") };
+    if (count < Number(min))
+      this.#refuse(path, `must hold at least ${min} of the items that its schema names`);
+    if (max !== undefined && count > Number(max))
+      this.#refuse(path, `must hold at most ${max} of the items that its schema names`);
+  }
+
+  #unevaluated(schema: JsonObject, value: unknown, { path, seen }: { path: Path; seen: Seen }): void {
+    const names = own(schema, "unevaluatedProperties");
+    if (names !== undefined && isJsonObject(value) && !seen.allNames) {
+      for (const name of propertiesOf(value).filter((one) => !seen.names.has(one))) {
+        if (names === false) this.#refuse(path, `"${name}" is not known`);
+        else this.schema(names, value[name], [...path, name]);
+      }
+      seen.allNames = true;
+    }
+    const items = own(schema, "unevaluatedItems");
+    if (items !== undefined && Array.isArray(value) && !seen.allItems) {
+      for (const [index, item] of value.entries())
+        if (!seen.indices.has(index)) this.schema(items, item, [...path, index]);
+      seen.allItems = true;
+    }
+  }
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

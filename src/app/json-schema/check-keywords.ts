@@ -1,0 +1,157 @@
+import { hasFormat } from "./formats.ts";
+import { isJsonObject, type JsonObject, own } from "./schema-document.ts";
+
+/** A value as keywords without schemas below them see it. */
+export interface KeywordInput {
+  readonly value: unknown;
+  /** The value of the keyword. */
+  readonly rule: unknown;
+  readonly schema: JsonObject;
+  /** Whether a text matches a pattern; undefined after saying that nobody can tell. */
+  matches(pattern: string, text: string): boolean | undefined;
+}
+
+/** What is wrong with the value, without a full stop; undefined when nothing is. */
+type KeywordCheck = (input: KeywordInput) => string | undefined;
+
+export function typeOf(value: unknown): string {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "array" : typeof value;
+}
+
+/** Properties that are there: what is undefined would not be in JSON. */
+export function propertiesOf(value: JsonObject): readonly string[] {
+  return Object.keys(value).filter((name) => value[name] !== undefined);
+}
+
+export const hasProperty = (value: JsonObject, name: string): boolean => own(value, name) !== undefined;
+
+const onNumber =
+  (holds: (value: number, limit: number) => boolean, text: string): KeywordCheck =>
+  ({ value, rule }) =>
+    typeof value !== "number" || typeof rule !== "number" || holds(value, rule)
+      ? undefined
+      : `${text} ${rule}`;
+
+const onSize =
+  (
+    sizeOf: (value: unknown) => number | undefined,
+    { isMin, what }: { isMin: boolean; what: string },
+  ): KeywordCheck =>
+  ({ value, rule }) => {
+    const size = sizeOf(value);
+    if (size === undefined || typeof rule !== "number" || (isMin ? size >= rule : size <= rule))
+      return undefined;
+    return `must have at ${isMin ? "least" : "most"} ${rule} ${what}${rule === 1 ? "" : "s"}, and has ${size}`;
+  };
+
+const characters = (value: unknown): number | undefined =>
+  typeof value === "string" ? codePoints(value) : undefined;
+const items = (value: unknown): number | undefined => (Array.isArray(value) ? value.length : undefined);
+const properties = (value: unknown): number | undefined =>
+  isJsonObject(value) ? propertiesOf(value).length : undefined;
+
+/** Keywords that look at a value alone. */
+export const valueKeywords: ReadonlyMap<string, KeywordCheck> = new Map<string, KeywordCheck>([
+  ["type", checkType],
+  [
+    "enum",
+    ({ value, rule }) =>
+      Array.isArray(rule) && !rule.some((one) => isSame(one, value)) ? oneOf(rule) : undefined,
+  ],
+  ["const", ({ value, rule }) => (isSame(rule, value) ? undefined : `must be ${shown(rule)}`)],
+  ["minimum", onNumber((value, limit) => value >= limit, "must be at least")],
+  ["maximum", onNumber((value, limit) => value <= limit, "must be at most")],
+  ["exclusiveMinimum", onNumber((value, limit) => value > limit, "must be more than")],
+  ["exclusiveMaximum", onNumber((value, limit) => value < limit, "must be less than")],
+  ["multipleOf", onNumber(isMultiple, "must be a multiple of")],
+  ["minLength", onSize(characters, { isMin: true, what: "character" })],
+  ["maxLength", onSize(characters, { isMin: false, what: "character" })],
+  ["minItems", onSize(items, { isMin: true, what: "item" })],
+  ["maxItems", onSize(items, { isMin: false, what: "item" })],
+  ["minProperties", onSize(properties, { isMin: true, what: "field" })],
+  ["maxProperties", onSize(properties, { isMin: false, what: "field" })],
+  ["required", checkRequired],
+  ["dependentRequired", checkDependentRequired],
+  ["uniqueItems", checkUnique],
+  ["pattern", checkPattern],
+  ["format", checkFormat],
+]);
+
+function checkType({ value, rule }: KeywordInput): string | undefined {
+  const types: readonly unknown[] = Array.isArray(rule) ? rule : [rule];
+  const type = typeOf(value);
+  const fits = types.some((one) => one === type || (one === "integer" && Number.isInteger(value)));
+  return fits ? undefined : `must be ${types.join(" or ")}, not ${type}`;
+}
+
+function checkRequired({ value, rule }: KeywordInput): string | undefined {
+  if (!isJsonObject(value) || !Array.isArray(rule)) return undefined;
+  const missing = rule.filter((name) => typeof name === "string" && !hasProperty(value, name));
+  return missing.length === 0 ? undefined : areMissing(missing);
+}
+
+function checkDependentRequired({ value, rule }: KeywordInput): string | undefined {
+  if (!isJsonObject(value) || !isJsonObject(rule)) return undefined;
+  for (const [name, needed] of Object.entries(rule)) {
+    if (!hasProperty(value, name) || !Array.isArray(needed)) continue;
+    const missing = needed.filter((one) => typeof one === "string" && !hasProperty(value, one));
+    if (missing.length > 0) return `${areMissing(missing)} beside "${name}"`;
+  }
+  return undefined;
+}
+
+function areMissing(names: readonly string[]): string {
+  return `${names.map((name) => `"${name}"`).join(", ")} ${names.length === 1 ? "is" : "are"} missing`;
+}
+
+function checkUnique({ value, rule }: KeywordInput): string | undefined {
+  if (rule !== true || !Array.isArray(value)) return undefined;
+  const isUnique = new Set(value.map(canonical)).size === value.length;
+  return isUnique ? undefined : "must not hold an item twice";
+}
+
+function checkPattern({ value, rule, matches }: KeywordInput): string | undefined {
+  if (typeof value !== "string" || typeof rule !== "string") return undefined;
+  return matches(rule, value) === false ? `must match the pattern ${shown(rule)}` : undefined;
+}
+
+function checkFormat({ value, rule }: KeywordInput): string | undefined {
+  if (typeof value !== "string" || typeof rule !== "string" || hasFormat(value, rule)) return undefined;
+  return `must have the format "${rule}"`;
+}
+
+function isMultiple(value: number, of: number): boolean {
+  const times = value / of;
+  return Math.abs(times - Math.round(times)) < 1e-9 * Math.max(1, Math.abs(times));
+}
+
+function codePoints(text: string): number {
+  let count = 0;
+  for (const _ of text) count += 1;
+  return count;
+}
+
+const isSame = (one: unknown, other: unknown): boolean =>
+  one === other || (typeof one === "object" && one !== null && canonical(one) === canonical(other));
+
+/** The same text for values that JSON Schema takes for equal, whatever the order of their members. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (!isJsonObject(value)) return JSON.stringify(value) ?? "undefined";
+  const members = propertiesOf(value)
+    .toSorted()
+    .map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`);
+  return `{${members.join(",")}}`;
+}
+
+function oneOf(rule: readonly unknown[]): string {
+  const first = rule.slice(0, 20).map(shown).join(", ");
+  return `must be one of ${first}${rule.length > 20 ? ", …" : ""}`;
+}
+
+/** A value of a schema in a message. */
+export function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? "undefined";
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
+}

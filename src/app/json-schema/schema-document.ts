@@ -1,0 +1,76 @@
+/** The keywords whose values are not schemas: what looks like one in them is a value. */
+const values: ReadonlySet<string> = new Set(["const", "enum", "default", "examples"]);
+
+export type JsonObject = { readonly [name: string]: unknown };
+
+/** A schema with all that its references may lead to. */
+export interface SchemaDocument {
+  readonly root: unknown;
+  /** Whether some schema asks which properties or items others have looked at. */
+  readonly hasUnevaluated: boolean;
+  /** What a reference leads to; undefined for one to what the document does not hold. */
+  find(reference: string): unknown;
+}
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A property that an object has itself: `constructor` is nobody's property unless somebody wrote it. */
+export function own(object: JsonObject, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}
+
+/** Reads where `$id` and `$anchor` stand. Without recursion, since a schema may be nested however deeply. */
+export function createSchemaDocument(root: unknown): SchemaDocument {
+  const anchors = new Map<string, unknown>();
+  let hasUnevaluated = false;
+  const seen = new Set<unknown>();
+  const pending: unknown[] = [root];
+  for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
+    if (typeof at !== "object" || at === null || seen.has(at)) continue;
+    seen.add(at);
+    for (const [name, value] of Object.entries(at)) {
+      if (name.startsWith("unevaluated")) hasUnevaluated = true;
+      if (typeof value === "string") {
+        if (name === "$anchor" || name === "$dynamicAnchor") anchors.set(`#${value}`, at);
+        if (name === "$id") anchors.set(value.replace(/#$/, ""), at);
+      } else if (!values.has(name) && value !== undefined) pending.push(value);
+    }
+  }
+  const known = new Map<string, unknown>();
+  const find = (reference: string): unknown => {
+    const hash = reference.indexOf("#");
+    const base = hash === -1 ? reference : reference.slice(0, hash);
+    const fragment = hash === -1 ? "" : reference.slice(hash + 1);
+    const start = base === "" ? root : anchors.get(base);
+    if (fragment === "") return start;
+    return fragment.startsWith("/") ? follow(start, fragment) : anchors.get(`#${fragment}`);
+  };
+  return {
+    root,
+    hasUnevaluated,
+    find(reference) {
+      if (!known.has(reference)) known.set(reference, find(reference));
+      return known.get(reference);
+    },
+  };
+}
+
+function follow(start: unknown, pointer: string): unknown {
+  let at = start;
+  for (const token of pointer.slice(1).split("/")) {
+    const name = decoded(token).replaceAll("~1", "/").replaceAll("~0", "~");
+    if (typeof at !== "object" || at === null) return undefined;
+    at = own(at as JsonObject, name);
+  }
+  return at;
+}
+
+function decoded(token: string): string {
+  try {
+    return decodeURIComponent(token);
+  } catch {
+    return token;
+  }
+}
