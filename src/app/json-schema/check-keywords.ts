@@ -14,7 +14,7 @@ export interface KeywordInput {
 /** What is wrong with the value, without a full stop; undefined when nothing is. */
 type KeywordCheck = (input: KeywordInput) => string | undefined;
 
-export function typeOf(value: unknown): string {
+function typeOf(value: unknown): string {
   if (value === null) return "null";
   return Array.isArray(value) ? "array" : typeof value;
 }
@@ -151,7 +151,7 @@ function oneOf(rule: readonly unknown[]): string {
 }
 
 /** A value of a schema in a message. */
-export function shown(value: unknown): string {
+function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? "undefined";
   return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }
