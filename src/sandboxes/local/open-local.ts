@@ -1,6 +1,5 @@
 import { execFile } from "node:child_process";
-import { rmSync } from "node:fs";
-import { mkdir, mkdtemp, realpath, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, realpath, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
@@ -10,6 +9,7 @@ import { createHostSandbox } from "../host/create-host-sandbox.ts";
 import { basicNames, pickEnvironment } from "../host/exec/environment.ts";
 import { isInside } from "../host/is-inside.ts";
 import { mergeIsolation } from "../host/wall/find-wall.ts";
+import { removeAtExit, removeNow } from "../host/wall/own-folders.ts";
 import type { LocalOptions } from "./local-options.ts";
 
 /** Opens the folder. Throws `unavailable` when there is none. */
@@ -54,25 +54,9 @@ function createOwnFolder(): { make(): Promise<string>; remove(): Promise<void> }
     async remove() {
       const folder = await made?.catch(() => undefined);
       made = undefined;
-      if (folder === undefined) return;
-      await rm(folder, { recursive: true, force: true });
-      leftovers.delete(folder);
+      if (folder !== undefined) await removeNow(folder);
     },
   };
-}
-
-const leftovers = new Set<string>();
-let isListening = false;
-
-/** Removes a folder when the process ends without closing its sandbox. */
-function removeAtExit(folder: string): void {
-  if (!isListening) {
-    isListening = true;
-    process.once("exit", () => {
-      for (const each of leftovers) rmSync(each, { recursive: true, force: true });
-    });
-  }
-  leftovers.add(folder);
 }
 
 let identity: Promise<string> | undefined;

@@ -1,4 +1,4 @@
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { isInside } from "../is-inside.ts";
 import { isOfSystem, type Visible } from "./system-folders.ts";
 
@@ -22,8 +22,10 @@ export interface WallPlan {
   readonly kept: readonly string[];
   /** Folders that nothing is seen of: those of kit. */
   readonly hidden: readonly string[];
-  /** Folders of the sandbox's own on the host; `etc` has files that stand in for those of the machine. */
-  readonly own: { readonly home: string; readonly temporary: string; readonly etc: string };
+  /** The /etc of commands. */
+  readonly etc: string;
+  /** Folders of the sandbox's own on the host. */
+  readonly own: { readonly home: string; readonly temporary: string };
   /** The socket of the proxy, for a command that may reach hosts. */
   readonly socket: string | undefined;
   readonly memoryBytes: number;
@@ -47,10 +49,10 @@ export function toBubblewrap(plan: WallPlan): readonly string[] {
   const veiled = plan.hidden.filter((path) => outside(path) && isOfSystem(path));
   return [
     ...enclosure,
+    ...["--ro-bind", plan.etc, "/etc"],
     ...plan.system.flatMap(({ path, linksTo }) =>
       linksTo === undefined ? readOnly(path) : ["--symlink", linksTo, path],
     ),
-    ...["passwd", "group", "hosts"].flatMap((name) => ["--ro-bind", join(own.etc, name), `/etc/${name}`]),
     // As the superuser of the machine, a command could otherwise set what the kernel starts after a crash.
     ...["--proc", "/proc", "--remount-ro", "/proc"],
     ...["--dev", "/dev", "--size", String(plan.memoryBytes), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"],

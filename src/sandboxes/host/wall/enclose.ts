@@ -9,7 +9,7 @@ import { canHold, innerHome, innerSocket, toBubblewrap } from "./bubblewrap.ts";
 import { defaultLimits, limitedShell, openControlGroup } from "./command-limits.ts";
 import { checkRequired, findWall, isolationOf } from "./find-wall.ts";
 import { gitPartsOf, removeUnwanted } from "./git-parts.ts";
-import { type OwnFolders, ownFoldersOf } from "./own-folders.ts";
+import { type OwnFolders, ownFoldersOf, wallParts } from "./own-folders.ts";
 import { openProxy } from "./proxy.ts";
 import { toSeatbeltProfile } from "./seatbelt.ts";
 import { systemParts, toolFolders, type Visible } from "./system-folders.ts";
@@ -86,7 +86,8 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
   }
   const group = openControlGroup(limits);
   if (group !== undefined) cleanup.defer(() => group.close());
-  const filter = own.filter === undefined ? undefined : openSync(own.filter, "r");
+  const { etc, filter: filterFile } = await wallParts();
+  const filter = filterFile === undefined ? undefined : openSync(filterFile, "r");
   if (filter !== undefined) cleanup.defer(() => closeSync(filter));
   const [program = "", ...args] = [
     ...(group?.prefix ?? []),
@@ -95,6 +96,7 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
       ...plan,
       folder: command.folder,
       system: system(),
+      etc,
       own,
       socket: way?.socket,
       memoryBytes: limits.memoryMb * 1024 * 1024,

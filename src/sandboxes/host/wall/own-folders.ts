@@ -1,19 +1,25 @@
-import { chmod, lstat, mkdir, writeFile } from "node:fs/promises";
-import { userInfo } from "node:os";
+import { rmSync } from "node:fs";
+import { chmod, cp, lstat, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { KitError } from "../../../base/kit-error.ts";
 import type { Workspace } from "../workspace.ts";
 import { innerHome } from "./bubblewrap.ts";
 import { syscallFilter } from "./syscall-filter.ts";
+import { etcNames, systemParts } from "./system-folders.ts";
 
 /** The folders of a sandbox beside its workspace, on the host. */
 export interface OwnFolders {
   readonly folder: string;
   readonly home: string;
   readonly temporary: string;
-  /** Small files that stand in for those of the machine. */
-  readonly etc: string;
   readonly sockets: string;
+}
+
+/** What the walls of this process have in common, on the host. */
+export interface WallParts {
+  /** The /etc of commands. */
+  readonly etc: string;
   /** The filter of system calls; undefined for a processor that has none. */
   readonly filter: string | undefined;
 }
@@ -34,18 +40,58 @@ export function ownFoldersOf({ ownFolder }: Workspace): Promise<OwnFolders> {
 async function make(ownFolder: Workspace["ownFolder"]): Promise<OwnFolders> {
   const folder = await ownFolder();
   const at = (name: string): string => join(folder, name);
-  for (const path of [folder, ...["home", "tmp", "etc", "run"].map(at)]) await ensureFolder(path);
+  for (const path of [folder, ...["home", "tmp", "run"].map(at)]) await ensureFolder(path);
+  return { folder, home: at("home"), temporary: at("tmp"), sockets: at("run") };
+}
+
+let parts: Promise<WallParts> | undefined;
+
+/** Makes what the walls have in common, once. Each mount costs a command time, so the small files are copied. */
+export function wallParts(): Promise<WallParts> {
+  parts ??= makeParts().catch((error: unknown) => {
+    parts = undefined;
+    throw error;
+  });
+  return parts;
+}
+
+async function makeParts(): Promise<WallParts> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), "kit-wall-")));
+  removeAtExit(folder);
+  const etc = join(folder, "etc");
+  await mkdir(etc, { mode: 0o755 });
+  for (const name of etcNames) {
+    // What a distribution does not have, or keeps from this user, commands do not have either.
+    await cp(join("/etc", name), join(etc, name), { recursive: true, verbatimSymlinks: true }).catch(
+      () => undefined,
+    );
+  }
+  for (const [name, text] of Object.entries(machineFiles())) await writeFile(join(etc, name), text);
+  for (const { path } of systemParts()) {
+    if (path.startsWith("/etc/")) await mkdir(join(folder, path), { recursive: true });
+  }
   const filter = syscallFilter(process.arch);
-  for (const [name, text] of Object.entries(machineFiles())) await writeFile(join(at("etc"), name), text);
-  if (filter !== undefined) await writeFile(at("filter"), filter);
-  return {
-    folder,
-    home: at("home"),
-    temporary: at("tmp"),
-    etc: at("etc"),
-    sockets: at("run"),
-    filter: filter === undefined ? undefined : at("filter"),
-  };
+  if (filter !== undefined) await writeFile(join(folder, "filter"), filter);
+  return { etc, filter: filter === undefined ? undefined : join(folder, "filter") };
+}
+
+const leftovers = new Set<string>();
+let isListening = false;
+
+/** Removes a folder when the process ends, at the latest. */
+export function removeAtExit(folder: string): void {
+  leftovers.add(folder);
+  if (isListening) return;
+  isListening = true;
+  process.once("exit", () => {
+    for (const each of leftovers) rmSync(each, { recursive: true, force: true });
+  });
+}
+
+/** The same, now. */
+export async function removeNow(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  leftovers.delete(folder);
 }
 
 async function ensureFolder(path: string): Promise<void> {

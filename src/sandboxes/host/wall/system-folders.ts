@@ -23,39 +23,31 @@ const systemFolders = [
   "/gnu/store",
 ];
 
-/** What programs read of /etc: how libraries are found, certificates, names of services, the time zone. */
-const etcNames = [
+/** Settings that are seen where they lie: those of Java and of certificates are large. */
+const etcFolders = ["pki/ca-trust/extracted", "pki/tls/certs", "crypto-policies"];
+const etcJava = /^java-\d+/;
+
+/** What programs read of /etc beside that: how libraries are found, certificates, names of services, the time zone. */
+export const etcNames: readonly string[] = [
   "ld.so.cache",
-  "ld.so.conf",
-  "ld.so.conf.d",
   "alternatives",
   "ssl/certs",
   "ssl/cert.pem",
   "ssl/openssl.cnf",
-  "ca-certificates",
-  "pki/ca-trust/extracted",
-  "pki/tls/certs",
   "pki/tls/cert.pem",
   "pki/tls/openssl.cnf",
-  "crypto-policies",
   "localtime",
   "timezone",
   "nsswitch.conf",
   "protocols",
   "services",
   "mime.types",
-  "magic",
   "fonts",
-  "terminfo",
-  "locale.conf",
   "os-release",
-  "lsb-release",
   "debian_version",
   "perl",
   "python3",
 ];
-/** Debian keeps the settings of a Java or Python version in folders of these names. */
-const etcFamilies = /^(java-\d+|python3\.\d+)/;
 
 /** A file or folder that is seen where it lies, or a link that is made anew. */
 export interface Visible {
@@ -65,8 +57,8 @@ export interface Visible {
 
 /** The parts of the machine that every command sees. */
 export function systemParts(): readonly Visible[] {
-  const etc = namesIn("/etc").filter((name) => etcFamilies.test(name));
-  return [...systemFolders, ...[...etcNames, ...etc].map((name) => `/etc/${name}`)].flatMap((path) => {
+  const java = namesIn("/etc").filter((name) => etcJava.test(name));
+  return [...systemFolders, ...[...etcFolders, ...java].map((name) => `/etc/${name}`)].flatMap((path) => {
     const stats = lstatSync(path, { throwIfNoEntry: false });
     if (stats === undefined) return [];
     return stats.isSymbolicLink() ? [{ path, linksTo: readlinkSync(path) }] : [{ path }];
@@ -100,7 +92,8 @@ export function toolFolders(path: string, avoid: readonly string[]): readonly st
 
 /** What lies beside a folder of programs and belongs to them. */
 function partsOfTool(folder: string, avoid: readonly string[]): readonly string[] {
-  const isSafe = (path: string): boolean => ![...neverWhole, ...avoid].some((each) => isInside(path, each));
+  const isSafe = (path: string): boolean =>
+    ![...neverWhole, ...avoid].some((each) => isInside(path, each) || isInside(realPathOf(path), each));
   return [...new Set([folder, realPathOf(folder)])].flatMap((each) => {
     const modules = modulesOf(each);
     if (modules !== undefined) return [modules];
