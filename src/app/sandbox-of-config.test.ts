@@ -78,3 +78,33 @@ test("an agent's own sandbox wins, and works in the agent's project by default",
   expect(await placeOf(local())).toBe(`${folder.root}\n`);
   expect(await placeOf(virtual())).toContain(`${folder.root}/.kit/sandboxes/`);
 });
+
+test("the configuration says of every sandbox how it is walled in, and no option takes back what it requires", async () => {
+  const files = { "kit.toml": '[sandbox]\nisolation = "required"\n', "a.txt": "alpha" };
+  const whole = await open(files, { sandbox: local({ root: "/", isolation: "off" }) });
+  const refused = whole.sandbox.exec({ command: "true" });
+  await expect(refused).rejects.toMatchObject({
+    code: "unavailable",
+    message: expect.stringContaining("required"),
+  });
+  const off = await open({ "kit.toml": '[agent]\nsandbox = "local"\n[sandbox]\nisolation = "off"\n' });
+  expect(await off.sandbox.isolation?.()).toEqual({
+    wall: "none",
+    description: "Commands are not walled in: sandbox.isolation is off.",
+  });
+  const limited = await open({ "kit.toml": "[sandbox.limits]\nmemory_mb = 99\nprocesses = 9\n" });
+  const { wall, description } = (await limited.sandbox.isolation?.()) ?? {};
+  if (wall === "bubblewrap") expect(description).toMatch(/99 MiB/);
+});
+
+test.each([
+  ['[sandbox]\nisolation = "requierd"\n', "required"],
+  ["[sandbox.limits]\nmemory_mb = 1\n", "memory_mb"],
+  ['[agent]\nallow_network = ["https://example.com"]\n', "without a scheme"],
+  ['[agent]\nallow_network = ["*"]\n', "api.github.com"],
+])("a mistake in what walls commands in is told: %j", async (toml, told) => {
+  await using folder = await createTemporaryRepository({ "kit.toml": toml });
+  await expect(openAgents({ root: folder.root, env: {} })).rejects.toSatisfy((error: unknown) =>
+    JSON.stringify([String(error), error]).includes(told),
+  );
+});

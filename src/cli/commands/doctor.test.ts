@@ -27,6 +27,7 @@ test("looks at the machine and at every part of the project", async () => {
   expect(of("Node")?.message).toContain(process.version);
   expect(of("SQLite")?.message).toContain("full-text search");
   expect(of("Git")?.status).toBe("ok");
+  expect(of("commands")?.message).toMatch(/^Commands are (not )?walled in/);
   expect(of("index")?.message).toContain(".kit/index.db");
   expect(of("specs")?.message).toContain("Kiro 5");
   expect(of("guidelines")?.message).toContain("Cursor 2");

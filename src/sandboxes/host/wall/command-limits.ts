@@ -4,6 +4,7 @@ import {
   constants,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   rmdirSync,
   writeFileSync,
@@ -63,7 +64,7 @@ export function openControlGroup(limits: Required<CommandLimits>): ControlGroup 
   const made: string[] = [];
   try {
     for (const { folder, settings } of controllers()) {
-      const group = join(folder, `kit-${randomUUID()}`);
+      const group = join(folder, `kit-${process.pid}-${randomUUID()}`);
       mkdirSync(group);
       made.push(group);
       for (const [file, value] of Object.entries(settings(limits)))
@@ -97,8 +98,23 @@ async function removeGroups(groups: readonly string[]): Promise<void> {
 
 let usable: readonly Controller[] | undefined;
 function controllers(): readonly Controller[] {
-  usable ??= findControllers();
+  if (usable !== undefined) return usable;
+  usable = findControllers();
+  for (const { folder } of usable) removeAbandoned(folder);
   return usable;
+}
+
+/** Removes groups of processes that were killed before they could; one that is in use cannot be removed. */
+function removeAbandoned(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const id = /^kit-(\d+)-/.exec(name)?.[1];
+    if (id === undefined || existsSync(`/proc/${id}`)) continue;
+    try {
+      rmdirSync(join(folder, name));
+    } catch {
+      // Somebody else was first, or still uses it.
+    }
+  }
 }
 
 const bytes = (megabytes: number): number => megabytes * 1024 * 1024;

@@ -136,16 +136,23 @@ function toolsOf(path: string, { root, hidden }: Workspace): readonly string[] {
   return tools;
 }
 
+/** Each mount costs a command time; of packages that the process has loaded there may be hundreds of files. */
+const maxKeptOfPackages = 32;
+
 /** The paths of the workspace that a command must leave as they are, those which are there; absolute. */
 function keptOf(root: string, { readOnlyPaths = [] }: CommandAccess): readonly string[] {
-  return readOnlyPaths.flatMap((path) => {
+  const real = readOnlyPaths.flatMap((path) => {
     try {
-      const real = realpathSync(join(root, path));
-      return real !== root && isInside(root, real) ? [real] : [];
+      const found = realpathSync(join(root, path));
+      return found !== root && isInside(root, found) ? [found] : [];
     } catch {
       return [];
     }
   });
+  const ofPackages = real.filter((path) => path.includes("/node_modules/", root.length));
+  if (ofPackages.length <= maxKeptOfPackages) return real;
+  const folders = ofPackages.map((path) => path.slice(0, path.indexOf("/node_modules/", root.length) + 13));
+  return [...new Set([...real.filter((path) => !ofPackages.includes(path)), ...folders])];
 }
 
 /** What the running commands that may write keep, by workspace. */
@@ -163,7 +170,10 @@ function keepTogether(
   const running = keeping.get(root) ?? new Set();
   keeping.set(root, running);
   const isKept = (path: string): boolean => [...running].every((kept) => kept.has(path));
-  const kept = new Set(paths.filter((path) => isInside(root, path) && isKept(path)));
+  const inside = [...new Set(paths)].filter((path) => isInside(root, path) && isKept(path));
+  const kept = new Set(
+    inside.filter((path) => !inside.some((other) => other !== path && isInside(other, path))),
+  );
   running.add(kept);
   cleanup.defer(() => {
     running.delete(kept);

@@ -81,7 +81,9 @@ wallTest("no control group and no folder of a command is left", async () => {
   await run("sleep 0.1 & true");
   await sandbox.close();
   for (const controller of ["pids", "memory", "unified", ""]) {
-    expect(groupsIn(`/sys/fs/cgroup/${controller}`).filter((name) => name.startsWith("kit-"))).toEqual([]);
+    expect(
+      groupsIn(`/sys/fs/cgroup/${controller}`).filter((name) => name.startsWith(`kit-${process.pid}-`)),
+    ).toEqual([]);
   }
 });
 
