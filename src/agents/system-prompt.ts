@@ -31,7 +31,13 @@ export function composeSystemPrompt(parts: {
   if (parts.commands !== "") sections.push(`# Commands\n\n${parts.commands}`);
   const skills = profile.skills ?? [];
   if (skills.length > 0) {
-    sections.push(`# Skills\n\n${skills.map((skill) => `- ${skill.name}: ${skill.description}`).join("\n")}`);
+    const list = skills.map(({ name, description, folder }) => {
+      const file = folder === undefined ? "" : ` (${folder}/SKILL.md)`;
+      return `- ${name}: ${description}${file}`;
+    });
+    const isFiled = skills.some(({ folder }) => folder !== undefined);
+    const first = isFiled ? "Read the file of a skill before you do what it is for.\n\n" : "";
+    sections.push(`# Skills\n\n${first}${list.join("\n")}`);
   }
   const agents = (profile.subagents ?? []).filter((agent) => agent.name !== undefined);
   if (agents.length > 0) {

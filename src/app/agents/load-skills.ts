@@ -1,8 +1,12 @@
+import { readFile, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { Skill } from "../../agents/skill.ts";
-import { nameKey } from "../../base/name-fault.ts";
+import type { JsonSchema } from "../../agents/tool.ts";
+import { nameKey, shownName } from "../../base/name-fault.ts";
+import { readFileInside } from "../../project/write-file.ts";
+import { formatProblems, schemaKeys, skillFields } from "./agent-skills-format.ts";
 import type { SourceProblem } from "./discover-sources.ts";
-import { alreadyNamed, createFieldReader } from "./front-matter-fields.ts";
+import { alreadyNamed, createFieldReader, type FieldReader } from "./front-matter-fields.ts";
 import { findMarkdown, readMarkdownFile } from "./read-markdown-file.ts";
 
 /**
@@ -10,6 +14,14 @@ import { findMarkdown, readMarkdownFile } from "./read-markdown-file.ts";
  * a file that is no skill: one without instructions, or with front matter that is not what it should be.
  */
 export async function loadSkill(path: string, options: { readonly root?: string } = {}): Promise<Skill> {
+  return (await readSkill(path, options)).skill;
+}
+
+/** The same, with where it departs from the Agent Skills format. */
+async function readSkill(
+  path: string,
+  options: { readonly root?: string },
+): Promise<{ readonly skill: Skill; readonly problems: readonly string[] }> {
   const root = resolve(options.root ?? ".");
   const full = isAbsolute(path) ? path : resolve(root, path);
   const file = full.endsWith(".md") ? full : join(full, "SKILL.md");
@@ -18,12 +30,13 @@ export async function loadSkill(path: string, options: { readonly root?: string 
     root,
     named: isPackaged ? basename(dirname(file)) : undefined,
   });
-  const fields = createFieldReader("skill", read, ["name", "description", "input_schema", "output_schema"]);
+  const fields = createFieldReader("skill", read, [...skillFields, "input_schema", "output_schema"]);
   if (read.body === "") throw fields.refuse("it has no instructions");
-  const inputSchema = fields.schema("input_schema");
-  const outputSchema = fields.schema("output_schema");
   const folder = relative(root, dirname(file)).split(sep).join("/");
-  return {
+  const beside = isPackaged ? dirname(file) : undefined;
+  const inputSchema = await schemaOf(fields, { kind: "input", data: read.data, beside });
+  const outputSchema = await schemaOf(fields, { kind: "output", data: read.data, beside });
+  const skill: Skill = {
     name: fields.name(),
     description: fields.text("description") ?? "",
     instructions: read.body,
@@ -31,29 +44,119 @@ export async function loadSkill(path: string, options: { readonly root?: string 
     ...(outputSchema === undefined ? {} : { outputSchema }),
     ...(isPackaged && !folder.startsWith("..") ? { folder } : {}),
   };
+  const problems = isPackaged
+    ? formatProblems(read.data, { name: skill.name, folder: basename(dirname(file)) })
+    : [];
+  return { skill, problems };
 }
 
-/** The skills of a project: `.agents/skills/**\/*.md`; in a folder with a `SKILL.md`, that one only. */
+/**
+ * The schema under `metadata`, as JSON text, as YAML, or as the name of a file beside the skill; else the
+ * field of its own, in which kit kept it before.
+ */
+async function schemaOf(
+  fields: FieldReader,
+  from: {
+    readonly kind: "input" | "output";
+    readonly data: Readonly<Record<string, unknown>>;
+    readonly beside: string | undefined;
+  },
+): Promise<JsonSchema | undefined> {
+  const { metadata } = from.data;
+  const key = schemaKeys[from.kind];
+  const own = typeof metadata === "object" && metadata !== null ? Object.entries(metadata) : [];
+  const value: unknown = own.find(([name]) => name === key)?.[1];
+  if (value === undefined || value === null) return fields.schema(`${from.kind}_schema`);
+  const isFile = typeof value === "string" && value.endsWith(".json") && !value.trimStart().startsWith("{");
+  const text = isFile && from.beside !== undefined ? await readBeside(from.beside, value, fields) : value;
+  const schema = typeof text === "string" ? jsonOf(text) : text;
+  if (typeof schema === "object" && schema !== null && !Array.isArray(schema)) return schema as JsonSchema;
+  throw fields.refuse(
+    `\`metadata.${key}\` must be a JSON Schema as JSON, or the name of a file beside it that holds one`,
+  );
+}
+
+/** What a text says as JSON; undefined where it is none. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+async function readBeside(folder: string, name: string, fields: FieldReader): Promise<string> {
+  const path = name.replace(/^\.\//, "");
+  const bytes = await readFileInside(await realpath(folder), { path, maxBytes: maxSchemaBytes }).catch(
+    () => undefined,
+  );
+  if (bytes === undefined) throw fields.refuse(`its schema file ${shownName(name)} cannot be read`);
+  return new TextDecoder().decode(bytes);
+}
+
+const maxSchemaBytes = 256 * 1024;
+
+/**
+ * Where skills are looked for. The first folder that has a skill of a name gives it; `.agents` comes
+ * first because kit writes there.
+ */
+const skillFolders = [".agents/skills", ".claude/skills", ".github/skills"] as const;
+
+/** Markdown files that are, or may be, skills, in the order in which they count. */
+export async function findSkillFiles(root: string): ReturnType<typeof findMarkdown> {
+  const found = await Promise.all(skillFolders.map((folder) => skillFiles(root, folder)));
+  return {
+    paths: found.flatMap(({ paths }) => paths),
+    unusable: found.flatMap(({ unusable }) => unusable),
+  };
+}
+
+/**
+ * The skills of a project: `.agents/skills/**\/*.md`; in a folder with a `SKILL.md`, that one only. Then
+ * those of other tools: `.claude/skills` and `.github/skills`, folders with a `SKILL.md` only. What departs
+ * from the Agent Skills format is told, and works where it can.
+ */
 export async function loadSkills(
   root: string,
   check?: (file: string) => void,
 ): Promise<{ readonly skills: readonly Skill[]; readonly problems: readonly SourceProblem[] }> {
-  const skills: Skill[] = [];
+  const found: { readonly skill: Skill; readonly path: string }[] = [];
   const problems: SourceProblem[] = [];
-  const { paths, unusable } = await skillFiles(root, ".agents/skills");
+  const { paths, unusable } = await findSkillFiles(root);
   for (const path of paths) {
     try {
       check?.(join(root, path));
-      const skill = await loadSkill(path, { root });
-      const other = skills.find(({ name }) => nameKey(name) === nameKey(skill.name));
-      if (other !== undefined)
-        problems.push({ path, message: alreadyNamed("skill", other.name, skill.name) });
-      else skills.push(skill);
+      const { skill, problems: own } = await readSkill(path, { root });
+      const other = found.find((each) => nameKey(each.skill.name) === nameKey(skill.name));
+      if (other !== undefined) {
+        if (await isSameSkill(root, path, other.path)) continue;
+        const message = alreadyNamed("skill", other.skill.name, skill.name);
+        problems.push({
+          path,
+          message: isOfOneFolder(path, other.path) ? message : `${message} ${other.path} goes before.`,
+        });
+        continue;
+      }
+      found.push({ skill, path });
+      for (const message of own) problems.push({ path, message });
     } catch (error) {
       problems.push({ path, message: error instanceof Error ? error.message : String(error) });
     }
   }
-  return { skills, problems: [...unusable, ...problems] };
+  return { skills: found.map(({ skill }) => skill), problems: [...unusable, ...problems] };
+}
+
+function isOfOneFolder(path: string, other: string): boolean {
+  return path.split("/")[0] === other.split("/")[0];
+}
+
+/** Tools are often given the same skill by a link, or by a copy. */
+async function isSameSkill(root: string, path: string, other: string): Promise<boolean> {
+  if (isOfOneFolder(path, other)) return false;
+  const [one, two] = await Promise.all(
+    [path, other].map((each) => readFile(join(root, each), "utf8").catch(() => undefined)),
+  );
+  return one !== undefined && one === two;
 }
 
 /** The Markdown files that are skills: beside a `SKILL.md`, others are what it speaks of. */
@@ -62,10 +165,14 @@ async function skillFiles(root: string, folder: string): ReturnType<typeof findM
   const packages = [...paths, ...unusable.map(({ path }) => path)]
     .filter((path) => basename(path) === "SKILL.md")
     .map((path) => path.slice(0, -"SKILL.md".length));
+  const takesFiles = folder === skillFolders[0];
   const isSkill = (path: string): boolean =>
-    !packages.some((folder) => path.startsWith(folder) && path !== `${folder}SKILL.md`);
+    (takesFiles || basename(path) === "SKILL.md") &&
+    !packages.some((each) => path.startsWith(each) && path !== `${each}SKILL.md`);
   return {
     paths: paths.filter(isSkill),
-    unusable: unusable.filter(({ path }) => isSkill(path)),
+    unusable: unusable.filter(({ path }) =>
+      takesFiles ? isSkill(path) : !path.endsWith(".md") || isSkill(path),
+    ),
   };
 }

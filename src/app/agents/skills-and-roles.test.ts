@@ -26,7 +26,13 @@ test("a skill is a file, or a folder with a SKILL.md and what it needs beside it
     ".agents/skills/team/release/SKILL.md": "---\nname: ship\ndescription: Ships.\n---\n\nShip it.\n",
     ".agents/skills/team/README.txt": "no skill",
   });
-  expect(problems).toEqual([]);
+  // A name that is not its folder's works here, and nowhere else.
+  expect(problems).toEqual([
+    {
+      path: ".agents/skills/team/release/SKILL.md",
+      message: 'The name "ship" must be the name of its folder, "release".',
+    },
+  ]);
   expect(skills).toEqual([
     { name: "notes", description: "", instructions: "Write notes." },
     {
@@ -207,7 +213,7 @@ test("a skill or role whose name differs from another one in case only is a prob
 
 test("skills and roles behind links are read in the project, and told where a link leads out or in a circle", async () => {
   await using folder = await createTemporaryRepository({
-    "elsewhere/a/SKILL.md": "Do.\n",
+    "elsewhere/a/SKILL.md": "---\ndescription: Does.\n---\nDo.\n",
     "roles/r.md": "Be.\n",
     ".agents/skills/mine.md": "Do.\n",
   });

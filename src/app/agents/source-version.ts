@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { discoverSources } from "./discover-sources.ts";
+import { findSkillFiles } from "./load-skills.ts";
 import { findMarkdown } from "./read-markdown-file.ts";
 
 /**
@@ -10,7 +11,7 @@ import { findMarkdown } from "./read-markdown-file.ts";
 export async function sourceVersion(root: string, files: readonly string[]): Promise<string> {
   const [{ sources, problems }, ...texts] = await Promise.all([
     discoverSources(root),
-    findMarkdown(root, ".agents/skills"),
+    findSkillFiles(root),
     findMarkdown(root, ".agents/roles"),
   ]);
   const found = texts.flatMap(({ paths, unusable }) => [...paths, ...unusable.map(({ path }) => path)]);

@@ -1,3 +1,4 @@
+import { faultOfSkillName, schemaKeys } from "../../app/agents/agent-skills-format.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { slugOf } from "../../specs/slug.ts";
 import { type Command, defineCommand, option } from "../command.ts";
@@ -13,13 +14,20 @@ export const skillNew: Command = defineCommand({
   details: "Writes .agents/skills/<name>/SKILL.md. Agents of the project then run it by name.",
   async run({ args: [name = ""], options }, context) {
     const { output, root } = context;
-    if (name === "" || slugOf(name) !== name) {
-      const hint = slugOf(name) === "" ? "Such as release-notes." : `Such as ${slugOf(name)}.`;
+    const fault = name === "" ? "must not be empty" : faultOfSkillName(name);
+    if (fault !== undefined) {
+      const near = slugOf(name)
+        .slice(0, 64)
+        .replace(/[^a-z0-9]+/g, "-")
+        .replace(/^-|-$/g, "");
       throw usageError(
-        `'${name}' cannot be a skill's name.`,
-        `Use lower case, and hyphens between words. ${hint}`,
+        `'${name}' cannot be a skill's name: it ${fault}.`,
+        `Use lower case, and hyphens between words. Such as ${near === "" ? "release-notes" : near}.`,
       );
     }
+    const { description } = options;
+    if (description !== undefined && (description.trim() === "" || [...description].length > 1024))
+      throw usageError("A skill's description must have 1 to 1,024 characters.");
     const path = `.agents/skills/${name}/SKILL.md`;
     const { written } = await writeTemplate(root, [{ path, content: skillText(name, options.description) }]);
     if (written.length === 0) throw isThere(path);
@@ -44,9 +52,8 @@ function skillText(
   return `---
 name: ${name}
 description: ${JSON.stringify(description)}
-input_schema:
-  type: object
-  properties: {}
+metadata:
+  ${schemaKeys.input}: '{"type": "object", "properties": {}}'
 ---
 
 Say here what to do, step by step, what to look at first, and what the answer must hold.

@@ -120,13 +120,8 @@ export async function run(ctx: KitContext): Promise<string> {
 const skill = `---
 name: explain-file
 description: Explains what a file does and which rules apply to it.
-input_schema:
-  type: object
-  properties:
-    file:
-      type: string
-      description: Path in the project.
-  required: [file]
+metadata:
+  kit-input-schema: '{"type": "object", "properties": {"file": {"type": "string", "description": "Path in the project."}}, "required": ["file"]}'
 ---
 
 Read the file named in the arguments and explain it to a new colleague: what it is for, how it is used,

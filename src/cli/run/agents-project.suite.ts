@@ -48,10 +48,8 @@ export async function run(ctx: KitContext) {
   ".agents/skills/explain/SKILL.md": `---
 name: explain
 description: Explains a file.
-input_schema:
-  type: object
-  properties: { file: { type: string } }
-  required: [file]
+metadata:
+  kit-input-schema: '{"type": "object", "properties": {"file": {"type": "string"}}, "required": ["file"]}'
 ---
 Explain the file to a colleague.
 `,
