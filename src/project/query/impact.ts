@@ -27,13 +27,8 @@ const edgeWeights: Readonly<Record<SpecEdgeKind, number>> = {
   same_feature: 0.3,
 };
 
-/**
- * That documents are of one feature says little about what one change of them means for the others,
- * so only so many blocks of a feature are named for that reason alone.
- */
-const maxSameFeature = 10;
-/** Folded, they are only counted. */
-const maxFolded = 10_000;
+/** A feature with more blocks than these is hardly one; the others are not looked at. */
+const maxSameFeature = 10_000;
 
 interface Reached {
   readonly block: PlacedBlock;
@@ -102,7 +97,7 @@ export function findImpact(database: IndexDatabase, options: FindImpactOptions):
       for (const edge of edges.fromBlock(block)) reach(from, edge);
       if (block.feature === undefined || features.has(block.feature)) continue;
       features.add(block.feature);
-      for (const edge of edges.ofFeature(block, isExpanded ? maxSameFeature : maxFolded)) reach(from, edge);
+      for (const edge of edges.ofFeature(block, maxSameFeature)) reach(from, edge);
     }
     expanding = [...frontier.values()];
     frontier = new Map();
