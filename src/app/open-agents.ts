@@ -55,11 +55,11 @@ async function open(options: OpenAgentsOptions, code: boolean): Promise<App> {
     import("./agents/to-app-options.ts"),
   ]);
   const { root = process.cwd(), env, onEvent, store, ...own } = options;
-  const { config, environment } = await loadConfig({ cwd: root });
+  const { config, environment, fileSecrets = [] } = await loadConfig({ cwd: root });
   const project = await openProject({ root, config });
   try {
     const app = await openApp({
-      ...toAppOptions({ config, environment: env ?? environment }, project.root),
+      ...toAppOptions({ config, environment: env ?? environment, fileSecrets }, project.root),
       ...defined(own),
       ...(store === undefined ? {} : { store: lendStore(store) }),
       project,

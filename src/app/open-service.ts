@@ -15,7 +15,7 @@ export async function openService(options: OpenAgentsOptions = {}): Promise<Proj
     import("./service/open-project-service.ts"),
   ]);
   const { root = process.cwd(), env, store, onEvent, onListenerError, ...rest } = options;
-  const { config, environment } = await loadConfig({ cwd: root });
+  const { config, environment, fileSecrets = [] } = await loadConfig({ cwd: root });
   const project = await openProject({ root, config });
   try {
     const service = await openProjectService({
@@ -24,6 +24,7 @@ export async function openService(options: OpenAgentsOptions = {}): Promise<Proj
       loaded: {
         config: store === undefined ? config : { ...config, store: lendStore(store) },
         environment: env ?? environment,
+        fileSecrets,
       },
       ...(onListenerError === undefined ? {} : { onError: onListenerError }),
     });

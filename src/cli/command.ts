@@ -12,8 +12,8 @@ export interface CommandContext {
   readonly root: string;
   /** `--config`, as written. */
   readonly configFile: string | undefined;
-  /** `--env`, as written. */
-  readonly envFile: string | undefined;
+  /** `--env`, as written; false for `--no-env`. */
+  readonly envFile: string | false | undefined;
   /** `--json`: the answer as JSON on stdout, and nothing else there. */
   readonly json: boolean;
   /** Aborted by the first Ctrl-C or SIGTERM. */

@@ -11,10 +11,10 @@ export type ErrorLog = (error: unknown) => void;
  * project throws may quote a key that it was given.
  */
 export function createErrorLog(
-  { config, environment }: Pick<LoadedConfig, "config" | "environment">,
+  { config, environment, fileSecrets = [] }: Pick<LoadedConfig, "config" | "environment" | "fileSecrets">,
   say: (text: string) => void,
 ): ErrorLog {
-  const mask = createSecretMask(knownSecrets(environment, config));
+  const mask = createSecretMask([...knownSecrets(environment, config), ...fileSecrets]);
   return (error) => say(mask(describeError(error)));
 }
 

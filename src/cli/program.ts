@@ -10,7 +10,7 @@ export interface GlobalOptions {
   readonly json: boolean;
   readonly config: string | undefined;
   readonly cwd: string | undefined;
-  readonly env: string | undefined;
+  readonly env: string | false | undefined;
 }
 
 /** How the program runs a command, once its line is understood. */
@@ -31,6 +31,7 @@ export function createProgram(output: Output, runCommand: RunCommand): Commander
     .option("--config <file>", "Read this configuration instead of kit.config.ts or kit.toml")
     .option("--cwd <dir>", "Work in this folder instead of the current one")
     .option("--env <file>", "Read variables from this file of NAME=value lines, too")
+    .option("--no-env", "Read no .env; run and dev read that of the project otherwise")
     .addHelpText("after", () => examplesText(firstExamples, output))
     .addHelpText("after", `\n'kit help <command>' explains a command.`);
   settle(program, output);

@@ -103,7 +103,7 @@ export function serve(
       await closing.disposeAsync().finally(() => clearTimeout(patience));
       return 0;
     },
-    { isReadOnly: ({ server }) => options.readOnly ?? server?.read_only ?? false },
+    { dotEnv: mode.dev, isReadOnly: ({ server }) => options.readOnly ?? server?.read_only ?? false },
   );
 }
 

@@ -3,6 +3,7 @@ import type { KitConfig } from "../app/config/kit-config.ts";
 import type { LoadedConfig } from "../app/config/load-config.ts";
 import type { Project, RefreshOptions } from "../project/project.ts";
 import type { CommandContext, ExitCode } from "./command.ts";
+import { count } from "./render/places.ts";
 import { safeLine } from "./text/safe-text.ts";
 
 /** A project that is open and up to date, as a command uses it. */
@@ -14,6 +15,8 @@ export interface OpenedProject {
 export interface WithProjectOptions {
   /** Whether every write is refused; without it, none is. */
   readonly isReadOnly?: (config: KitConfig) => boolean;
+  /** Whether the `.env` of the project is read where the line names no file; said on stderr. */
+  readonly dotEnv?: boolean;
 }
 
 /** Opens the project of a command line, up to date with the disk, and closes it whatever happens. */
@@ -22,7 +25,7 @@ export async function withProject(
   use: (opened: OpenedProject) => Promise<ExitCode>,
   options: WithProjectOptions = {},
 ): Promise<ExitCode> {
-  const loaded = await loadProjectConfig(context);
+  const loaded = await loadProjectConfig(context, options);
   const readOnly = options.isReadOnly?.(loaded.config) ?? false;
   return await withLoadedProject(context, { loaded, readOnly }, use);
 }
@@ -59,17 +62,36 @@ async function openShowingProgress(
 }
 
 /** The configuration of the project, with its warnings said on stderr. */
-export async function loadProjectConfig(context: CommandContext): Promise<LoadedConfig> {
+export async function loadProjectConfig(
+  context: CommandContext,
+  { dotEnv = false }: Pick<WithProjectOptions, "dotEnv"> = {},
+): Promise<LoadedConfig> {
   const { root, cwd, configFile, envFile, output } = context;
   // Files on the line are relative to where it was written, and messages name them from the root.
   const fromRoot = (file: string | undefined): string | undefined =>
     file === undefined ? undefined : relative(root, resolve(cwd, file));
   const { loadConfig } = await import("../app/config/load-config.ts");
-  const loaded = await loadConfig({ cwd: root, file: fromRoot(configFile), envFile: fromRoot(envFile) });
+  const loaded = await loadConfig({
+    cwd: root,
+    file: fromRoot(configFile),
+    envFile: envFile === false ? undefined : fromRoot(envFile),
+    dotEnv: dotEnv && envFile !== false,
+  });
+  if (loaded.envFile !== undefined) {
+    // Code of the project finds them where it finds all others.
+    for (const [name, value] of Object.entries(loaded.environment))
+      if (value !== undefined) process.env[name] ??= value;
+    if (dotEnv) output.note(output.noteStyle("dim", readText(loaded.envFile)));
+  }
   for (const warning of loaded.warnings) {
     output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(warning)}`);
   }
   return loaded;
+}
+
+function readText({ name, variables, set }: NonNullable<LoadedConfig["envFile"]>): string {
+  const read = `Read ${count(variables - set, "variable")} from ${safeLine(name)}`;
+  return set === 0 ? `${read}.` : `${read}; ${set} ${set === 1 ? "was" : "were"} set already.`;
 }
 
 /** Work that takes less than this says nothing, in ms. */

@@ -46,7 +46,7 @@ interface Span {
 const tickMs = 20;
 
 /** Work that begins again within this time is the same span, on disk. */
-const quietMs = 5_000;
+const quietMs = 200;
 
 /**
  * Knows which files of a project models have written, so that none of them is loaded without a person's word.
@@ -304,9 +304,11 @@ export class AgentWrites implements SourceGuard {
 }
 
 function heldError({ path, writer }: Pick<HeldFile, "path" | "writer">): KitError {
+  // Of what else runs, only the time is known.
+  const isSure = writer.tool === "write" || writer.tool === "edit";
   return new KitError({
     code: "forbidden",
-    message: `${path} was written by the agent "${writer.agent}" (${writer.tool}), and is not loaded. Look at it, then: kit approvals accept ${path}`,
+    message: `${path} was written by the agent "${writer.agent}" (${writer.tool})${isSure ? "" : ", or while that ran"}, and is not loaded. Look at it, then: kit approvals accept ${path}`,
     meta: { held: path },
   });
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { knownSecrets } from "./known-secrets.ts";
+import { knownSecrets, secretsInFile } from "./known-secrets.ts";
 
 test("the password in an address is a secret, as written and as meant, whatever its variable is called", () => {
   const env = {
@@ -89,6 +89,16 @@ test("keys are known by their look, and documents and lists of keys by their par
     "first-of-two-tokens",
     "second-of-two-tokens",
   ]);
+});
+
+test("of a file of variables, long texts of letters and digits are secrets, whatever they are called", () => {
+  const variables = {
+    ACME: "h7g6f5e4d3c2b1a0x9y8",
+    NAME: "shop",
+    REGION: "europe-west-1",
+    URL: "https://a.example/1234567",
+  };
+  expect(secretsInFile(variables)).toEqual(["h7g6f5e4d3c2b1a0x9y8"]);
 });
 
 test("keys of providers and MCP servers in the configuration are secrets, also those that variables fill in", () => {

@@ -59,6 +59,17 @@ export function knownSecrets(env: Environment, config: SecretConfig = {}): reado
   return [...values];
 }
 
+/**
+ * The secrets among the variables of a file that is there to keep them: known ones, and long texts of letters
+ * and digits whatever they are called.
+ */
+export function secretsInFile(variables: Environment): readonly string[] {
+  const looksRandom = (value: string): boolean =>
+    value.length >= minDoubtfulLength && /\d/.test(value) && /[a-z]/i.test(value) && !/\s/.test(value);
+  const others = Object.values(variables).filter((value = "") => looksRandom(value) && !isNoKey(value));
+  return [...new Set([...knownSecrets(variables), ...others.filter((value) => value !== undefined)])];
+}
+
 function isSecret(name: string, value: string): boolean {
   if (keyLooks.test(value.trim())) return true;
   // `npm_config__authToken` has its words in another spelling.

@@ -20,13 +20,13 @@ type FromConfig =
 
 /** What the configuration of the project at `root` says of its agents, for `openApp`. */
 export function toAppOptions(
-  { config, environment }: Pick<LoadedConfig, "config" | "environment">,
+  { config, environment, fileSecrets = [] }: Pick<LoadedConfig, "config" | "environment" | "fileSecrets">,
   root: string,
 ): Pick<OpenAppOptions, FromConfig> & { readonly mask: SecretMask } {
   const { agent = {}, compaction, mcp, providers, store } = config;
   return {
     env: environment,
-    mask: createSecretMask(knownSecrets(environment, config)),
+    mask: createSecretMask([...knownSecrets(environment, config), ...fileSecrets]),
     defaults: toProfile(agent, compaction),
     sandbox: toSandboxFactory(config, { root, environment }) ?? virtual({ root }),
     isolation: toIsolation(config.sandbox),

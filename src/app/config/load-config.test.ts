@@ -171,6 +171,22 @@ test("the environment wins over the env file, and both over the configuration", 
   await expect(load(files, { envFile: ".env.none" })).rejects.toThrow(".env.none cannot be read.");
 });
 
+test(".env is read where that is asked for and no file is named, and what is set already stays", async () => {
+  const files = { ".env": "KIT_PORT=2\nMY_API_KEY=canary-of-a-file\n", ".env.other": "KIT_PORT=3\n" };
+  const environment = { MY_API_KEY: "set-by-a-person" };
+  const { config, envFile, ...loaded } = await load(files, { dotEnv: true, environment });
+  expect(config.server?.port).toBe(2);
+  expect(envFile).toEqual({ name: ".env", variables: 2, set: 1 });
+  expect(loaded.environment.MY_API_KEY).toBe("set-by-a-person");
+  const other = await load(files, { dotEnv: true, envFile: ".env.other", environment: {} });
+  expect(other.config.server?.port).toBe(3);
+  const none = await load(files, { environment: {} });
+  expect([none.config.server, none.envFile]).toEqual([undefined, undefined]);
+  // Whoever prints a file of secrets, its keys are masked.
+  expect(none.fileSecrets).toEqual(["canary-of-a-file"]);
+  expect((await load({}, { dotEnv: true, environment: {} })).envFile).toBeUndefined();
+});
+
 test("KIT_MODEL names the model over the file, and leaves the rest of its table", async () => {
   const files = { "kit.toml": '[agent]\nmodel = "a/b"\ncwd = "api"\n[server]\nport = 1' };
   const { config } = await load(files, { environment: { KIT_MODEL: "c/d", KIT_HOST: "127.0.0.2" } });

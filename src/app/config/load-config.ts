@@ -1,13 +1,15 @@
-import { realpathSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseEnv } from "node:util";
+import { isSecretFile } from "../../agents/policy/protected-paths.ts";
 import { KitError, type KitErrorInit } from "../../base/kit-error.ts";
 import { toSentence } from "../../base/to-sentence.ts";
 import type { ErrorIssue } from "../../protocol/error-code.ts";
 import { AgentWrites } from "../agents/agent-writes.ts";
 import { describeFailure, failureLine } from "../agents/describe-failure.ts";
+import { secretsInFile } from "../agents/known-secrets.ts";
 import { answerForKit } from "../answer-for-kit.ts";
 import { type Environment, parseEnvironment } from "./environment.ts";
 import type { KitConfig } from "./kit-config.ts";
@@ -20,6 +22,8 @@ export interface LoadConfigOptions {
   readonly file?: string | undefined;
   /** `--env`: a file of `NAME=value` lines, relative to `cwd`; the real environment wins over it. */
   readonly envFile?: string | undefined;
+  /** Whether the `.env` of the folder is read where no file is named. Default false. */
+  readonly dotEnv?: boolean;
   /** Default `process.env`. */
   readonly environment?: Environment;
 }
@@ -31,6 +35,10 @@ export interface LoadedConfig {
   readonly file?: string;
   /** The environment with the variables of the env file. */
   readonly environment: Environment;
+  /** Secrets that the files of variables hold, also those that were not read. */
+  readonly fileSecrets?: readonly string[];
+  /** What was read of a file of variables: how many it has, and how many were set already. */
+  readonly envFile?: { readonly name: string; readonly variables: number; readonly set: number };
   /** Sentences for the person at the terminal. */
   readonly warnings: readonly string[];
 }
@@ -50,19 +58,59 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   const writes = new AgentWrites(realpathSync(cwd));
   const name = file === undefined ? "" : (options.file ?? basename(file));
   const fromFile = file === undefined ? {} : readConfig(await loadValue(file, { name, writes }), name);
-  const environment = {
-    ...(envFile === undefined ? {} : parseEnv(await readText(resolve(cwd, envFile), envFile))),
-    ...(options.environment ?? process.env),
-  };
-  const { config: given, issues, warnings } = parseEnvironment(environment);
+  const given = options.environment ?? process.env;
+  const isThere = envFile === undefined && options.dotEnv === true && existsSync(join(cwd, ".env"));
+  const envName = isThere ? ".env" : envFile;
+  const inFile = envName === undefined ? {} : await readVariables(resolve(cwd, envName), envName, writes);
+  const environment = { ...inFile, ...given };
+  const { config: fromEnvironment, issues, warnings } = parseEnvironment(environment);
   if (issues.length > 0) throw refuse("The environment", issues);
+  const { agent, server } = fromEnvironment;
   const config = {
     ...fromFile,
-    ...given,
-    ...(given.agent === undefined ? {} : { agent: { ...fromFile.agent, ...given.agent } }),
-    ...(given.server === undefined ? {} : { server: { ...fromFile.server, ...given.server } }),
+    ...fromEnvironment,
+    ...(agent === undefined ? {} : { agent: { ...fromFile.agent, ...agent } }),
+    ...(server === undefined ? {} : { server: { ...fromFile.server, ...server } }),
   };
-  return { config, environment, warnings, ...(file === undefined ? {} : { file }) };
+  const names = Object.keys(inFile);
+  const fileSecrets = secretsInFiles(cwd);
+  const set = names.filter((variable) => given[variable] !== undefined).length;
+  return {
+    config,
+    environment,
+    warnings,
+    ...(fileSecrets.length === 0 ? {} : { fileSecrets }),
+    ...(envName === undefined ? {} : { envFile: { name: envName, variables: names.length, set } }),
+    ...(file === undefined ? {} : { file }),
+  };
+}
+
+/** Throws where a model has written the file: its variables decide which servers are asked, with which keys. */
+async function readVariables(
+  file: string,
+  name: string,
+  writes: AgentWrites,
+): Promise<Record<string, string | undefined>> {
+  writes.check(file);
+  return parseEnv(await readText(file, name));
+}
+
+/** Files of variables are small. */
+const maxVariableBytes = 256 * 1024;
+
+/** The secrets in the `.env` files of a folder, so that they are masked, whoever prints them. */
+function secretsInFiles(folder: string): readonly string[] {
+  return readdirSync(folder).flatMap((name) => {
+    const file = join(folder, name);
+    if (!isSecretFile(name)) return [];
+    const found = statSync(file, { throwIfNoEntry: false });
+    if (found?.isFile() !== true || found.size > maxVariableBytes) return [];
+    try {
+      return secretsInFile(parseEnv(readFileSync(file, "utf8")));
+    } catch {
+      return [];
+    }
+  });
 }
 
 function unusable(init: Omit<KitErrorInit, "code">): KitError {

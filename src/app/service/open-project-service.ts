@@ -19,7 +19,7 @@ const defaultIdleSeconds = 300;
 
 export interface ProjectServiceOptions {
   readonly project: Project;
-  readonly loaded: Pick<LoadedConfig, "config" | "environment">;
+  readonly loaded: Pick<LoadedConfig, "config" | "environment" | "fileSecrets">;
   /** For agents that name none; default: what the configuration names, else a virtual workspace. */
   readonly sandbox?: SandboxFactory;
   /** Default: in the memory of this process, for as long as it takes. */

@@ -70,30 +70,34 @@ export const run: Command = defineCommand({
     if (options.continue === true && options.session !== undefined) {
       throw usageError("Give --continue or --session, not both.", "--session NAME goes on with that one.");
     }
-    return withProject(context, async ({ project, loaded }) => {
-      const answers = workflow === undefined || context.output.isTerminal;
-      const printer = createEventPrinter(context, { stream: options.stream === true, answers });
-      const { app, mask } = await openTerminalApp({ project, loaded, options, context });
-      try {
-        for (const problem of app.problems()) printer.problem(problem);
-        return workflow === undefined
-          ? await promptAgent({ app, context, options, printer })
-          : await startWorkflow({ app, context, name: workflow, options, printer });
-      } catch (error) {
-        printer.end();
-        context.output.progress("");
-        if (context.signal.aborted) {
-          context.output.note(
-            workflow === undefined
-              ? "Stopped. The session keeps what was done."
-              : `Stopped, and the run with it. On a server it goes on: 'kit invoke ${workflow}'.`,
-          );
-          throw context.signal.reason;
+    return withProject(
+      context,
+      async ({ project, loaded }) => {
+        const answers = workflow === undefined || context.output.isTerminal;
+        const printer = createEventPrinter(context, { stream: options.stream === true, answers });
+        const { app, mask } = await openTerminalApp({ project, loaded, options, context });
+        try {
+          for (const problem of app.problems()) printer.problem(problem);
+          return workflow === undefined
+            ? await promptAgent({ app, context, options, printer })
+            : await startWorkflow({ app, context, name: workflow, options, printer });
+        } catch (error) {
+          printer.end();
+          context.output.progress("");
+          if (context.signal.aborted) {
+            context.output.note(
+              workflow === undefined
+                ? "Stopped. The session keeps what was done."
+                : `Stopped, and the run with it. On a server it goes on: 'kit invoke ${workflow}'.`,
+            );
+            throw context.signal.reason;
+          }
+          return printFailure(maskError(error, mask), context, options.stream === true);
+        } finally {
+          await app.close();
         }
-        return printFailure(maskError(error, mask), context, options.stream === true);
-      } finally {
-        await app.close();
-      }
-    });
+      },
+      { dotEnv: true },
+    );
   },
 });

@@ -27,7 +27,7 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
   ];
   let loaded: LoadedConfig;
   try {
-    loaded = await loadProjectConfig(context);
+    loaded = await loadProjectConfig(context, { dotEnv: true });
   } catch (error) {
     checks.push(toCheck("configuration", error, "Without --config, kit reads kit.config.ts or kit.toml."));
     return checks;
