@@ -1,7 +1,11 @@
 /** `kit/testing`: a model that follows a script, agents and apps in memory, and the promises of stores and sandboxes. */
+
+export type { Clock } from "../base/clock.ts";
 export type { ContractCase } from "../base/contract-case.ts";
 export { type SandboxSubject, sandboxCases } from "../sandboxes/contract-cases.ts";
 export { type SessionStoreSubject, sessionStoreCases } from "../stores/contract-cases.ts";
+export type { WaitAnswers } from "./answer-waits.ts";
+export { createManualClock, type ManualClock } from "./manual-clock.ts";
 export { createScriptedModel, type Script, type ScriptedModel, type ScriptedTurn } from "./scripted-model.ts";
 export { openTestApp, type TestAppOptions } from "./test-app.ts";
 export { createTestAgent, createTestRuntime } from "./test-runtime.ts";

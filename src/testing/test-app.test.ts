@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
+import { createManualClock } from "./manual-clock.ts";
 import { createScriptedModel } from "./scripted-model.ts";
 import { createTemporaryRepository } from "./temporary-repository.ts";
-import { openTestApp } from "./test-app.ts";
+import { openTestApp, type TestAppOptions } from "./test-app.ts";
 
 test("agents of a test have what the configuration gives to all, and the test's own on top", async () => {
   const toml = '[agent]\ninstructions = "Be brief."\nallow_write = true\nallow_shell = true\n';
@@ -18,4 +19,42 @@ test("agents of a test have what the configuration gives to all, and the test's 
   expect(asked[0]?.system).toMatch(/^Be brief\./);
   expect(asked[0]?.tools).toContain("write");
   expect(asked[0]?.tools).not.toContain("bash");
+});
+
+const waitingWorkflow = `export async function run(ctx) {
+  const answer = await ctx.waitFor("approval");
+  await ctx.sleep(86_400_000);
+  return answer.approved === true ? "released" : "not released";
+}
+`;
+
+async function openWaiting(options: Pick<TestAppOptions, "signals" | "clock">) {
+  const folder = await createTemporaryRepository({ "src/workflows/release.js": waitingWorkflow });
+  onTestFinished(() => folder[Symbol.asyncDispose]());
+  const app = await openTestApp({ root: folder.root, model: createScriptedModel([]), ...options });
+  onTestFinished(() => app.close());
+  return app;
+}
+
+test("a workflow of a test that waits has its signals and its time from the test", async () => {
+  const clock = createManualClock();
+  const started = clock.now();
+  const app = await openWaiting({ clock, signals: { approval: () => ({ approved: true }) } });
+  expect((await app.run("release")).result).toBe("released");
+  expect(clock.now() - started).toBeGreaterThanOrEqual(86_400_000);
+  expect(clock.now() - started).toBeLessThan(86_460_000);
+});
+
+test("a workflow of a test never hangs: what nothing ends is an error that says what it waits for", async () => {
+  const unsignalled = await openWaiting({ clock: createManualClock() });
+  await expect(unsignalled.run("release")).rejects.toMatchObject({
+    code: "conflict",
+    message: 'The run of "release" waits for the signal "approval", and the test gives nothing that ends it.',
+    hint: expect.stringContaining('signals: { "approval": … }'),
+  });
+  const timeless = await openWaiting({ signals: { approval: { approved: false } } });
+  await expect(timeless.run("release")).rejects.toMatchObject({
+    code: "conflict",
+    hint: expect.stringContaining("clock: createManualClock()"),
+  });
 });

@@ -12,8 +12,9 @@ import type { PythonRunner } from "../python/contract.ts";
 import type { SandboxFactory } from "../sandboxes/contract.ts";
 import type { SessionStore } from "../stores/contract.ts";
 import { lendStore } from "../stores/lend-store.ts";
+import { answerWaits, type WaitAnswers } from "./answer-waits.ts";
 
-export interface TestAppOptions {
+export interface TestAppOptions extends WaitAnswers {
   /** The project: its agents, workflows, skills, roles, specs and guidelines are the real ones. */
   readonly root: string;
   /** Answers for every model string, whatever an agent asks for. */
@@ -34,15 +35,39 @@ export interface TestAppOptions {
 
 /**
  * Opens a project as kit runs it, with a model of the test's own and histories in memory: no network,
- * no key. Close it at the end of the test.
+ * no key. Workflows that wait have their signals from `signals` and their time from `clock`; a run that would wait
+ * without them is cancelled, and `run` rejects with `conflict`. Close it at the end of the test.
+ *
+ * @example
+ * const app = await openTestApp({ root: ".", model, signals: { approval: { approved: true } } });
+ * const { result } = await app.run("release");
  */
-export async function openTestApp(options: TestAppOptions): Promise<App> {
-  return await createTestApp(options);
+export async function openTestApp({ signals, clock, ...options }: TestAppOptions): Promise<App> {
+  const [app, { createEmbeddedEngine }, { openOwnService }] = await Promise.all([
+    createTestApp(options),
+    import("../engine/embedded/create-embedded-engine.ts"),
+    import("../app/service/open-own-service.ts"),
+  ]);
+  const engine = createEmbeddedEngine(clock === undefined ? {} : { clock });
+  const service = await openOwnService(app, engine);
+  const waits = answerWaits(engine, {
+    ...(signals === undefined ? {} : { signals }),
+    ...(clock === undefined ? {} : { clock }),
+  });
+  return {
+    ...app,
+    run: (name, run) => Promise.race([app.run(name, run), waits.stuck]),
+    async close() {
+      using _ = waits;
+      await service.finish();
+      await app.close();
+    },
+  };
 }
 
 /** The same, as a service sees it. */
 export async function createTestApp(
-  options: TestAppOptions,
+  options: Omit<TestAppOptions, keyof WaitAnswers>,
   more: Pick<AppOptions, "approvals" | "instances"> = {},
 ): Promise<HostedApp> {
   const [

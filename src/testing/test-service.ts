@@ -1,8 +1,12 @@
 import type { Service } from "../app/service/service.ts";
+import type { Clock } from "../base/clock.ts";
 import type { EngineLimits } from "../engine/embedded/engine-limits.ts";
+import type { WaitAnswers } from "./answer-waits.ts";
 import { createTestApp, type TestAppOptions } from "./test-app.ts";
 
-export interface TestServiceOptions extends TestAppOptions {
+export interface TestServiceOptions extends Omit<TestAppOptions, keyof WaitAnswers> {
+  /** The engine's time, for sleeps and schedules; default: the system's. Nothing advances it but the test. */
+  readonly clock?: Clock;
   /** Where the engine keeps accepted work; default: in memory. */
   readonly engineFolder?: string;
 }
@@ -30,10 +34,11 @@ export async function createTestService(
     import("../engine/embedded/create-embedded-engine.ts"),
     import("../agents/approvals/create-approvals.ts"),
   ]);
-  const { engineFolder, ...project } = options;
+  const { engineFolder, clock, ...project } = options;
   const app = await createTestApp(project, { approvals: createApprovals() });
   const engine = createEmbeddedEngine({
     limits,
+    ...(clock === undefined ? {} : { clock }),
     ...(engineFolder === undefined ? {} : { folder: engineFolder }),
   });
   try {

@@ -1,0 +1,89 @@
+import { KitError } from "../base/kit-error.ts";
+import type { Engine } from "../engine/contract.ts";
+import type { RunRecord, RunWait } from "../protocol/run.ts";
+import type { ManualClock } from "./manual-clock.ts";
+
+export interface WaitAnswers {
+  /**
+   * What `ctx.waitFor(name)` gives, by the signal's name: a value, or a function of the run that waits, which is called
+   * each time.
+   */
+  readonly signals?: Readonly<Record<string, unknown>>;
+  /** Runs at the speed of the system's clock, and is set to the end of a wait that only time ends. */
+  readonly clock?: ManualClock;
+}
+
+/** Between two looks at the runs, in ms. */
+const lookMs = 10;
+const minuteMs = 60_000;
+/** A wait that ends by itself within this time is waited for, in ms. */
+const patienceMs = 5_000;
+
+/**
+ * Answers what runs wait for, until it is disposed of. `stuck` rejects with `conflict` for a run that would wait for ever,
+ * or for longer than a test should: it is cancelled, and the message says what it waits for.
+ */
+export function answerWaits(
+  engine: Engine,
+  { signals = {}, clock }: WaitAnswers,
+): Disposable & { readonly stuck: Promise<never> } {
+  const stuck = Promise.withResolvers<never>();
+  stuck.promise.catch(() => undefined);
+  let isLooking = false;
+  const look = async (): Promise<void> => {
+    const { items } = await engine.listRuns({ status: "waiting" });
+    for (const run of items) {
+      const waits = run.waiting_for ?? [];
+      const named = waits.find(({ signal }) => signal !== undefined && Object.hasOwn(signals, signal));
+      if (named?.signal !== undefined) await give(run, named.signal);
+      else if (waits.length > 0) await pass(run, waits);
+    }
+  };
+  const give = async (run: RunRecord, name: string): Promise<void> => {
+    const value = signals[name];
+    const payload: unknown = typeof value === "function" ? value(run) : value;
+    await engine.signal(run.run_id, { name, ...(payload === undefined ? {} : { payload }) });
+  };
+  const pass = async (run: RunRecord, waits: readonly RunWait[]): Promise<void> => {
+    const ends = waits.flatMap(({ until }) => (until === undefined ? [] : [Date.parse(until)]));
+    const left = Math.min(...ends) - (clock?.now() ?? Date.now());
+    if (clock !== undefined && ends.length > 0) {
+      // Set but for its last minute: what polls every few milliseconds would poll a million times in a day. Sleepers
+      // look at the clock each minute.
+      const last = Math.min(Math.max(0, left), minuteMs);
+      clock.set(Math.min(...ends) - last);
+      await clock.advance(last);
+    } else if (left > patienceMs) {
+      await engine.cancelRun(run.run_id);
+      stuck.reject(stuckError(run, waits));
+    }
+  };
+  const timer = setInterval(() => {
+    if (isLooking) return;
+    isLooking = true;
+    void look()
+      .then(() => clock?.advance(lookMs))
+      .catch(stuck.reject)
+      .finally(() => {
+        isLooking = false;
+      });
+  }, lookMs);
+  return { stuck: stuck.promise, [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+function stuckError({ workflow }: RunRecord, waits: readonly RunWait[]): KitError {
+  const names = waits.flatMap(({ signal }) => (signal === undefined ? [] : [signal]));
+  const what =
+    names.length === 0
+      ? `until ${waits[0]?.until}`
+      : `for ${names.map((name) => `the signal "${name}"`).join(" and ")}`;
+  const [first = ""] = names;
+  return new KitError({
+    code: "conflict",
+    message: `The run of "${workflow}" waits ${what}, and the test gives nothing that ends it.`,
+    hint:
+      names.length === 0
+        ? "Give the test a clock: openTestApp({ …, clock: createManualClock() })."
+        : `Give it to the test: openTestApp({ …, signals: { ${JSON.stringify(first)}: … } }).`,
+  });
+}
