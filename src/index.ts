@@ -2,6 +2,8 @@
  * `kit`: agents and what they are made of, open a project and ask it, configure it, and the records
  * that cross the wire.
  */
+import "./base/require-node.ts";
+
 export {
   type AgentPolicy,
   type AgentProfile,

@@ -2,6 +2,8 @@
  * `kit/project`: what takes more than the index to answer: tests, Git history, changed files. A project is
  * opened with `openProject` of `kit`.
  */
+import "../base/require-node.ts";
+
 export type {
   CoverageCount,
   CoverageEvidence,

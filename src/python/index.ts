@@ -1,4 +1,6 @@
 /** `kit/python`: Python for code that is not trusted, in processes that can be killed. */
+import "../base/require-node.ts";
+
 export type {
   AnyPythonDataclass,
   ForgottenVariable,

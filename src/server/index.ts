@@ -1,6 +1,8 @@
 /**
  * `kit/server`: the HTTP face of a project, for a process of your own.
  */
+import "../base/require-node.ts";
+
 export type {
   AuthorizeHook,
   AuthorizeRequest,

@@ -1,5 +1,7 @@
 /** `kit/testing`: a model that follows a script, agents and apps in memory, and the promises of stores and sandboxes. */
 
+import "../base/require-node.ts";
+
 export type { Clock } from "../base/clock.ts";
 export type { ContractCase } from "../base/contract-case.ts";
 export { type SandboxSubject, sandboxCases } from "../sandboxes/contract-cases.ts";

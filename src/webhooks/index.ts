@@ -1,4 +1,6 @@
 /** `kit/webhooks`: who has sent a webhook, and what it is for. */
+import "../base/require-node.ts";
+
 export type { DispatchReceipt } from "../protocol/dispatch.ts";
 export {
   defineWebhook,

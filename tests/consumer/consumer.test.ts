@@ -58,6 +58,53 @@ test("a strict TypeScript project compiles against the packed types", async () =
   expect(output).toBe("");
 });
 
+test("no entry's types need a peer, and those of kit/client nothing but a browser's", async () => {
+  const names = (await readEntries()).map(({ name }) => name);
+  const all = names.map((name, index) => `export * as entry${index} from "${name}";`).join("\n");
+  await writeFile(join(folder, "all.ts"), all);
+  await writeFile(join(folder, "browser.ts"), 'export * from "kit/client";');
+  const tsc = join(repositoryRoot, "node_modules/typescript/bin/tsc");
+  const settings = ["--strict", "--noEmit", "--ignoreConfig", "--module", "nodenext", "--target", "es2024"];
+  const check = (...args: readonly string[]): Promise<string> =>
+    run(process.execPath, [tsc, ...settings, ...args], { cwd: folder }).then(
+      ({ stdout }) => stdout,
+      (error: { stdout?: string }) => error.stdout ?? "",
+    );
+  expect(await check("--types", "node", "all.ts")).toBe("");
+  expect(await check("--types", "", "--lib", "es2024,dom", "browser.ts")).toBe("");
+});
+
+test("on an older Node, and on Bun, each entry says in one line what it needs", async () => {
+  const old = join(folder, "old.mjs");
+  const browserToo = ["kit/client", "kit/guidelines", "kit/specs"];
+  const importAll = async (pretence: string): Promise<Readonly<Record<string, string>>> => {
+    const names = (await readEntries()).map(({ name }) => name);
+    await writeFile(
+      old,
+      `${pretence}
+const said = {};
+for (const name of ${JSON.stringify(names)}) said[name] = await import(name).then(() => "", (error) => error.message);
+console.log(JSON.stringify(said));`,
+    );
+    return JSON.parse((await run(process.execPath, [old], { cwd: folder })).stdout);
+  };
+  const versions = "Object.defineProperty(process.versions, ";
+  for (const [pretence, sentence] of [
+    [
+      `${versions}"node", { value: "20.20.2" });`,
+      "kit needs Node 24 or newer, and this is Node 20.20.2: see https://nodejs.org.",
+    ],
+    [
+      `${versions}"bun", { value: "1.4.5" });`,
+      "kit does not run on Bun (this is 1.4.5): run it with Node 24 or newer.",
+    ],
+  ] as const) {
+    for (const [name, said] of Object.entries(await importAll(pretence))) {
+      expect([name, said]).toEqual([name, browserToo.includes(name) ? "" : sentence]);
+    }
+  }
+});
+
 test("the packed command answers, and reads a project", async () => {
   const kit = join(folder, "node_modules/kit/bin/kit.mjs");
   await writeFile(join(folder, "CLAUDE.md"), "# Rules\n\n## Tests\n\nWrite them first.\n");

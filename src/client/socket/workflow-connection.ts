@@ -1,3 +1,5 @@
+// A project for browsers need not name this library itself.
+/// <reference lib="esnext.disposable" preserve="true" />
 import { createId } from "../../base/id.ts";
 import type { RunCompleted } from "../../protocol/http/run-schemas.ts";
 import { follow } from "../follow.ts";

@@ -1,4 +1,5 @@
-import type { CallToolResult } from "@modelcontextprotocol/client";
+// From the package that every installation has: the declarations of kit/testing reach this file.
+import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { Clock } from "../../base/clock.ts";
 import { createBackoff } from "./backoff.ts";
 import { type Connection, type Dialect, openConnection } from "./connection.ts";

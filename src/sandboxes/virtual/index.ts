@@ -1,3 +1,5 @@
 /** `kit/sandboxes/virtual`: a workspace of its own for every session. */
+import "../../base/require-node.ts";
+
 export type { VirtualOptions } from "./virtual-options.ts";
 export { virtual } from "./virtual-sandbox.ts";

@@ -1,4 +1,4 @@
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { KitError } from "../../base/kit-error.ts";
 
 /** Marks the file as one of kit's session stores ("kits"). */
@@ -49,6 +49,8 @@ ${mark}
  * newer kit has written: sessions are never thrown away.
  */
 export function openDatabase(file: string, durability: "normal" | "full"): DatabaseSync {
+  // Not imported: a Node without this module could not even load the check that says so.
+  const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
   const database = new DatabaseSync(file, { enableForeignKeyConstraints: true, timeout: 5_000 });
   try {
     // First whether the file is ours: changing its journal would change somebody else's database.
