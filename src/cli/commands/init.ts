@@ -76,7 +76,7 @@ function nextSteps(project: {
   }
   if (manifest !== undefined && !asksForKit(manifest)) {
     steps.push("# Your package.json does not ask for kit yet:");
-    steps.push(`npm install ${quoted(versions.kit.replace(/^\^/, "kit@^"))}`);
+    steps.push(`npm install ${quoted(/^\d/.test(versions.kit) ? `kit@${versions.kit}` : versions.kit)}`);
   }
   const install = manifest !== undefined ? "npm install" : "npm install && npm test";
   return [...steps, install, "# Over HTTP, read again as you edit it:", "kit dev"];

