@@ -5,7 +5,7 @@
  * busy minute of the machine hits all of them; the table shows medians over the rounds. Exits with 1
  * when a target is missed.
  *
- * `--rounds N` (3), `--only a,b` (measurements), `--subjects a,b`.
+ * `--rounds N` (3), `--only a,b` (measurements), `--subjects a,b`, `--markdown` for the table of `bench/README.md`.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { availableParallelism, cpus, totalmem } from "node:os";
@@ -16,7 +16,7 @@ import { kitSetups } from "./kit-setups.ts";
 import { type Measurement, type MeasurementName, measurements } from "./measurements.ts";
 import { installPeer } from "./peers/install-peer.ts";
 import { type PeerName, peerNames, peers } from "./peers/manifest.ts";
-import { createLookup, type Sample, toTable, toVerdicts } from "./report.ts";
+import { createLookup, type Sample, toCells, toTable, toVerdicts } from "./report.ts";
 import { runChild, scratchRoot } from "./run-child.ts";
 import { labels, type SubjectName } from "./subjects.ts";
 import { judge } from "./targets.ts";
@@ -31,6 +31,7 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "3" },
     only: { type: "string" },
     subjects: { type: "string" },
+    markdown: { type: "boolean", default: false },
   },
 });
 const rounds = Number(values.rounds);
@@ -101,8 +102,8 @@ function report(): void {
   const verdicts = judge(of).filter((verdict) => verdict.value !== undefined);
   const vendors = loaded.filter((name) => vendor.test(name));
   const machine = `${cpus()[0]?.model ?? "unknown"}, ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GB, Node ${process.versions.node}`;
-  console.log(`${machine}; ${rounds} rounds; conversations stored below ${scratchRoot}\n`);
-  console.log(toTable(rows, subjects, of));
+  console.log(`${machine}; ${rounds} rounds; processor time; conversations stored below ${scratchRoot}\n`);
+  console.log(toTable(toCells(rows, subjects, of), values.markdown));
   console.log(`\n${toVerdicts(verdicts)}`);
   if (rows.includes("import")) console.log(`\nPackages that importing kit loads: ${loaded.join(", ")}`);
   if (vendors.length > 0) console.log(`MISSED       of these, a vendor's: ${vendors.join(", ")}`);

@@ -37,12 +37,12 @@ export function definitionOf(
   return measurement === "import" ? importMeasurement : measurements[measurement];
 }
 
-/** The table of a run: a row for each measurement, a column for each subject. */
-export function toTable(
+/** The cells of a run: a row for each measurement, a column for each subject. */
+export function toCells(
   rows: readonly (MeasurementName | "import")[],
   columns: readonly SubjectName[],
   of: Lookup,
-): string {
+): readonly (readonly string[])[] {
   const head = ["", ...columns.map((subject) => labels[subject])];
   const lines = rows.map((measurement) => {
     const { title, unit } = definitionOf(measurement);
@@ -52,16 +52,29 @@ export function toTable(
     const peaks = columns.map((subject) => toText(of("concurrent", subject, "peak_rss_mb")));
     lines.push(["1,000 sessions at once: peak RSS, MB", ...peaks]);
   }
+  return [head, ...lines];
+}
+
+/** A table for a terminal, or as Markdown: what stands in `bench/README.md` is what a script has printed. */
+export function toTable([head = [], ...lines]: readonly (readonly string[])[], markdown: boolean): string {
+  if (markdown) {
+    const toRow = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+    return [head, head.map(() => "---"), ...lines].map(toRow).join("\n");
+  }
+  const all = [head, ...lines];
   const widths = head.map((_, column) =>
-    Math.max(...[head, ...lines].map((cells) => (cells[column] ?? "").length)),
+    Math.max(...all.filter((cells) => cells.length > 1).map((cells) => (cells[column] ?? "").length)),
   );
-  const toLine = (cells: readonly string[]): string =>
-    cells
-      .map((cell, column) =>
-        column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0),
-      )
-      .join("  ");
-  return [head, ...lines].map(toLine).join("\n");
+  return all
+    .map((cells) =>
+      cells
+        .map((cell, column) =>
+          column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0),
+        )
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
 }
 
 export function toVerdicts(verdicts: readonly Verdict[]): string {

@@ -5,8 +5,8 @@ export interface LoadOptions {
   readonly connections: number;
   /** The request of that number; made beforehand. */
   readonly request: (index: number) => Buffer;
-  /** How many requests in all, or for how long. */
-  readonly until: { readonly count: number } | { readonly ms: number };
+  /** How many requests in all, or for how long; where both are given, whichever comes first. */
+  readonly until: { readonly count?: number; readonly ms?: number };
   readonly onReply?: (reply: Reply) => void;
 }
 
@@ -27,7 +27,8 @@ export async function measureLoad(options: LoadOptions): Promise<LoadFigures> {
   let next = 0;
   const since = performance.now();
   const isOver = (): boolean =>
-    "count" in until ? next >= until.count : performance.now() - since >= until.ms;
+    next >= (until.count ?? Number.POSITIVE_INFINITY) ||
+    performance.now() - since >= (until.ms ?? Number.POSITIVE_INFINITY);
   await Promise.all(
     connections.map(async (connection) => {
       while (!isOver()) {

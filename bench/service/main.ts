@@ -1,11 +1,12 @@
 /**
- * `npm run bench:service`: kit's server beside a bare Hono handler and the servers of its peers, in one run.
+ * `npm run bench:service`: kit's server beside a Hono handler that stores a row and the servers of its peers, in one run.
  *
  * Each measurement starts the subject's server in a process of its own, and is its client in another. The
  * subjects take turns, so that a busy minute of the machine hits all of them; the table shows medians over
  * the rounds. Exits with 1 when a target is missed.
  *
- * `--rounds N` (3), `--only a,b` (measurements), `--subjects a,b`.
+ * `--rounds N` (3), `--only a,b` (measurements), `--subjects a,b`, `--markdown` for the table of
+ * `bench/README.md`.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg, tmpdir } from "node:os";
@@ -13,10 +14,11 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "../../scripts/build.ts";
 import { installPeer } from "../runtime/peers/install-peer.ts";
+import { toTable } from "../runtime/report.ts";
 import { runChild, scratchRoot } from "../runtime/run-child.ts";
 import { type Figures, measurementNames, measurements } from "./measurements.ts";
 import { peerPackages } from "./peers.ts";
-import { judge, type Sample, toTable } from "./report.ts";
+import { judge, type Sample, toCells } from "./report.ts";
 import { labels, type SubjectName, subjectNames } from "./subjects.ts";
 
 const { values } = parseArgs({
@@ -24,6 +26,7 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "3" },
     only: { type: "string" },
     subjects: { type: "string" },
+    markdown: { type: "boolean", default: false },
   },
 });
 const rounds = Number(values.rounds);
@@ -72,7 +75,7 @@ function report(): void {
   const cores = `${cpus()[0]?.model ?? "unknown"}, ${availableParallelism()} cores`;
   const machine = `${cores}, Node ${process.versions.node}, load ${load.toFixed(1)}; ${rounds} rounds`;
   const verdicts = judge(samples);
-  console.log(`${machine}\n\n${toTable({ rows, subjects, samples })}\n`);
+  console.log(`${machine}\n\n${toTable(toCells({ rows, subjects, samples }), values.markdown)}\n`);
   for (const { text, met } of verdicts) console.log(`${met ? "met   " : "MISSED"}  ${text}`);
   for (const [name, reason] of absent) console.log(`${labels[name]} could not be installed: ${reason}`);
   const failed = samples.filter(({ figures }) => figures === undefined);

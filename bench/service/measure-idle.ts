@@ -51,11 +51,14 @@ async function prompt(
   await measureLoad({ port, connections: 32, request, until: { count } });
 }
 
-export function measureInstances(subject: SubjectName, folder: string): Promise<Figures> {
-  return measureMemory([subject, folder], async (server) => {
-    await prompt(server, subject, { group: "idle", count: prompts, instances: prompts });
-    return () => undefined;
-  });
+/** Above the server as it is when nobody has asked anything yet. */
+export async function measureInstances(subject: SubjectName, folder: string): Promise<Figures> {
+  const server = await startServer(subject, folder);
+  const empty = await server.memory();
+  await prompt(server, subject, { group: "idle", count: prompts, instances: prompts });
+  const { rss_mb, heap_mb, peak_mb } = await server.memory();
+  await server.stop();
+  return { rss_mb: rss_mb - empty.rss_mb, heap_mb: heap_mb - empty.heap_mb, peak_mb };
 }
 
 const open = 1_000;

@@ -15,8 +15,29 @@ export interface Verdict {
   readonly met: boolean;
 }
 
-/** The targets of what was measured, judged by kit's medians. */
+const asItComes: readonly SubjectName[] = ["kit", "kit-repository"];
+
+/** The targets of what was measured, judged by medians. */
 export function judge(samples: readonly Sample[]): readonly Verdict[] {
+  return [...judgeShares(samples), ...judgeFigures(samples)];
+}
+
+/** What share of the floor's requests kit as it comes answers, by the processor time that each takes. */
+function judgeShares(samples: readonly Sample[]): readonly Verdict[] {
+  return (["prompts", "prompts_new"] as const).flatMap((row) =>
+    asItComes.flatMap((subject): readonly Verdict[] => {
+      const floor = median(samples, [row, "floor"], "cpu_micros");
+      const kit = median(samples, [row, subject], "cpu_micros");
+      if (floor === undefined || kit === undefined) return [];
+      const atLeast = row === "prompts" ? 0.5 : 0.35;
+      const share = floor / kit;
+      const text = `${measurements[row].title}, ${labels[subject]}: ${toText(share)} of the floor (at least ${atLeast})`;
+      return [{ text, met: share >= atLeast }];
+    }),
+  );
+}
+
+function judgeFigures(samples: readonly Sample[]): readonly Verdict[] {
   return Object.entries(measurements).flatMap(([name, { title, figures }]) =>
     figures.flatMap((figure): readonly Verdict[] => {
       const { atMost, atLeast } = figure;
@@ -30,8 +51,8 @@ export function judge(samples: readonly Sample[]): readonly Verdict[] {
   );
 }
 
-/** A line for each figure, a column for each subject, and how many times the floor kit takes or gives. */
-export function toTable({
+/** A line for each figure, a column for each subject, and what share of the floor kit as it comes has, or how many times it. */
+export function toCells({
   rows,
   subjects,
   samples,
@@ -39,33 +60,18 @@ export function toTable({
   readonly rows: readonly MeasurementName[];
   readonly subjects: readonly SubjectName[];
   readonly samples: readonly Sample[];
-}): string {
-  const head = ["", ...subjects.map((subject) => labels[subject]), "kit to bare Hono"];
-  const lines = rows.flatMap((row) => [
-    [measurements[row].title],
-    ...measurements[row].figures.map(({ name, title }) => {
+}): readonly (readonly string[])[] {
+  const head = ["", ...subjects.map((subject) => labels[subject]), "kit to the floor"];
+  const lines = rows.flatMap((row) =>
+    measurements[row].figures.map(({ name, title }) => {
       const cells = subjects.map((subject) => median(samples, [row, subject], name));
       const kit = median(samples, [row, "kit"], name);
       const floor = median(samples, [row, "floor"], name);
-      const ratio = kit === undefined || floor === undefined ? "" : `${toText(kit / floor)}×`;
-      return [`  ${title}`, ...cells.map(toText), ratio];
+      const ratio = kit === undefined || floor === undefined ? "–" : `${toText(kit / floor)}×`;
+      return [`${measurements[row].title}: ${title}`, ...cells.map(toText), ratio];
     }),
-  ]);
-  const widths = head.map((_, column) =>
-    Math.max(
-      ...[head, ...lines].filter((cells) => cells.length > 1).map((cells) => cells[column]?.length ?? 0),
-    ),
   );
-  return [head, ...lines]
-    .map((cells) =>
-      cells
-        .map((cell, column) =>
-          column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0),
-        )
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n");
+  return [head, ...lines];
 }
 
 function median(

@@ -22,13 +22,15 @@ lines.on("line", async (question) => {
     const { user, system } = process.cpuUsage();
     say({ cpu_ms: `${(user + system) / 1_000}` });
   } else {
+    // In kilobytes.
+    const peak = process.resourceUsage().maxRSS;
     // The thorough kind gives back to the system what is free; what finalizers free shows after a turn.
     for (let time = 0; time < 3; time += 1) {
       globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
       await new Promise(setImmediate);
     }
     const { heapUsed, external, rss } = process.memoryUsage();
-    say({ heap: `${heapUsed + external}`, rss: `${rss}` });
+    say({ heap: `${heapUsed + external}`, rss: `${rss}`, peak: `${peak}` });
   }
 });
 lines.once("close", () => process.exit(0));

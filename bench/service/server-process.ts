@@ -18,6 +18,8 @@ export interface ServerProcess {
 }
 
 export interface Memory {
+  /** The most that was resident at any time until now. */
+  readonly peak_mb: number;
   readonly heap_mb: number;
   readonly rss_mb: number;
 }
@@ -61,8 +63,12 @@ export async function startServer(
     startedAt,
     firstCall: firstCall.promise,
     async memory() {
-      const { heap, rss } = await ask("memory");
-      return { heap_mb: Number(heap) / 2 ** 20, rss_mb: Number(rss) / 2 ** 20 };
+      const { heap, rss, peak } = await ask("memory");
+      return {
+        heap_mb: Number(heap) / 2 ** 20,
+        rss_mb: Number(rss) / 2 ** 20,
+        peak_mb: Number(peak) / 2 ** 10,
+      };
     },
     cpuMs: async () => Number((await ask("cpu")).cpu_ms),
     async kill() {
