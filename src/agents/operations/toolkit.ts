@@ -20,7 +20,16 @@ export function createCatalogue(profile: AgentProfile, runtime: AgentRuntime): T
   const all = new Map<string, ToolDefinition>();
   // Only their names and schemas are read here: no session is there to run them in.
   const python = runtime.python === undefined ? undefined : unreachable;
-  addTools(all, sessionTools({ profile, environment: nowhere(profile), startTask: unreachable, python }));
+  addTools(
+    all,
+    sessionTools({
+      profile,
+      environment: nowhere(profile),
+      startTask: unreachable,
+      python,
+      builtIn: builtInOf(profile),
+    }),
+  );
   // A command takes the place of a tool of its name.
   for (const name of own.keys()) if (all.has(name)) own.delete(name);
   return { own, schemas: schemasOf([...all.values(), ...own.values()]) };
@@ -116,14 +125,31 @@ function sessionTools(session: {
   readonly environment: ToolEnvironment;
   readonly startTask: StartTask;
   readonly python: (() => PythonSession) | undefined;
+  readonly builtIn?: readonly AnyTool[];
 }): readonly AnyTool[] {
-  const { profile, environment, startTask, python } = session;
+  const { profile, environment, startTask, python, builtIn } = session;
   return [
-    ...createBuiltInTools(environment),
+    ...(builtIn ?? createBuiltInTools(environment)),
     ...(hasPython(profile) && python !== undefined ? [createPythonTool(profile, python)] : []),
     createTaskTool(startTask),
     ...checked(commandTools(profile.commands ?? [], environment), profile),
   ];
+}
+
+/** Built-in tools of catalogues, by what decides their names and descriptions: thousands of instances share them. */
+const builtInTools = new Map<string, readonly AnyTool[]>();
+const maxBuiltIn = 100;
+
+function builtInOf(profile: AgentProfile): readonly AnyTool[] {
+  const { allowWrite, allowShell, allowedCommands, allowCompoundCommands } = profile;
+  const key = JSON.stringify([allowWrite, allowShell, allowedCommands, allowCompoundCommands]);
+  let tools = builtInTools.get(key);
+  if (tools === undefined) {
+    tools = createBuiltInTools(nowhere(profile));
+    if (builtInTools.size >= maxBuiltIn) builtInTools.clear();
+    builtInTools.set(key, tools);
+  }
+  return tools;
 }
 
 function startTaskOf(

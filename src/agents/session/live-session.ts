@@ -188,7 +188,7 @@ class OpenSession implements LiveSession {
   }
 
   async close(): Promise<void> {
-    this.queue.close(new KitError({ code: "aborted", message: "The session was closed." }));
+    this.queue.close(() => new KitError({ code: "aborted", message: "The session was closed." }));
     await this.abort();
     const sandbox = this.#sandbox;
     this.#sandbox = undefined;

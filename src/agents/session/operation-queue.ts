@@ -14,7 +14,7 @@ export class OperationQueue {
   readonly #onIdle: () => void;
   readonly #line: Waiting[] = [];
   #busy = false;
-  #closed: { readonly reason: unknown } | undefined;
+  #closed: (() => unknown) | undefined;
 
   /** `onIdle` is called each time the last operation has ended. */
   constructor(limit: number, onIdle: () => void = () => undefined) {
@@ -32,7 +32,7 @@ export class OperationQueue {
 
   /** Runs `work` after everything that was asked before it. */
   async run<Value>(work: () => Promise<Value>, signal?: AbortSignal): Promise<Value> {
-    if (this.#closed !== undefined) throw this.#closed.reason;
+    if (this.#closed !== undefined) throw this.#closed();
     if (this.#busy) {
       if (this.#line.length >= this.#limit) throw full(this.#limit);
       await this.#place(signal);
@@ -45,10 +45,10 @@ export class OperationQueue {
     }
   }
 
-  /** Turns away with `reason` whoever waits or comes later. What runs goes on. */
-  close(reason: unknown): void {
-    this.#closed = { reason };
-    for (const waiting of this.#line.splice(0)) waiting.refuse(reason);
+  /** Turns away whoever waits or comes later, with the reason that is made then. What runs goes on. */
+  close(reason: () => unknown): void {
+    this.#closed = reason;
+    for (const waiting of this.#line.splice(0)) waiting.refuse(reason());
   }
 
   /** Resolves when all that was asked until now has ended. */
