@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
 import type { Message } from "../../protocol/message.ts";
+import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
 import { createScriptedModel, type ScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
@@ -188,4 +189,28 @@ test("built-in tools that only look are run again after a crash; those that chan
     { tool: "write", outcome: "unknown" },
   ]);
   store.close();
+});
+
+test("of an operation whose id is new, the log is not asked what was done", async () => {
+  let reads = 0;
+  class WatchedStore extends InMemorySessionStore {
+    override read(...args: Parameters<InMemorySessionStore["read"]>) {
+      reads += 1;
+      return super.read(...args);
+    }
+  }
+  const session = createTestAgent(
+    createScriptedModel(() => ({ text: "ok" })),
+    {},
+    { store: new WatchedStore() },
+  ).session();
+  await session.prompt("one", { operationId: "op_1", resumes: false });
+  await session.prompt("two", { operationId: "op_2", resumes: false });
+  // Once, for the history that there may be.
+  expect(reads).toBe(1);
+  await session.prompt("two", { operationId: "op_2" });
+  expect(reads).toBeGreaterThan(1);
+  await expect(session.prompt("x", { resumes: "no" as never })).rejects.toMatchObject({
+    code: "invalid_request",
+  });
 });
