@@ -117,4 +117,19 @@ export const commandCases: Readonly<Record<string, SandboxCheck>> = {
     const { stdout } = await sandbox.exec({ command: 'echo "$PAGER $GIT_PAGER $GIT_TERMINAL_PROMPT"' });
     assert.equal(stdout, "cat cat 0\n");
   },
+
+  "a sandbox that says of a wall keeps a command to its access": async (sandbox) => {
+    const { wall = "none", description = "" } = (await sandbox.isolation?.()) ?? {};
+    assert.ok(wall === "none" || /^[^\n]+$/.test(description));
+    if (wall === "none") return;
+    await sandbox.writeFile("kept/a.txt", "old");
+    const command = "echo new > kept/a.txt; echo new > b.txt; rm -rf kept; cat kept/a.txt";
+    const read = await sandbox.exec({ command, access: { write: false } });
+    assert.deepEqual([read.stdout, await sandbox.exists("b.txt")], ["old", false]);
+    const access = { write: true, readOnlyPaths: ["kept", "missing"] };
+    const written = await sandbox.exec({ command, access });
+    assert.deepEqual([written.stdout, await sandbox.exists("b.txt")], ["old", true]);
+    await sandbox.exec({ command });
+    assert.equal(await sandbox.exists("kept"), false);
+  },
 };

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { closeSync, existsSync, mkdirSync, openSync, realpathSync } from "node:fs";
+import { closeSync, lstatSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { CommandAccess, SandboxIsolation } from "../../contract.ts";
 import { isInside } from "../is-inside.ts";
@@ -8,7 +8,7 @@ import { bridgeArguments, bridgePort } from "./bridge.ts";
 import { canHold, innerHome, innerSocket, toBubblewrap } from "./bubblewrap.ts";
 import { defaultLimits, limitedShell, openControlGroup } from "./command-limits.ts";
 import { checkRequired, findWall, isolationOf } from "./find-wall.ts";
-import { gitPartsOf, removeUnwanted } from "./git-parts.ts";
+import { gitPartsOf, undoUnwanted } from "./git-parts.ts";
 import { type OwnFolders, ownFoldersOf, wallParts } from "./own-folders.ts";
 import { openProxy } from "./proxy.ts";
 import { toSeatbeltProfile } from "./seatbelt.ts";
@@ -49,8 +49,10 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
   const own = await ownFoldersOf(workspace);
   const git = gitPartsOf(root, write);
   if (write) {
-    cleanup.defer(() => removeUnwanted(git));
-    if (workspace.stateFolder !== undefined) mkdirSync(workspace.stateFolder, { recursive: true });
+    cleanup.defer(() => undoUnwanted(git));
+    const { stateFolder } = workspace;
+    if (stateFolder !== undefined && lstatSync(stateFolder, { throwIfNoEntry: false }) === undefined)
+      mkdirSync(stateFolder);
   }
   const plan = {
     root,
@@ -63,7 +65,7 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
           ...keepTogether(root, [...git.kept, ...keptOf(root, command.access)], cleanup),
         ]
       : [],
-    hidden: workspace.hidden.filter((path) => existsSync(path)),
+    hidden: workspace.hidden.flatMap((path) => hiddenFolder(root, path)),
   };
   const limits = { ...defaultLimits, ...workspace.isolation.limits };
   const words = [command.program, ...command.args];
@@ -113,6 +115,18 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
     wall: { filter },
     close: close(),
   };
+}
+
+/** A folder that is hidden; one that a link of the workspace leads to is hidden where it lies. */
+function hiddenFolder(root: string, path: string): readonly string[] {
+  try {
+    const real = realpathSync(path);
+    // Beyond the workspace a link leads to nothing that a command sees.
+    const isSeen = real === path || isInside(root, real);
+    return isSeen && real !== root && statSync(real).isDirectory() ? [real] : [];
+  } catch {
+    return [];
+  }
 }
 
 let systemSeen: readonly Visible[] | undefined;

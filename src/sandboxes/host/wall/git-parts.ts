@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { lstatSync, mkdirSync, readFileSync, readlinkSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { isInside } from "../is-inside.ts";
 
@@ -12,9 +12,11 @@ export interface GitParts {
   readonly kept: readonly string[];
   /** Files that would say the same in another way. None is there; one that a command makes is removed. */
   readonly unwanted: readonly string[];
+  /** Links in the place of decisive parts: no mount keeps a link, so one that a command changes is made anew. */
+  readonly links: ReadonlyMap<string, string>;
 }
 
-const none: GitParts = { seen: [], changed: [], kept: [], unwanted: [] };
+const none: GitParts = { seen: [], changed: [], kept: [], unwanted: [], links: new Map() };
 
 /** What decides which programs Git runs; `modules` and `worktrees` hold the same of other repositories. */
 const decisive = ["config", "hooks", "config.worktree", "commondir", "gitdir", "modules", "worktrees"];
@@ -25,34 +27,55 @@ const otherwiseDecisive = ["config.worktree", "commondir"];
 export function gitPartsOf(root: string, write: boolean): GitParts {
   const entry = join(root, ".git");
   const stats = lstatSync(entry, { throwIfNoEntry: false });
-  if (stats?.isDirectory() === true) return write ? ownParts(entry) : none;
+  if (stats?.isDirectory() === true) return write ? ownParts(root, entry) : none;
   if (stats?.isFile() !== true) return none;
   const folder = linkedFolder(root, entry);
   if (folder === undefined) return { ...none, kept: write ? [entry] : [] };
   const common = dirname(dirname(folder));
   if (!write) return { ...none, seen: [common] };
   return {
+    ...none,
     seen: [common],
     changed: [...["objects", "refs", "logs"].map((name) => join(common, name)), folder].filter(isThere),
     kept: [entry, ...decisive.map((name) => join(folder, name))].filter(isThere),
-    unwanted: [join(folder, "config.worktree")].filter((path) => !isThere(path)),
+    unwanted: [join(folder, "config.worktree")].filter(isMissing),
   };
 }
 
-function ownParts(folder: string): GitParts {
+function ownParts(root: string, folder: string): GitParts {
   const hooks = join(folder, "hooks");
   // Git takes a repository without hooks for what it is, and an empty folder can be held as it is.
-  if (!isThere(hooks) && isThere(join(folder, "HEAD"))) mkdirSync(hooks, { recursive: true });
+  if (isMissing(hooks) && isThere(join(folder, "HEAD"))) mkdirSync(hooks);
+  const all = decisive.map((name) => join(folder, name));
+  const links = all.filter((path) => !isMissing(path) && !isThere(path));
   return {
     ...none,
-    kept: decisive.map((name) => join(folder, name)).filter(isThere),
-    unwanted: otherwiseDecisive.map((name) => join(folder, name)).filter((path) => !isThere(path)),
+    kept: [...all.filter(isThere), ...links.flatMap((path) => targetOf(root, path))],
+    unwanted: otherwiseDecisive.map((name) => join(folder, name)).filter(isMissing),
+    links: new Map(links.map((path) => [path, readlinkSync(path)])),
   };
 }
 
-/** Removes what a command has made of `unwanted`. */
-export function removeUnwanted({ unwanted }: GitParts): void {
+/** What a link leads to, in the workspace: whatever lies elsewhere must not come to be seen. */
+function targetOf(root: string, path: string): readonly string[] {
+  try {
+    const real = realpathSync(path);
+    return real !== root && isInside(root, real) ? [real] : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Undoes what a command has made of `unwanted` and of `links`. */
+export function undoUnwanted({ unwanted, links }: GitParts): void {
   for (const path of unwanted) rmSync(path, { recursive: true, force: true });
+  for (const [path, target] of links) {
+    if (!isMissing(path) && !isThere(path) && readlinkSync(path) === target) continue;
+    // With the repository gone there is nothing to mend.
+    if (!isThere(dirname(path))) continue;
+    rmSync(path, { recursive: true, force: true });
+    symlinkSync(target, path);
+  }
 }
 
 /**
@@ -81,6 +104,8 @@ function linkedFolder(root: string, entry: string): string | undefined {
     return undefined;
   }
 }
+
+const isMissing = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) === undefined;
 
 /** Whether something lies there that is no link. */
 function isThere(path: string): boolean {

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdir, readdir, readFile, readlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, readlink, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { virtual } from "../../virtual/virtual-sandbox.ts";
@@ -196,4 +196,47 @@ wallTest("what a caller names is kept: no command writes it, nor moves a folder 
     { access },
   );
   expect(stdout).toBe("new\noldolda.ts\n");
+});
+
+wallTest("links where kit and Git keep what is theirs lead nowhere, and stay as they are", async () => {
+  const root = join(folder, "links");
+  createRepository(root);
+  await mkdir(join(folder, "outside"));
+  await writeFile(join(folder, "outside/secret"), "secret");
+  await mkdir(join(root, "githooks"));
+  await rm(join(root, ".git/hooks"), { recursive: true });
+  await symlink("../githooks", join(root, ".git/hooks"));
+  await symlink(join(folder, "outside"), join(root, ".kit"));
+  const { run } = await openWalled(folder, { root });
+  const { stdout } = await run(
+    `cat .kit/secret; echo x > .kit/new; echo x > githooks/pre-commit; echo x > .git/hooks/pre-commit; mv githooks away
+    rm -rf .git/hooks; mkdir .git/hooks; echo x > .git/hooks/pre-commit; ls .git/hooks`,
+    { access: { write: true } },
+  );
+  expect(stdout).toBe("pre-commit\n");
+  expect([await readlink(join(root, ".git/hooks")), await readdir(join(root, "githooks"))]).toEqual([
+    "../githooks",
+    [],
+  ]);
+  expect(await readdir(join(folder, "outside"))).toEqual(["secret"]);
+  await rm(join(root, ".git/hooks"));
+  await rm(join(root, ".git/config"));
+  await symlink(join(folder, "outside"), join(root, ".git/hooks"));
+  await symlink(join(folder, "outside/secret"), join(root, ".git/config"));
+  const access = { write: true };
+  expect(
+    (await run("cat .git/config .git/hooks/*; cat ../outside/*; echo x > .git/config", { access })).stdout,
+  ).toBe("");
+  expect(await readFile(join(folder, "outside/secret"), "utf8")).toBe("secret");
+  await writeFile(join(root, "loop"), "");
+  for (const [place, target] of [
+    [".git", "/root/.ssh"],
+    [".git", "loop"],
+    [".kit", "nowhere"],
+  ] as const) {
+    await rm(join(root, place), { recursive: true, force: true });
+    await symlink(target, join(root, place));
+    for (const write of [false, true])
+      expect((await run("echo fine", { access: { write } })).stdout).toBe("fine\n");
+  }
 });
