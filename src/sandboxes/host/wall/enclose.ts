@@ -46,7 +46,7 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
   await using cleanup = new AsyncDisposableStack();
   const { root } = workspace;
   const { write = true, network = [] } = command.access;
-  const own = await ownFoldersOf(workspace);
+  const [own, { etc, filter: filterFile }] = await Promise.all([ownFoldersOf(workspace), wallParts()]);
   const git = gitPartsOf(root, write);
   if (write) {
     cleanup.defer(() => undoUnwanted(git));
@@ -88,7 +88,6 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
   }
   const group = openControlGroup(limits);
   if (group !== undefined) cleanup.defer(() => group.close());
-  const { etc, filter: filterFile } = await wallParts();
   const filter = filterFile === undefined ? undefined : openSync(filterFile, "r");
   if (filter !== undefined) cleanup.defer(() => closeSync(filter));
   const [program = "", ...args] = [
