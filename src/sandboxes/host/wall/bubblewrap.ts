@@ -1,9 +1,10 @@
+import { homedir } from "node:os";
 import { dirname } from "node:path";
 import { isInside } from "../is-inside.ts";
 import { isOfSystem, type Visible } from "./system-folders.ts";
 
-/** Where a command has its home, within the wall. */
-export const innerHome = "/home/kit";
+/** Where a command has its home, within the wall: not where this user has one, in which tools may be seen. */
+export const innerHome: string = homedir() === "/home/kit" ? "/home/sandbox" : "/home/kit";
 /** Where a command finds the way to the hosts that it may reach. */
 export const innerSocket = "/run/kit/proxy.sock";
 
@@ -60,7 +61,8 @@ export function toBubblewrap(plan: WallPlan): readonly string[] {
     ...["--symlink", "/tmp", "/var/tmp", "--bind", own.home, innerHome],
     // What holds kit's own files, where it lies in a folder of the system.
     ...veiled.flatMap((path) => ["--tmpfs", path]),
-    ...plan.seen.filter(outside).flatMap(readOnly),
+    // Below its home a command could put a link in the way of the next one's mounts.
+    ...plan.seen.filter((path) => outside(path) && !isInside(innerHome, path)).flatMap(readOnly),
     ...plan.changed.flatMap(changeable),
     ...plan.kept.filter(outside).flatMap(readOnly),
     ...(plan.write ? changeable(root) : readOnly(root)),
