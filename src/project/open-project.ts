@@ -1,7 +1,17 @@
-import { accessSync, constants, lstatSync, mkdtempSync, realpathSync, rmSync, statSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { KitError } from "../base/kit-error.ts";
+import { isLinkOut } from "../files/links-out.ts";
 import { createProjectGuidelines } from "./create-project-guidelines.ts";
 import { createProjectIndex } from "./create-project-index.ts";
 import type { OpenProjectOptions, Project, RefreshOptions, ScanSummary } from "./project.ts";
@@ -87,7 +97,8 @@ function canKeepIndex(root: string): boolean {
     const stats = lstatSync(folder, { throwIfNoEntry: false });
     if (stats === undefined) accessSync(root, constants.W_OK);
     else accessSync(folder, constants.W_OK);
-    return stats === undefined || stats.isDirectory();
+    if (stats === undefined) return true;
+    return stats.isDirectory() && !readdirSync(folder).some((name) => isLinkOut(root, `.kit/${name}`));
   } catch {
     return false;
   }

@@ -1,20 +1,30 @@
-import { accessSync, constants, mkdirSync, writeFileSync } from "node:fs";
+import { accessSync, constants, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
+import { assertNoLinkOut } from "../../files/links-out.ts";
 
 /**
  * The folder for kit's own files of a project, made when it is missing, and ignored by Git.
  *
- * Throws `unavailable` where it cannot be made or written.
+ * Throws `unavailable` where it cannot be made or written, and `forbidden` where it, or what kit keeps in
+ * it, is a link out of the project: a repository that is cloned may bring one along.
  */
 export function stateFolder(root: string): string {
   const folder = join(root, ".kit");
+  assertNoLinkOut(root, [".kit"]);
   try {
     mkdirSync(folder, { recursive: true });
     accessSync(folder, constants.W_OK);
     ignoreInGit(folder);
   } catch (error) {
     throw notWritable(error);
+  }
+  // What is in the workspaces is their owners' business; they are looked at when they are opened.
+  for (const below of [".kit", ".kit/engine"]) {
+    assertNoLinkOut(
+      root,
+      namesIn(join(root, below)).map((name) => `${below}/${name}`),
+    );
   }
   return folder;
 }
@@ -35,4 +45,12 @@ function notWritable(cause: unknown): KitError<"unavailable"> {
     hint: "Make it writable. Without it, 'kit run' works with KIT_STORE=memory, and 'kit start' with --read-only.",
     cause,
   });
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
 }

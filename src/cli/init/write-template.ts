@@ -1,6 +1,8 @@
-import { mkdir, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { lstat, realpath } from "node:fs/promises";
+import { join } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
+import { ignoreMissing } from "../../files/file-error.ts";
+import { writeFileInside } from "../../project/write-file.ts";
 import type { TemplateFile } from "./template-files.ts";
 
 /** Writes the files that are not there yet, and says which were. An existing file is never touched. */
@@ -11,7 +13,7 @@ export async function writeTemplate(
   const written: string[] = [];
   const kept: string[] = [];
   for (const { path, content } of files) {
-    const isNew = await writeNew(join(folder, path), content).catch((error: unknown) => {
+    const isNew = await writeNew(folder, path, content).catch((error: unknown) => {
       throw cannotWrite(path, error);
     });
     (isNew ? written : kept).push(path);
@@ -19,21 +21,24 @@ export async function writeTemplate(
   return { written, kept };
 }
 
-async function writeNew(file: string, content: string): Promise<boolean> {
-  await mkdir(dirname(file), { recursive: true });
-  try {
-    // `wx` fails where there is something already, also a link that leads nowhere.
-    await writeFile(file, content, { flag: "wx" });
-    return true;
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
-    throw error;
-  }
+async function writeNew(folder: string, path: string, content: string): Promise<boolean> {
+  // Whatever is there stays, also a link that leads nowhere.
+  if (await lstat(join(folder, path)).catch(ignoreMissing)) return false;
+  const target = { root: await realpath(folder), readOnly: false };
+  await writeFileInside(target, { path, content, expected: null });
+  return true;
 }
 
 function cannotWrite(path: string, cause: unknown): KitError {
+  if (cause instanceof KitError && cause.code === "forbidden") {
+    const hint = "A folder on its way is a link to somewhere else. Put a folder of the project there.";
+    return new KitError({ code: "forbidden", message: cause.message, hint, cause });
+  }
+  if (cause instanceof KitError && cause.code !== "invalid_request") return cause;
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
   const why =
-    code === "ENOTDIR" || code === "EEXIST" ? "a file is where a folder would be" : `the system says ${code}`;
+    cause instanceof KitError || code === "ENOTDIR"
+      ? "a file is where a folder would be"
+      : `the system says ${code}`;
   return new KitError({ code: "conflict", message: `${path} cannot be written: ${why}.`, cause });
 }

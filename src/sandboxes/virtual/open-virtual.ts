@@ -2,6 +2,7 @@ import { lstat, mkdir, mkdtemp, realpath, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { hasCode } from "../../files/file-error.ts";
+import { assertNoLinkOut } from "../../files/links-out.ts";
 import type { Sandbox, SandboxOwner } from "../contract.ts";
 import { createHostSandbox } from "../host/create-host-sandbox.ts";
 import { pickEnvironment } from "../host/exec/environment.ts";
@@ -11,6 +12,7 @@ import { folderOfAll, workspaceName } from "./workspace-name.ts";
 
 /** Opens the workspace of a session, and makes it when there is none. */
 export async function openVirtual(options: VirtualOptions, owner: SandboxOwner): Promise<Sandbox> {
+  refuseLinks(options, owner);
   const folder = await createFolder(folderOfAll(options, owner));
   const path = join(folder, workspaceName(owner));
   if (!(await isFolder(path))) {
@@ -23,8 +25,16 @@ export async function openVirtual(options: VirtualOptions, owner: SandboxOwner):
 
 /** Removes the workspace of a session, with the home folder of its commands. */
 export async function removeVirtual(options: VirtualOptions, owner: SandboxOwner): Promise<void> {
+  refuseLinks(options, owner);
   const path = join(folderOfAll(options, owner), workspaceName(owner));
   for (const each of [path, homeOf(path)]) await rm(each, { recursive: true, force: true });
+}
+
+/** A repository may bring links along where kit makes its folders. */
+function refuseLinks({ root, folder }: VirtualOptions, owner: SandboxOwner): void {
+  if (folder !== undefined) return;
+  const own = `.kit/sandboxes/${workspaceName(owner)}`;
+  assertNoLinkOut(root ?? owner.project_root ?? process.cwd(), [".kit", ".kit/sandboxes", own, homeOf(own)]);
 }
 
 const homeOf = (workspace: string): string => `${workspace}.home`;

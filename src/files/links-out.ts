@@ -1,0 +1,29 @@
+import { lstatSync, realpathSync } from "node:fs";
+import { join, sep } from "node:path";
+import { KitError } from "../base/kit-error.ts";
+
+/**
+ * Throws `forbidden` where one of these paths below a root is a link that leads out of it, or nowhere: for
+ * folders and files that kit opens by itself, which a repository may bring along as links. Links that stay
+ * below the root are fine.
+ */
+export function assertNoLinkOut(root: string, paths: readonly string[]): void {
+  for (const path of paths) {
+    if (!isLinkOut(root, path)) continue;
+    throw new KitError({
+      code: "forbidden",
+      message: `${path} is a link that leads out of the project, and kit writes its own files only inside.`,
+      hint: `Remove the link ${path}; kit makes what it needs.`,
+    });
+  }
+}
+
+export function isLinkOut(root: string, path: string): boolean {
+  const entry = join(root, path);
+  if (lstatSync(entry, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return false;
+  try {
+    return !realpathSync(entry).startsWith(realpathSync(root) + sep);
+  } catch {
+    return true;
+  }
+}
