@@ -53,6 +53,13 @@ export async function run(ctx) {
   return { doubled: await ctx.step("double", () => ctx.payload.n * 2) };
 }
 `,
+  "src/workflows/slow.ts": `export async function run(ctx) {
+  for (let second = 0; second < 30; second += 1) {
+    ctx.log.info(\`second \${second}\`);
+    await ctx.sleep(1000);
+  }
+}
+`,
   "src/workflows/failing.ts": `export async function run() {
   throw new Error("secret of the workflow");
 }
