@@ -69,8 +69,8 @@ async function resolve(text: string, options: ModelResolverOptions): Promise<Res
   }
   const config = configOf(name.provider, options);
   const known = knownModel(name);
-  const price = config.prices?.[name.model] ?? known?.price;
-  const contextWindowTokens = config.context_windows?.[name.model] ?? known?.contextWindowTokens;
+  const price = ownOf(config.prices, name.model) ?? known?.price;
+  const contextWindowTokens = ownOf(config.context_windows, name.model) ?? known?.contextWindowTokens;
   return {
     name: full,
     model: await load(name, config, options),
@@ -114,7 +114,7 @@ async function load(
       return createGoogle({ apiKey: requiredKey(provider, options), ...base, ...headers })(model);
     }
     default: {
-      const baseURL = config.base_url ?? compatibleBaseUrls[provider];
+      const baseURL = config.base_url ?? ownOf(compatibleBaseUrls, provider);
       if (baseURL === undefined) throw unknownProvider(provider, options);
       const { createOpenAICompatible } = await loadPackage(
         provider,
@@ -132,6 +132,11 @@ async function load(
       return createOpenAICompatible(settings)(model);
     }
   }
+}
+
+/** Models are named by roles and profiles: one called "constructor" has no price unless somebody set it. */
+function ownOf<Value>(table: Readonly<Record<string, Value>> | undefined, name: string): Value | undefined {
+  return table !== undefined && Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
 function configOf(provider: string, options: ModelResolverOptions): ProviderConfig {

@@ -80,6 +80,9 @@ describe("model strings", () => {
     ["Anthropic:claude-sonnet-4-6", "anthropic/claude-sonnet-4-6", 200_000, 3],
     ["ours/small", "ours/small", 4_096, 1],
     ["ours/org/large:free", "ours/org/large:free", undefined, undefined],
+    // Names that every object has by itself say nothing of a model.
+    ["ours/constructor", "ours/constructor", undefined, undefined],
+    ["ours/__proto__", "ours/__proto__", undefined, undefined],
     ["Mine/m", "mine/m", undefined, undefined],
     ["openai/gpt-4o-2024-08-06", "openai/gpt-4o-2024-08-06", 128_000, 2.5],
     ["openai/gpt-4o-audio-preview", "openai/gpt-4o-audio-preview", 128_000, undefined],
@@ -93,6 +96,7 @@ describe("model strings", () => {
 
   test.each([
     ["claude", "invalid_request", "does not name a model"],
+    ["constructor/m", "invalid_request", "provider"],
     ["nobody/x", "invalid_request", "no provider"],
     ["offline/other", "invalid_request", "no model"],
     ["google/gemini-2.5-pro", "unavailable", "no key"],
