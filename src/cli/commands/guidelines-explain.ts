@@ -3,6 +3,7 @@ import { parseTool, toolLabel } from "../choices.ts";
 import { type Command, defineCommand, flag, option } from "../command.ts";
 import { toProjectPath } from "../find-root.ts";
 import type { Output } from "../output.ts";
+import { noteAliases } from "../render/note-aliases.ts";
 import { count, place } from "../render/places.ts";
 import { usageError } from "../report-error.ts";
 import { type Column, printTable } from "../table.ts";
@@ -67,6 +68,10 @@ function printExplanation(output: Output, explanation: Explanation): void {
   const onRequest = asked === 0 ? "" : `, without the ${count(asked, "guideline")} on request`;
   if (applied.length > 0)
     output.note(output.noteStyle("dim", `About ${count(tokens, "token")}${onRequest}.`));
+  noteAliases(
+    output,
+    applied.map(({ guideline }) => guideline),
+  );
   for (const note of notes) output.note(`${output.noteStyle("yellow", "note:")} ${safeLine(note)}`);
   if (shadowed.length === 0) return;
   if (output.isTerminal) {

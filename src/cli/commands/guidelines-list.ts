@@ -4,6 +4,7 @@ import { parseSource, sourceLabel } from "../choices.ts";
 import { type Command, defineCommand, option } from "../command.ts";
 import { toProjectPath } from "../find-root.ts";
 import type { Output } from "../output.ts";
+import { noteAliases } from "../render/note-aliases.ts";
 import { count } from "../render/places.ts";
 import { type Column, printTable } from "../table.ts";
 import { asText, wholeNumber } from "../values.ts";
@@ -13,7 +14,7 @@ export const guidelinesList: Command = defineCommand({
   options: {
     source: option(
       "-s, --source <name>",
-      "Only from claude, cursor, steering, agents or sample",
+      "Only from claude, cursor, steering, agents, copilot, gemini, windsurf, cline, zed or sample",
       parseSource,
     ),
     file: option("--file <path>", "Only what applies to this file; it need not exist", asText),
@@ -66,5 +67,6 @@ function printList(output: Output, list: GuidelineList): void {
     const all = count(total_count, "guideline");
     const shown = next_cursor === undefined ? all : `${guidelines.length.toLocaleString("en")} of ${all}`;
     output.note(output.noteStyle("dim", `${shown}.`));
+    noteAliases(output, guidelines);
   }
 }

@@ -173,13 +173,15 @@ function withOriginals(plan: SyncPlan, { files, texts, source, written, leftOut 
     files.map(({ path, linksTo, records }) => [linksTo ?? path, records[0]?.source_type]),
   );
   const entries = new Map<string, SyncEntry>();
+  const seen = new Set<string>();
   const real = (path: string): string => realPathOf(files, path);
   for (const entry of plan.entries) {
     const after = entry.action === "unchanged" ? (texts.get(real(entry.path)) ?? entry.after) : entry.after;
-    entries.set(real(entry.path), toEntry(entry, originals.get(real(entry.path)), after));
+    entries.set(entry.path, toEntry(entry, originals.get(real(entry.path)), after));
+    if (entry.action !== "unchanged" || texts.has(real(entry.path))) seen.add(real(entry.path));
   }
   for (const [path, text] of texts) {
-    if (entries.has(path)) continue;
+    if (seen.has(path)) continue;
     const format = written.has(path)
       ? source
       : (plan.entries.find((one) => one.format === formats.get(path))?.format ?? source);

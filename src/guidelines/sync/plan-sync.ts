@@ -71,11 +71,7 @@ export function planSync({ source, targets, files, realOf: followed = (path) => 
     const isTaken = (path: string): boolean => isOfOthers(byPath.get(path));
     const rendered = renderTarget(withoutOwn(records, format, realOf), format, isTaken);
     leftOut.push(...rendered.leftOut);
-    // A target that is another name of the source is the source.
-    const others = files.filter(
-      ({ path, records: own }) =>
-        !sources.has(realOf(path)) && own.some(({ source_type }) => source_type === format),
-    );
+    const others = files.filter(({ records: own }) => own.some(({ source_type }) => source_type === format));
     const byHand = Map.groupBy(
       others
         .flatMap((file) => file.records.map((record) => ({ file, record })))
@@ -93,7 +89,9 @@ export function planSync({ source, targets, files, realOf: followed = (path) => 
       entries.push(planFile({ source, format, desired, file, files: byPath, byHand }));
     }
     const wanted = new Set(rendered.files.map(({ path }) => path));
-    entries.push(...others.flatMap((file) => (wanted.has(file.path) ? [] : planRemoval(file, format))));
+    // A target that is another name of the source is the source.
+    const stale = others.filter(({ path }) => !wanted.has(path) && !sources.has(realOf(path)));
+    entries.push(...stale.flatMap((file) => planRemoval(file, format)));
   }
   // The source itself may hold parts of an earlier sync the other way round.
   const own = files.filter(({ records: all }) => all.some(({ source_type }) => source_type === source));
@@ -126,16 +124,20 @@ function withoutOwn(
   return records.filter((record) => !isOwn(record) || !mixed.has(record.scope));
 }
 
-/** Each file once, in path order: what is written to it before what need not be written. */
+/** Each path once, in order, and each file written once, by whichever of its names. */
 function onePerFile(entries: readonly SyncEntry[], realOf: (path: string) => string): readonly SyncEntry[] {
-  const byFile = new Map<string, SyncEntry>();
+  const byPath = new Map<string, SyncEntry>();
+  const written = new Map<string, string>();
   for (const entry of entries) {
-    const real = realOf(entry.path);
-    const known = byFile.get(real);
-    if (known === undefined || (known.action === "unchanged" && entry.action !== "unchanged"))
-      byFile.set(real, entry);
+    const known = byPath.get(entry.path);
+    if (known !== undefined && (known.action !== "unchanged" || entry.action === "unchanged")) continue;
+    const other = entry.action === "unchanged" ? undefined : written.get(realOf(entry.path));
+    if (entry.action !== "unchanged" && other === undefined) written.set(realOf(entry.path), entry.path);
+    const { path, format } = entry;
+    const reason = `It is the same file as ${other}.`;
+    byPath.set(path, other === undefined ? entry : { path, format, action: "unchanged", reason, losses: [] });
   }
-  return [...byFile.values()].sort((one, other) => (one.path < other.path ? -1 : 1));
+  return [...byPath.values()].sort((one, two) => (one.path < two.path ? -1 : 1));
 }
 
 interface FileContext {
@@ -198,7 +200,13 @@ function alreadyThere({
     const [guideline] = desired.guidelines;
     const rivals = byHand.get(guideline?.title ?? "") ?? [];
     const same = guideline && rivals.find(({ record }) => saysTheSame(record, guideline));
-    return same && { file: same.file, reason: "It says the same already." };
+    if (same === undefined) return undefined;
+    const isSource =
+      (same.file.linksTo ?? same.file.path) === realPathOf([...files.values()], guideline?.source_file ?? "");
+    return {
+      file: same.file,
+      reason: isSource ? `It is the same file as ${guideline?.source_file}.` : "It says the same already.",
+    };
   }
   if (file === undefined) return undefined;
   const sources = [...new Set(desired.guidelines.map(({ source_file }) => source_file))];

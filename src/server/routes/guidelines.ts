@@ -25,7 +25,7 @@ export function guidelineRoutes({ guidelines }: Project, authorization: Authoriz
       path: "/api/guidelines",
       summary: "List guidelines",
       description:
-        "Filters combine with AND. `source` also takes the names kiro, cursor and claude. In order of file, then position.",
+        "Filters combine with AND. `source` also takes the names kiro, cursor and claude. A file with several names (links) comes once, with its `aliases`. In order of file, then position.",
       tag,
       guard,
       query: guidelineQuerySchema,
