@@ -142,6 +142,15 @@ describe("an entry of a list", () => {
     expect(run("npm ls --depth=0", { allowedCommands: ["npm"] })).toBe(true);
   });
 
+  test("that names a launcher takes no more by a star", () => {
+    const policy = { allowedCommands: ["env *", "git"] };
+    expect(run("env git status", policy)).toBe(true);
+    expect(run("env touch x", policy)).toContain('"touch"');
+    expect(run(`${"env ".repeat(9)}git status`, policy)).toContain("too many");
+    expect(run(`${"env ".repeat(16_000)}git status`, policy)).toContain("too many");
+    expect(run(`${"find -exec ".repeat(5_000)} x`, {}, true)).toBe(true);
+  });
+
   test("that names a launcher lets it launch what the list allows by itself", () => {
     const policy = { allowedCommands: ["timeout", "git", "nice"] };
     expect(run("timeout 5 git status", policy)).toBe(true);

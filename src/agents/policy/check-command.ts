@@ -1,7 +1,7 @@
 import type { AgentPolicy } from "../agent-profile.ts";
 import { isGit, type ListEntry, readEntry } from "./command-list.ts";
 import type { KnownForm } from "./forms/form.ts";
-import { interpreterOf, knownProgram, launchedCommand } from "./forms/programs.ts";
+import { interpreterOf, isLauncher, knownProgram, launchedCommand } from "./forms/programs.ts";
 import { type LiteralCommand, parseCommand } from "./parse-command.ts";
 import { shellIn } from "./shell-in.ts";
 
@@ -53,10 +53,21 @@ export function checkCommand(line: string, policy: AgentPolicy, walled = false):
 
 type Run = Pick<AllowedRun, "known" | "programAt">;
 
+/** How many launchers may stand before a command. */
+const maxLaunchers = 4;
+
+function tooManyLaunchers(program: string): string {
+  return `"${program}" stands behind too many others that launch`;
+}
+
 /** Without a list: anything inside a wall but scripts of shells, else what kit knows. */
 function checkUnlisted(
   words: readonly string[],
-  { policy, walled }: { readonly policy: AgentPolicy; readonly walled: boolean },
+  {
+    policy,
+    walled,
+    depth = 0,
+  }: { readonly policy: AgentPolicy; readonly walled: boolean; readonly depth?: number },
 ): Run | string {
   if (policy.allowCompoundCommands === true) return {};
   if (walled) {
@@ -71,7 +82,8 @@ function checkUnlisted(
   const launched = launchedCommand(words);
   if (typeof launched === "string") return `${program}: ${launched}`;
   if (launched !== undefined) {
-    const run = checkUnlisted(launched, { policy, walled });
+    if (depth > maxLaunchers) return tooManyLaunchers(program);
+    const run = checkUnlisted(launched, { policy, walled, depth: depth + 1 });
     return typeof run === "string" ? run : behindLauncher(run, words.length - launched.length);
   }
   const form = program.includes("/") ? undefined : knownProgram(program);
@@ -85,9 +97,9 @@ function checkUnlisted(
 /** Under a list: what an entry says in full, or a known form of what it names. */
 function checkListed(
   words: readonly string[],
-  list: { readonly entries: readonly ListEntry[]; readonly policy: AgentPolicy },
+  list: { readonly entries: readonly ListEntry[]; readonly policy: AgentPolicy; readonly depth?: number },
 ): Run | string {
-  const { entries, policy } = list;
+  const { entries, policy, depth = 0 } = list;
   const begins = (entry: ListEntry): boolean => entry.words.every((word, index) => words[index] === word);
   const meant = entries.filter(begins);
   if (
@@ -102,18 +114,22 @@ function checkListed(
   // A program that kit knows keeps to its forms, whatever arguments an entry leaves open.
   const form = knownProgram(program);
   const isOwnLanguage = interpreterOf(program) !== undefined;
+  // A launcher with a star launches what the list allows, as it does without one.
+  const isAlone = ({ words: { length } }: ListEntry): boolean => length === 1;
   if (form === undefined || isOwnLanguage) {
-    const open = meant.find(
-      ({ kind, words: { length } }) => kind === "prefix" && (form === undefined || length > 1),
-    );
+    const bound = isOwnLanguage || isLauncher(program);
+    const open = meant.find((entry) => entry.kind === "prefix" && !(bound && isAlone(entry)));
     if (open !== undefined) return faultOfArguments(words, open) ?? {};
   }
-  const byName = named.filter(({ kind }) => kind === "name");
+  const byName = named.filter(
+    (entry) => entry.kind === "name" || (entry.kind === "prefix" && isAlone(entry)),
+  );
   const launched = launchedCommand(words);
   if (launched !== undefined) {
     if (byName.length === 0) return moreThanWritten(words, named);
     if (typeof launched === "string") return `${program}: ${launched}`;
-    const run = checkListed(launched, list);
+    if (depth > maxLaunchers) return tooManyLaunchers(program);
+    const run = checkListed(launched, { ...list, depth: depth + 1 });
     return typeof run === "string" ? run : behindLauncher(run, words.length - launched.length);
   }
   const covering = [...byName, ...meant.filter(({ kind }) => kind === "prefix")];

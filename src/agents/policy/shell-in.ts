@@ -26,16 +26,15 @@ export function shellIn(words: readonly string[]): string | undefined {
   if (!launchers.has(baseName(program))) return undefined;
   // What find looks for is no program; what it runs on it is.
   if (/^(find|fd|fdfind)$/.test(baseName(program))) {
-    for (const [index, word] of args.entries()) {
+    const runs = args.flatMap((word, index) => {
       const joined = /^(-[xX]|--exec=|--exec-batch=)(.+)$/.exec(word)?.[2];
-      const runs = /^(-exec|-execdir|-ok|-okdir|-x|-X|--exec|--exec-batch)$/.test(word);
-      const shell =
-        runs || joined !== undefined
-          ? shellIn([...(joined === undefined ? [] : [joined]), ...args.slice(index + 1)])
-          : undefined;
-      if (shell !== undefined) return shell;
-    }
-    return undefined;
+      return (
+        joined ??
+        (/^(-exec|-execdir|-ok|-okdir|-x|-X|--exec|--exec-batch)$/.test(word) ? (args[index + 1] ?? []) : [])
+      );
+    });
+    const shell = runs.find(isShell);
+    return shell ?? (runs.some((word) => launchers.has(baseName(word))) ? args.find(isShell) : undefined);
   }
   for (const word of args) {
     // `env -S 'bash -c x'`: a text that is split.

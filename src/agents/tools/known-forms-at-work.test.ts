@@ -136,6 +136,8 @@ describe("Git in a repository that names programs for everything", () => {
 test("what a command reads lies in the workspace, whatever links and folders say", async () => {
   for (const line of [
     "cat leads-out.txt",
+    "git diff --no-index leads-out.txt a.txt",
+    "git diff leads-out.txt a.txt",
     "cat sub/up/../outside.txt",
     "cat sub/up/../../outside.txt",
     "grep -r outside leads-out.txt",

@@ -100,9 +100,8 @@ function most(max: number): string {
 export function mentionOf(value: string, kind: Kind): readonly PathMention[] {
   if (kind === "text" || kind === "message" || kind === "number") return [];
   if (value === "-" || value === "/dev/null") return [];
-  if (kind !== "revision") return [{ path: value, use: kind }];
-  // Git takes what leads out of the repository for a path: `git diff` then compares any two files.
-  return value.startsWith("/") || value.split("/").includes("..") ? [{ path: value, use: "read" }] : [];
+  // What Git takes for no revision is a path: `git diff` compares any two files.
+  return [{ path: value, use: kind === "revision" ? "read" : kind }];
 }
 
 interface OptionRule {

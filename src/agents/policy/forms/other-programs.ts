@@ -100,13 +100,13 @@ function faultOfArchive(options: readonly { readonly name: string; readonly valu
 const curl = form({
   connects: true,
   options:
-    "-s -S -f -i -I -L -v -g -G -4 -6 -H=text -A=text -e=text -m=number -r=text -X=GET|HEAD|OPTIONS --silent --show-error --fail --fail-with-body --include --head --location --verbose --globoff --compressed --header=text --user-agent=text --referer=text --max-time=number --connect-timeout=number --max-redirs=number --retry=number --range=text --request=GET|HEAD|OPTIONS --http1.1 --http2 -V --version --url=text",
+    "-s -S -f -i -I -L -v -g -G -4 -6 -H=text -A=text -e=text -m=number -r=text -X=GET|HEAD|OPTIONS --silent --show-error --fail --fail-with-body --include --head --location --verbose --globoff --compressed --header=text --user-agent=text --referer=text --max-time=number --connect-timeout=number --max-redirs=number --retry=number --range=text --request=GET|HEAD|OPTIONS --http1.1 --http2 -V --version",
   operands: (operands) => {
     const other = operands.find((operand) => !/^https?:\/\//i.test(operand));
     return other === undefined ? [] : `"${other}" is no address that begins with http:// or https://`;
   },
   check: ({ options }) => {
-    const file = options.find(({ value, name }) => value?.startsWith("@") === true || name === "--url");
+    const file = options.find(({ value }) => value?.startsWith("@") === true);
     return file === undefined ? undefined : `"${file.value}" cannot be the value of ${file.name}`;
   },
 });
