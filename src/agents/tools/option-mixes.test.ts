@@ -1,11 +1,13 @@
-import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Sandbox } from "../../sandboxes/contract.ts";
 import { checkCommand } from "../policy/check-command.ts";
 import { attackedPrograms, type HostileForms } from "../policy/hostile-forms.suite.ts";
 import { type HostileRepository, openHostileRepository } from "./hostile-repository.suite.ts";
+import { runCommand } from "./run-command.ts";
 
 const corpus: HostileForms = JSON.parse(
   readFileSync(join(import.meta.dirname, "../../../tests/security/known-forms.json"), "utf8"),
@@ -93,39 +95,83 @@ function optionsOf(program: string): readonly string[] {
   return [...new Set(help.match(/(?<![\w-])--?[a-zA-Z0-9][\w-]*/g) ?? [])].slice(0, 150);
 }
 
-test("what is accepted of any mix of a program's own options changes no file", async () => {
+const policy = { allowShell: true, allowedCommands: attackedPrograms(corpus) };
+
+/** Lines of a program with any of its own options, and words that would do harm in the wrong place. */
+function mixes(): fc.Arbitrary<string> {
   const installed = programs
     .map((program) => [program, optionsOf(program)] as const)
     .filter(([, options]) => options.length > 3);
-  const { run, contents } = repository ?? expect.unreachable();
-  const before = contents();
   const word = fc.oneof(
     fc.constantFrom(...words),
     fc.constantFrom(...words).map((value) => value.replaceAll(" ", "")),
   );
-  const line = fc.constantFrom(...installed).chain(([program, options]) => {
+  return fc.constantFrom(...installed).chain(([program, options]) => {
     const option = fc.constantFrom(...options);
-    const part = fc.oneof(
-      option,
-      word,
-      fc
-        .tuple(option, word)
-        .map(([name, value]) => (name.startsWith("--") ? `${name}=${value}` : `${name}${value}`)),
-    );
+    const joined = fc
+      .tuple(option, word)
+      .map(([name, value]) => (name.startsWith("--") ? `${name}=${value}` : `${name}${value}`));
     return fc
-      .array(part, { minLength: 1, maxLength: 5 })
+      .array(fc.oneof(option, word, joined), { minLength: 1, maxLength: 4 })
       .map((parts) => `${program} ${parts.map((each) => `'${each}'`).join(" ")}`);
   });
+}
+
+/** Runs the accepted ones of so many mixes; gives how many these were. */
+async function runMixes(numRuns: number, work: (line: string) => Promise<void>): Promise<number> {
   let ran = 0;
   await fc.assert(
-    fc.asyncProperty(line, async (command) => {
-      const policy = { allowShell: true, allowedCommands: attackedPrograms(corpus) };
-      if (!checkCommand(command, policy).allowed) return;
+    fc.asyncProperty(mixes(), async (line) => {
+      if (!checkCommand(line, policy).allowed) return;
       ran += 1;
-      await run(command, policy);
-      expect(contents(), command).toBe(before);
+      await work(line);
     }),
-    { numRuns: Number(process.env.KIT_FORM_RUNS ?? 250) },
+    { numRuns },
   );
+  return ran;
+}
+
+test("what is accepted of any mix of a program's own options changes no file", async () => {
+  const { run, contents } = repository ?? expect.unreachable();
+  const before = contents();
+  const ran = await runMixes(Number(process.env.KIT_FORM_RUNS ?? 200), async (line) => {
+    await run(line, policy);
+    expect(contents(), line).toBe(before);
+  });
   expect(ran).toBeGreaterThan(5);
+});
+
+const tracer = "strace";
+const traces = spawnSync(tracer, ["-o", "/dev/null", "true"]).status === 0;
+
+test.skipIf(!traces)("and starts no other program, and opens nothing to write it", async () => {
+  const { base, sandbox } = repository ?? expect.unreachable();
+  const file = join(base, "trace");
+  const trace = [tracer, "-f", "-qq", "-e", "trace=execve,openat", "-o", file];
+  const traced: Sandbox = {
+    ...sandbox,
+    exec: (request) => sandbox.exec({ ...request, command: [...trace, ...request.command] }),
+  };
+  const signal = AbortSignal.timeout(100_000);
+  const ran = await runMixes(Number(process.env.KIT_FORM_RUNS ?? 100), async (line) => {
+    rmSync(file, { force: true });
+    const call = { command: line, sandbox: traced, policy, env: {}, signal, emit: () => undefined };
+    await runCommand(call).catch((error: unknown) => expect(String(error)).toContain("was not run"));
+    const calls = existsSync(file) ? readFileSync(file, "utf8") : "";
+    const started = [...calls.matchAll(/execve\("[^"]*\/([^"/]+)".* = 0$/gm)].map(([, name]) => name);
+    const written = [...calls.matchAll(/openat\([^,]+, "([^"]+)", [^)]*O_(?:WRONLY|RDWR).* = \d+$/gm)].map(
+      ([, path]) => path,
+    );
+    // tar unpacks what it lists, and Git notes in its index what it found unchanged.
+    const own = new Set([line.split(" ")[0], "git", "gzip", "bzip2", "xz", "zstd"]);
+    expect(
+      started.filter((name) => !own.has(name)),
+      line,
+    ).toEqual([]);
+    expect(
+      written.filter((path = "") => !/^\/dev\/(null|tty)|\/index\.lock$/.test(path)),
+      line,
+    ).toEqual([]);
+  });
+  expect(ran).toBeGreaterThan(3);
 });

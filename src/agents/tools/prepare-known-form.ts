@@ -22,8 +22,13 @@ export interface PreparedCommand {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Variables that name files of more options, for programs other than Git. */
-const plainEnvironment = { RIPGREP_CONFIG_PATH: "", TAR_OPTIONS: "", GREP_OPTIONS: "" };
+/** No files of more options, and none that a program writes about itself, for programs other than Git. */
+const plainEnvironment = {
+  RIPGREP_CONFIG_PATH: "",
+  TAR_OPTIONS: "",
+  npm_config_logs_max: "0",
+  npm_config_update_notifier: "false",
+};
 
 /**
  * Makes a command ready that runs as a form which kit knows: its paths lie in the workspace, what it writes is

@@ -58,6 +58,16 @@ describe("a file that cannot be used is named with the reason and the line, and 
     expect(loaded.problems[0]).not.toContain("/tmp/");
   });
 
+  test("an entry of a command list that allows nothing is told, and the agent is there", async () => {
+    const loaded = (await load(
+      'import { createAgent } from "kit";\nexport default createAgent({ allowedCommands: ["git", "awk"] });\n',
+    )) as { readonly agents: readonly unknown[]; readonly problems: readonly string[] };
+    expect(loaded.agents).toHaveLength(2);
+    expect(loaded.problems).toEqual([
+      expect.stringMatching(/^src\/agents\/.*: allowedCommands: "awk" runs nothing.*unsafe: true \}\.$/),
+    ]);
+  });
+
   test("an error in a helper is told with the helper's place", async () => {
     await using folder = await createTemporaryRepository({
       "src/agents/a.ts": 'import { help } from "./_help.ts";\nhelp();\n',

@@ -111,6 +111,21 @@ test("what is there for agents is counted, and a file that cannot be used is nam
   await agents[Symbol.asyncDispose]();
 });
 
+test("entries of command lists that allow nothing are named, with what to write", async () => {
+  const listed = await createSampleProject();
+  await listed.write("kit.toml", '[agent]\nallowed_commands = ["git", "npm", "git commit"]\n');
+  const { ok, of } = await examine(listed.root);
+  expect(ok).toBe(true);
+  expect(of("command lists")).toMatchObject({
+    status: "warning",
+    message: "2 entries of command lists allow nothing.",
+  });
+  expect(of("command lists")?.hint).toMatch(
+    /^agent\.allowed_commands: "npm" runs nothing.*\nagent\.allowed_commands: "git commit" runs nothing without/,
+  );
+  await listed[Symbol.asyncDispose]();
+});
+
 test("a folder that cannot be written is told, and what is lost by that", async () => {
   await using project = await createSampleProject();
   // A file in the place of the folder keeps everybody out, the superuser as well.

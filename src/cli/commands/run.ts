@@ -1,5 +1,5 @@
 import { maskError } from "../../agents/secrets.ts";
-import { type Command, defineCommand, flag, option } from "../command.ts";
+import { type Command, type CommandOption, defineCommand, flag, option } from "../command.ts";
 import { usageError } from "../report-error.ts";
 import { openTerminalApp } from "../run/open-terminal-app.ts";
 import { parsePayload } from "../run/parse-payload.ts";
@@ -10,6 +10,14 @@ import { startWorkflow } from "../run/start-workflow.ts";
 import { withProject } from "../with-project.ts";
 
 const text = (value: string): string => value;
+
+/** Entries of a command list, each as it is: a line may have commas. */
+const allowedLines: CommandOption<readonly string[]> = {
+  flags: "--allow-command <line>",
+  description: 'Let the agent run this command ("npm test", "git commit") and no other; may be given again',
+  parse: (line) => [line],
+  repeats: true,
+};
 
 /** What a prompt or a skill is told about its agent. */
 const ofAgents = ["agent", "id", "session", "continue", "role"] as const;
@@ -43,6 +51,7 @@ export const run: Command = defineCommand({
     stream: flag("--stream", "Show the work as it happens; with --json, an event per line"),
     allowWrite: flag("--allow-write", "Let the agent change files of this project"),
     allowShell: flag("--allow-shell", "Let the agent run commands in this project"),
+    allowCommand: allowedLines,
   },
   examples: [
     'kit run --prompt "Which rules apply to src/auth.ts and what would a change there affect?"',

@@ -52,7 +52,7 @@ function checkCommandLists(problems: readonly SourceProblem[]): readonly Check[]
   if (problems.length === 0) return [];
   return [
     {
-      name: "commands",
+      name: "command lists",
       status: "warning",
       message:
         problems.length === 1

@@ -3,6 +3,7 @@ import type { HostedApp } from "../../app/agents/hosted-app.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import type { Project } from "../../project/project.ts";
 import type { CommandContext } from "../command.ts";
+import { usageError } from "../report-error.ts";
 import { safeLine } from "../text/safe-text.ts";
 
 export interface TerminalAppOptions {
@@ -13,6 +14,8 @@ export interface TerminalAppOptions {
     readonly model?: string | undefined;
     readonly allowWrite?: boolean | undefined;
     readonly allowShell?: boolean | undefined;
+    /** Goes without saying that commands are allowed. */
+    readonly allowCommand?: readonly string[] | undefined;
   };
 }
 
@@ -23,20 +26,32 @@ export async function openTerminalApp({
   context,
   options,
 }: TerminalAppOptions): Promise<{ readonly app: HostedApp; readonly mask: (text: string) => string }> {
-  const [{ openApp }, { toAppOptions }, { local }, { createTerminalApprovals }] = await Promise.all([
-    import("../../app/agents/open-app.ts"),
-    import("../../app/agents/to-app-options.ts"),
-    import("../../sandboxes/local/local-sandbox.ts"),
-    import("./terminal-approvals.ts"),
-  ]);
+  const [{ openApp }, { toAppOptions }, { local }, { createTerminalApprovals }, { faultsOfCommandList }] =
+    await Promise.all([
+      import("../../app/agents/open-app.ts"),
+      import("../../app/agents/to-app-options.ts"),
+      import("../../sandboxes/local/local-sandbox.ts"),
+      import("./terminal-approvals.ts"),
+      import("../../agents/policy/command-list.ts"),
+    ]);
   const { config } = loaded;
   const configured = toAppOptions(loaded, project.root);
   const { output, json } = context;
+  const { allowCommand = [] } = options;
+  const [fault] = faultsOfCommandList({
+    allowedCommands: allowCommand,
+    allowWrite: options.allowWrite === true || configured.defaults?.allowWrite === true,
+  });
+  if (fault !== undefined)
+    throw usageError(`--allow-command: ${fault}.`, "'kit run --help' shows each option.");
   const { mask } = configured;
   const defaults: AgentProfile = {
     ...configured.defaults,
     ...(options.allowWrite === true ? { allowWrite: true } : {}),
-    ...(options.allowShell === true ? { allowShell: true } : {}),
+    ...(options.allowShell === true || allowCommand.length > 0 ? { allowShell: true } : {}),
+    ...(allowCommand.length === 0
+      ? {}
+      : { allowedCommands: [...(configured.defaults?.allowedCommands ?? []), ...allowCommand] }),
   };
   // Whoever pipes something in, or reads JSON, cannot be asked: what needs approval is denied then.
   const asks = process.stdin.isTTY && process.stderr.isTTY && !json;

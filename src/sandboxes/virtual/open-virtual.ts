@@ -48,7 +48,8 @@ function toSandbox(root: string, options: VirtualOptions, owner: SandboxOwner): 
       const home = homeOf(root);
       const temporary = join(home, "tmp");
       await mkdir(temporary, { recursive: true, mode: 0o700 });
-      const own = { HOME: home, TMPDIR: temporary, LANG: "C.UTF-8" };
+      // The repository around the workspace, the project's for one, is not the workspace's.
+      const own = { HOME: home, TMPDIR: temporary, LANG: "C.UTF-8", GIT_CEILING_DIRECTORIES: dirname(root) };
       return {
         ...pickEnvironment(["PATH", "SystemRoot", "ComSpec", "PATHEXT"], process.env),
         ...own,

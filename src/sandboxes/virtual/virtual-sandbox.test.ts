@@ -120,3 +120,15 @@ test("a link in the place of a workspace is refused", async () => {
   await symlink(tmpdir(), join(folder, workspaceName(planted)));
   await expect(virtual({ folder }).open(planted)).rejects.toMatchObject({ code: "unavailable" });
 });
+
+test("Git finds no repository around a workspace", async ({ skip }) => {
+  const project = await mkdtemp(join(folder, "repository-"));
+  const sandbox = await virtual({ folder: join(project, "below"), isolation: "off" }).open(owner);
+  const outer = await sandbox.exec({ command: ["git", "init", "--quiet", project] });
+  skip(outer.exit_code === 127, "There is no Git.");
+  expect(await sandbox.exec({ command: ["git", "rev-parse", "--git-dir"] })).toMatchObject({
+    exit_code: 128,
+  });
+  await sandbox.exec({ command: ["git", "init", "--quiet"] });
+  expect(await sandbox.exec({ command: ["git", "rev-parse", "--git-dir"] })).toMatchObject({ exit_code: 0 });
+});
