@@ -1,4 +1,4 @@
-import type { EventType } from "../protocol/event.ts";
+import type { EventError, EventType } from "../protocol/event.ts";
 import type {
   RunCompleted,
   RunEventPage,
@@ -9,6 +9,7 @@ import type {
 import type { RunRecord } from "../protocol/run.ts";
 import type { CallOptions, WorkOptions } from "./call-options.ts";
 import { follow } from "./follow.ts";
+import type { StreamItem } from "./read-stream.ts";
 import { createResultStream, type ResultStream } from "./result-stream.ts";
 import type { Transport } from "./transport.ts";
 
@@ -48,10 +49,7 @@ export function createRunsClient(transport: Transport): RunsClient {
     events: (runId, query = {}, options = {}) =>
       request({ method: "GET", path: ["runs", runId, "events"], query, options }),
     stream: (runId, { after } = {}, options = {}) =>
-      createResultStream(
-        follow(transport, { method: "GET", path: ["runs", runId, "stream"], after, options }),
-        (body) => body as RunCompleted,
-      ),
+      createResultStream(followRun(transport, runId, { after, options }), (body) => body as RunCompleted),
     async cancel(runId, options = {}) {
       const path = ["runs", runId, "cancel"];
       const call = { method: "POST", path, body: {}, options, repeatable: true } as const;
@@ -61,4 +59,34 @@ export function createRunsClient(transport: Transport): RunsClient {
       await request({ method: "POST", path: ["runs", runId, "signal"], body, options });
     },
   };
+}
+
+/** The items of a run's stream, to its result. Where the stream has ended before it could bring that, the record does. */
+export async function* followRun(
+  transport: Transport,
+  runId: string,
+  { after, options }: { readonly after: number | undefined; readonly options: CallOptions },
+): AsyncGenerator<StreamItem, void> {
+  for await (const item of follow(transport, {
+    method: "GET",
+    path: ["runs", runId, "stream"],
+    after,
+    options,
+  })) {
+    yield item;
+    if (item.kind !== "event") return;
+  }
+  const { signal } = options;
+  const asked = signal === undefined ? {} : { signal };
+  yield toOutcome(await transport.request({ method: "GET", path: ["runs", runId], options: asked }));
+}
+
+function toOutcome({ run_id, status, result, error }: RunRecord): StreamItem {
+  if (status === "completed") return { kind: "result", body: { status, run_id, result } };
+  const { type, message, cause }: EventError = error ?? {
+    type: "aborted",
+    message: "The run was cancelled.",
+  };
+  const meta = cause === undefined ? { run_id } : { run_id, cause };
+  return { kind: "failure", body: { error: { type, message, details: "", meta } } };
 }

@@ -1,11 +1,10 @@
 import { KitError } from "../base/kit-error.ts";
 import type { RunAccepted, RunCompleted, WorkflowEntry } from "../protocol/http/run-schemas.ts";
 import type { CallOptions, WorkOptions } from "./call-options.ts";
-import { follow } from "./follow.ts";
 import { inTime } from "./in-time.ts";
 import type { StreamItem } from "./read-stream.ts";
 import { createResultStream } from "./result-stream.ts";
-import type { RunStream } from "./runs-client.ts";
+import { followRun, type RunStream } from "./runs-client.ts";
 import { connectWorkflow, type WorkflowConnection } from "./socket/workflow-connection.ts";
 import type { Call, Transport } from "./transport.ts";
 
@@ -44,7 +43,7 @@ export function createWorkflowsClient(transport: Transport): WorkflowsClient {
     const { signal } = call.options ?? {};
     const options = signal === undefined ? {} : { signal };
     try {
-      yield* follow(transport, { method: "GET", path: ["runs", run_id, "stream"], after, options });
+      yield* followRun(transport, run_id, { after, options });
     } catch (error) {
       throw nameRun(error, run_id);
     }

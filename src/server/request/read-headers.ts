@@ -30,6 +30,11 @@ export function readEventPosition(
   throw invalidHeader("last-event-id", "must be the id of an event of this stream");
 }
 
+/** Whether a stream is asked for by who has had a part of it: a browser says so whenever it connects again. */
+export function isReconnect({ header }: Pick<RouteRequest, "header">): boolean {
+  return (header("last-event-id") ?? "") !== "";
+}
+
 function invalidHeader(name: string, message: string): KitError {
   return new KitError({
     code: "invalid_request",

@@ -15,7 +15,7 @@ import {
 } from "../../protocol/http/agent-schemas.ts";
 import { eventSchema } from "../../protocol/http/event-schemas.ts";
 import { guardAgent, instanceOf, instanceParameters } from "../instance-request.ts";
-import { readEventPosition, readIdempotencyKey } from "../request/read-headers.ts";
+import { isReconnect, readEventPosition, readIdempotencyKey } from "../request/read-headers.ts";
 import { defineRoute, type Route } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { streamInstance } from "../stream/instance-stream.ts";
@@ -119,6 +119,7 @@ export function agentRoutes(context: ServiceContext): readonly Route[] {
         const { agent, instance_id: instance } = target;
         return streamInstance(context, target, {
           permit: authorization.whilePermitted({ principal, action: "agent.read", agent, instance }),
+          resumes: isReconnect(input),
           ...(session === undefined ? {} : { session }),
           ...(after === undefined ? {} : { after }),
         });

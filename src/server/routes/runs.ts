@@ -15,10 +15,11 @@ import {
   signalBodySchema,
 } from "../../protocol/http/run-schemas.ts";
 import type { RunRecord } from "../../protocol/run.ts";
-import { readEventPosition, readIdempotencyKey } from "../request/read-headers.ts";
+import { emptyReply } from "../reply.ts";
+import { isReconnect, readEventPosition, readIdempotencyKey } from "../request/read-headers.ts";
 import { defineRoute, type Route, type RouteRequest } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
-import { streamRun } from "../stream/run-stream.ts";
+import { isOver, streamRun } from "../stream/run-stream.ts";
 
 const tag = "runs";
 const parameters = { run_id: "`run_` and a ULID." };
@@ -96,7 +97,7 @@ export function runRoutes(context: ServiceContext): readonly Route[] {
       path: "/runs/{run_id}/stream",
       summary: "The events of a run as they are made, to its end",
       description:
-        "From the first event, or after the one that `Last-Event-ID` or `after` names. The last event is one `result` or `error`.",
+        "From the first event, or after the one that `Last-Event-ID` or `after` names. The last event is one `result` or `error`; who connects again after it with `Last-Event-ID` gets 204.",
       tag,
       parameters,
       headers: ["Last-Event-ID"],
@@ -106,7 +107,10 @@ export function runRoutes(context: ServiceContext): readonly Route[] {
       errors: ["run_not_found", "unavailable"],
       async handle(input) {
         const after = readEventPosition(input, input.query);
-        const { workflow, run_id } = await find(input, "run.read");
+        const run = await find(input, "run.read");
+        const { workflow, run_id } = run;
+        // Who comes again after the end is not to come once more.
+        if (isReconnect(input) && (await isOver(service, run, after ?? 0))) return emptyReply({});
         const { principal } = input;
         const permit = authorization.whilePermitted({ principal, action: "run.read", workflow, run_id });
         return streamRun(context, run_id, { permit, ...(after === undefined ? {} : { after }) });

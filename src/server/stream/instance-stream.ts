@@ -6,6 +6,8 @@ import { encodeEvent, encodeOutcome, positionReset } from "./server-sent-events.
 export interface InstanceStreamOptions {
   readonly after?: number;
   readonly session?: string;
+  /** Whether `after` is where an earlier stream ended. */
+  readonly resumes: boolean;
   /** Throws when the instance may not be read any more. */
   readonly permit: () => Promise<void>;
 }
@@ -14,19 +16,23 @@ export interface InstanceStreamOptions {
 export function streamInstance(
   { service, streams, toEnvelope }: ServiceContext,
   target: InstanceTarget,
-  { permit, ...options }: InstanceStreamOptions,
+  { permit, resumes, after, ...options }: InstanceStreamOptions,
 ): Response {
   const controller = new AbortController();
   const { signal } = controller;
+  const { events } = service.engine;
+  const stream = agentStream(target.agent, target.instance_id);
   const source = async function* (): AsyncGenerator<string> {
-    for await (const event of service.events(target, { ...options, signal })) {
+    // Behind its end, it is a position in the stream of an instance that was deleted since.
+    const isGone = resumes && after !== undefined && after > (await events.last(stream));
+    if (isGone) yield positionReset;
+    const from = isGone || after === undefined ? {} : { after };
+    for await (const event of service.events(target, { ...options, ...from, signal })) {
       await permit();
       yield encodeEvent(event);
     }
     // The instance was deleted, or the log has closed. Indexes begin anew with an instance that comes
     // again: whoever went on where this stream ends would miss its first events.
-    const { events } = service.engine;
-    const stream = agentStream(target.agent, target.instance_id);
     const logIsOpen = await events.last(stream).then(
       () => true,
       () => false,

@@ -4,7 +4,7 @@ import type { EventError, KitEvent } from "../../protocol/event.ts";
 import type { RunCompleted } from "../../protocol/http/run-schemas.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import type { ServiceContext } from "../service-context.ts";
-import { encodeEvent, encodeOutcome } from "./server-sent-events.ts";
+import { encodeEvent, encodeOutcome, encodePosition } from "./server-sent-events.ts";
 
 export interface RunStreamOptions {
   readonly after?: number;
@@ -27,13 +27,31 @@ export function streamRun(
     }
     const record = await service.engine.awaitRun(runId, { signal });
     await permit?.();
-    yield encodeOutcome("result", toCompleted(runId, record));
+    const last = await service.engine.events.last(runStream(runId));
+    // A browser connects again whatever comes: the position tells it from one that has missed something.
+    yield outcomeOf(runId, record) + encodePosition(Math.max(last, options.after ?? 0));
+  };
+  const outcomeOf = (id: string, record: RunRecord | undefined): string => {
+    try {
+      return encodeOutcome("result", toCompleted(id, record));
+    } catch (error) {
+      return encodeOutcome("error", toEnvelope(error));
+    }
   };
   return streams.open(source(), {
     resumable: true,
     onEnd: () => controller.abort(),
     toLastChunk: (error) => encodeOutcome("error", toEnvelope(error)),
   });
+}
+
+/** Whether a run has ended, and no event of it comes after an index. */
+export async function isOver(
+  { engine }: ServiceContext["service"],
+  run: RunRecord,
+  after: number,
+): Promise<boolean> {
+  return hasEnded(run) && after >= (await engine.events.last(runStream(run.run_id)));
 }
 
 const pageSize = 500;

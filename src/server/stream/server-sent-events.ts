@@ -18,6 +18,11 @@ export function encodeOutcome(type: "result" | "error", body: unknown): string {
 /** Has readers forget how far they have come: a browser then sends no `Last-Event-ID` when it connects again. */
 export const positionReset = "id:\n\n";
 
+/** Has readers remember how far they have come, and nothing else. */
+export function encodePosition(index: number): string {
+  return `id: ${index}\n\n`;
+}
+
 /** A line that readers skip: says that the connection lives, or why it ends. */
 export function encodeComment(text: string): string {
   return `: ${text}\n\n`;
