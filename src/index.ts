@@ -50,7 +50,7 @@ export {
   type ToolOutput,
 } from "./agents/tool.ts";
 export type { Budget } from "./agents/turn/budget.ts";
-export type { App, InitContext, RunOptions, WorkflowResult } from "./app/agents/app.ts";
+export type { Agents, App, InitContext, RunOptions, WorkflowResult } from "./app/agents/app.ts";
 export type { SourceFile, SourceProblem } from "./app/agents/discover-sources.ts";
 export { loadSkill } from "./app/agents/load-skills.ts";
 export type { LoadedAgent, Triggers } from "./app/agents/load-source.ts";

@@ -5,6 +5,7 @@ import { createAgent } from "../agents/create-agent.ts";
 import { SqliteSessionStore } from "../stores/sqlite/sqlite-store.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
 import { createTemporaryRepository, type TemporaryRepository } from "../testing/temporary-repository.ts";
+import type { App } from "./agents/app.ts";
 import { initAgent } from "./init-agent.ts";
 import { openAgents } from "./open-agents.ts";
 import { openService } from "./open-service.ts";
@@ -94,6 +95,29 @@ test("openAgents opens the agent files of a repository, and hears all that they 
     const { text } = await (await app.instance("helper", "1")).session().prompt("x");
     expect(text).toBe("ok");
     expect([...heard]).toEqual(["helper 1"]);
+  } finally {
+    await app.close();
+  }
+});
+
+test("what would be gone with the process is not accepted: of the application, a workflow, or an agent's function", async () => {
+  const helper = '{ kind: "kit.agent", describe: async () => ({}) }';
+  await using folder = await createTemporaryRepository({
+    "src/agents/helper.ts": `export default ${helper};\n`,
+    "src/agents/lead.ts": `export default { kind: "kit.agent", describe: (ctx) => ctx.dispatch("helper", { id: "1", input: "x" }) };\n`,
+    "src/workflows/hand.ts":
+      'export const run = (ctx) => ctx.dispatch("helper", { id: "1", input: "x" }).catch(({ code, hint }) => ({ code, hint }));\n',
+  });
+  const app = await openAgents({ root: folder.root, env: {} });
+  try {
+    const refusal = { code: "unavailable", hint: expect.stringContaining("openService") };
+    const whole: Partial<App> = app;
+    await expect(whole.dispatch?.("helper", { id: "1", input: "x" })).rejects.toMatchObject(refusal);
+    await expect(whole.dispatch?.("nobody", { id: "1", input: "x" })).rejects.toMatchObject({
+      code: "agent_not_found",
+    });
+    expect((await app.run("hand")).result).toMatchObject(refusal);
+    await expect(app.instance("lead", "1")).rejects.toMatchObject(refusal);
   } finally {
     await app.close();
   }

@@ -6,7 +6,7 @@ import { defined } from "../base/defined.ts";
 import type { SandboxFactory } from "../sandboxes/contract.ts";
 import type { SessionStore } from "../stores/contract.ts";
 import { lendStore } from "../stores/lend-store.ts";
-import type { App } from "./agents/app.ts";
+import type { Agents, App } from "./agents/app.ts";
 
 export interface OpenAgentsOptions {
   /** The repository; default: the current folder. */
@@ -36,8 +36,10 @@ export interface OpenAgentsOptions {
 /**
  * Opens the agents and workflows of a repository in this process, under its configuration. Close them
  * when they are no longer needed: the repository's index and the session store stay open until then.
+ *
+ * Nothing is accepted here to be done later: `dispatch` is for `openService`, which keeps it on disk.
  */
-export async function openAgents(options: OpenAgentsOptions = {}): Promise<App> {
+export async function openAgents(options: OpenAgentsOptions = {}): Promise<Agents> {
   return await open(options, true);
 }
 

@@ -11,9 +11,12 @@ export interface EventContext {
   readonly index: number;
   /** ISO 8601, UTC, milliseconds. */
   readonly timestamp: string;
-  readonly agent: string;
+  /** Absent in what a run says itself, which is no agent's. */
+  readonly agent?: string;
+  /** Of a run's own events, the run's id. */
   readonly instance_id: string;
-  readonly session: string;
+  readonly session?: string;
+  /** Of a run's own events, the run's id. */
   readonly operation_id: string;
   readonly run_id?: string;
   readonly turn_id?: string;

@@ -35,7 +35,10 @@ export interface App {
    * application belongs to; without a service it ends with the process.
    */
   run(workflow: string, options?: RunOptions): Promise<WorkflowResult>;
-  /** Gives an input to a session of an agent; as durable as a run. */
+  /**
+   * Gives an input to a session of an agent; resolves once it is on disk. Throws `unavailable` in an
+   * application that belongs to no service, since nothing would be there to go on with it.
+   */
   readonly dispatch: Dispatch;
   /** Hears the events of every agent and workflow; the function returned ends it. */
   observe(listener: EventListener): () => void;
@@ -63,3 +66,6 @@ export interface WorkflowResult {
   readonly run_id: string;
   readonly result: unknown;
 }
+
+/** The agents and workflows of a project in one process: what is asked of it, its caller waits for. */
+export type Agents = Omit<App, "dispatch">;

@@ -128,8 +128,10 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
   };
 
   const service = createHostLink(() => app);
-  const dispatch: Dispatch = async (agent, { id, session = "default", input, ...rest }) =>
-    (await service.get()).dispatch({ agent: agentName(agent), instance_id: id, session }, input, rest);
+  const dispatch: Dispatch = async (agent, { id, session = "default", input, ...rest }) => {
+    const target = { agent: agentName(agent), instance_id: id, session };
+    return await service.lasting().dispatch(target, input, rest);
+  };
   const bring = async (
     definition: AgentDefinition,
     context: Omit<AgentContext, "dispatch"> &
@@ -160,7 +162,10 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
     env: options.env,
     validateJson: runtime.validateJson,
     bring,
-    agentName,
+    agentName(agent) {
+      service.lasting();
+      return agentName(agent);
+    },
     toInput: toDispatchInput,
     publish: observers.publish,
     causeOf: toCause,

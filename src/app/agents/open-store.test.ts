@@ -6,7 +6,7 @@ import { type PostgresServer, startPostgres } from "../../testing/postgres-serve
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { openAgents } from "../open-agents.ts";
-import type { App } from "./app.ts";
+import type { Agents } from "./app.ts";
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -22,12 +22,12 @@ async function createRepository(config: string): Promise<string> {
   return folder.root;
 }
 
-async function open(root: string): Promise<App> {
+async function open(root: string): Promise<Agents> {
   const model = createScriptedModel((call) => ({ text: `Messages: ${call.prompt.length}` }));
   return openAgents({ root, models: { "scripted/test": model } });
 }
 
-async function promptIn(app: App): Promise<readonly string[]> {
+async function promptIn(app: Agents): Promise<readonly string[]> {
   const agent = await app.instance("default", "1");
   const { text } = await agent.session().prompt("Hello.");
   return [text, ...(await agent.sessions.list()).map((info) => `${info.session} at ${info.position}`)];

@@ -18,6 +18,7 @@ export interface WorkflowHost extends Pick<RunAgentsOptions, "bring"> {
   readonly root: string;
   readonly env: AgentContext["env"];
   readonly validateJson: RunAgentsOptions["journal"]["validateJson"];
+  /** Whom an input is for. Throws `unavailable` where it would be gone with the process. */
   agentName(agent: Parameters<WorkflowContext["dispatch"]>[0]): string;
   /** A dispatched input as the engine keeps it. */
   toInput(input: unknown): unknown;
@@ -185,7 +186,7 @@ interface RunEvents {
 }
 
 function createRunEvents(host: WorkflowHost, { id, emit: record }: RunWork["context"]): RunEvents {
-  const place = { agent: "", instance_id: id, session: "", operation_id: id, run_id: id };
+  const place = { instance_id: id, operation_id: id, run_id: id };
   return {
     forward({ index: _, ...event }) {
       record(event);

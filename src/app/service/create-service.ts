@@ -61,7 +61,8 @@ export async function createService({
     lastEvent: (agent, instanceId) => events.last(agentStream(agent, instanceId)),
     record(event) {
       try {
-        append(agentStream(event.agent, event.instance_id), event);
+        // Instances alone are recorded here; what a run says itself is in its own stream.
+        if (event.agent !== undefined) append(agentStream(event.agent, event.instance_id), event);
       } finally {
         // Who waits for the answer hears of it, whether or not the log has room for it.
         listeners.hear(event);

@@ -212,7 +212,7 @@ test("an instance's events go on counting when it comes back to life, and can be
   await service.prompt({ ...one, session: "side" }, { message: "Two." });
   const end = await lastEvent(service);
   const indexes: number[] = [];
-  const kinds = new Set<string>();
+  const kinds = new Set<string | undefined>();
   for await (const event of service.events({ agent: "helper", instance_id: "1" }, { after: 0 })) {
     indexes.push(event.index);
     kinds.add(event.session);

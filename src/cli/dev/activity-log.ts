@@ -42,7 +42,8 @@ interface Line {
 
 /** Whose event it is: `reviewer/42`, with its session where it is another than the default one. */
 function placeOf({ agent, instance_id, session, run_id }: KitEvent, runId: string | undefined): string {
-  if (agent === "") return run_id === runId ? "" : (run_id ?? "");
+  // Events that an earlier version has stored say "".
+  if (agent === undefined || agent === "") return run_id === runId ? "" : (run_id ?? "");
   const instance = instance_id === runId ? agent : `${agent}/${instance_id}`;
   return session === "default" ? instance : `${instance}/${session}`;
 }

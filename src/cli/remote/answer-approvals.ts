@@ -30,8 +30,9 @@ export function createApprovalAnswers({
   const questions = new Map<string, AbortController>();
 
   async function ask(event: ApprovalRequested, question: AbortController): Promise<void> {
-    const { approval_id, agent, instance_id } = event;
-    const word = await terminal.request({ ...event, requested_at: event.timestamp }, question.signal);
+    const { approval_id, agent = "", instance_id, session = "default" } = event;
+    const request = { ...event, agent, session, requested_at: event.timestamp };
+    const word = await terminal.request(request, question.signal);
     const { approved, reason } = word;
     await client.agents.approve(agent, {
       id: instance_id,

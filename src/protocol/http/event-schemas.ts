@@ -29,9 +29,9 @@ export const errorSchema: z.ZodType<EventError> = z
 const context = {
   index: z.int().min(1).meta({ description: "Rises within one stream." }),
   timestamp: z.string(),
-  agent: z.string(),
+  agent: z.string().exactOptional(),
   instance_id: z.string(),
-  session: z.string(),
+  session: z.string().exactOptional(),
   operation_id: z.string(),
   run_id: z.string().exactOptional(),
   turn_id: z.string().exactOptional(),

@@ -9,6 +9,8 @@ import { type Connection, closeCodes, type FrameHandler, misplacedFrame } from "
 
 export interface ConnectionPeer {
   readonly principal: Principal | undefined;
+  /** The handshake. */
+  readonly request: Request;
   /** Takes one of the client's allowance. Throws `too_many_requests`. */
   readonly count: () => void;
 }

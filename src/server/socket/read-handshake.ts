@@ -5,6 +5,8 @@ import type { RequestHead } from "../access/access.ts";
 /** The head of a handshake, and where it comes from. */
 export interface Handshake extends RequestHead {
   readonly remoteAddress: string;
+  /** With its query, as sent. */
+  readonly target: string;
 }
 
 /**
@@ -26,8 +28,15 @@ export function readHandshake(incoming: IncomingMessage): Handshake {
     headers,
     host: incoming.headers.host ?? "",
     localAddress: incoming.socket.localAddress ?? "127.0.0.1",
+    target: incoming.url ?? "/",
     remoteAddress: incoming.socket.remoteAddress ?? "",
   };
+}
+
+/** The handshake as what it starts may look at it. */
+export function toRequest({ host, target, headers }: Handshake): Request {
+  // The gate has checked the Host; the path begins with a slash, as it found a target.
+  return new Request(new URL(target, `http://${host}`), { headers });
 }
 
 function keyAmong(protocols: string): string | undefined {

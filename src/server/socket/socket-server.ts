@@ -10,7 +10,7 @@ import type { ServiceContext } from "../service-context.ts";
 import { type ConnectionPeer, serveAgent } from "./agent-connection.ts";
 import { type Connection, createConnection, type FrameHandler, readFrames } from "./connection.ts";
 import { checkTarget, findTarget, type SocketTarget } from "./find-target.ts";
-import { type Handshake, readHandshake } from "./read-handshake.ts";
+import { type Handshake, readHandshake, toRequest } from "./read-handshake.ts";
 import { serveWorkflow } from "./workflow-connection.ts";
 
 /** The WebSockets of a server. */
@@ -103,7 +103,8 @@ export function createSocketServer(
         meta: { retry_after_s: 5 },
       });
     }
-    return { target, peer: { principal, count: () => gate.count(principal, handshake.remoteAddress) } };
+    const count = (): void => gate.count(principal, handshake.remoteAddress);
+    return { target, peer: { principal, count, request: toRequest(handshake) } };
   };
 
   return {

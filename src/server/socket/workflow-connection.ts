@@ -14,7 +14,10 @@ type InvokeFrame = Extract<ClientFrame, { type: "invoke" }>;
 export function serveWorkflow(
   connection: Connection,
   workflow: string,
-  { context, peer }: { readonly context: ServiceContext; readonly peer: Pick<ConnectionPeer, "principal"> },
+  {
+    context,
+    peer,
+  }: { readonly context: ServiceContext; readonly peer: Pick<ConnectionPeer, "principal" | "request"> },
 ): FrameHandler {
   const { service, authorization } = context;
   const { engine } = service;
@@ -29,7 +32,7 @@ export function serveWorkflow(
     try {
       // The handshake was asked about, which may be long ago.
       await authorization.check({ principal: peer.principal, action: "workflow.run", workflow });
-      const { run_id } = await service.startRun(workflow, payload);
+      const { run_id } = await service.startRun(workflow, payload, { request: peer.request });
       runId = run_id;
       if (cancelled) await cancel();
       connection.send({ type: "started", request_id, run_id });

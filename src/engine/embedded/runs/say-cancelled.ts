@@ -18,9 +18,7 @@ export async function sayCancelled(events: EventLog, run: RunRow, now: number): 
       duration_ms: now - (started_at ?? accepted_at),
       index: (await events.last(stream)) + 1,
       timestamp: isoTime(now),
-      agent: "",
       instance_id: run_id,
-      session: "",
       operation_id: run_id,
       run_id,
     });
