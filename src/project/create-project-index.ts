@@ -3,6 +3,7 @@ import { relative, sep } from "node:path";
 import { version } from "../base/version.ts";
 import { createAliases } from "./aliases.ts";
 import { type DatesUpdate, readDates, readDatesUpdate, saveDatesUpdate } from "./commit-dates.ts";
+import { classFingerprint } from "./index/block-key.ts";
 import { isDamage } from "./index/damaged-index-error.ts";
 import { createGuidelineStore } from "./index/guideline-store.ts";
 import { loadLinks } from "./index/link-store.ts";
@@ -43,7 +44,7 @@ export function createProjectIndex({ root, file, catalog }: ProjectIndexOptions)
     const source = readSource(real);
     return source.kind === "bytes" ? decodeText(source.bytes, path).text : undefined;
   };
-  const fingerprint = `${version} ${catalog.fingerprint}`;
+  const fingerprint = `${version} ${classFingerprint} ${catalog.fingerprint}`;
   const passes = createIndexPasses({
     root,
     file,

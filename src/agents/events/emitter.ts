@@ -6,8 +6,8 @@ export type EventListener = (event: KitEvent) => unknown;
 /** What an emitter puts on every event. */
 export type EventScope = Pick<
   KitEvent,
-  "agent" | "instance_id" | "session" | "operation_id" | "run_id" | "task_id" | "parent_operation_id"
->;
+  "instance_id" | "operation_id" | "run_id" | "task_id" | "parent_operation_id"
+> & { readonly agent: string; readonly session: string };
 
 /** Delivers events in order to whoever listens. */
 export interface EventHub {

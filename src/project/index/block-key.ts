@@ -28,27 +28,46 @@ export interface BlockClass {
 /** Keys per class: more blocks than an index can ever have been given. */
 const classSize: number = 2 ** 32;
 
-export function classCodeOf(block: BlockClass): number {
-  return (
-    (at(lifecycles, block.lifecycle) << 7) |
-    (at(priorities, block.priority) << 5) |
-    (at(frameworks, block.framework) << 2) |
-    at(specTypes, block.spec_type)
-  );
+/** Numbers for the combinations of one value of each list. */
+export interface ClassCodes {
+  /** A value that is none of its list's counts as the first. */
+  encode(values: readonly string[]): number;
+  decode(code: number): readonly string[];
 }
 
-/** A value that is none of the record's (only an adapter of the user's own can give one) is the first. */
-function at<Value>(values: readonly Value[], value: Value): number {
-  return Math.max(0, values.indexOf(value));
+/** A number whose digits have as many values as the lists: a list that grows spills into no other. */
+export function createClassCodes(lists: readonly (readonly string[])[]): ClassCodes {
+  return {
+    encode: (values) =>
+      lists.reduce(
+        (code, list, place) => code * list.length + Math.max(0, list.indexOf(values[place] ?? "")),
+        0,
+      ),
+    decode(code) {
+      let rest = code;
+      const values: string[] = [];
+      for (const list of lists.toReversed()) {
+        values.unshift(list[rest % list.length] ?? "");
+        rest = Math.floor(rest / list.length);
+      }
+      return values;
+    },
+  };
+}
+
+const lists = [lifecycles, priorities, frameworks, specTypes] as const;
+const codes = createClassCodes(lists);
+
+/** Changes with the values that classes are made of: codes of other ones mean something else. */
+export const classFingerprint: string = lists.map((list) => list.join(",")).join(";");
+
+export function classCodeOf({ lifecycle, priority, framework, spec_type }: BlockClass): number {
+  return codes.encode([lifecycle, priority, framework, spec_type]);
 }
 
 export function classOf(code: number): BlockClass {
-  return {
-    lifecycle: lifecycles[code >> 7] ?? "active",
-    priority: priorities[(code >> 5) & 3] ?? "medium",
-    framework: frameworks[(code >> 2) & 7] ?? "custom",
-    spec_type: specTypes[code & 3] ?? "requirement",
-  };
+  const [lifecycle, priority, framework, spec_type] = codes.decode(code);
+  return { lifecycle, priority, framework, spec_type } as BlockClass;
 }
 
 /** What a class contributes to a ranking: lifecycle weight times priority weight. */

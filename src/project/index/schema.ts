@@ -2,7 +2,7 @@
 export const applicationId = 0x6b697431;
 
 /** Raise it with every change of the tables or of what adapters make of a file. */
-export const schemaVersion = 3;
+export const schemaVersion = 4;
 
 /**
  * Tables of the index. Everything in it can be made again from the files of the project.
