@@ -44,7 +44,10 @@ interface InstructionFile {
 
 interface Remembered {
   /** What the file system says of each file that there could be; another mark is another file. */
-  readonly marks: string;
+  marks: string;
+  /** When that was looked at last. */
+  turn: number;
+  lookedAt: number;
   readonly told: ProjectInstructions;
 }
 
@@ -59,14 +62,36 @@ export function createInstructionReader(): (places: readonly Place[]) => Promise
     const folders = places.filter((place) => "root" in place);
     if (folders.length < places.length) return await readAll(places);
     const key = folders.map(({ root, cwd }) => `${root}\0${cwd}`).join("\0");
-    const marks = folders.map(marksOf).join();
     const known = remembered.get(key);
-    if (known?.marks === marks) return known.told;
+    const now = performance.now();
+    if (known?.turn === turn && now - known.lookedAt < sharedMs) return known.told;
+    const marks = folders.map(marksOf).join();
+    const look = { marks, turn: thisTurn(), lookedAt: now };
+    if (known?.marks === marks) return Object.assign(known, look).told;
     const told = await readAll(places);
     if (known === undefined && remembered.size >= maxRemembered) remembered.clear();
-    remembered.set(key, { marks, told });
+    remembered.set(key, { ...look, told });
     return told;
   };
+}
+
+/**
+ * Prompts that come in one turn of the process share a look: what somebody has changed and waited for is behind
+ * them. A change without waiting, in the midst of a turn, is seen a millisecond later.
+ */
+const sharedMs = 1;
+let turn = 0;
+let isTurning = false;
+
+function thisTurn(): number {
+  if (!isTurning) {
+    isTurning = true;
+    setImmediate(() => {
+      turn += 1;
+      isTurning = false;
+    });
+  }
+  return turn;
 }
 
 function marksOf({ root, cwd }: FolderPlace): string {
