@@ -348,7 +348,7 @@ describe("what is wrong with a line", () => {
     [["-p", "  "], 2, "The prompt is empty."],
     [["-p", "hi", "--role", "rude"], 2, 'There is no role named "rude".', "The roles are: careful."],
     [["--skill", "sing"], 2, 'There is no skill named "sing".', "The skills are: explain."],
-    [["-p", "hi", "--session", "a/b"], 2, "A session's name has 1 to 128 characters"],
+    [["-p", "hi", "--session", "a/b"], 2, "A session's name must not hold separators"],
     [["-p", "hi", "--model", "gpt"], 2, '"gpt" does not name a model.', "Write provider/model"],
     [
       ["-p", "hi", "--model", "nobody/x"],

@@ -1,3 +1,5 @@
+import type { Project } from "../../project/project.ts";
+import type { SpecQuery } from "../../protocol/spec-query.ts";
 import { type Command, defineCommand, flag } from "../command.ts";
 import { hasSpecs, noSpecsHint } from "../render/no-specs.ts";
 import { count } from "../render/places.ts";
@@ -20,12 +22,10 @@ export const specsList: Command = defineCommand({
   run: ({ options }, context) =>
     withProject(context, async ({ project }) => {
       const query = toSpecQuery(options, context);
-      const asked = query.framework ?? query.spec_type ?? query.path ?? query.tag ?? options.rules;
-      const total = project.specs.query({ ...query, limit: 1 }).total_count;
-      const without = project.specs.query({ ...query, rules: false, limit: 1 }).total_count;
-      // A repository that has nothing but rules is asked about its rules.
+      const asked =
+        query.framework ?? query.spec_type ?? query.path ?? query.tag ?? query.cursor ?? options.rules;
       const isDefault = asked === undefined && options.all !== true && !context.json;
-      const left = isDefault && without > 0 ? total - without : 0;
+      const left = isDefault ? rulesBeside(project, query) : 0;
       const page = readSpecs(
         project.specs,
         left > 0 ? { ...query, rules: false } : query,
@@ -42,3 +42,10 @@ export const specsList: Command = defineCommand({
       return 0;
     }),
 });
+
+/** How many rules of instruction files match beside other specs; 0 where there is nothing but rules. */
+function rulesBeside(project: Project, query: SpecQuery): number {
+  const total = project.specs.query({ ...query, limit: 1 }).total_count;
+  const without = project.specs.query({ ...query, rules: false, limit: 1 }).total_count;
+  return without > 0 ? total - without : 0;
+}
