@@ -101,6 +101,10 @@ test("specs, guidelines and the service answer as described", async () => {
   await ask("GET /api/specs/diagnostics", "/api/specs/diagnostics");
   await ask("POST /api/specs/impact", "/api/specs/impact", { body: { ids: [specs[0].id] } });
   await ask("POST /api/specs/impact", "/api/specs/impact", { body: { ids: ["none"] } });
+  await ask("GET /api/specs/coverage", "/api/specs/coverage?limit=2");
+  await ask("GET /api/specs/coverage", "/api/specs/coverage?limit=0");
+  await ask("GET /api/specs/stale", "/api/specs/stale");
+  await ask("GET /api/specs/stale", "/api/specs/stale?cursor=none");
   await ask("POST /api/specs/validate", "/api/specs/validate", { body: { blocks: [{}, specs[0]] } });
   const { guidelines } = await ask("GET /api/guidelines", "/api/guidelines?limit=1");
   const [{ id }] = guidelines;
