@@ -97,7 +97,7 @@ const statementStart = /^(?:given|when|whenever|upon|while|where|if|the|all|each
 const leadingLabel = /^(?:\*\*|__)[^*_]{1,80}(?:\*\*|__)\s*[:：–—-]?\s*/;
 /** Portuguese, Spanish, French and German statements, which shout their keywords. */
 const localStatement =
-  /^(?:QUANDO|CUANDO|ENQUANTO|MIENTRAS|SE|SI|ONDE|DONDE|QUAND|LORSQUE|WENN|SOLANGE|O|A|EL|LA|LE|DER|DIE|DAS)\s.{0,1000}(?<!\p{L})(?:DEVE(?:RÁ|M)?|DEBE(?:RÁ|N)?|DOIT|DEVRA|MUSS|SOLL)(?!\p{L})/u;
+  /^(?:QUANDO|CUANDO|ENQUANTO|MIENTRAS|SE|SI|ONDE|DONDE|QUAND|LORSQUE|WENN|SOLANGE|O|A|Os|As|E[lL]|L[aAeE]|Los|Las|Les|D(?:er|ie|as|ER|IE|AS))\s.{0,1000}(?<!\p{L})(?:DEVE(?:RÁ|M)?|DEBE(?:RÁ|N)?|DOIT|DEVRA|MUSS|SOLL)(?!\p{L})/u;
 
 /** The text in one line, without the bold markers of keywords; others (`src/**`) are the author's. */
 function plain(text: string): string {

@@ -26,7 +26,7 @@ export function criteriaOf(scan: MarkdownScan, section: RequirementSection, line
     kind === "shared" ? others : others.filter((item) => isEars(item) || isStatement(item, kind));
   const items = [...labelled, ...stated].sort((one, other) => one.line - other.line);
   if (number !== undefined) return toCriteria(numberCriteria(items, number));
-  return toCriteria(numberInOrder(kind === "shared" ? keepNumbered(items) : items));
+  return toCriteria(numberInOrder(items));
 }
 
 /**

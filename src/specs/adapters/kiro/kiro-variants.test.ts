@@ -74,6 +74,23 @@ test("a chapter of criteria says nothing about the chapter before it", () => {
   }
 });
 
+test("parts of a chapter of criteria may be lists of either kind", () => {
+  const chapter = "## Acceptance Criteria\n### Functional\n- [ ] x\n- [ ] y\n### Technical\n1. z\n";
+  expect(blocksOf(`### Requirement 1\n1. THE a SHALL b\n${chapter}`).at(-1)).toBe(
+    "constraint acceptance-criteria: 1 2 3",
+  );
+});
+
+test.each([
+  ["Nicht-funktionale Anforderungen", "Das System SOLL schnell sein"],
+  ["Requisitos no funcionales", "El sistema DEBERÁ responder"],
+  ["Requisitos Não Funcionais", "O sistema DEVE responder"],
+  ["Exigences non fonctionnelles", "Le système DOIT répondre"],
+])("%s are constraints with criteria", (title, statement) => {
+  const [, constraint] = blocksOf(`### Requirement 1\n1. THE a SHALL b\n## ${title}\n1. ${statement}\n`);
+  expect(constraint).toMatch(/^constraint .*: 1$/);
+});
+
 test("a document without requirement headings has its lists in EARS or with codes as requirements", () => {
   expect(blocksOf("## 1. Login\n- WHEN a THE SYSTEM SHALL b\n- WHEN c THE SYSTEM SHALL d\n")).toEqual([
     "requirement req1: 1.1 1.2",

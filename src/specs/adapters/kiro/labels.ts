@@ -74,7 +74,7 @@ export function isAcceptanceLine(line: string): boolean {
 }
 
 const constraintTitle =
-  /\bnon[- ]?functional\b|\bconstraints?\b|\blimitations?\b|\bquality attributes?\b|\bn[aã]o[- ]funciona|\bno[- ]funcionales\b|\brestri[cç](?:ciones|[oõ]es)\b|\bnon fonctionnelles\b|非機能|制約|非功能|约束|約束|비기능|제약|нефункциональн|غير الوظيفية/i;
+  /\bnon[- ]?functional\b|\bconstraints?\b|\blimitations?\b|\bquality attributes?\b|\bn[aã]o[- ]funciona|\bno[- ]funcionales\b|\brestri[cç](?:ciones|[oõ]es)\b|\bnon[- ]fonctionnelles\b|\bcontraintes\b|\bnicht[- ]?funktional|\b(?:rand|rahmen)bedingungen\b|\beinschränkungen\b|非機能|制約|非功能|约束|約束|비기능|제약|нефункциональн|غير الوظيفية/i;
 const constraintChapter = new RegExp(
   `^(?:\\d+(?:\\.\\d+)*[.):]?\\s+)?(?:[\\p{L}]+\\s+)?(?:${constraintTitle.source})[\\p{L}\\s&/,()-]*$`,
   "iu",
