@@ -7,6 +7,8 @@ export type FieldCheck = readonly [expected: string, accepts: (value: unknown) =
 export interface KnownFields {
   readonly of: string;
   readonly fields: Readonly<Record<string, FieldCheck>>;
+  /** What other tools call a field, and its name here. */
+  readonly otherNames?: Readonly<Record<string, string>>;
 }
 
 /** A check for every field, so that none of a type is forgotten. */
@@ -54,11 +56,13 @@ function isTool(value: unknown): boolean {
  * What is wrong with an object of which plain JavaScript may have written anything; undefined for one that
  * is fine. A field under a name that is none is a fault: a misspelled limit would limit nothing.
  */
-export function faultOfFields(value: object, { of, fields }: KnownFields, above = ""): string | undefined {
+export function faultOfFields(value: object, known: KnownFields, above = ""): string | undefined {
+  const { of, fields, otherNames = {} } = known;
   for (const [field, given] of Object.entries(value)) {
     const check = Object.hasOwn(fields, field) ? fields[field] : undefined;
     if (check === undefined) {
-      const near = suggest(field, Object.keys(fields));
+      const other = Object.hasOwn(otherNames, field) ? otherNames[field] : undefined;
+      const near = other ?? suggest(field, Object.keys(fields));
       return `\`${above}${field}\` is no ${of}${near === undefined ? "" : `; did you mean ${near}?`}`;
     }
     if (given === undefined) continue;

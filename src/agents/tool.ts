@@ -1,5 +1,7 @@
-import type { StandardSchemaV1 } from "../base/standard-schema.ts";
+import { isStandardSchema, type StandardSchemaV1 } from "../base/standard-schema.ts";
+import { toSentence } from "../base/to-sentence.ts";
 import type { ImagePart, TextPart } from "../protocol/message.ts";
+import { type FieldChecks, faultOfFields, flag, isObject, text } from "./check-fields.ts";
 
 /** A JSON Schema, as providers take it. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
@@ -63,13 +65,54 @@ export type AnyTool = Omit<ToolDefinition<never>, "input"> & {
 /** The name of the requirements for a tool definition. */
 export type ToolDef<Input = unknown> = ToolDefinition<Input>;
 
+const isFunction = (value: unknown): boolean => typeof value === "function";
+const toolFields: FieldChecks<ToolDefinition> = {
+  name: text,
+  description: text,
+  input: ["a schema of an object: of zod, valibot, …, or JSON Schema", isSchema],
+  execute: ["a function", isFunction],
+  timeoutMs: ["a number of milliseconds", (value) => typeof value === "number"],
+  maxResultChars: ["a number of characters", (value) => typeof value === "number"],
+  exclusive: flag,
+  touches: ["a function", isFunction],
+  idempotent: flag,
+  needsApproval: ["true, false or a function", (value) => typeof value === "boolean" || isFunction(value)],
+  standsFor: ["a function", isFunction],
+};
+const otherNames = {
+  parameters: "input",
+  inputSchema: "input",
+  input_schema: "input",
+  schema: "input",
+  args: "input",
+  handler: "execute",
+  run: "execute",
+  func: "execute",
+};
+
+/** What is wrong with a tool; undefined for one that is fine. */
+export function faultOfTool(tool: object, above = ""): string | undefined {
+  const fault = faultOfFields(tool, { of: "field of a tool", fields: toolFields, otherNames }, above);
+  if (fault !== undefined) return fault;
+  return Reflect.get(tool, "input") === undefined
+    ? `\`${above}input\` is missing: the schema of the tool's arguments`
+    : undefined;
+}
+
+// A schema of zod is an object, one of ArkType a function.
+function isSchema(value: unknown): boolean {
+  return isStandardSchema(value) || (isObject(value) && !Array.isArray(value));
+}
+
 const toolName = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
 
 /**
  * Defines a tool. Throws `TypeError` for a name that providers refuse: letters, digits, `_` and `-`,
- * starting with a letter, at most 64.
+ * starting with a letter, at most 64; and for a field that no tool has.
  */
 export function defineTool<Input>(definition: ToolDefinition<Input>): ToolDefinition<Input> {
+  const fault = isObject(definition) ? faultOfTool(definition) : undefined;
+  if (fault !== undefined) throw new TypeError(toSentence(`The tool "${definition.name}": ${fault}`));
   if (!toolName.test(definition.name)) {
     throw new TypeError(
       `"${definition.name}" cannot be a tool's name: use letters, digits, _ and -, start with a letter, at most 64.`,

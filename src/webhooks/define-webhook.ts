@@ -1,6 +1,8 @@
+import { suggest } from "../base/suggest.ts";
+import { toSentence } from "../base/to-sentence.ts";
 import type { DispatchReceipt } from "../protocol/dispatch.ts";
 import type { VerifiedWebhook } from "./verify-webhook.ts";
-import type { WebhookScheme } from "./webhook-scheme.ts";
+import { type WebhookScheme, webhookSchemes } from "./webhook-scheme.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -40,8 +42,40 @@ export interface WebhookDispatch {
   readonly input: unknown;
 }
 
-/** Defines a verified webhook. */
+const fields: Readonly<Record<keyof WebhookDefinition, (value: unknown) => string | undefined>> = {
+  kind: () => undefined,
+  scheme: (value) =>
+    webhookSchemes.some((scheme) => scheme === value)
+      ? undefined
+      : `must be one of ${webhookSchemes.join(", ")}`,
+  secret: (value) => {
+    if (typeof value === "function") return undefined;
+    const text = typeof value === "string" || Array.isArray(value);
+    return `must be a function that finds it in the environment: secret: (env) => env.WEBHOOK_SECRET${text ? ". A secret in a file is one that others read" : ""}`;
+  },
+  toleranceSeconds: (value) =>
+    value === undefined || typeof value === "number" ? undefined : "must be a number of seconds",
+  handle: (value) => (typeof value === "function" ? undefined : "must be a function"),
+};
+
+/** What is wrong with a webhook of which plain JavaScript may have written anything; it never quotes a value. */
+export function faultOfWebhook(definition: object): string | undefined {
+  for (const name of Object.keys(definition)) {
+    if (Object.hasOwn(fields, name)) continue;
+    const near = suggest(name, Object.keys(fields));
+    return `\`${name}\` is no field of a webhook${near === undefined ? "" : `; did you mean ${near}?`}`;
+  }
+  for (const [name, check] of Object.entries(fields)) {
+    const fault = check(Reflect.get(definition, name));
+    if (fault !== undefined) return `\`${name}\` ${fault}`;
+  }
+  return undefined;
+}
+
+/** Defines a verified webhook. Throws `TypeError` for a secret that is a text, and for a field that no webhook has. */
 export function defineWebhook(definition: Omit<WebhookDefinition, "kind">): WebhookDefinition {
+  const fault = faultOfWebhook(definition);
+  if (fault !== undefined) throw new TypeError(toSentence(fault));
   return { ...definition, kind: "kit.webhook" };
 }
 

@@ -2,7 +2,8 @@ import { KitError } from "../base/kit-error.ts";
 import { fromBase64, fromHex, isSigned, joinBytes, sha256, toBytes } from "./hmac.ts";
 
 /** How a sender signs. */
-export type WebhookScheme = "standard" | "github" | "slack";
+export type WebhookScheme = (typeof webhookSchemes)[number];
+export const webhookSchemes = ["standard", "github", "slack"] as const;
 
 export interface WebhookSecret {
   readonly scheme: WebhookScheme;

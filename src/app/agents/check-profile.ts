@@ -2,19 +2,25 @@ import type { AgentProfile, AllowedCommand } from "../../agents/agent-profile.ts
 import type { ApprovalRules } from "../../agents/approvals/approval-rules.ts";
 import {
   count,
+  type FieldCheck,
   type FieldChecks,
   faultOfFields,
   flag,
   hasName,
   isObject,
   isTexts,
+  type KnownFields,
   named,
   oneOf,
   text,
   texts,
   tools,
 } from "../../agents/check-fields.ts";
+import type { KitCommand } from "../../agents/command.ts";
 import { compactionFields } from "../../agents/compaction/compaction-settings.ts";
+import type { Role } from "../../agents/role.ts";
+import type { Skill } from "../../agents/skill.ts";
+import { faultOfTool } from "../../agents/tool.ts";
 import { budgetFields } from "../../agents/turn/budget.ts";
 import { faultOfDefinedName, shownName } from "../../base/name-fault.ts";
 import { thinkingLevels } from "../../protocol/thinking-level.ts";
@@ -89,14 +95,86 @@ const checks: FieldChecks<AgentProfile> = {
 export function faultOfProfile(value: unknown, above = ""): string | undefined {
   if (!isObject(value) || Array.isArray(value))
     return "it gave no profile: return an object such as { instructions: … }";
-  const fault = faultOfFields(value, { of: "field of a profile", fields: checks }, above);
+  const fault = faultOfFields(value, { of: "field of a profile", fields: checks, otherNames }, above);
   if (fault !== undefined) return fault;
+  const within = faultOfItems(value, above);
+  if (within !== undefined) return within;
   const unnamed = faultOfNames(value, above);
   if (unnamed !== undefined || !("subagents" in value) || !Array.isArray(value.subagents)) return unnamed;
   if (above.length > maxPathLength) return `\`${above}\` is an agent below itself`;
   for (const [index, subagent] of value.subagents.entries()) {
     const below = faultOfProfile(subagent, `${above}subagents[${index}].`);
     if (below !== undefined) return below;
+  }
+  return undefined;
+}
+
+const schema: FieldCheck = ["a schema", (value) => isObject(value) || typeof value === "function"];
+const anyFunction = (value: unknown): boolean => typeof value === "function";
+const commandFields: FieldChecks<KitCommand> = {
+  name: text,
+  action: ["a line or a function", (value) => typeof value === "string" || anyFunction(value)],
+  description: text,
+  input: schema,
+  timeoutMs: count(1),
+  allowWrite: flag,
+  allowNetwork: texts,
+  needsApproval: ["true, false or a function", (value) => typeof value === "boolean" || anyFunction(value)],
+};
+const skillFields: FieldChecks<Skill> = {
+  name: text,
+  description: text,
+  instructions: text,
+  inputSchema: schema,
+  outputSchema: schema,
+  folder: text,
+};
+const roleFields: FieldChecks<Role> = {
+  name: text,
+  description: text,
+  instructions: text,
+  model: text,
+  thinkingLevel: oneOf(thinkingLevels),
+};
+const itemChecks: Readonly<Record<string, KnownFields>> = {
+  commands: {
+    of: "field of a command",
+    fields: commandFields,
+    otherNames: { command: "action", run: "action" },
+  },
+  skills: {
+    of: "field of a skill",
+    fields: skillFields,
+    otherNames: { input_schema: "inputSchema", output_schema: "outputSchema", content: "instructions" },
+  },
+  roles: { of: "field of a role", fields: roleFields, otherNames: { thinking_level: "thinkingLevel" } },
+};
+
+/** What other tools, and files of kit's own, call a field. */
+const otherNames = {
+  prompt: "instructions",
+  system: "instructions",
+  systemPrompt: "instructions",
+  thinking_level: "thinkingLevel",
+  allow_write: "allowWrite",
+  allow_shell: "allowShell",
+  allowed_commands: "allowedCommands",
+  triggers: "`export const triggers` beside the agent, in its file",
+};
+
+/** What is wrong with a tool, command, skill or role of a profile. */
+function faultOfItems(profile: object, above: string): string | undefined {
+  const { tools = [] } = profile as AgentProfile;
+  for (const [index, tool] of tools.entries()) {
+    const fault = faultOfTool(tool, `${above}tools[${index}].`);
+    if (fault !== undefined) return fault;
+  }
+  for (const [field, known] of Object.entries(itemChecks)) {
+    const items: readonly object[] = Reflect.get(profile, field) ?? [];
+    for (const [index, item] of items.entries()) {
+      const fault = faultOfFields(item, known, `${above}${field}[${index}].`);
+      if (fault !== undefined) return fault;
+    }
   }
   return undefined;
 }

@@ -143,6 +143,92 @@ test("an agent is reached over HTTP when its file says so, and what it says othe
   }
 });
 
+test("a slip in a file is found when it is loaded, and named with what was meant", async () => {
+  const create = 'import { createAgent } from "kit";\nexport default createAgent';
+  const tool = (fields: string): string =>
+    `${create}({ tools: [{ name: "t", description: "T.", execute: () => "", ${fields} }] });`;
+  const webhook = (fields: string): string =>
+    `import { defineWebhook } from "kit/webhooks";\nexport default defineWebhook({ scheme: "github", secret: (env) => env.S, handle: () => undefined, ${fields} });`;
+  const slips: Readonly<Record<string, readonly [text: string, said: string]>> = {
+    "agents/parameters": [
+      tool("parameters: {}"),
+      "`tools[0].parameters` is no field of a tool; did you mean input?",
+    ],
+    "agents/schema": [tool("inputSchema: {}"), "did you mean input?"],
+    "agents/missing": [tool(""), "`tools[0].input` is missing"],
+    "agents/defined": [
+      'import { createAgent, defineTool } from "kit";\nexport default createAgent({ tools: [defineTool({ name: "t", description: "T.", parameters: {}, execute: () => "" })] });',
+      'The tool "t": `parameters` is no field of a tool; did you mean input? (line 2)',
+    ],
+    "agents/below": [
+      `${create}({ subagents: [{ name: "s", instruction: "x" }] });`,
+      "did you mean instructions?",
+    ],
+    "agents/command": [
+      `${create}({ commands: [{ name: "c", action: "npm test", timeout: 1 }] });`,
+      "did you mean timeoutMs?",
+    ],
+    "agents/skill": [
+      `${create}({ skills: [{ name: "s", description: "S.", instructions: "x", input_schema: {} }] });`,
+      "did you mean inputSchema?",
+    ],
+    "agents/role": [
+      `${create}({ roles: [{ name: "r", description: "R.", instructions: "x", thinking_level: "low" }] });`,
+      "did you mean thinkingLevel?",
+    ],
+    "agents/system": [`${create}({ systemPrompt: "x" });`, "did you mean instructions?"],
+    "agents/inside": [
+      `${create}({ triggers: { webhook: true } });`,
+      "`export const triggers` beside the agent",
+    ],
+    "agents/trigger": [
+      `${create}({});\nexport const trigger = { webhook: true };`,
+      "did you mean `triggers`?",
+    ],
+    "agents/schedule": [`${create}({});\nexport const schedule = "@daily";`, "the file of a workflow may"],
+    "workflows/payloads": [
+      "export const payloads = {};\nexport const run = () => 1;",
+      "did you mean `payload`?",
+    ],
+    "workflows/shedule": [
+      'export const shedule = "@daily";\nexport const run = () => 1;',
+      "did you mean `schedule`?",
+    ],
+    "workflows/triggers": [
+      "export const triggers = { webhook: true };\nexport const run = () => 1;",
+      "the file of an agent may",
+    ],
+    "webhooks/text": [webhook('secret: "hunter2-hunter2"'), "`secret` must be a function"],
+    "webhooks/scheme": [webhook('scheme: "gitlab"'), "`scheme` must be one of standard, github, slack"],
+    "webhooks/field": [webhook("toleranceSecnds: 3"), "did you mean toleranceSeconds?"],
+  };
+  const helper =
+    "export const helper = 1;\nexport const schema = {};\nexport const _triggers = 1;\nexport class Review {}\n";
+  await using folder = await createTemporaryRepository({
+    ...Object.fromEntries(Object.entries(slips).map(([name, [text]]) => [`src/${name}.ts`, `${text}\n`])),
+    ".agents/agents/near.ts": `${create}({});\n`,
+    ".agents/workflows/near.ts": "export const run = () => 1;\n",
+    "src/agents/fine.ts": `${create}({});\n${helper}`,
+    "src/workflows/fine.ts": `export const run = () => 1;\n${helper}`,
+  });
+  const loaded = (await inNode(
+    folder.root,
+    `const app = await open();
+     say({ names: [...app.agents(), ...app.workflows()].map(({ path }) => path), problems: app.problems().map(({ path, message }) => [path, message]) });
+     await app.close();`,
+  )) as { names: string[]; problems: [string, string][] };
+  expect(loaded.names.toSorted()).toEqual([
+    ".agents/agents/near.ts",
+    ".agents/workflows/near.ts",
+    "src/agents/fine.ts",
+    "src/workflows/fine.ts",
+  ]);
+  const said = new Map(loaded.problems);
+  for (const [name, [, expected]] of Object.entries(slips))
+    expect([name, said.get(`src/${name}.ts`)]).toEqual([name, expect.stringContaining(expected)]);
+  expect(JSON.stringify(loaded.problems)).not.toContain("hunter2");
+});
+
 test("kit and its entries are there although nothing is installed, also when they are asked for late", async () => {
   await using folder = await createTemporaryRepository({
     "package.json": "{}",

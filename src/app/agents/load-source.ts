@@ -3,8 +3,13 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type FieldChecks, faultOfFields, flag, isObject } from "../../agents/check-fields.ts";
 import { type AgentDefinition, isAgentDefinition } from "../../agents/create-agent.ts";
+import { suggest } from "../../base/suggest.ts";
 import { toSentence } from "../../base/to-sentence.ts";
-import { isWebhookDefinition, type WebhookDefinition } from "../../webhooks/define-webhook.ts";
+import {
+  faultOfWebhook,
+  isWebhookDefinition,
+  type WebhookDefinition,
+} from "../../webhooks/define-webhook.ts";
 import { isHeld } from "./agent-writes.ts";
 import { faultOfProfile } from "./check-profile.ts";
 import { describeFailure, failureLine } from "./describe-failure.ts";
@@ -55,7 +60,8 @@ export async function loadSource(
       pathToFileURL(join(folder, source.path)).href,
       options.timeLimitMs ?? defaultTimeLimitMs,
     );
-    return readers[source.kind](source, module);
+    const unknown = unknownExport(source.kind, Object.keys(module));
+    return unknown === undefined ? readers[source.kind](source, module) : problem(source, unknown);
   } catch (error) {
     if (isHeld(error)) return { ...problem(source, error.message), isHeld: true };
     return problem(source, failureLine(describeFailure(error, folder), source.path));
@@ -77,6 +83,31 @@ async function importWithin(address: string, timeLimitMs: number): Promise<Recor
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** What the files of each kind say by their exports. Others are their own affair, unless they look like one of these. */
+const knownExports: Readonly<Record<SourceFile["kind"], readonly string[]>> = {
+  agent: ["default", "triggers"],
+  workflow: ["run", "payload", "schedule"],
+  webhook: ["default"],
+};
+
+/** An export that does nothing, though its author meant it to: `shedule`, or `triggers` in a workflow. */
+function unknownExport(kind: SourceFile["kind"], names: readonly string[]): string | undefined {
+  const own = knownExports[kind];
+  for (const name of names) {
+    if (own.includes(name) || name.startsWith("_")) continue;
+    const near = suggest(name, own);
+    if (near !== undefined && !names.includes(near)) {
+      return `It exports \`${name}\`, which kit does not know; did you mean \`${near}\`?`;
+    }
+    const kinds = Object.entries(knownExports).filter(([, known]) => known.includes(name) && name !== "run");
+    const [other] = kinds.find(([, known]) => !known.includes("default") || name !== "default") ?? [];
+    if (other !== undefined && name !== "default") {
+      return `It exports \`${name}\`, which the file of ${other === "agent" ? "an agent" : `a ${other}`} may, and that of ${kind === "agent" ? "an agent" : `a ${kind}`} does not.`;
+    }
+  }
+  return undefined;
 }
 
 function problem({ kind, name, path }: SourceFile, message: string): SourceProblem {
@@ -126,5 +157,7 @@ function toWebhook(source: SourceFile, module: Record<string, unknown>): LoadedW
   if (!isWebhookDefinition(definition)) {
     return problem(source, "It has no webhook as its default export: export default defineWebhook({ … }).");
   }
+  const fault = faultOfWebhook(definition);
+  if (fault !== undefined) return problem(source, toSentence(fault));
   return { ...source, kind: "webhook", definition };
 }
