@@ -1,0 +1,45 @@
+// Changes the code in small ways, one at a time, and reports each change that no test of its room notices.
+//   npm run test:mutants                                         # the rooms below: hours
+//   npm run test:mutants -- src/server/access                    # one room
+//   npm run test:mutants -- src/agents/policy/check-command.ts   # one file: minutes
+//   npm run test:mutants -- src/specs/ears.ts:20-60              # some lines of it
+import { spawnSync } from "node:child_process";
+import { statSync } from "node:fs";
+
+/** The rooms that decide: what specs and rules say, what an agent may do, what is kept, who gets in. */
+const rooms = [
+  { code: "src/specs", tests: "src/specs" },
+  { code: "src/guidelines", tests: "src/guidelines" },
+  { code: "src/agents/policy", tests: "src/agents/policy" },
+  // A turn is tried through the agents that take it.
+  { code: "src/agents/turn", tests: "src/agents" },
+  { code: "src/engine", tests: "src/engine" },
+  { code: "src/server/access", tests: "src/server/access" },
+];
+
+const asked = process.argv.slice(2).map((path) => path.replace(/\/+$/, ""));
+const mutated = asked.length > 0 ? asked : rooms.map(({ code }) => code);
+for (const path of mutated) {
+  const file = path.replace(/:[\d:-]+$/, "");
+  const found = statSync(file, { throwIfNoEntry: false }) !== undefined;
+  if (found && rooms.some((room) => holds(room, path))) continue;
+  const names = rooms.map(({ code }) => code).join(", ");
+  console.error(found ? `${file} is in none of the rooms ${names}.` : `There is no ${file}.`);
+  process.exit(2);
+}
+
+// Stryker splits these lists at commas, so no glob holds one.
+const mutate = [
+  ...mutated.map((path) => (/\.ts(:|$)/.test(path) ? path : `${path}/**/*.ts`)),
+  ...["!src/**/*.test.ts", "!src/**/*.suite.ts", "!src/**/testing/**", "!src/engine/cases/**"],
+];
+const testFiles = rooms
+  .filter((room) => mutated.some((path) => holds(room, path)))
+  .map(({ tests }) => `${tests}/**/*.test.ts`);
+const options = ["--mutate", mutate.join(","), "--testFiles", testFiles.join(",")];
+const { status } = spawnSync("stryker", ["run", ...options], { stdio: "inherit" });
+process.exit(status ?? 1);
+
+function holds({ code }: { readonly code: string }, path: string): boolean {
+  return `${path}/`.startsWith(`${code}/`);
+}
