@@ -2,7 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { EventBody } from "../../protocol/event.ts";
 import type { CommandAccess, ExecResult, Sandbox } from "../../sandboxes/contract.ts";
 import type { AgentPolicy } from "../agent-profile.ts";
-import { type AllowedRun, checkCommand } from "../policy/check-command.ts";
+import { type AllowedRun, type CommandDecision, checkCommand } from "../policy/check-command.ts";
 import type { KnownForm } from "../policy/forms/form.ts";
 import type { PathChange } from "../policy/protected-paths.ts";
 import { type FormPlace, type PreparedCommand, prepareKnownForm } from "./prepare-known-form.ts";
@@ -50,7 +50,7 @@ export async function runCommand(run: CommandRun): Promise<ExecResult> {
   const started = performance.now();
   const call = run.toolCallId === undefined ? {} : { tool_call_id: run.toolCallId };
   run.emit({ type: "command_start", command: run.command, ...call });
-  const ended = (await mayWrite(run)) ? run.begin?.() : undefined;
+  const ended = (await mayWrite(run, decision)) ? run.begin?.() : undefined;
   let result: ExecResult | undefined;
   try {
     result =
@@ -70,8 +70,13 @@ export async function runCommand(run: CommandRun): Promise<ExecResult> {
   }
 }
 
-/** Only a wall keeps a command from writing. */
-async function mayWrite({ sandbox, policy }: CommandRun): Promise<boolean> {
+/** Only a wall keeps a command from writing, unless it is known for reading. */
+async function mayWrite(
+  { sandbox, policy }: CommandRun,
+  decision: Extract<CommandDecision, { readonly allowed: true }>,
+): Promise<boolean> {
+  const only = "shellLine" in decision ? undefined : decision.commands;
+  if (only?.every(({ known }) => known !== undefined && known.writes !== true) === true) return false;
   if (policy.allowWrite === true) return true;
   const { wall = "none" } = (await sandbox.isolation?.()) ?? {};
   return wall === "none" || wall === "remote";
