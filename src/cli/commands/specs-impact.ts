@@ -104,7 +104,7 @@ function printImpact(output: Output, { impact, project, changed }: ImpactReport)
   if (output.isTerminal) printPaths(output, "Tests to run", impact.tests);
   const dim = (text: string): void => output.note(output.noteStyle("dim", safeLine(text)));
   for (const { feature, specs } of folded.slice(0, mostFeatures))
-    dim(`+ ${count(specs, "spec")} of ${feature}, only because of the feature`);
+    dim(`+ ${count(specs, "spec")} of ${feature} by feature only`);
   if (folded.length > mostFeatures) dim(`+ ${count(folded.length - mostFeatures, "more feature")}`);
   if (folded.length > 0) dim("  (--expand-features lists them)");
   if (obsolete > 0) dim(`${count(obsolete, "obsolete spec")} left out (--obsolete lists them)`);

@@ -34,10 +34,7 @@ export const specsList: Command = defineCommand({
       if (context.json) context.output.json(page);
       else if (page.total_count > 0) {
         printSpecPage(context.output, page);
-        if (left > 0)
-          context.output.note(
-            `${count(left, "rule")} of instruction files left out: --rules lists them too.`,
-          );
+        if (left > 0) context.output.note(`${count(left, "rule")} of instruction files left out (--rules).`);
       } else context.output.note(hasSpecs(project) ? "No spec matches these filters." : noSpecsHint());
       return 0;
     }),
