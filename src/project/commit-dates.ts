@@ -7,15 +7,15 @@ import { beginWrite, rollback } from "./index/transaction.ts";
 import type { IndexSession } from "./index-session.ts";
 import type { PassSteps } from "./pass-steps.ts";
 
-/** The first and last commit of a file, as the index knows them. */
+/** The first and last commit of a file and its first author, as the index knows them. */
 export function readDates(database: IndexDatabase, path: string): FileDates | undefined {
-  const row = database.get<[first: number | null, last: number, hash: string]>(
-    "SELECT first, last, hash FROM dates WHERE path = ?",
+  const row = database.get<[first: number | null, last: number, hash: string, author: string | null]>(
+    "SELECT first, last, hash, author FROM dates WHERE path = ?",
     path,
   );
   if (row === undefined) return undefined;
-  const [first, last, commit] = row;
-  return first === null ? { last, commit } : { first, last, commit };
+  const [first, last, commit, author] = row;
+  return { ...(first !== null && { first }), last, commit, ...(author !== null && { author }) };
 }
 
 /** What Git has to say beyond what the index knows. */
@@ -77,10 +77,10 @@ function forgetDates(database: IndexDatabase): boolean {
 function writeDates(database: IndexDatabase, { full, dates, removed, historyKey }: FileDatesUpdate): boolean {
   if (full) database.run("DELETE FROM dates");
   for (const path of removed) database.run("DELETE FROM dates WHERE path = ?", path);
-  for (const [path, { first, last, commit }] of dates) {
+  for (const [path, { first, last, commit, author }] of dates) {
     database.run(
-      "INSERT OR REPLACE INTO dates (path, first, last, hash) VALUES (?, ?, ?, ?)",
-      ...[path, first ?? null, last, commit],
+      "INSERT OR REPLACE INTO dates (path, first, last, hash, author) VALUES (?, ?, ?, ?, ?)",
+      ...[path, first ?? null, last, commit, author ?? null],
     );
   }
   writeMeta(database, "history_key", historyKey);

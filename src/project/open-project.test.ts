@@ -2,6 +2,7 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { exportSpecs } from "../specs/export/export-specs.ts";
 import { createTemporaryRepository } from "../testing/temporary-repository.ts";
 import { openProject } from "./open-project.ts";
 import type { Project } from "./project.ts";
@@ -213,6 +214,50 @@ test("blocks carry the dates of their file's commits", async () => {
   await repository.write("CLAUDE.md", "## A\n\nother text\n");
   const last = await repository.commit("two", 1_700_000_060);
   await project.refresh();
-  expect(project.datesOf("CLAUDE.md")).toEqual({ first: 1_700_000_000, last: 1_700_000_060, commit: last });
+  expect(project.datesOf("CLAUDE.md")).toEqual({
+    first: 1_700_000_000,
+    last: 1_700_000_060,
+    commit: last,
+    author: "Ann",
+  });
   await project.close();
+});
+
+test("blocks carry the author of their file's first commit where nothing in the file names one", async () => {
+  const tasks = "- [ ] 1. Do it\n";
+  await using repository = await createTemporaryRepository({
+    "CLAUDE.md": "## A\n\ntext\n",
+    ".claude/rules/own.md": "---\nauthor: Cora <cora@example.org>\n---\n\n# B\n\ntext\n\n## C\n\ntext\n",
+    ".kiro/specs/x/tasks.md": `---\nauthors: [Dan, Eve]\n---\n${tasks}`,
+    ".kiro/specs/y/tasks.md": `---\nauthor:\n---\n${tasks}`,
+    ".cursor/rules.json": JSON.stringify({ rules: [{ rule: "Be kind.", author: "Fay" }, "Be brief."] }),
+  });
+  await repository.init();
+  await repository.commit("one", 1_700_000_000);
+  await repository.git("config", "user.name", "Bob");
+  await repository.write("CLAUDE.md", "## A\n\nother text\n");
+  await repository.commit("two", 1_700_000_060);
+  await repository.write("sub/CLAUDE.md", "## New\n\nnot committed\n");
+  const project = await openProject({ root: repository.root });
+  const authors = [...project.specs.all()].map(({ id, metadata }) => [id, metadata.author]);
+  expect(Object.fromEntries(authors)).toEqual({
+    "fw_c-a": "Ann",
+    "fw_c-b": "Cora",
+    "fw_c-c": "Cora",
+    "fw_a-x-tasks-1": "Dan, Eve",
+    "fw_a-y-tasks-1": "Ann",
+    "fw_b-rule-0": "Fay",
+    "fw_b-rule-1": "Ann",
+    "fw_c-new": undefined,
+  });
+  await project.close();
+  const reopened = await openProject({ root: repository.root });
+  expect(reopened.specs.get("fw_c-a")?.metadata.author).toBe("Ann");
+  expect(
+    exportSpecs(
+      [...reopened.specs.all()].filter(({ framework }) => framework === "fw_c"),
+      "fw_c",
+    ).losses,
+  ).toEqual([]);
+  await reopened.close();
 });

@@ -34,7 +34,7 @@ export interface ProjectIndex {
   specDiagnostics(): readonly Diagnostic[];
   /** SHA-256 of a source file's bytes, base64url; undefined for other files and unreadable ones. */
   fileHash(path: string): string | undefined;
-  /** First and last commit of a file, in seconds since 1970, and the last one's hash. */
+  /** First and last commit of a file, in seconds since 1970, the last one's hash and the first one's author. */
   datesOf(path: string): FileDates | undefined;
   /** The text of any project file, decoded; undefined for one that cannot be read. Never leaves the root. */
   readText(path: string): string | undefined;

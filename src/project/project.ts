@@ -81,7 +81,7 @@ export interface Project {
   files(): readonly string[];
   /** The real path of a name: a link inside the project is another name of the file that it leads to. */
   realPath(path: string): string;
-  /** When a file was committed first and last; undefined where Git does not know it. */
+  /** When a file was committed first and last, and by whom first; undefined where Git does not know it. */
   datesOf(path: string): FileDates | undefined;
   /** Brings the index up to date with the disk. */
   refresh(options?: RefreshOptions): Promise<ScanSummary>;

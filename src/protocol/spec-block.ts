@@ -68,6 +68,7 @@ export interface SpecMetadata {
   readonly source?: SourceSpan;
   /** Other names of the file: links inside the project that lead to it. */
   readonly aliases?: readonly string[];
+  /** As the source names it, else the author of the file's first commit. */
   readonly author?: string;
   readonly version?: string;
   readonly related_specs?: readonly string[];

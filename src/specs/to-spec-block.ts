@@ -9,9 +9,10 @@ export interface DraftResolution {
   readonly related_specs?: readonly string[];
   readonly code_refs?: readonly string[];
   readonly test_refs?: readonly string[];
-  /** From the history of the file; the draft's own dates win. */
+  /** From the history of the file; what the draft says itself wins. */
   readonly created_at?: string;
   readonly updated_at?: string;
+  readonly author?: string;
 }
 
 /** A draft as a block. Lists that the file declares itself come first; empty ones are left out. */
@@ -33,12 +34,21 @@ export function toSpecBlock(draft: SpecDraft, resolution: DraftResolution): Spec
     ...(updated === undefined ? {} : { updated_at: updated }),
     metadata: {
       ...draft.metadata,
+      ...authorOf(draft.metadata, resolution),
       ...merged(draft.metadata, resolution, "related_specs"),
       ...merged(draft.metadata, resolution, "code_refs"),
       ...merged(draft.metadata, resolution, "test_refs"),
       source: draft.span,
     },
   };
+}
+
+/** Git's author, unless the draft names an `author` or `authors` itself. */
+function authorOf(metadata: SpecMetadata, { author }: DraftResolution): SpecMetadata {
+  const isStated = [metadata.author, metadata.authors].some(
+    (value: unknown) => value !== undefined && value !== null && String(value).trim() !== "",
+  );
+  return isStated || author === undefined ? {} : { author };
 }
 
 type RefField = "related_specs" | "code_refs" | "test_refs";

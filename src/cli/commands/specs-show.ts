@@ -39,6 +39,7 @@ function printSpec(output: Output, spec: SpecBlock, diagnostics: readonly Diagno
     ["tags", spec.tags.join(", ")],
     ["created", spec.created_at],
     ["updated", spec.updated_at],
+    ["author", typeof metadata.author === "string" ? metadata.author : undefined],
     ["related", metadata.related_specs],
     ["code", metadata.code_refs],
     ["tests", metadata.test_refs],

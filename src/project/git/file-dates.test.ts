@@ -31,15 +31,75 @@ async function repositoryWith(files: Record<string, string>): Promise<TemporaryR
   return repository;
 }
 
-test("a file has the dates of its first and last commit, and the commit of the last", async () => {
+test("a file has the dates of its first and last commit, the commit of the last and the author of the first", async () => {
   await using repository = await repositoryWith({ "a.md": "1", "b.md": "1" });
   await repository.commit("one", 1000);
   await repository.write("a.md", "2");
+  await repository.git("config", "user.name", "Bob");
   const second = await repository.commit("two", 2000);
   const update = await read(repository.root);
   expect(update?.full).toBe(true);
-  expect(update?.dates.get("a.md")).toEqual({ first: 1000, last: 2000, commit: second });
+  expect(update?.dates.get("a.md")).toEqual({ first: 1000, last: 2000, commit: second, author: "Ann" });
   expect(times(update, "b.md")).toEqual([1000, 1000]);
+});
+
+const authorOf = (update: FileDatesUpdate | undefined, path: string): string | undefined =>
+  update?.dates.get(path)?.author;
+
+test("a renamed file keeps its first author, also on from the cache, and commits of one second keep their order", async () => {
+  await using repository = await repositoryWith({ "a.md": "line\n".repeat(30) });
+  await repository.commit("one", 1000);
+  await repository.git("config", "user.name", "Bob");
+  await repository.write("a.md", "line\n".repeat(31));
+  await repository.commit("two", 1000);
+  const cache = toCache(await read(repository.root));
+  expect(cache.rows.get("a.md")?.author).toBe("Ann");
+  await repository.git("mv", "a.md", "b.md");
+  await repository.commit("three", 3000);
+  await repository.write("a.md", "another");
+  await repository.commit("four", 4000);
+  const continued = await read(repository.root, cache);
+  expect(continued?.full).toBe(false);
+  for (const update of [continued, await read(repository.root)])
+    expect([authorOf(update, "b.md"), authorOf(update, "a.md")]).toEqual(["Ann", "Bob"]);
+});
+
+test("people have the names that .mailmap gives them, also once it changes, and in a folder of the work tree", async () => {
+  await using repository = await repositoryWith({ "docs/a.md": "1", ".mailmap": "Anna <ann@example.org>\n" });
+  await repository.commit("one", 1000);
+  const root = join(repository.root, "docs");
+  const update = await read(root);
+  expect(authorOf(update, "a.md")).toBe("Anna");
+  await repository.write(".mailmap", "Dr. Anna <ann@example.org>\n");
+  await repository.commit("two", 2000);
+  const renamed = await read(root, toCache(update));
+  expect([renamed?.full, authorOf(renamed, "a.md")]).toEqual([true, "Dr. Anna"]);
+});
+
+test.each([
+  ["controls", "a name\twith\u001b[31m controls", "a name with [31m controls"],
+  ["a long one", "x".repeat(5000), `${"x".repeat(99)}…`],
+  ["an address", "Ann (ann@example.org)", "Ann"],
+  ["nothing but an address", "ann@example.org", undefined],
+  ["marks of direction", "\u202eAnn\u2066 \u{e0041}Lee", "Ann Lee"],
+  ["brackets", "O'Neil > 0 \u540d\u524d", "O'Neil 0 \u540d\u524d"],
+])("of a name with %s a clean one remains", async (_what, name, author) => {
+  await using repository = await repositoryWith({ "a.md": "1", "b.md": "1" });
+  await repository.git("config", "user.name", name);
+  await repository.commit("one", 1000);
+  const update = await read(repository.root);
+  expect([times(update, "b.md"), authorOf(update, "a.md")]).toEqual([[1000, 1000], author]);
+});
+
+test("a commit whose author has no name gives no author", async () => {
+  await using repository = await repositoryWith({ "a.md": "1" });
+  await repository.git("add", "a.md");
+  const tree = await repository.git("write-tree");
+  const raw = `tree ${tree}\nauthor <ann@example.org> 1000 +0000\ncommitter Bob <bob@example.org> 1000 +0000\n\none\n`;
+  await repository.write(".git/raw-commit", raw);
+  const commit = await repository.git("hash-object", "-t", "commit", "-w", "--literally", ".git/raw-commit");
+  await repository.git("update-ref", "HEAD", commit);
+  expect((await read(repository.root))?.dates.get("a.md")).toEqual({ first: 1000, last: 1000, commit });
 });
 
 test("a renamed file keeps its first date, and so do two files that swap their names", async () => {
@@ -148,11 +208,13 @@ test("a shallow clone leaves out dates that it cannot know, and finds them once 
   const root = join(clone.root, "copy");
   const update = await read(root);
   expect(times(update, "a.md")).toEqual([undefined, 3000]);
+  expect(authorOf(update, "a.md")).toBeUndefined();
   expect(update?.dates.has("b.md")).toBe(false);
   await clone.git("-C", root, "fetch", "--quiet", "--unshallow");
   const deepened = await read(root, toCache(update));
   expect(deepened?.full).toBe(true);
   expect(times(deepened, "a.md")).toEqual([1000, 3000]);
+  expect(authorOf(deepened, "a.md")).toBe("Ann");
 });
 
 test("no repository and no commit yet are normal and give no dates", async () => {

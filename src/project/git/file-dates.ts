@@ -1,14 +1,17 @@
+import { toAuthorName } from "../../specs/author-name.ts";
 import type { GitState } from "./git-state.ts";
 import { createLogParser, type LoggedCommit } from "./parse-log.ts";
-import { runGit } from "./run-git.ts";
+import { type GitResult, runGit } from "./run-git.ts";
 
-/** When a file was committed. Times are in whole seconds since 1970, of the committer. */
+/** When a file was committed, and by whom first. Times are in whole seconds since 1970, of the committer. */
 export interface FileDates {
   /** Absent where a shallow clone ends before it. Follows renames. */
   readonly first?: number;
   readonly last: number;
   /** The commit of `last`. */
   readonly commit: string;
+  /** Name of the author of the first commit, by the repository's `.mailmap`; absent where that is unknown or has none. */
+  readonly author?: string;
 }
 
 export interface FileDatesUpdate {
@@ -36,7 +39,7 @@ export interface ReadFileDatesOptions {
 }
 
 /**
- * Reads the first and last commit date of every file below `root` in one pass of `git log`.
+ * Reads the first and last commit date, and the first author, of every file below `root` in one pass of `git log`.
  *
  * Undefined when there is nothing to know (no repository, no commit) or Git failed or took too
  * long; dates are then left out. Renames are followed. A change made on a side branch under the
@@ -60,15 +63,21 @@ export async function readFileDates(options: ReadFileDatesOptions): Promise<File
   return { historyKey: state.historyKey, full: base === undefined, ...history.finish(lookup) };
 }
 
-/** The cached head, when the new one descends from it and the same commits are missing. */
+/** The cached head, when the new one descends from it, the same commits are missing and people keep their names. */
 async function continuation(
   { root, previous, signal }: ReadFileDatesOptions,
   state: Extract<GitState, { kind: "repository" }>,
 ): Promise<string | undefined> {
   const [head, shallowKey] = previous?.historyKey.split(":") ?? [];
   if (!head || state.head === undefined || shallowKey !== state.historyKey.split(":")[1]) return undefined;
-  const result = await runGit(["merge-base", "--is-ancestor", head, state.head], { cwd: root, signal });
-  return result.status === "ok" ? head : undefined;
+  const ask = (...args: readonly string[]): Promise<GitResult> => runGit(args, { cwd: root, signal });
+  const [ancestor, changed] = await Promise.all([
+    ask("merge-base", "--is-ancestor", head, state.head),
+    // The top folder alone: `.mailmap` says under which name a person is known.
+    ask("diff-tree", "-z", "--name-only", "--no-relative", head, state.head),
+  ]);
+  if (ancestor.status !== "ok" || changed.status !== "ok") return undefined;
+  return changed.stdout.split("\0").includes(".mailmap") ? undefined : head;
 }
 
 async function readLog(options: ReadFileDatesOptions, range: string, history: History): Promise<boolean> {
@@ -77,7 +86,8 @@ async function readLog(options: ReadFileDatesOptions, range: string, history: Hi
     [
       "log",
       "-z",
-      "--format=>%H %ct",
+      "--format=>%H %ct %aN",
+      "--encoding=UTF-8",
       "--name-status",
       "--diff-merges=combined",
       "--find-renames",
@@ -99,6 +109,8 @@ async function readLog(options: ReadFileDatesOptions, range: string, history: Hi
       signal: options.signal,
       timeoutMs: options.timeoutMs ?? 120_000,
       maxLength: Number.POSITIVE_INFINITY,
+      // The setting may name any file of the machine; the `.mailmap` of the work tree is read without it.
+      settings: [["mailmap.file", "/dev/null"]],
       onOutput: parser.push,
     },
   );
@@ -115,6 +127,7 @@ interface Draft {
   first: number | undefined;
   last: number;
   commit: string;
+  author: string;
   /** The name that commits older than those seen know the file by; undefined when none does. */
   oldName: string | undefined;
 }
@@ -130,6 +143,8 @@ function createHistory(boundary: ReadonlySet<string>): History {
   // From a name as older commits know it to the newest name of the file; null for a name that
   // belonged to a file which gave way to a renamed one.
   const newestName = new Map<string, string | null>();
+  // A repository has few authors and many files.
+  const names = new Map<string, string | undefined>();
   const renamedAway = new Set<string>();
 
   const touch = (path: string, commit: LoggedCommit): string | undefined => {
@@ -138,10 +153,13 @@ function createHistory(boundary: ReadonlySet<string>): History {
     const draft = drafts.get(newest ?? path);
     if (newest === undefined || draft === undefined) {
       newestName.set(path, path);
-      drafts.set(path, { first: commit.time, last: commit.time, commit: commit.hash, oldName: path });
+      const { time, hash, author } = commit;
+      drafts.set(path, { first: time, last: time, commit: hash, author, oldName: path });
       return path;
     }
-    if (draft.first !== undefined) draft.first = Math.min(draft.first, commit.time);
+    // Of commits of the same second, the one that Git lists later is the older.
+    if (draft.first !== undefined && commit.time <= draft.first)
+      Object.assign(draft, { first: commit.time, author: commit.author });
     if (commit.time > draft.last) Object.assign(draft, { last: commit.time, commit: commit.hash });
     return newest;
   };
@@ -177,12 +195,23 @@ function createHistory(boundary: ReadonlySet<string>): History {
     }
   };
 
+  const nameOf = (author: string): string | undefined => {
+    if (!names.has(author)) names.set(author, toAuthorName(author));
+    return names.get(author);
+  };
+
   const finish: History["finish"] = (lookup) => {
     const dates = new Map<string, FileDates>();
-    for (const [path, { first, last, commit, oldName }] of drafts) {
+    for (const [path, { last, commit, oldName, ...own }] of drafts) {
       const known = oldName === undefined ? undefined : lookup?.(oldName);
-      const earliest = known === undefined ? first : known.first;
-      dates.set(path, earliest === undefined ? { last, commit } : { first: earliest, last, commit });
+      const { first } = known ?? own;
+      const author = known === undefined ? nameOf(own.author) : known.author;
+      dates.set(path, {
+        ...(first !== undefined && { first }),
+        last,
+        commit,
+        ...(first !== undefined && author !== undefined && { author }),
+      });
     }
     return { dates, removed: [...renamedAway] };
   };

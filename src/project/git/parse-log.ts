@@ -10,6 +10,8 @@ export interface LoggedCommit {
   readonly hash: string;
   /** Committer time in seconds since 1970. */
   readonly time: number;
+  /** The author's name as Git has it; may be empty. */
+  readonly author: string;
   readonly changes: readonly LoggedChange[];
 }
 
@@ -19,7 +21,7 @@ export interface LogParser {
 }
 
 /**
- * Parses the output of `git log -z --name-status --format=">%H %ct"` as it arrives.
+ * Parses the output of `git log -z --name-status --format=">%H %ct %aN"` as it arrives.
  *
  * The output is a sequence of NUL-ended tokens: a header per commit, then a status and one or two
  * paths per change. Git puts a line feed before the first status of a commit and an empty token
@@ -27,7 +29,7 @@ export interface LogParser {
  */
 export function createLogParser(onCommit: (commit: LoggedCommit) => void): LogParser {
   let rest = "";
-  let commit: { hash: string; time: number; changes: LoggedChange[] } | undefined;
+  let commit: { hash: string; time: number; author: string; changes: LoggedChange[] } | undefined;
   let status = "";
   let from: string | undefined;
 
@@ -48,8 +50,8 @@ export function createLogParser(onCommit: (commit: LoggedCommit) => void): LogPa
       from = undefined;
     } else if (token.startsWith(">")) {
       flush();
-      const [hash = "", time = "0"] = token.slice(1).split(" ");
-      commit = { hash, time: Number.parseInt(time, 10), changes: [] };
+      const [, hash = "", time = "0", author = ""] = /^>(\S*) (\S*) (.*)$/s.exec(token) ?? [];
+      commit = { hash, time: Number.parseInt(time, 10), author, changes: [] };
     } else {
       status = token.startsWith("\n") ? token.slice(1) : token;
     }

@@ -13,8 +13,10 @@ import { type BlockEdges, type StoredBlock, unpackBlock, unpackEdges } from "./s
 export interface ProjectFacts {
   hasFile(path: string): boolean;
   aliases(): Pick<Aliases, "realOf">;
-  /** First and last commit of a file, in seconds since 1970. */
-  datesOf(path: string): { readonly first?: number; readonly last: number } | undefined;
+  /** First and last commit of a file, in seconds since 1970, and the name of its first author. */
+  datesOf(
+    path: string,
+  ): { readonly first?: number; readonly last: number; readonly author?: string } | undefined;
 }
 
 /** A block with its place and all that leads from it, but not what it says. */
@@ -80,6 +82,7 @@ export function readBlocks(
         ...refs,
         ...(dates === undefined ? {} : { updated_at: toIsoTime(dates.last) }),
         ...(dates?.first === undefined ? {} : { created_at: toIsoTime(dates.first) }),
+        ...(dates?.author === undefined ? {} : { author: dates.author }),
       }),
     );
   }

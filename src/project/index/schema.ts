@@ -2,7 +2,7 @@
 export const applicationId = 0x6b697431;
 
 /** Raise it with every change of the tables or of what adapters make of a file. */
-export const schemaVersion = 4;
+export const schemaVersion = 5;
 
 /**
  * Tables of the index. Everything in it can be made again from the files of the project.
@@ -15,7 +15,7 @@ export const schemaVersion = 4;
  * - `refs`: what blocks name (`refs.ts`).
  * - `features`: the files that hold documents of a feature.
  * - `classes`: how many blocks there are of each class.
- * - `dates`: first and last commit of a file, in seconds since 1970.
+ * - `dates`: first and last commit of a file, in seconds since 1970, and the name of its first author.
  * - `search`: the words of the blocks; its text is not kept twice (contentless).
  */
 export const tables = `
@@ -35,7 +35,7 @@ CREATE TABLE refs (target TEXT NOT NULL, key INTEGER NOT NULL);
 CREATE TABLE features (feature TEXT NOT NULL, file INTEGER NOT NULL);
 CREATE TABLE classes (code INTEGER PRIMARY KEY, blocks INTEGER NOT NULL);
 CREATE TABLE dates (
-  path TEXT PRIMARY KEY, first INTEGER, last INTEGER NOT NULL, hash TEXT NOT NULL
+  path TEXT PRIMARY KEY, first INTEGER, last INTEGER NOT NULL, hash TEXT NOT NULL, author TEXT
 ) WITHOUT ROWID;
 CREATE VIRTUAL TABLE search USING fts5(
   title, body, tags, marks, content='', contentless_delete=1, tokenize='unicode61 remove_diacritics 2'

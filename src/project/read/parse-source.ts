@@ -1,6 +1,9 @@
 import { readGuidelines } from "../../guidelines/read-guidelines.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { ParsedSpecs, SpecAdapter, SpecSource } from "../../specs/adapter.ts";
+import { statedAuthor } from "../../specs/author-name.ts";
+import { readFrontMatter } from "../../specs/markdown/front-matter.ts";
+import { scanMarkdown } from "../../specs/markdown/scan-markdown.ts";
 import type { FileEntry } from "../index/file-entry.ts";
 import { toBlockEntry } from "./block-entry.ts";
 import { decodeText } from "./decode-text.ts";
@@ -73,10 +76,19 @@ function toJson(diagnostics: StoredDiagnostics): string {
     : JSON.stringify(diagnostics);
 }
 
+/** Gives all blocks of a file the author that its front matter names. */
+function withAuthor(parsed: ParsedSpecs, { path, text }: SpecSource): ParsedSpecs {
+  if (!text.startsWith("---") || !/author/i.test(text) || /\.(?:ya?ml|jsonl?)$/i.test(path)) return parsed;
+  const author = statedAuthor(readFrontMatter(scanMarkdown(text)).data);
+  if (author === undefined) return parsed;
+  const drafts = parsed.drafts.map((draft) => ({ ...draft, metadata: { author, ...draft.metadata } }));
+  return { ...parsed, drafts };
+}
+
 /** An adapter promises not to throw; one of the user's own may break that, and stops nothing. */
 function parseSpecs(adapter: SpecAdapter, source: SpecSource): ParsedSpecs {
   try {
-    return adapter.parse(source);
+    return withAuthor(adapter.parse(source), source);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     const message = `The adapter "${adapter.name}" failed on this file: ${reason}`;

@@ -56,7 +56,7 @@ test("blocks of other frameworks, and of files that are none of the framework's,
 test("what a format cannot hold is found and said once for each block", () => {
   const { losses } = exportSpecs(
     [
-      { ...section, priority: "high", summary: "short", metadata: { ...section.metadata, author: "Ann" } },
+      { ...section, priority: "high", summary: "short", metadata: { ...section.metadata, owner: "Ann" } },
       { ...section, id: "fw_c-tests", title: "Tests", content: "## Fast", tags: ["fw_c", "tests"] },
       {
         ...section,

@@ -12,7 +12,7 @@ export type SpecExportFormat = "json" | "jsonl" | Framework;
 /**
  * Renders blocks as files: `specs.json` (`{"specs": [...]}`), `specs.jsonl`, or the files of a
  * framework at the paths of the blocks. A re-read gives the same blocks, except for where they stand
- * and when they changed.
+ * when they changed and who wrote them.
  *
  * What a format cannot hold is found by reading the rendered files back, and is listed as losses, one
  * sentence for each block. Nothing is written to disk.

@@ -1,6 +1,7 @@
 import { hasAtMostCodePoints } from "../../../base/code-points.ts";
 import { maxSummaryLength, priorities, type SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { DraftMention, ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "../../adapter.ts";
+import { statedAuthor } from "../../author-name.ts";
 import { blockTitle } from "../../block-title.ts";
 import { readFrontMatter } from "../../markdown/front-matter.ts";
 import { frontMatterDiagnostics, frontMatterText } from "../../markdown/front-matter-diagnostics.ts";
@@ -157,9 +158,11 @@ function withoutMarks(text: string): string {
 }
 
 function jsonMetadata(rule: JsonRule): SpecMetadata {
+  const author = statedAuthor(rule.entry ?? {});
   return {
     ...(rule.topic !== undefined && { topic: rule.topic }),
     ...(rule.entry !== undefined && { entry: rule.entry }),
+    ...(author !== undefined && { author }),
   };
 }
 
