@@ -28,7 +28,7 @@ for (const path of mutated) {
   process.exit(2);
 }
 
-// Stryker splits these lists at commas, so no glob holds one.
+// The lists are split at commas, so no glob holds one.
 const mutate = [
   ...mutated.map((path) => (/\.ts(:|$)/.test(path) ? path : `${path}/**/*.ts`)),
   ...["!src/**/*.test.ts", "!src/**/*.suite.ts", "!src/**/testing/**", "!src/engine/cases/**"],
@@ -36,8 +36,11 @@ const mutate = [
 const testFiles = rooms
   .filter((room) => mutated.some((path) => holds(room, path)))
   .map(({ tests }) => `${tests}/**/*.test.ts`);
-const options = ["--mutate", mutate.join(","), "--testFiles", testFiles.join(",")];
-const { status } = spawnSync("stryker", ["run", ...options], { stdio: "inherit" });
+const { status } = spawnSync("stryker", ["run", "--mutate", mutate.join(",")], {
+  // Not `--testFiles`: with it, Stryker applies a change after modules are loaded, and misses those of constants.
+  env: { ...process.env, KIT_MUTANT_TESTS: testFiles.join(",") },
+  stdio: "inherit",
+});
 process.exit(status ?? 1);
 
 function holds({ code }: { readonly code: string }, path: string): boolean {

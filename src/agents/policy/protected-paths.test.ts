@@ -5,7 +5,13 @@ import { expect, onTestFinished, test } from "vitest";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
-import { isProtectedPath, isSecretFile, type PathChange } from "./protected-paths.ts";
+import {
+  deepProtectedPaths,
+  isGrantedPath,
+  isProtectedPath,
+  isSecretFile,
+  type PathChange,
+} from "./protected-paths.ts";
 
 const around = { hostRoot: "/repos", projectRoot: "/repos/Team/Shop" };
 const below = { hostRoot: "/repos/Team/Shop/src", projectRoot: "/repos/Team/Shop" };
@@ -81,6 +87,13 @@ test.each([
   ...["Jenkinsfile", ".circleci/config.yml", ".ci/run", "azure-pipelines-2.yml", "bitbucket-pipelines.yml"],
   ...[".vscode/tasks.json", ".devcontainer/devcontainer.json", ".mcp.json", ".claude/settings.local.json"],
   ...[".cursor/mcp.json", ".env", ".env.local", ".envrc", "packages/api/.env.production", "kit.config.mts"],
+  ...[".buildkite/pipeline.yml", ".woodpecker/ci.yml", ".teamcity/settings.kts", ".idea/workspace.xml"],
+  ...[".codex/config.toml", ".claude/hooks/a.sh", ".kiro/hooks/a.kiro.hook", ".kiro/settings/mcp.json"],
+  ...[".yarn/releases/yarn.cjs", ".yarn/plugins/a.cjs", ".github/actions", ".gemini/settings.json"],
+  ...["npm-shrinkwrap.json", "pnpm-workspace.yaml", "bun.lock", "bunfig.toml", "deno.json", "deno.jsonc"],
+  ...["deno.lock", ".yarnrc", "tsconfig-esm.json", "jsconfig.json", ".gitattributes", ".gitconfig"],
+  ...[".cursor/hooks.json", ".claude/settings.json", ".lefthook-local.yaml", ".lintstagedrc.json"],
+  ...[".travis.yml", "appveyor.yml", ".appveyor.yaml", ".drone.yml", "cloudbuild.yaml", "buildspec.yml"],
 ])("%s is protected", (path) => {
   expect(isProtectedPath({ cwd: "", path }, [])).toBe(true);
 });
@@ -94,10 +107,70 @@ test.each([
 });
 
 test("a folder that holds protected files is not removed, and may be written into", () => {
-  for (const path of [".github", "packages/api/.claude"]) {
+  for (const path of [".github", "packages/api/.claude", ".cursor", ".kiro", ".gemini", ".yarn"]) {
     expect(isProtectedPath({ cwd: "", path, removes: true }, [])).toBe(true);
     expect(isProtectedPath({ cwd: "", path }, [])).toBe(false);
   }
+});
+
+test("what would be protected only with a longer name may be removed", () => {
+  for (const path of ["my.github", ".github/CODEOWNERS", ".yarn-cache"]) {
+    expect(isProtectedPath({ cwd: "", path, removes: true }, []), path).toBe(false);
+  }
+});
+
+test("a granted path may be changed with all that is below it, and nothing beside it", () => {
+  const granted = ["./packages/api/package.json", "src/agents/"];
+  const may = (path: string, cwd = ""): boolean => !isProtectedPath({ cwd, path }, granted);
+  expect(may("packages/api/package.json")).toBe(true);
+  expect(may("package.json", "packages/api")).toBe(true);
+  expect(may("src/agents")).toBe(true);
+  expect(may("src/agents/deep/a.ts")).toBe(true);
+  expect(may("package.json")).toBe(false);
+  expect(may("src/agents/../workflows/a.ts")).toBe(false);
+  expect(may("src/agents-of-others/.env")).toBe(false);
+  expect(may("other/src/agents/.env")).toBe(false);
+  expect(isGrantedPath("src", granted)).toBe(false);
+  expect(isGrantedPath("srcagents", granted)).toBe(false);
+});
+
+test("a file that the process has loaded is protected by its place on this machine", () => {
+  const asked: unknown[] = [];
+  const isLoaded = (file: string, removes: boolean): boolean => {
+    asked.push([file, removes]);
+    return file === "/repos/shop/src/tool.ts";
+  };
+  const change = { cwd: "src", hostRoot: "/repos/shop", isLoaded };
+  expect(isProtectedPath({ ...change, path: "tool.ts" }, [])).toBe(true);
+  expect(isProtectedPath({ ...change, path: "other.ts", removes: true }, [])).toBe(false);
+  expect(asked).toEqual([
+    ["/repos/shop/src/tool.ts", false],
+    ["/repos/shop/src/other.ts", true],
+  ]);
+  expect(isProtectedPath({ ...change, path: "tool.ts", hostRoot: undefined }, [])).toBe(false);
+});
+
+test("where the root of the disk is the workspace, the project in it is found as well", () => {
+  const whole = { cwd: "", hostRoot: "/", projectRoot: "/repos/shop" };
+  expect(isProtectedPath({ ...whole, path: "repos/shop/agents/a.ts" }, [])).toBe(true);
+  expect(isProtectedPath({ ...whole, path: ".", removes: true }, [])).toBe(true);
+  expect(isProtectedPath({ ...whole, path: "repos/shop.md", removes: true }, [])).toBe(false);
+});
+
+test("what a command finds kept below the root names protected places and no patterns", () => {
+  expect(deepProtectedPaths).toEqual(
+    expect.arrayContaining([
+      ...[".github/workflows", ".claude/hooks", ".kiro/settings", ".yarn/releases", ".cursor/mcp.json"],
+      ...["src/agents", "src/workflows", "src/webhooks", "agents", "workflows", "node_modules/.bin"],
+      ...[".claude/settings.json", ".claude/settings.local.json"],
+    ]),
+  );
+  for (const path of deepProtectedPaths) {
+    expect(path).not.toContain("*");
+    expect([path, isProtectedPath({ cwd: "", path }, [])]).toEqual([path, true]);
+  }
+  // Names of the root are looked up there: `.git` and `node_modules` are kept in parts.
+  for (const path of [".git", "node_modules", "package.json"]) expect(deepProtectedPaths).not.toContain(path);
 });
 
 test.each([
@@ -106,6 +179,11 @@ test.each([
   [".envrc", true],
   [".env.example", false],
   [".env.local.sample", false],
+  [".env.template", false],
+  [".env.dist", false],
+  [".env.defaults", false],
+  [".env.sample.local", true],
+  ["my.env", false],
   ["src/env.ts", false],
   [".environment", false],
 ])("%s is a file of secrets: %s", (path, isSecret) => {

@@ -28,11 +28,16 @@ describe("a list gives only what its asker may see:", () => {
   test("agents and workflows, also on the first page", async () => {
     await withHook(withoutSome, async ({ send, url }) => {
       expect(namesOf((await send("/agents")).body.agents)).toEqual(["careful", "default", "hidden"]);
-      expect(namesOf((await send("/workflows")).body.workflows)).toEqual(["failing", "talking", "waiting"]);
+      expect(namesOf((await send("/workflows")).body.workflows)).toEqual([
+        "failing",
+        "slow",
+        "talking",
+        "waiting",
+      ]);
       const { body } = await send("/", asJson);
       expect([body.agents, body.workflows]).toEqual([
         ["careful", "default"],
-        ["failing", "talking", "waiting"],
+        ["failing", "slow", "talking", "waiting"],
       ]);
       const page = await (await fetch(url, { headers: { accept: "text/html" } })).text();
       expect(page).toContain("careful");
