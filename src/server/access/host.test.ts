@@ -8,7 +8,12 @@ function passes(host: string | undefined, rules: HostRules): boolean {
   try {
     checkHost(host, rules);
     return true;
-  } catch {
+  } catch (error) {
+    expect(error).toMatchObject(
+      hostNameOf(host) === undefined
+        ? { code: "invalid_request", message: expect.stringContaining("Host header") }
+        : { code: "forbidden", hint: expect.stringContaining("server.allowed_hosts") },
+    );
     return false;
   }
 }
@@ -42,6 +47,7 @@ test("a malformed or missing Host is refused", () => {
   for (const host of [undefined, "", "a b/c", "a@b", "x:99999999", "[::1", "a,b", "héh", "localhost:"]) {
     expect(hostNameOf(host)).toBeUndefined();
     expect(passes(host, open), host).toBe(false);
+    expect(passes(host, { ...open, guarded: true }), host).toBe(false);
   }
 });
 
@@ -49,7 +55,15 @@ test("loopback addresses are told from public ones in every spelling", () => {
   for (const address of ["localhost", "127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"]) {
     expect(isLoopbackAddress(address), address).toBe(true);
   }
-  for (const address of ["0.0.0.0", "::", "10.0.0.1", "::ffff:10.0.0.1", "127.evil.example", ""]) {
+  for (const address of [
+    "0.0.0.0",
+    "::",
+    "10.0.0.1",
+    "::ffff:10.0.0.1",
+    "127.evil.example",
+    "1::ffff:27.0.0.1",
+    "",
+  ]) {
     expect(isLoopbackAddress(address), address).toBe(false);
   }
 });

@@ -22,6 +22,7 @@ test("all IPv6 addresses of a /64 are one client", () => {
   expect(networkOf("2001:db8:0:2::1")).not.toBe(networkOf("2001:db8:0:1::1"));
   expect(networkOf("::1")).toBe("0:0:0:0::/64");
   expect(networkOf("fe80::1%eth0")).toBe("fe80:0:0:0::/64");
+  expect(networkOf("::3:4:5:6:192.0.2.1")).toBe("0:0:3:4::/64");
   expect(networkOf("1:2:3:4:5:6:7:8")).toBe("1:2:3:4::/64");
 });
 

@@ -12,7 +12,12 @@ function passes(headers: Partial<OriginHeaders>, allowed: readonly string[] = []
   try {
     checkOrigin({ ...none, ...headers }, new Set(allowed));
     return true;
-  } catch {
+  } catch (error) {
+    expect(error).toMatchObject({
+      code: "forbidden",
+      message: expect.stringContaining("other web pages"),
+      hint: expect.stringContaining("server.allowed_origins"),
+    });
     return false;
   }
 }
@@ -35,6 +40,9 @@ test("pages of other hosts, other ports and no host at all are refused", () => {
     "",
   ]) {
     expect(passes({ origin }), origin).toBe(false);
+  }
+  for (const origin of ["http://localhost:2024", "http://undefined", "http://"]) {
+    expect(passes({ origin, host: undefined }), origin).toBe(false);
   }
 });
 

@@ -22,11 +22,35 @@ test("a burst passes, then one for each time that it takes to earn it", () => {
 });
 
 test("what is refused says when to come again, in whole seconds", () => {
-  const take = createRateLimiter({ requests: 6 }, () => 0);
+  let now = 0;
+  const take = createRateLimiter({ requests: 6 }, () => now);
   for (let count = 0; count < 6; count += 1) take("a");
   expect(() => take("a")).toThrow(
     expect.objectContaining({ code: "too_many_requests", meta: { retry_after_s: 10 } }),
   );
+  now = 5_001;
+  expect(() => take("a")).toThrow(
+    expect.objectContaining({ message: expect.stringContaining("requests"), meta: { retry_after_s: 5 } }),
+  );
+  now = 10_000;
+  expect(() => take("a")).not.toThrow();
+});
+
+test("a hundred thousand are remembered, and of more the one that came last the longest time ago is not", () => {
+  const take = createRateLimiter({ requests: 1 }, () => 0);
+  const tries = (who: string): boolean => allowed(() => take(who));
+  for (let count = 0; count < 100_000; count += 1) take(String(count));
+  expect(tries("0")).toBe(false);
+  expect(tries("one more")).toBe(true);
+  expect(tries("1")).toBe(true);
+  expect(tries("0")).toBe(false);
+  expect(tries("3")).toBe(false);
+});
+
+test("without a clock of its own it takes the machine's", () => {
+  const take = createRateLimiter({ requests: 1, per_seconds: 3_600 });
+  take("a");
+  expect(() => take("a")).toThrow(expect.objectContaining({ meta: { retry_after_s: expect.any(Number) } }));
 });
 
 test("never more pass in any stretch of time than the burst and what was earned in it", () => {
