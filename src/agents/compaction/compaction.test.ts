@@ -100,6 +100,37 @@ test("compact() shortens on demand, and says when there is nothing to do", async
   expect((await session.prompt("and now?")).text).toMatch(/answer/);
 });
 
+/** A text of that many tokens as a message: 4 for the message, a quarter for each character. */
+const textOf = (tokens: number): string => "x".repeat((tokens - 4) * 4);
+
+// 128,000 of the window less 16,384 for the answer.
+test.each([
+  [111_616, 0],
+  [111_617, 1],
+])("by default a history of %i tokens is shortened %i times", async (tokens, times) => {
+  const events: KitEvent[] = [];
+  const model = createScriptedModel(() => ({ text: "ok", usage: { input: tokens - 100, output: 50 } }));
+  const agent = createTestAgent(model, { onEvent: (event) => events.push(event) });
+  const session = agent.session();
+  await session.prompt(textOf(30_000));
+  await session.prompt(textOf(50));
+  expect(events.filter(({ type }) => type === "compaction_end")).toHaveLength(times);
+});
+
+// Ten exchanges of 2,000 tokens are 20,000, and stay; with one token more the oldest goes.
+test.each([
+  [1_000, 20],
+  [1_001, 18],
+])("by default 20,000 tokens are kept: of answers, the last of %i, %i messages", async (last, kept) => {
+  const model = createScriptedModel((_, index) => ({ text: textOf(index === 14 ? last : 1_000) }));
+  const session = createTestAgent(model).session();
+  for (let turn = 0; turn < 15; turn += 1) await session.prompt(textOf(1_000));
+  expect(await session.compact()).toBe(true);
+  const [summary, ...rest] = await session.history();
+  expect(summary).toMatchObject({ source: "summary" });
+  expect(rest).toHaveLength(kept);
+});
+
 const user = (text: string): Message => ({ role: "user", content: [{ type: "text", text }], timestamp: "" });
 const exchange = (calls: number, text: string): Message[] => [
   user(text),

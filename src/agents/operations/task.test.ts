@@ -117,7 +117,10 @@ test("a subagent that may write has none of the protected paths that its parent 
   expect((await session.task("b", { agent: "writer" })).text).toContain("is protected");
 });
 
-test("tasks may not start tasks without end", async () => {
+test.each([
+  ["as many as the profile says", { maxTaskDepth: 3 }, 3],
+  ["eight by default", {}, 8],
+])("tasks may not start tasks without end: %s", async (_, profile, levels) => {
   let deepest = 0;
   const model = createScriptedModel((call) => {
     const last = call.prompt.at(-1);
@@ -125,9 +128,10 @@ test("tasks may not start tasks without end", async () => {
     deepest += 1;
     return { toolCalls: [{ name: "task", input: { prompt: "deeper" } }] };
   });
-  const { text } = await createTestAgent(model, { maxTaskDepth: 3 }, shared).session().prompt("go");
-  expect(deepest).toBe(4);
-  expect(text).toContain("3 levels deep");
+  const { text } = await createTestAgent(model, profile, shared).session().prompt("go");
+  // The prompt itself, and the tasks below it.
+  expect(deepest).toBe(1 + levels);
+  expect(text).toContain(`${levels} levels deep`);
 });
 
 test("aborting a session aborts the tasks below it", async () => {

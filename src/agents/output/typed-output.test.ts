@@ -77,6 +77,17 @@ test("after the last attempt the error has every answer and its issues", async (
   });
 });
 
+test("by default an answer is repaired three times: the fourth may fit, a fifth is not asked for", async () => {
+  const answers = (fitting: number) =>
+    createScriptedModel((_, index) => ({ text: index === fitting ? '{"cents": 5}' : "no" }));
+  const fourth = createTestAgent(answers(3)).session();
+  expect((await fourth.prompt("price?", { result: Price })).result).toEqual({ cents: 5 });
+  const fifth = answers(4);
+  const refused = createTestAgent(fifth).session().prompt("price?", { result: Price });
+  await expect(refused).rejects.toMatchObject({ code: "typed_output" });
+  expect(fifth.calls).toHaveLength(4);
+});
+
 test("any JSON value in a fence among any prose is found", () => {
   const prose = fc.string().filter((text) => !text.includes("`"));
   fc.assert(

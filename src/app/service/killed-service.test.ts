@@ -1,5 +1,6 @@
 import { readFile, watch } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import type { DispatchReceipt, DispatchRecord } from "../../protocol/dispatch.ts";
 import { type Message, textOf } from "../../protocol/message.ts";
@@ -44,7 +45,7 @@ export async function run(ctx) {
 
 async function project(): Promise<{
   readonly root: string;
-  start(mood: "stuck" | "well"): Promise<ServiceProcess>;
+  start(mood: "stuck" | "well", leaseMs?: number): Promise<ServiceProcess>;
   lines(file: string): Promise<readonly string[]>;
   /** Resolves once a line of a file holds a text. */
   untilIn(file: string, text: string): Promise<void>;
@@ -63,8 +64,8 @@ async function project(): Promise<{
   return {
     root,
     lines,
-    async start(mood) {
-      const child = await startServiceProcess(root, mood);
+    async start(mood, leaseMs) {
+      const child = await startServiceProcess(root, mood, leaseMs);
       started.push(child);
       return child;
     },
@@ -87,6 +88,14 @@ const key = (id: string): { agent: string; instance_id: string; session: string 
   instance_id: id,
   session: "default",
 });
+
+/** What comes within a minute: work that nobody takes over never ends. */
+async function within(work: Promise<unknown>): Promise<unknown> {
+  const late = delay(60_000, undefined, { ref: false }).then(() => {
+    throw new Error("Nobody has taken the work over.");
+  });
+  return await Promise.race([work, late]);
+}
 
 async function textsOf(service: ServiceProcess, id: string): Promise<readonly string[]> {
   const history = (await service.ask("history", key(id))) as readonly Message[];
@@ -117,6 +126,28 @@ test("inputs that a killed process had accepted are worked on by the next, each 
     );
   }
 });
+
+test.each(["hangs", "is killed"])(
+  "what a process works on when it %s is done by the one that stands by, and written once",
+  async (fate) => {
+    const { start, untilIn } = await project();
+    // One that is killed is replaced at once, however long its lease.
+    const leaseMs = fate === "hangs" ? 1_000 : 3_600_000;
+    const first = await start("stuck", leaseMs);
+    const second = await start("well", leaseMs);
+    const receipt = (await first.ask("dispatch", key("1"), "slow")) as DispatchReceipt;
+    await untilIn("model.log", "slow");
+    await (fate === "hangs" ? first.hang() : first.kill());
+    const record = await within(second.ask("awaitDispatch", receipt.dispatch_id));
+    expect(record).toMatchObject({ status: "completed", result: { text: "Done." }, attempts: 2 });
+    if (fate === "hangs") first.wake();
+    const next = (await second.ask("dispatch", key("1"), "quick")) as DispatchReceipt;
+    expect(await within(second.ask("awaitDispatch", next.dispatch_id))).toMatchObject({
+      status: "completed",
+    });
+    expect(await textsOf(second, "1")).toEqual(["slow", "quick"]);
+  },
+);
 
 test("an interrupted turn goes on after the tool call that had ended, which is not done again", async () => {
   const { start, untilIn, lines } = await project();

@@ -1,7 +1,15 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { frameworks, lifecycles, priorities, specTypes } from "../../protocol/spec-block.ts";
-import { classCodeOf, classCodeOfKey, classOf, createClassCodes, keyRangeOf, toKey } from "./block-key.ts";
+import {
+  classCodeOf,
+  classCodeOfKey,
+  classOf,
+  createClassCodes,
+  keyRangeOf,
+  toKey,
+  weightOf,
+} from "./block-key.ts";
 
 test("lists of any length keep their values apart: each combination has a code of its own, and reads back", () => {
   const list = fc.uniqueArray(fc.string({ minLength: 1 }), { minLength: 1, maxLength: 9 });
@@ -50,4 +58,16 @@ test("every class of a block reads back from its code and from its key, and rang
           seen.add(code);
         }
   expect(seen.size).toBe(lifecycles.length * priorities.length * frameworks.length * specTypes.length);
+});
+
+test.each([
+  ["critical", [1, 0.5, 0.2, 0]],
+  ["high", [0.8, 0.4, 0.16, 0]],
+  ["medium", [0.5, 0.25, 0.1, 0]],
+  ["low", [0.3, 0.15, 0.06, 0]],
+] as const)("a %s block that is active, deprecated, legacy or obsolete weighs %j", (priority, weights) => {
+  const found = lifecycles.map((lifecycle) =>
+    weightOf(classCodeOf({ lifecycle, priority, framework: "custom", spec_type: "task" })),
+  );
+  for (const [index, weight] of weights.entries()) expect(found[index]).toBeCloseTo(weight, 9);
 });

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { processorMs } from "../../testing/processor-time.ts";
 import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
 import { openProject } from "../open-project.ts";
@@ -62,6 +62,31 @@ test("without words, blocks come in path, then position order, obsolete ones lef
 
 test("a search is ranked by relevance, lifecycle and priority", () => {
   expect(ids({ q: "checkout card" })).toEqual(["critical", "titled", "low", "legacy"]);
+});
+
+test("blocks of the same text come in the order of lifecycle weight times priority weight", async () => {
+  // Two of the same product, 0.5 and 0.2, are left out: their order is not the weights'.
+  const order = [
+    ["critical", "active"],
+    ["high", "active"],
+    ["medium", "active"],
+    ["high", "deprecated"],
+    ["low", "active"],
+    ["medium", "deprecated"],
+    ["critical", "legacy"],
+    ["high", "legacy"],
+    ["low", "deprecated"],
+    ["medium", "legacy"],
+    ["low", "legacy"],
+  ];
+  const same = order.map(([priority, lifecycle], index) =>
+    block(`b${index}`, { title: "Refund", content: "A refund.", priority, lifecycle }),
+  );
+  await using other = await createTemporaryRepository({ "a.json": JSON.stringify(same.toReversed()) });
+  const config = { specs: { custom: [{ include: "a.json" }] } };
+  const opened = await openProject({ root: other.root, indexFile: ":memory:", config });
+  onTestFinished(() => opened.close());
+  expect(opened.specs.query({ q: "refund" }).specs.map(({ id }) => id)).toEqual(same.map(({ id }) => id));
 });
 
 test("obsolete blocks are found when they are asked for", () => {

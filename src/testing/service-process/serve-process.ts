@@ -1,16 +1,17 @@
 /**
  * A process of its own that works for a project as `kit start` would, until it is killed or told to drain.
- * Arguments: the root, and "stuck" for a model that never answers what holds the word "slow". What it is asked
- * comes as messages, and is answered as messages.
+ * Arguments: the root; "stuck" for a model that never answers what holds the word "slow"; and how many
+ * milliseconds it may be silent before another takes over. What it is asked comes as messages, and is answered as
+ * messages.
  */
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
 import { createScriptedModel } from "../scripted-model.ts";
-import { openTestService, type TestService } from "../test-service.ts";
+import { createTestService, type TestService } from "../test-service.ts";
 import type { ProcessCall } from "./service-process.ts";
 
-const [root = "", mood] = process.argv.slice(2);
+const [root = "", mood, leaseMs] = process.argv.slice(2);
 
 const model = createScriptedModel(
   ({ prompt }) => {
@@ -24,13 +25,16 @@ const model = createScriptedModel(
   },
   { recordCalls: false },
 );
-const service = await openTestService({
-  root,
-  model,
-  store: new SqliteSessionStore({ file: join(root, "sessions.db") }),
-  engineFolder: join(root, "engine"),
-  env: { ROOT: root },
-});
+const service = await createTestService(
+  {
+    root,
+    model,
+    store: new SqliteSessionStore({ file: join(root, "sessions.db") }),
+    engineFolder: join(root, "engine"),
+    env: { ROOT: root },
+  },
+  leaseMs === undefined ? {} : { leaseMs: Number(leaseMs) },
+);
 
 const answers: Record<string, (service: TestService, args: readonly never[]) => unknown> = {
   dispatch: ({ dispatch }, args) => dispatch(...(args as unknown as Parameters<typeof dispatch>)),

@@ -1,6 +1,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { stopBetweenWrites } from "../stop-between-writes.ts";
 
 /** What a process is asked, and by which number it answers. */
 export interface ProcessCall {
@@ -12,13 +13,21 @@ export interface ProcessCall {
 export interface ServiceProcess {
   /** Asks the service of the process: `dispatch`, `startRun`, `history`, `awaitRun`, … */
   ask(method: string, ...args: readonly unknown[]): Promise<unknown>;
+  /** Hangs it, between two writes. */
+  hang(): Promise<void>;
+  wake(): void;
   /** Ends it as a power cut would. */
   kill(): Promise<void>;
 }
 
-/** Starts `serve-process.ts` on a project. */
-export async function startServiceProcess(root: string, mood: "stuck" | "well"): Promise<ServiceProcess> {
-  const child = fork(join(import.meta.dirname, "serve-process.ts"), [root, mood], { stdio: "inherit" });
+/** Starts `serve-process.ts` on a project. `leaseMs`: as in `EngineLimits`. */
+export async function startServiceProcess(
+  root: string,
+  mood: "stuck" | "well",
+  leaseMs?: number,
+): Promise<ServiceProcess> {
+  const args = [root, mood, ...(leaseMs === undefined ? [] : [`${leaseMs}`])];
+  const child = fork(join(import.meta.dirname, "serve-process.ts"), args, { stdio: "inherit" });
   const pending = new Map<number, PromiseWithResolvers<unknown>>();
   const exit = once(child, "exit");
   const ready = Promise.withResolvers<void>();
@@ -45,6 +54,11 @@ export async function startServiceProcess(root: string, mood: "stuck" | "well"):
       child.send({ id: calls, method, args } satisfies ProcessCall);
       return answer.promise;
     },
+    async hang() {
+      if (child.pid === undefined) throw new Error("The process was not started.");
+      await stopBetweenWrites(child.pid, root);
+    },
+    wake: () => void child.kill("SIGCONT"),
     async kill() {
       child.kill("SIGKILL");
       await exit;
