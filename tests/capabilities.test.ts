@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { expect, test } from "vitest";
@@ -24,12 +23,43 @@ function readRows(text: string): readonly (readonly string[])[] {
   return found;
 }
 
-const linksIn = (cell: string): readonly string[] =>
-  [...cell.matchAll(/\]\(([^)#]+)/g)].map(([, path = ""]) => path);
+interface Link {
+  readonly path: string;
+  /** What stands in quotes after the path: in a proof, the title of a test. */
+  readonly title: string;
+}
+
+const linksIn = (cell: string): readonly Link[] =>
+  [...cell.matchAll(/\]\(([^)#\s]+)[^\s)]*(?: "([^"]*)")?\)/g)].map(([, path = "", title = ""]) => ({
+    path,
+    title,
+  }));
+
+/**
+ * The titles of the tests of a file that are run, and of the shared cases that it imports. Comments, groups and tests that are always skipped do not count.
+ */
+async function testTitles(file: string): Promise<readonly string[]> {
+  const source = await readFile(file, "utf8");
+  const code = source.replace(/\/\*\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
+  const titles: string[] = [];
+  for (const call of code.matchAll(/(?:([\w.]+)|\))\(\s*(["'`])((?:(?!\2)[^\\]|\\.)*)\2,/g)) {
+    // A title after `test.each([…])` belongs to the call before it.
+    const before = code.slice(0, call.index).match(/\b(?:test|describe)\b[\w.]*(?=\()/g);
+    const name = call[1] ?? before?.at(-1) ?? "";
+    const isTest = /^(?:test|it)\b|Test$|^on[A-Z]\w*$/.test(name);
+    if (!isTest || /\.(?:skip|todo)\b/.test(name)) continue;
+    titles.push(call[3] ?? "");
+  }
+  // The cases of a contract, each a function under its title.
+  for (const [, title = ""] of code.matchAll(/^\s*"([^"]+)": async \(/gm)) titles.push(title);
+  const cases = [...code.matchAll(/ from "(\.[^"]*(?:\.suite|-cases)\.ts)"/g)];
+  const shared = await Promise.all(cases.map(([, path = ""]) => testTitles(resolve(dirname(file), path))));
+  return [...titles, ...shared.flat()];
+}
 
 test.each(rows.map((cells) => [cells[0], cells]))(
   "%s has a status, and what it says is proven",
-  (_, cells) => {
+  async (_, cells) => {
     const [, status = "", described = "", proof = ""] = cells;
     expect(cells).toHaveLength(4);
     expect(["Implemented", "Partial", "Planned"]).toContain(status);
@@ -37,9 +67,15 @@ test.each(rows.map((cells) => [cells[0], cells]))(
     expect(linksIn(described).length, "a link to its documentation").toBeGreaterThan(0);
     const tests = linksIn(proof);
     expect(tests.length, "a link to its test").toBeGreaterThan(0);
-    for (const path of tests) {
+    for (const { path, title } of tests) {
       expect(path).toMatch(/\.test\.ts$/);
-      expect(existsSync(resolve(dirname(page), path)), path).toBe(true);
+      expect(title, `the title of a test, in quotes after ${path}`).not.toBe("");
+      const titles = await testTitles(resolve(dirname(page), path));
+      // The beginning is enough: titles may go on with what a run is given.
+      expect(
+        titles.filter((each) => each.startsWith(title)),
+        `a test of ${path} that is called "${title}" and is not skipped`,
+      ).not.toEqual([]);
     }
   },
 );
