@@ -47,3 +47,18 @@ test("what the file declares goes before what was found, and each reference come
   expect(block.metadata.code_refs).toEqual(["src/a.ts", "src/b.ts"]);
   expect([block.created_at, block.updated_at]).toEqual(["2026-01-01", "2026-02-02"]);
 });
+
+test.each([
+  [{}, "Git"],
+  [{ author: " " }, "Git"],
+  [{ author: null }, "Git"],
+  [{ author: "Ann" }, "Ann"],
+  [{ author: { toString: 1 } }, { toString: 1 }],
+  [{ authors: ["Ann"] }, undefined],
+])("an author that the file names goes before Git's: %j", (metadata, author) => {
+  const block = toSpecBlock(
+    { ...draft, metadata: metadata as unknown as SpecDraft["metadata"] },
+    { id: "a", path: "a.md", author: "Git" },
+  );
+  expect(block.metadata.author).toEqual(author);
+});

@@ -45,8 +45,8 @@ export function toSpecBlock(draft: SpecDraft, resolution: DraftResolution): Spec
 
 /** Git's author, unless the draft names an `author` or `authors` itself. */
 function authorOf(metadata: SpecMetadata, { author }: DraftResolution): SpecMetadata {
-  const isStated = [metadata.author, metadata.authors].some(
-    (value: unknown) => value !== undefined && value !== null && String(value).trim() !== "",
+  const isStated = [metadata.author, metadata.authors].some((value: unknown) =>
+    typeof value === "string" ? value.trim() !== "" : (value ?? undefined) !== undefined,
   );
   return isStated || author === undefined ? {} : { author };
 }
