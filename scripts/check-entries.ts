@@ -19,21 +19,21 @@ interface Budget {
 
 const forProjects = ["@noble/hashes", "ignore", "yaml"];
 const budgets: Readonly<Record<string, Budget>> = {
-  kit: { packages: forProjects, kilobytes: 620 },
+  kit: { packages: forProjects, kilobytes: 680 },
   "kit/specs": { packages: ["yaml"], kilobytes: 280 },
   "kit/guidelines": { packages: ["@noble/hashes", "yaml"], kilobytes: 135 },
-  "kit/project": { packages: [], kilobytes: 105 },
+  "kit/project": { packages: [], kilobytes: 120 },
   "kit/client": { packages: [], kilobytes: 55, download: 12 },
-  "kit/server": { packages: ["@hono/node-server", "hono", "ws", "zod"], kilobytes: 240 },
-  "kit/mcp": { packages: ["@modelcontextprotocol/server", "zod"], kilobytes: 170 },
+  "kit/server": { packages: ["@hono/node-server", "hono", "ws", "zod"], kilobytes: 330 },
+  "kit/mcp": { packages: ["@modelcontextprotocol/server", "zod"], kilobytes: 185 },
   "kit/python": { packages: [], kilobytes: 65 },
   "kit/sandboxes/local": { packages: [], kilobytes: 2 },
-  "kit/sandboxes/virtual": { packages: [], kilobytes: 2 },
+  "kit/sandboxes/virtual": { packages: [], kilobytes: 4 },
   "kit/stores/memory": { packages: [], kilobytes: 5 },
   "kit/stores/postgres": { packages: [], kilobytes: 25 },
   "kit/stores/sqlite": { packages: [], kilobytes: 30 },
   "kit/webhooks": { packages: [], kilobytes: 15 },
-  "kit/testing": { packages: [], kilobytes: 300 },
+  "kit/testing": { packages: [], kilobytes: 375 },
 };
 
 /** Modules that Node 20 lacks: `process.getBuiltinModule` asks for them once they are needed. */
