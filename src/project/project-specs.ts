@@ -21,7 +21,7 @@ interface Place {
 export function createProjectSpecs(index: ProjectIndex): ProjectSpecs {
   const facts: ProjectFacts = index;
   const named = { hasFile: index.hasFile, aliases: index.aliases };
-  /** Who asks for an alias means the file. */
+  /** A caller that asks for an alias means the file. */
   const byRealPath = (query: SpecQuery): SpecQuery =>
     query.path === undefined
       ? query

@@ -81,7 +81,7 @@ function toEvent(
     operation_id: scope.operation_id,
   };
   if (scope.run_id !== undefined) event.run_id = scope.run_id;
-  // Of a task that starts or ends below a task, its own id and not that of the outer one.
+  // A task that starts or ends below another task carries its own id, not that of the outer one.
   if (scope.task_id !== undefined && body.type !== "task_start" && body.type !== "task_end")
     event.task_id = scope.task_id;
   if (scope.parent_operation_id !== undefined) event.parent_operation_id = scope.parent_operation_id;

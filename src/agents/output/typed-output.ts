@@ -40,7 +40,7 @@ export class TypedOutputError extends KitError {
   }
 }
 
-/** Who was asked for a result. */
+/** The agent, skill or step that was asked for a result. */
 export interface TypedOutputAsked {
   readonly agent?: string;
   readonly skill?: string;

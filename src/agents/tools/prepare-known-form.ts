@@ -182,7 +182,7 @@ async function nearestConfig(folder: string, sandbox: Sandbox): Promise<string |
 /** Subcommands that make commits, and so need to know whose. */
 const commits = new Set("commit merge rebase cherry-pick revert stash tag notes pull".split(" "));
 
-/** Who the user's own configuration says commits: the one thing that it still says. */
+/** The committer that the user's own configuration names; nothing else of that configuration is read. */
 async function identity(program: string, place: FormPlace): Promise<Record<string, string>> {
   const { sandbox, cwd, signal } = place;
   const { stdout } = await sandbox.exec({

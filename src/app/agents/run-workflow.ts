@@ -18,7 +18,7 @@ export interface WorkflowHost extends Pick<RunAgentsOptions, "bring"> {
   readonly root: string;
   readonly env: AgentContext["env"];
   readonly validateJson: RunAgentsOptions["journal"]["validateJson"];
-  /** Whom an input is for. Throws `unavailable` where it would be gone with the process. */
+  /** The session that an input is for. Throws `unavailable` where it would be gone with the process. */
   agentName(agent: Parameters<WorkflowContext["dispatch"]>[0]): string;
   /** A dispatched input as the engine keeps it. */
   toInput(input: unknown): unknown;

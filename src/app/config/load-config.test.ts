@@ -182,7 +182,7 @@ test(".env is read where that is asked for and no file is named, and what is set
   expect(other.config.server?.port).toBe(3);
   const none = await load(files, { environment: {} });
   expect([none.config.server, none.envFile]).toEqual([undefined, undefined]);
-  // Whoever prints a file of secrets, its keys are masked.
+  // The keys of a file of secrets are masked, whatever prints it.
   expect(none.fileSecrets).toEqual(["canary-of-a-file"]);
   expect((await load({}, { dotEnv: true, environment: {} })).envFile).toBeUndefined();
 });

@@ -149,7 +149,7 @@ class Check {
     }
   }
 
-  /** Of one alternative, what is wrong with it; of several, that none fits. */
+  /** Says what is wrong with the one alternative, or that none of several fits. */
   #refuseAll(parts: readonly unknown[], { value, path }: { value: unknown; path: Path }): void {
     if (parts.length === 1) this.schema(parts[0], value, path);
     else this.#refuse(path, "fits none of the alternatives");

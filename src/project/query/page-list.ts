@@ -11,7 +11,7 @@ export interface PageRequest {
 
 export interface ListPage<T> {
   readonly items: readonly T[];
-  /** Of the whole list, not of the page. */
+  /** The length of the whole list, not of the page. */
   readonly total_count: number;
   readonly next_cursor?: string;
 }

@@ -23,7 +23,7 @@ export function createSourceCatalog(config: ProjectConfig = {}): SourceCatalog {
     custom: config.specs?.custom ?? [],
   });
   const isSpecAllowed = createFilter(config.specs);
-  // Whoever says which files are specs means what it says, fixtures or not.
+  // A configuration that names spec files means them, fixtures or not.
   const readsFixtures = (config.specs?.include?.length ?? 0) > 0;
   const named = new Set(["custom", ...own.map(({ name }) => name)]);
   const isGuidelineAllowed = createFilter(config.guidelines);

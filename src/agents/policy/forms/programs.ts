@@ -21,7 +21,7 @@ function interpreterForm(program: string): Form | undefined {
   return interpreter === "npm" ? npmForm : versionForm;
 }
 
-/** Of a bare name or an absolute path, the last name; a path of the workspace is nobody's that kit knows. */
+/** The last name of a bare name or an absolute path; kit knows no program that lies in the workspace. */
 function nameOf(program: string): string {
   const at = program.lastIndexOf("/");
   return at === -1 ? program : program.startsWith("/") ? program.slice(at + 1) : "";

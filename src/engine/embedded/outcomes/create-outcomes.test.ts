@@ -83,7 +83,7 @@ test("what another process does now is unavailable, and is taken up when that pr
   ahead = 60_000;
   expect(await other.once("a", async () => "second")).toBe("second");
   held.resolve("first");
-  // Who was thought dead learns what was done in its place.
+  // The process that was thought dead learns what another one did in its place.
   expect(["first", "second"]).toContain(await first);
   expect(await one.once("a", async () => "third")).toBe("second");
   await Promise.all([one.drain(), other.drain()]);
