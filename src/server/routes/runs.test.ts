@@ -154,7 +154,9 @@ describe("runs", () => {
     const whole = await collectEvents(await served.stream(path));
     for (let after = 0; after < whole.length; after += 1) {
       const byHeader = { headers: { "last-event-id": String(after) } };
-      expect(await collectEvents(await served.stream(path, byHeader))).toEqual(whole.slice(after));
+      // The result has no position: a browser that connects again after the last event has had it.
+      const again = after === whole.length - 1 ? [] : whole.slice(after);
+      expect(await collectEvents(await served.stream(path, byHeader))).toEqual(again);
       expect(await collectEvents(await served.stream(`${path}?after=${after}`))).toEqual(whole.slice(after));
     }
     const both = await served.stream(`${path}?after=0`, { headers: { "last-event-id": "2" } });
