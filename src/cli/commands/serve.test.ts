@@ -76,6 +76,7 @@ test("the banner invites to no agent that declares nothing, and says what reache
   expect(dev.stdout()).not.toContain("/agents/writer");
   await dev.says("writer: served because this is kit dev, not by kit start.");
   expect(await prompt(dev.url)).toBe(200);
+  expect(await dev.stop("SIGTERM")).toBe(0);
 });
 
 test("--json says the address for machines; a route gives the body of the command's --json", async () => {
