@@ -27,7 +27,7 @@ export interface CauseReader {
 
 const maxNameChars = 100;
 const maxMessageChars = 2_000;
-/** Of a longer text nobody reads more, and a mask would take its time. */
+/** Readers need no more of a longer text, and masking all of it would take time. */
 const maxReadChars = 1_000_000;
 const maxDepth = 5;
 const maxErrors = 5;

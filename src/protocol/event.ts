@@ -13,10 +13,10 @@ export interface EventContext {
   readonly timestamp: string;
   /** Absent in what a run says itself, which is no agent's. */
   readonly agent?: string;
-  /** Of a run's own events, the run's id. */
+  /** The run's id, on the events of the run itself. */
   readonly instance_id: string;
   readonly session?: string;
-  /** Of a run's own events, the run's id. */
+  /** The run's id, on the events of the run itself. */
   readonly operation_id: string;
   readonly run_id?: string;
   readonly turn_id?: string;
@@ -92,7 +92,7 @@ export type EventBody =
       readonly tool: string;
       readonly result: string;
       readonly is_error: boolean;
-      /** Of a tool that threw: what, and where in the project. */
+      /** What a tool threw, and where in the project. */
       readonly cause?: ErrorCause;
       readonly duration_ms: number;
     }

@@ -77,7 +77,7 @@ export interface SameFeature {
 export interface Impact {
   /** One page, highest score first. */
   readonly affected: readonly AffectedSpec[];
-  /** Of the whole answer, not of the page; so is all that follows. */
+  /** Describes the whole answer, not the page; so does every field below. */
   readonly total_count: number;
   /** What is folded; empty with `expand_features`. Most first. */
   readonly same_feature: readonly SameFeature[];

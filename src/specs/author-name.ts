@@ -20,7 +20,7 @@ export function toAuthorName(text: string): string | undefined {
 }
 
 /**
- * Whom keys and values of a file name as `author` or `authors`, at the top or in `metadata`: a text, a
+ * The author that a file names as `author` or `authors`, at the top or in `metadata`: a text, a
  * list of them, or an object with a `name`.
  */
 export function statedAuthor(data: Readonly<Record<string, unknown>>): string | undefined {

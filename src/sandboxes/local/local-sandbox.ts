@@ -25,7 +25,7 @@ export function local(options: LocalOptions = {}): SandboxFactory {
         const folder = realpathSync.native(resolve(options.root ?? project_root ?? process.cwd()));
         return { folder, shared: true };
       } catch {
-        // Whoever opens it is told what is wrong with it.
+        // The caller that opens it is told what is wrong with it.
         return undefined;
       }
     },

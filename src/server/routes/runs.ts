@@ -109,7 +109,7 @@ export function runRoutes(context: ServiceContext): readonly Route[] {
         const after = readEventPosition(input, input.query);
         const run = await find(input, "run.read");
         const { workflow, run_id } = run;
-        // Who comes again after the end is not to come once more.
+        // A reader that connects again after the end must not connect once more.
         if (isReconnect(input) && (await isOver(service, run, after ?? 0))) return emptyReply({});
         const { principal } = input;
         const permit = authorization.whilePermitted({ principal, action: "run.read", workflow, run_id });

@@ -92,6 +92,6 @@ export function toCompleted(runId: string, record: RunRecord | undefined): RunCo
   }
   const failure: EventError = record.error ?? { type: "internal_error", message: "The workflow failed." };
   const { type, message, cause } = failure;
-  // Who runs a workflow hears why it failed: its events, which they may read, say so, too.
+  // Callers that run a workflow are told why it failed: its events, which they may read, say so, too.
   throw new KitError({ code: type, message, meta: cause === undefined ? meta : { ...meta, cause } });
 }

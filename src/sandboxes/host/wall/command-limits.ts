@@ -72,7 +72,7 @@ export function openControlGroup(limits: Required<CommandLimits>): ControlGroup 
     }
   } catch {
     for (const group of made) rmdirSync(group);
-    // Somebody has taken the right away since: the next command does not ask again.
+    // The system has taken the right away since: the next command does not ask again.
     usable = [];
     return undefined;
   }
@@ -112,7 +112,7 @@ function removeAbandoned(folder: string): void {
     try {
       rmdirSync(join(folder, name));
     } catch {
-      // Somebody else was first, or still uses it.
+      // Another process was first, or still uses it.
     }
   }
 }

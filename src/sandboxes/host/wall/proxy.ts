@@ -25,7 +25,7 @@ export interface ProxyOptions {
 }
 
 export interface Proxy {
-  /** Of a proxy on the loopback interface. */
+  /** The port of the proxy on the loopback interface. */
   readonly port: number | undefined;
   close(): Promise<void>;
 }
