@@ -24,6 +24,7 @@ export class KitError<Code extends string = string> extends Error {
 
   static {
     markInstances(KitError, brand);
+    Object.defineProperty(KitError, Symbol.hasInstance, { value: isInstance });
   }
 
   constructor(init: KitErrorInit<Code>) {
@@ -32,12 +33,13 @@ export class KitError<Code extends string = string> extends Error {
     this.hint = init.hint;
     this.meta = init.meta;
   }
+}
 
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    // A subclass of somebody else's has instances of its own, as any class has.
-    if (this !== KitError) return Function.prototype[Symbol.hasInstance].call(this, value);
-    return isMarked(value, brand) && hasFields(value);
-  }
+/** What `instanceof` asks, of `KitError` and of every class that extends it. */
+function isInstance(this: unknown, value: unknown): boolean {
+  // A subclass of somebody else's has instances of its own, as any class has.
+  if (this !== KitError) return Function.prototype[Symbol.hasInstance].call(this, value);
+  return isMarked(value, brand) && hasFields(value);
 }
 
 /** Marks a class of errors, so that `isMarked` knows its instances whichever copy of kit has made them. */

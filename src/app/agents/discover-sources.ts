@@ -18,6 +18,8 @@ export interface SourceProblem {
   readonly source?: Pick<SourceFile, "kind" | "name">;
   /** A model has written the file, or one that it imports, and no person has accepted it. */
   readonly isHeld?: boolean;
+  /** It stops no work: the file is used all the same, or another one of its name is. */
+  readonly isHarmless?: boolean;
 }
 
 interface Layout {

@@ -131,14 +131,15 @@ export async function loadSkills(
       if (other !== undefined) {
         if (await isSameSkill(root, path, other.path)) continue;
         const message = alreadyNamed("skill", other.skill.name, skill.name);
-        problems.push({
-          path,
-          message: isOfOneFolder(path, other.path) ? message : `${message} ${other.path} goes before.`,
-        });
+        problems.push(
+          isOfOneFolder(path, other.path)
+            ? { path, message }
+            : { path, message: `${message} ${other.path} goes before.`, isHarmless: true },
+        );
         continue;
       }
       found.push({ skill, path });
-      for (const message of own) problems.push({ path, message });
+      for (const message of own) problems.push({ path, message, isHarmless: true });
     } catch (error) {
       problems.push({ path, message: error instanceof Error ? error.message : String(error) });
     }

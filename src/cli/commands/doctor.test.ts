@@ -111,6 +111,35 @@ test("what is there for agents is counted, and a file that cannot be used is nam
   await agents[Symbol.asyncDispose]();
 });
 
+test("what departs from a format and works all the same is a warning, and so is a broken spec", async () => {
+  const agents = await createSampleProject();
+  const skill = (name: string, extra = ""): string =>
+    `---\nname: ${name}\ndescription: Sorts issues.\n${extra}---\n\nSort new issues.\n`;
+  await agents.write(".agents/skills/triage/SKILL.md", skill("triage", "color: red\n"));
+  await agents.write(".agents/skills/Other_Name/SKILL.md", skill("sort"));
+  await agents.write(".claude/skills/triage/SKILL.md", `${skill("triage")}Otherwise.\n`);
+  await agents.write(".cursor/rules.json", "{");
+  const { ok, of } = await examine(agents.root);
+  expect(of("agents")).toMatchObject({
+    status: "warning",
+    message: expect.stringMatching(/^2 skills; \d problems$/),
+    hint: expect.stringContaining(".agents/skills/triage/SKILL.md goes before."),
+  });
+  expect(of("spec problems")).toMatchObject({
+    status: "warning",
+    message: expect.stringMatching(/^[1-9]\d* error/),
+  });
+  expect(ok).toBe(true);
+  await agents.write(".agents/skills/zero.md", "---\nname: zero\n---\n");
+  const { ok: after, of: now } = await examine(agents.root);
+  expect(after).toBe(false);
+  expect(now("agents")).toMatchObject({
+    status: "error",
+    hint: expect.stringMatching(/^\.agents\/skills\/zero\.md: /),
+  });
+  await agents[Symbol.asyncDispose]();
+});
+
 test("entries of command lists that allow nothing are named, with what to write", async () => {
   const listed = await createSampleProject();
   await listed.write("kit.toml", '[agent]\nallowed_commands = ["git", "npm", "git commit"]\n');

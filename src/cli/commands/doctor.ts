@@ -9,7 +9,8 @@ import { wrap } from "../text/wrap.ts";
 export const doctor: Command = defineCommand({
   options: {},
   examples: ["kit doctor", "kit doctor --json"],
-  details: "Ends with 1 when something keeps kit from working as it should.",
+  details:
+    "✗ marks what stops work, and makes the command end with 1; ! marks what works and is worth a look.",
   run: async (_, context) => {
     const { checkMachine } = await import("../doctor/check-machine.ts");
     const { checkProject } = await import("../doctor/check-project.ts");

@@ -38,14 +38,24 @@ export async function checkAgents(
     const message = parts.length === 0 ? "None that can be used." : parts.join(", ");
     const more = [...lists, ...checkSecrets(webhooksWithoutSecret(webhooks, env))];
     if (problems.length === 0) return [{ name: "agents", status: "ok", message }, ...more];
-    const hint = problems.map((problem) => `${problem.path}: ${problem.message}`).join("\n");
+    // What stops work comes first, so that nobody looks for it among remarks.
+    const ordered = [...problems].sort((one, other) => Number(isHarmless(one)) - Number(isHarmless(other)));
     return [
-      { name: "agents", status: "error", message: `${message}; ${count(problems.length, "problem")}`, hint },
+      {
+        name: "agents",
+        status: problems.every(isHarmless) ? "warning" : "error",
+        message: `${message}; ${count(problems.length, "problem")}`,
+        hint: ordered.map((problem) => `${problem.path}: ${problem.message}`).join("\n"),
+      },
       ...more,
     ];
   } finally {
     hooks.deregister();
   }
+}
+
+function isHarmless({ isHarmless = false }: SourceProblem): boolean {
+  return isHarmless;
 }
 
 function checkCommandLists(problems: readonly SourceProblem[]): readonly Check[] {

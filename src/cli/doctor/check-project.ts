@@ -145,7 +145,8 @@ function summarize(name: string, diagnostics: readonly Diagnostic[], command: st
   if (diagnostics.length === 0) return { name, status: "ok", message: "none" };
   const errors = countErrors(diagnostics);
   const message = `${count(errors, "error")}, ${count(diagnostics.length - errors, "warning")}`;
-  return { name, status: errors > 0 ? "error" : "warning", message, hint: `'${command}' lists them.` };
+  // A broken file keeps nothing else from being read, so it is no reason to end with 1; the command named is.
+  return { name, status: "warning", message, hint: `'${command}' lists them.` };
 }
 
 function toCheck(name: string, error: unknown, otherwise: string): Check {
