@@ -1,13 +1,14 @@
 import { expect, test } from "vitest";
+import { maskOf } from "../app/agents/known-secrets.ts";
 import { createErrorLog } from "./error-log.ts";
 
 test("no key that opens the server is logged, wherever it was configured", () => {
   const said: string[] = [];
   const log = createErrorLog(
-    {
+    maskOf({
       config: { server: { api_keys: ["key-of-the-file", "key-of-a-variable"] } },
       environment: { KIT_API_KEYS: "key-of-a-variable,another-of-it" },
-    },
+    }),
     (text) => said.push(text),
   );
   log(new Error("Bearer key-of-the-file, key-of-a-variable and another-of-it are no good"));

@@ -1,6 +1,3 @@
-import { createSecretMask } from "../agents/secrets.ts";
-import { knownSecrets } from "../app/agents/known-secrets.ts";
-import type { LoadedConfig } from "../app/config/load-config.ts";
 import { describeError } from "./report-error.ts";
 
 /** Told what goes wrong while a server runs. */
@@ -10,11 +7,7 @@ export type ErrorLog = (error: unknown) => void;
  * Hands on errors as text, with their stacks and without the application's own keys: what the code of a
  * project throws may quote a key that it was given.
  */
-export function createErrorLog(
-  { config, environment, fileSecrets = [] }: Pick<LoadedConfig, "config" | "environment" | "fileSecrets">,
-  say: (text: string) => void,
-): ErrorLog {
-  const mask = createSecretMask([...knownSecrets(environment, config), ...fileSecrets]);
+export function createErrorLog(mask: (text: string) => string, say: (text: string) => void): ErrorLog {
   return (error) => say(mask(describeError(error)));
 }
 

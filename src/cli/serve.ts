@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { maskOf } from "../app/agents/known-secrets.ts";
 import type { LoadedConfig } from "../app/config/load-config.ts";
 import { isolationOfConfig } from "../app/config/sandbox-config.ts";
 import type { ProjectService } from "../app/service/open-project-service.ts";
@@ -70,11 +71,12 @@ export function serve(
     context,
     async (opened) => {
       await using closing = new AsyncDisposableStack();
-      const onError = createErrorLog(opened.loaded, mode.onError);
+      const mask = maskOf(opened.loaded);
+      const onError = createErrorLog(mask, mode.onError);
       closing.use(outliveRejections(onError));
       const service = await openService(opened, options, onError);
       if (service !== undefined) closing.defer(() => service.close());
-      const server = await createProjectServer({ ...opened, service }, options, { ...mode, onError });
+      const server = await createProjectServer({ ...opened, service }, options, { ...mode, mask, onError });
       closing.defer(() => server.close());
       const address = await listen(server, opened, options);
       const { host, port, url } = address;
@@ -154,7 +156,9 @@ async function createProjectServer(
     onRequest,
     onRefused,
     onError,
-  }: Pick<ServeMode, "dev" | "onRequest" | "onRefused"> & Pick<Served, "onError">,
+    mask,
+  }: Pick<ServeMode, "dev" | "onRequest" | "onRefused"> &
+    Pick<Served, "onError"> & { readonly mask: (text: string) => string },
 ): Promise<KitServer> {
   const { createServer } = await import("../server/create-server.ts");
   const { api_keys, auth, authorize, rate_limit, allowed_hosts, allowed_origins, max_body_bytes, expose } =
@@ -164,6 +168,7 @@ async function createProjectServer(
     dev,
     onError,
     onRefused,
+    mask,
     ...(service === undefined ? {} : { service }),
     ...(expose === undefined ? {} : { expose }),
     ...(authorize === undefined ? {} : { authorize }),

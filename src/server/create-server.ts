@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import { maskValue } from "../agents/secrets.ts";
 import type { AuthorizeHook, RateLimit } from "../app/config/access-config.ts";
 import type { Exposure } from "../app/config/kit-config.ts";
 import type { Service } from "../app/service/service.ts";
@@ -55,6 +56,11 @@ export interface ServerOptions {
   readonly onRefused?: (advice: string) => void;
   /** Hears what became an `internal_error` of a request; why a run failed, the service's own `onError` hears. */
   readonly onError?: (error: unknown) => void;
+  /**
+   * Takes keys out of every text of a reply, a frame and an entry for a log; default: what the service's
+   * application does with its own.
+   */
+  readonly mask?: (text: string) => string;
 }
 
 /** The HTTP face of a project. */
@@ -74,10 +80,13 @@ export interface KitServer {
 }
 
 export function createServer(options: ServerOptions): KitServer {
-  const { project, service, onRequest } = options;
+  const { project, service, mask = service?.app.mask ?? ((text: string) => text) } = options;
+  const masked = <Value>(value: Value): Value => maskValue(value, mask);
+  const onRequest = options.onRequest && ((entry: RequestEntry) => options.onRequest?.(masked(entry)));
+  const onRefused = options.onRefused && ((advice: string) => options.onRefused?.(mask(advice)));
   const limits = { ...defaultLimits, ...options.limits };
   const access = createAccess(options.access ?? {}, limits);
-  const gate = createGate(access, options.rateLimit, options.onRefused);
+  const gate = createGate(access, options.rateLimit, onRefused);
   const dev = options.dev ?? false;
   const report = (error: unknown): void => {
     // Why a run failed is told by the service, where it was worked on; its record has no more to tell.
@@ -85,7 +94,7 @@ export function createServer(options: ServerOptions): KitServer {
     options.onError?.(error);
   };
   const toReply = (error: unknown): ReplyParts => {
-    const reply = toErrorReply(error, { dev });
+    const reply = toErrorReply(error, { dev, masked });
     if (reply.status === errorCodes.internal_error.status) report(error);
     return reply;
   };
@@ -103,8 +112,9 @@ export function createServer(options: ServerOptions): KitServer {
     reach,
     streams,
     limits,
+    masked,
     toEnvelope(error) {
-      const envelope = toErrorEnvelope(error, { dev });
+      const envelope = toErrorEnvelope(error, { dev, masked });
       if (envelope.error.type === "internal_error") report(error);
       return envelope;
     },
@@ -119,7 +129,7 @@ export function createServer(options: ServerOptions): KitServer {
     ...specRoutes(project, authorization),
     ...(context === undefined ? [] : serviceRoutes(context)),
   ];
-  mountRoutes(app, [...routes, ...openApiRoutes(routes)], limits);
+  mountRoutes(app, [...routes, ...openApiRoutes(routes)], { limits, masked });
   app.notFound(() =>
     toResponse(
       new KitError({ code: "not_found", message: "There is no such route: GET /openapi.json lists them." }),

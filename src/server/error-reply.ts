@@ -9,8 +9,15 @@ import {
 } from "../protocol/error-code.ts";
 import { jsonParts, type ReplyParts } from "./reply.ts";
 
+export interface ErrorReplyOptions {
+  /** Adds stack and hint. */
+  readonly dev: boolean;
+  /** Takes keys out of what is said. */
+  readonly masked?: <Value>(value: Value) => Value;
+}
+
 /** The error reply for anything thrown: a `KitError` by its code, all else as `internal_error`. */
-export function toErrorReply(error: unknown, options: { readonly dev: boolean }): ReplyParts {
+export function toErrorReply(error: unknown, options: ErrorReplyOptions): ReplyParts {
   const known = toKitError(error);
   return jsonParts(toErrorEnvelope(error, options), {
     status: errorCodes[known.code].status,
@@ -19,18 +26,20 @@ export function toErrorReply(error: unknown, options: { readonly dev: boolean })
 }
 
 /** The envelope of an error, as every route, stream and connection sends it. */
-export function toErrorEnvelope(error: unknown, options: { readonly dev: boolean }): ErrorEnvelope {
+export function toErrorEnvelope(
+  error: unknown,
+  { dev, masked = (value) => value }: ErrorReplyOptions,
+): ErrorEnvelope {
   const known = toKitError(error);
   const meta = metaOf(known);
-  return {
-    error: {
-      type: known.code,
-      message: known.message,
-      details: detailsOf(known),
-      ...(meta === undefined ? {} : { meta }),
-      ...(options.dev ? devOf(error, known) : {}),
-    },
+  const { message } = known;
+  const said = {
+    message,
+    details: detailsOf(known),
+    ...(meta === undefined ? {} : { meta }),
+    ...(dev ? devOf(error, known) : {}),
   };
+  return { error: { type: known.code, ...masked(said) } };
 }
 
 /** Clients may count on the issues of an invalid request, also where no single field of it is wrong. */

@@ -80,7 +80,14 @@ export interface RouteSpec<Query, Body> {
 export interface Route extends Omit<RouteSpec<never, never>, "handle" | "query" | "body"> {
   readonly query?: z.ZodType;
   readonly body?: z.ZodType;
-  answer(context: ServerContext, limits: ServerLimits): Promise<Response>;
+  answer(context: ServerContext, server: RouteServer): Promise<Response>;
+}
+
+/** What every route takes from its server. */
+export interface RouteServer {
+  readonly limits: ServerLimits;
+  /** Takes the application's keys out of a value that is sent. */
+  readonly masked: <Value>(value: Value) => Value;
 }
 
 /** Ties a route's schemas to its handler. */
@@ -88,7 +95,7 @@ export function defineRoute<Query = undefined, Body = undefined>(spec: RouteSpec
   const names = spec.path.split("/");
   return {
     ...spec,
-    async answer(context, limits) {
+    async answer(context, { limits, masked }) {
       const request = toRouteRequest(context, names);
       await spec.guard?.(request);
       // A stream that nobody reads would stay open.
@@ -100,7 +107,7 @@ export function defineRoute<Query = undefined, Body = undefined>(spec: RouteSpec
       const input: RouteInput<Query, Body> = { ...request, query: query as Query, body: body as Body };
       try {
         const value = await spec.handle(input);
-        return value instanceof Response ? value : jsonReply(value, spec.status);
+        return value instanceof Response ? value : jsonReply(masked(value), spec.status);
       } catch (error) {
         throw locateIssues(error, spec.body === undefined ? "query" : "body");
       }

@@ -12,6 +12,8 @@ export interface ServiceContext {
   readonly reach: Reach;
   readonly streams: EventStreams;
   readonly limits: ServerLimits;
+  /** Takes the application's keys out of a value that is sent. */
+  readonly masked: <Value>(value: Value) => Value;
   /** The body of an error reply; reports what is an error of ours. */
   readonly toEnvelope: (error: unknown) => ErrorEnvelope;
 }

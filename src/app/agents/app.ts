@@ -10,6 +10,8 @@ export interface App {
   readonly root: string;
   /** What agents, workflows and webhooks are told of the environment. */
   readonly env: AgentContext["env"];
+  /** Takes the application's own keys out of a text that leaves it. */
+  readonly mask: (text: string) => string;
   agents(): readonly LoadedAgent[];
   workflows(): readonly LoadedWorkflow[];
   webhooks(): readonly LoadedWebhook[];

@@ -175,6 +175,7 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
   const app: HostedApp = {
     root,
     env: options.env,
+    mask,
     ...(options.approvals === undefined ? {} : { approvals: options.approvals }),
     agents: () => sources.agents,
     workflows: () => sources.workflows,

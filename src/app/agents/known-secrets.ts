@@ -1,3 +1,4 @@
+import { createSecretMask, type SecretMask } from "../../agents/secrets.ts";
 import type { KitConfig } from "../config/kit-config.ts";
 
 /** Where keys stand in a configuration. */
@@ -32,6 +33,20 @@ const ordinary = new Set(
     " ",
   ),
 );
+
+/** Takes out of texts what a configuration, its environment and the project's files of variables hold of keys. */
+export function maskOf({
+  config,
+  environment,
+  fileSecrets = [],
+}: {
+  readonly config: SecretConfig;
+  readonly environment: Environment;
+  /** What the project's files of variables hold, whether or not they were read. */
+  readonly fileSecrets?: readonly string[];
+}): SecretMask {
+  return createSecretMask([...knownSecrets(environment, config), ...fileSecrets]);
+}
 
 /**
  * The values of keys that the environment and the configuration hold, as far as their names, their look or

@@ -1,10 +1,10 @@
-import { createSecretMask, type SecretMask } from "../../agents/secrets.ts";
+import type { SecretMask } from "../../agents/secrets.ts";
 import { defined } from "../../base/defined.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import { toProfile } from "../config/agent-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { toIsolation, toSandboxFactory } from "../config/sandbox-config.ts";
-import { knownSecrets } from "./known-secrets.ts";
+import { maskOf } from "./known-secrets.ts";
 import type { OpenAppOptions } from "./open-app.ts";
 
 type FromConfig =
@@ -20,13 +20,14 @@ type FromConfig =
 
 /** What the configuration of the project at `root` says of its agents, for `openApp`. */
 export function toAppOptions(
-  { config, environment, fileSecrets = [] }: Pick<LoadedConfig, "config" | "environment" | "fileSecrets">,
+  loaded: Pick<LoadedConfig, "config" | "environment" | "fileSecrets">,
   root: string,
 ): Pick<OpenAppOptions, FromConfig> & { readonly mask: SecretMask } {
+  const { config, environment } = loaded;
   const { agent = {}, compaction, mcp, providers, store } = config;
   return {
     env: environment,
-    mask: createSecretMask([...knownSecrets(environment, config), ...fileSecrets]),
+    mask: maskOf(loaded),
     defaults: toProfile(agent, compaction),
     sandbox: toSandboxFactory(config, { root, environment }) ?? virtual({ root }),
     isolation: toIsolation(config.sandbox),

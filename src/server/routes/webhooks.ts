@@ -7,7 +7,7 @@ import { defineRoute, type Route } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
 
 /** `POST /webhooks/{name}`: what signed senders deliver. The signature takes the place of a key. */
-export function webhookRoutes({ service, limits }: ServiceContext): readonly Route[] {
+export function webhookRoutes({ service, limits, masked }: ServiceContext): readonly Route[] {
   return [
     defineRoute({
       operation: "receiveWebhook",
@@ -46,7 +46,7 @@ export function webhookRoutes({ service, limits }: ServiceContext): readonly Rou
             }),
           once: service.engine.once,
         });
-        return jsonReply(body, status);
+        return jsonReply(masked(body), status);
       },
     }),
   ];

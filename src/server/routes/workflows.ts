@@ -81,7 +81,9 @@ export function workflowRoutes(context: ServiceContext): readonly Route[] {
         });
         if (streams) return streamRun(context, run_id);
         if (gone === undefined) return { status: "accepted", run_id };
-        return jsonReply(toCompleted(run_id, await service.engine.awaitRun(run_id, { signal: gone })));
+        return jsonReply(
+          context.masked(toCompleted(run_id, await service.engine.awaitRun(run_id, { signal: gone }))),
+        );
       },
     }),
   ];

@@ -15,6 +15,7 @@ const highWaterBytes = 65_536;
 
 export interface ConnectionOptions {
   readonly limits: ServerLimits;
+  readonly masked: <Value>(value: Value) => Value;
   readonly toEnvelope: (error: unknown) => ErrorEnvelope;
 }
 
@@ -37,7 +38,10 @@ export interface FrameHandler {
   finish(): void;
 }
 
-export function createConnection(socket: WebSocket, { limits, toEnvelope }: ConnectionOptions): Connection {
+export function createConnection(
+  socket: WebSocket,
+  { limits, masked, toEnvelope }: ConnectionOptions,
+): Connection {
   const write = (text: string, onWritten?: () => void): void => {
     if (socket.readyState === WebSocket.OPEN && socket.bufferedAmount <= limits.unreadBytes) {
       socket.send(text, () => onWritten?.());
@@ -47,7 +51,13 @@ export function createConnection(socket: WebSocket, { limits, toEnvelope }: Conn
     socket.terminate();
     onWritten?.();
   };
-  const send = (frame: ServerFrame): void => write(JSON.stringify(frame));
+  // The client's own name for its request comes back as it came, or it would not know the answer.
+  const send = (frame: ServerFrame): void =>
+    write(
+      JSON.stringify(
+        "request_id" in frame ? { ...masked(frame), request_id: frame.request_id } : masked(frame),
+      ),
+    );
   return {
     send,
     async deliver(text) {

@@ -22,7 +22,7 @@ const patienceMs = 250;
  * goes away, or reads so slowly that too much waits for it, fires the prompt's signal.
  */
 export async function streamPrompt(
-  { streams, limits, toEnvelope }: ServiceContext,
+  { streams, limits, masked, toEnvelope }: ServiceContext,
   gone: AbortSignal,
   begin: Begin,
 ): Promise<Response> {
@@ -51,7 +51,7 @@ export async function streamPrompt(
     for (let events = await queue.next(); events !== undefined; events = await queue.next()) {
       yield events.join("");
     }
-    yield encodeOutcome("result", { result: await reply });
+    yield encodeOutcome("result", masked({ result: await reply }));
   };
   // A stream that the client leaves is not read to its end, where its failure would be met.
   reply.catch(() => undefined);

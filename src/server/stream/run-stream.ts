@@ -14,7 +14,7 @@ export interface RunStreamOptions {
 
 /** Answers with the events of a run after an index, and what it came to as the last of them. */
 export function streamRun(
-  { service, streams, toEnvelope }: ServiceContext,
+  { service, streams, masked, toEnvelope }: ServiceContext,
   runId: string,
   { permit, ...options }: RunStreamOptions = {},
 ): Response {
@@ -33,7 +33,7 @@ export function streamRun(
   };
   const outcomeOf = (id: string, record: RunRecord | undefined): string => {
     try {
-      return encodeOutcome("result", toCompleted(id, record));
+      return encodeOutcome("result", masked(toCompleted(id, record)));
     } catch (error) {
       return encodeOutcome("error", toEnvelope(error));
     }

@@ -40,11 +40,14 @@ export interface JsonReply {
 export async function serveService({
   files = {},
   host,
+  env = {},
   ...options
 }: Omit<ServerOptions, "project" | "service" | "onError"> & {
   /** By path; `null` leaves one of `serviceFiles` out. */
   readonly files?: Readonly<Record<string, string | null>>;
   readonly host?: string;
+  /** What agents and workflows are told of the environment. */
+  readonly env?: Readonly<Record<string, string>>;
 } = {}): Promise<ServedService> {
   const temporary = await temporaryProject(
     Object.fromEntries(
@@ -54,7 +57,7 @@ export async function serveService({
     ),
   );
   const echo = createEchoModel();
-  const service = await openTestService({ root: temporary.root, model: echo.model });
+  const service = await openTestService({ root: temporary.root, model: echo.model, env });
   const errors: unknown[] = [];
   const server = createServer({
     ...options,

@@ -1,0 +1,93 @@
+import { createHmac } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createSecretMask } from "../agents/secrets.ts";
+import { createServer } from "./create-server.ts";
+import type { RequestEntry } from "./request-entry.ts";
+import { type ServedService, serveService } from "./testing/serve-service.ts";
+import { webhookSecrets } from "./testing/service-files.ts";
+import { openSocket } from "./testing/socket-client.ts";
+import { temporaryProject } from "./testing/temporary-project.ts";
+
+const key = "sk-live-4f0c9a7de1b24c55";
+const shapes = [key, encodeURIComponent(key), btoa(key), `the key is ${key}.`] as const;
+
+/** Throws an error that any caller is told, as code of a project may, with the key in each part of it. */
+const refusal = `throw Object.assign(new (class KitError extends Error {})("No: ${key}"), {
+  [Symbol.for("kit.error")]: true, code: "invalid_request", hint: "Use ${key}.",
+  meta: { issues: [{ path: "${key}", message: "${key}" }], ["${key}"]: "${btoa(key)}" },
+});`;
+
+const files = {
+  "CLAUDE.md": `# Rules\n\n## Money\n\nThe key is ${key}.\n`,
+  "src/workflows/telling.ts": `export async function run(ctx) {
+  ctx.log.info("The key is ${key}.");
+  return { told: [${JSON.stringify(shapes)}, ctx.payload], ["${key}"]: 1 };
+}
+`,
+  "src/workflows/refusing.ts": `export async function run() { ${refusal} }\n`,
+  "src/webhooks/telling.ts": `export default {
+  kind: "kit.webhook", scheme: "github", secret: () => "${webhookSecrets.github}",
+  handle: () => ({ said: "${key}" }),
+};
+`,
+};
+
+let served: ServedService;
+const entries: RequestEntry[] = [];
+beforeAll(async () => {
+  served = await serveService({ files, env: { STRIPE_KEY: key }, onRequest: (entry) => entries.push(entry) });
+});
+afterAll(() => served.close());
+
+function expectMasked(text: string): void {
+  for (const shape of [key, btoa(key), key.slice(8)]) expect(text).not.toContain(shape);
+  expect(text).toContain("[secret]");
+}
+
+test.each([
+  ["a result", "/workflows/telling?wait=result", { payload: { again: key } }],
+  ["a refusal", "/workflows/refusing?wait=result", {}],
+  ["a prompt", "/agents/echo/1", { message: `Say ${key}` }],
+  ["an error about what was sent", "/agents/echo/1", { [key]: 1 }],
+])("%s says no key, as JSON or as a stream", async (_, path, body) => {
+  expectMasked(JSON.stringify((await served.send(path, { body })).body));
+  expectMasked(await (await served.stream(path, { body })).text());
+});
+
+test("no record, event or guideline that is asked for says a key", async () => {
+  const { body } = await served.send("/workflows/telling", { body: { payload: { again: key } } });
+  await served.service.engine.awaitRun(body.run_id);
+  for (const path of [`/runs/${body.run_id}`, `/runs/${body.run_id}/events?types=log`, "/api/guidelines"])
+    expectMasked(JSON.stringify((await served.send(path)).body));
+});
+
+test("the reply of a webhook says no key", async () => {
+  const body = "{}";
+  const signature = createHmac("sha256", webhookSecrets.github).update(body).digest("hex");
+  const headers = { "content-type": "application/json", "x-hub-signature-256": `sha256=${signature}` };
+  const reply = await fetch(`${served.url}/webhooks/telling`, { method: "POST", headers, body });
+  expectMasked(await reply.text());
+});
+
+test("no frame of a WebSocket says a key", async () => {
+  const client = await openSocket(`${served.url}/workflows/telling`);
+  client.send({ type: "invoke", request_id: "one", payload: { again: key } });
+  expectMasked(JSON.stringify(await client.until("result")));
+  client.socket.close();
+});
+
+test("an entry for the log says no key, and neither does the reply that it is about", async () => {
+  const { body } = await served.send(`/agents/${encodeURIComponent(key)}/1`, { body: { message: "Hello" } });
+  expect(JSON.stringify(body)).not.toContain(key);
+  await expect(openSocket(`${served.url}/agents/${key}/1`)).rejects.toThrow();
+  const said = entries.filter(({ path }) => path.includes("[secret]"));
+  expect(said.map(({ method, status }) => `${method} ${status}`)).toEqual(["POST 404", "GET 404"]);
+  expect(JSON.stringify(entries)).not.toContain(key);
+});
+
+test("a server without agents masks what it is told to", async () => {
+  const shop = await temporaryProject(files);
+  const { app } = createServer({ project: shop.project, mask: createSecretMask([key]) });
+  expectMasked(await (await app.request("/api/guidelines")).text());
+  await shop.remove();
+});
