@@ -6,15 +6,15 @@ export interface Backoff {
   remainingMs(): number;
   /** Whether it failed since it last did what it was asked. */
   readonly hasFailed: boolean;
-  /** It could not be reached, or was lost. */
-  failed(): void;
+  /** It could not be reached, was lost, or (`isFlood`) was cut off. */
+  failed(options?: { readonly isFlood: boolean }): void;
   /** It did what it was asked. */
   succeeded(): void;
 }
 
 /**
  * Waits longer after each failure that follows another: 1, 2, 4, … 60 seconds. A server that was lost
- * after it had worked is tried again at once.
+ * after it had worked is tried again at once, but not one that was cut off for a flood.
  */
 export function createBackoff(now: () => number): Backoff {
   let failures = 0;
@@ -25,10 +25,10 @@ export function createBackoff(now: () => number): Backoff {
     get hasFailed() {
       return failures > 0;
     },
-    failed() {
+    failed({ isFlood = false } = { isFlood: false }) {
       failures += 1;
       const doubled = times.firstBackoff * 2 ** Math.min(failures - 1, 10);
-      notBefore = now() + (worked ? 0 : Math.min(doubled, times.maxBackoff));
+      notBefore = now() + (worked && !isFlood ? 0 : Math.min(doubled, times.maxBackoff));
       worked = false;
     },
     succeeded() {

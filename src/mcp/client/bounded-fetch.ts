@@ -1,6 +1,10 @@
+import { createFloodGate } from "./flood-gate.ts";
 import { limits } from "./limits.ts";
 
 export type Fetch = typeof globalThis.fetch;
+
+/** What a piece of a body counts at least: a body that comes byte by byte costs more than its bytes. */
+const minChunkBytes = 256;
 
 /** Thrown into the reader of a body that is too long. */
 export class TooLongError extends Error {}
@@ -23,23 +27,22 @@ export function createBoundedFetch(base: Fetch = globalThis.fetch): Fetch {
 }
 
 function createBound(isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
+  const gate = createFloodGate(limits.flood);
   let length = 0;
   let lineIsEmpty = true;
-  let minute = 0;
-  let inMinute = 0;
   return new TransformStream({
     transform(chunk, controller) {
+      let lines = 0;
       for (let index = 0; isStream && index < chunk.length; index += 1) {
         const byte = chunk[index];
+        if (byte === 10) lines += 1;
         // An empty line ends an event.
         if (byte === 10 && lineIsEmpty) length = -index;
         if (byte !== 13) lineIsEmpty = byte === 10;
       }
-      length += chunk.length;
-      const now = Math.floor(Date.now() / 60_000);
-      inMinute = (now === minute ? inMinute : 0) + chunk.length;
-      minute = now;
-      if (length > limits.messageBytes || inMinute > limits.unaskedBytes) {
+      length += Math.max(chunk.length, minChunkBytes);
+      // An event has some four lines.
+      if (length > limits.messageBytes || (isStream && !gate.take(chunk.length, lines / 4))) {
         controller.error(new TooLongError(`A message of more than ${limits.messageBytes} bytes.`));
         return;
       }

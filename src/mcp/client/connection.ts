@@ -121,8 +121,9 @@ function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: Connect
             }),
         });
       } catch (error) {
-        const reason = failureOf(transport) ?? error;
-        ended = reason !== error;
+        const failure = failureOf(transport);
+        const reason = failure ?? error;
+        ended = failure !== undefined && failure !== error && !failure.isFlood;
         kill();
         throw reason;
       } finally {

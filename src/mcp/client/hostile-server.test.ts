@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { createManualClock } from "../../testing/manual-clock.ts";
+import { processorMs } from "../../testing/processor-time.ts";
 import {
   callTool,
   hostileServer,
@@ -88,12 +89,31 @@ test("prints on stdout that are no messages are skipped", async () => {
   expect(textOf(await callTool(open("print-garbage"), "plain"))).toBe("done");
 });
 
-test.each(["flood-garbage", "flood-notifications", "flood-answers"])(
-  "a server that prints without end (%s) is ended",
+test.each([
+  "flood-garbage",
+  "flood-notifications",
+  "flood-answers",
+  "flood-blank",
+  "flood-returns",
+  "flood-characters",
+  "flood-braces",
+  "flood-objects",
+  "flood-pings",
+  "flood-changes",
+  "flood-errors",
+  "flood-endless-line",
+])(
+  "a server that prints without end (%s) is ended and named, and costs next to nothing",
   async (scenario) => {
-    const client = open(scenario);
+    const client = openServer(hostileServer(scenario), { clock: createManualClock() });
     await client.tools();
-    await expect.poll(() => client.problems()[0]?.message).toContain("It flooded its output");
+    const named = /It flooded its (error )?output|It sent a message of more than 10 MB/;
+    await expect.poll(() => client.problems()[0]?.message).toMatch(named);
+    const started = processorMs();
+    // The next operations do without it until it is due again.
+    for (let count = 0; count < 100; count += 1) await client.tools();
+    expect(client.problems()[0]?.server).toBe("s");
+    expect(processorMs() - started).toBeLessThan(500);
   },
 );
 

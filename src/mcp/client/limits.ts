@@ -5,8 +5,13 @@
 export const limits = {
   /** One JSON-RPC message. */
   messageBytes: 10_485_760,
-  /** What a process sends on its own account between two answers, or an address on one stream in a minute. */
-  unaskedBytes: 67_108_864,
+  /**
+   * What a process says beside its answers, on either of its outputs, and what one stream of events says in
+   * all. Reading a line costs as much as its bytes, or these.
+   */
+  flood: { burstBytes: 16_777_216, bytesPerSecond: 2_097_152, lineBytes: 4_096 },
+  /** Reads from a process in a time before kit waits for more to come at once. */
+  reads: { count: 100, ms: 100 },
   /** What is not written yet to a process that does not read its input. */
   unsentBytes: 67_108_864,
   /** Of a list of tools: pages, tools and characters that are read before the filter. */

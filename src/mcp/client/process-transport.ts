@@ -1,6 +1,7 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { LineReader } from "../line-reader.ts";
+import { createFloodGate } from "./flood-gate.ts";
 import { limits } from "./limits.ts";
-import { createLineReader } from "./line-reader.ts";
 import type { McpSdk } from "./load-sdk.ts";
 import { ServerFailure } from "./server-failure.ts";
 import { type ProcessRequest, type ServerProcess, startServerProcess } from "./server-process.ts";
@@ -25,34 +26,45 @@ export interface ProcessTransport extends Transport {
  */
 export function createProcessTransport(
   sdk: Pick<McpSdk, "deserializeMessage" | "serializeMessage">,
-  request: Omit<ProcessRequest, "onOutput">,
+  request: Omit<ProcessRequest, "onOutput" | "onErrorFlood">,
 ): ProcessTransport {
-  const reader = createLineReader(limits.messageBytes);
+  const gate = createFloodGate(limits.flood);
   let server: ServerProcess | undefined;
   let failure: ServerFailure | undefined;
   const asked = new Set<unknown>();
-  let unasked = 0;
 
-  const fail = (message: string, cause?: unknown): void => {
-    failure ??= new ServerFailure(message, { outcome: "unknown", details: server?.lastWords() ?? "", cause });
+  const fail = (message: string, isFlood = false): void => {
+    failure ??= new ServerFailure(message, {
+      outcome: "unknown",
+      details: server?.lastWords() ?? "",
+      isFlood,
+    });
   };
   const cutOff = (message: string): void => {
-    fail(message);
+    fail(message, true);
     server?.kill();
   };
-  const onLine = (line: string): void => {
-    if (failure !== undefined || line.trim() === "") return;
-    unasked += line.length;
+  const read = (line: Buffer): JSONRPCMessage | undefined => {
+    // Banners and debug prints on stdout are common; they are skipped, as long as they stay few.
+    if (!mayBeMessage(line)) return undefined;
     try {
-      const message = sdk.deserializeMessage(line);
-      if (("result" in message || "error" in message) && asked.delete(message.id)) unasked = 0;
-      transport.onmessage?.(message);
+      return sdk.deserializeMessage(line.toString("utf8"));
     } catch (error) {
-      // Banners and debug prints on stdout are common; they are skipped, as long as they stay few.
       transport.onerror?.(error instanceof Error ? error : new Error(String(error)));
+      return undefined;
     }
-    if (unasked > limits.unaskedBytes) cutOff("It flooded its output with what nobody had asked for.");
   };
+  const reader = new LineReader(limits.messageBytes, {
+    onLine(line) {
+      if (failure !== undefined) return;
+      const message = read(line);
+      const isAnswer = message !== undefined && !("method" in message) && asked.delete(message.id);
+      if (!isAnswer && !gate.take(line.length, 1)) {
+        cutOff("It flooded its output with what nobody had asked for.");
+      } else if (message !== undefined) transport.onmessage?.(message);
+    },
+    onTooLong: () => cutOff(`It sent a message of more than ${limits.messageBytes / 1024 / 1024} MB.`),
+  });
   const transport: ProcessTransport = {
     get failure() {
       return failure;
@@ -66,11 +78,8 @@ export function createProcessTransport(
     async start() {
       server = await startServerProcess({
         ...request,
-        onOutput(chunk) {
-          if (failure === undefined && !reader.push(chunk, onLine)) {
-            cutOff(`It sent a message of more than ${limits.messageBytes / 1024 / 1024} MB.`);
-          }
-        },
+        onOutput: (chunk) => reader.push(chunk),
+        onErrorFlood: () => cutOff("It flooded its error output."),
       }).catch((error: unknown) => {
         throw notStarted(error);
       });
@@ -103,6 +112,12 @@ export function createProcessTransport(
     },
   };
   return transport;
+}
+
+/** Whether a line begins as an object does: what else is printed costs no more than a look. */
+function mayBeMessage(line: Buffer): boolean {
+  const first = line.find((byte) => byte !== 32 && byte !== 9);
+  return first === 123;
 }
 
 function notStarted(error: unknown): ServerFailure {

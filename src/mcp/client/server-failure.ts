@@ -11,6 +11,7 @@ export interface ServerFailureOptions {
   readonly outcome: Outcome;
   readonly isLost?: boolean;
   readonly isTimeout?: boolean;
+  readonly isFlood?: boolean;
   readonly details?: string;
   readonly cause?: unknown;
 }
@@ -25,6 +26,8 @@ export class ServerFailure extends Error {
   readonly isLost: boolean;
   /** It took too long; whether it ever answers is open. */
   readonly isTimeout: boolean;
+  /** It sent more than it may, and was cut off for that. */
+  readonly isFlood: boolean;
   /** More for the person who configured the server: what it printed last, perhaps. */
   readonly details: string;
 
@@ -33,6 +36,7 @@ export class ServerFailure extends Error {
     this.outcome = options.outcome;
     this.isLost = options.isLost ?? false;
     this.isTimeout = options.isTimeout ?? false;
+    this.isFlood = options.isFlood ?? false;
     this.details = options.details ?? "";
   }
 }

@@ -51,7 +51,7 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
 
   const lost = (reason: ServerFailure): void => {
     failure = reason;
-    backoff.failed();
+    backoff.failed(reason);
   };
   const drop = (useless: Connection, reason: ServerFailure): void => {
     if (!useless.isOpen) return;

@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { Socket } from "node:net";
+import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { createFloodGate } from "./flood-gate.ts";
 import { limits, times } from "./limits.ts";
 
 /** A server that runs as a process, with everything it started in a group of its own. */
@@ -26,6 +28,8 @@ export interface ProcessRequest {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   readonly onOutput: (chunk: Buffer) => void;
+  /** It prints more to stderr than a log can be. */
+  readonly onErrorFlood: () => void;
 }
 
 /** Starts a server without a shell. Rejects when there is no such program. */
@@ -38,11 +42,16 @@ export async function startServerProcess(request: ProcessRequest): Promise<Serve
     detached: process.platform !== "win32",
     windowsHide: true,
   });
-  let lastWords = "";
-  child.stderr.on("data", (chunk: Buffer) => {
-    lastWords = (lastWords + chunk.toString("utf8")).slice(-limits.stderrChars);
+  let lastWords = Buffer.alloc(0);
+  const gate = createFloodGate(limits.flood);
+  readInTurns(child.stderr, (chunk) => {
+    // Four bytes a character at most.
+    lastWords = Buffer.concat([lastWords, chunk.subarray(-4 * limits.stderrChars)]).subarray(
+      -4 * limits.stderrChars,
+    );
+    if (!gate.take(chunk.length, 0)) request.onErrorFlood();
   });
-  child.stdout.on("data", request.onOutput);
+  readInTurns(child.stdout, request.onOutput);
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on("error", ignore);
   const ended = endOf(child);
   await new Promise<void>((resolve, reject) => {
@@ -57,8 +66,12 @@ export async function startServerProcess(request: ProcessRequest): Promise<Serve
     pid: child.pid ?? 0,
     ended,
     hasEnded: () => within(ended, times.grace),
-    kill: () => signalGroup(child, "SIGKILL"),
-    lastWords: () => lastWords,
+    kill() {
+      signalGroup(child, "SIGKILL");
+      // What has left its group may hold them open, and go on.
+      for (const stream of [child.stdout, child.stderr]) stream.destroy();
+    },
+    lastWords: () => lastWords.toString("utf8").slice(-limits.stderrChars),
     async write(text) {
       if (child.stdin.writableLength > limits.unsentBytes)
         throw new Error("The process does not read its input.");
@@ -76,6 +89,27 @@ export async function startServerProcess(request: ProcessRequest): Promise<Serve
       await ended;
     },
   };
+}
+
+/**
+ * Reads from a process. One that writes byte by byte is read at longer intervals, so that what it has written
+ * meanwhile comes at once.
+ */
+function readInTurns(stream: Readable, onChunk: (chunk: Buffer) => void): void {
+  let turn = 0;
+  let reads = 0;
+  stream.on("data", (chunk: Buffer) => {
+    onChunk(chunk);
+    const now = performance.now();
+    if (now - turn >= limits.reads.ms) {
+      turn = now;
+      reads = 0;
+    }
+    reads += 1;
+    if (reads < limits.reads.count) return;
+    stream.pause();
+    setTimeout(() => stream.resume(), turn + limits.reads.ms - now).unref();
+  });
 }
 
 /** Resolves when a process has ended and nothing more of its output comes. */

@@ -25,6 +25,20 @@ if (scenario === "ignore-the-end") {
   setInterval(() => undefined, 1_000);
 }
 if (scenario === "print-garbage") process.stdout.write("Starting up…\n{not json\n{}\n[]\nnull\n");
+const floods: Readonly<Record<string, string>> = {
+  "flood-blank": "\n".repeat(4_096),
+  "flood-returns": "\r\n".repeat(4_096),
+  "flood-characters": "x\n".repeat(4_096),
+  "flood-braces": "{\n".repeat(4_096),
+  "flood-objects": "{}\n".repeat(4_096),
+  "flood-pings": `${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" })}\n`.repeat(64),
+  "flood-changes":
+    `${JSON.stringify({ jsonrpc: "2.0", method: "notifications/tools/list_changed" })}\n`.repeat(64),
+};
+const endless = floods[scenario];
+if (endless !== undefined) flood(endless);
+if (scenario === "flood-errors") flood("trace ".repeat(1_000), process.stderr);
+if (scenario === "flood-endless-line") flood("x".repeat(4_096));
 if (scenario === "flood-garbage") flood(`${"garbage ".repeat(1_000)}\n`);
 if (scenario === "flood-answers") {
   flood(`${JSON.stringify({ jsonrpc: "2.0", id: 1_000_000, result: { text: "x".repeat(8_000) } })}\n`);
@@ -35,11 +49,12 @@ if (scenario === "flood-notifications") {
 }
 
 /** Writes a text for ever, as fast as it is taken. */
-function flood(text: string): void {
+function flood(text: string, output: NodeJS.WriteStream = process.stdout): void {
   const chunk = text.repeat(16);
   const write = (): void => {
-    while (process.stdout.write(chunk));
-    process.stdout.once("drain", write);
+    for (let count = 0; count < 100 && output.write(chunk); count += 1);
+    // Its input is read between the floods: the server works as well.
+    setImmediate(() => (output.writableNeedDrain ? output.once("drain", write) : write()));
   };
   write();
 }

@@ -1,0 +1,72 @@
+export interface LineListener {
+  /** A whole line without its end: `\n`, or `\r\n`. Valid during the call only. */
+  onLine(line: Buffer): void;
+  /** A line grows past the limit. It is not kept, and the reader goes on with the next one. */
+  onTooLong(): void;
+}
+
+const newline = 10;
+const carriageReturn = 13;
+const noBytes = Buffer.alloc(0);
+
+/** Puts chunks of bytes together to lines in linear time, however many chunks a line comes in. */
+export class LineReader {
+  readonly #maxBytes: number;
+  readonly #listener: LineListener;
+  /** The beginning of a line whose end is to come: the first `#length` bytes. */
+  #held = noBytes;
+  #length = 0;
+  #isSkipping = false;
+
+  constructor(maxBytes: number, listener: LineListener) {
+    this.#maxBytes = maxBytes;
+    this.#listener = listener;
+  }
+
+  push(chunk: Buffer): void {
+    let start = 0;
+    for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, start)) {
+      this.#endLine(chunk.subarray(start, end));
+      start = end + 1;
+    }
+    if (start < chunk.length) this.#hold(chunk.subarray(start));
+  }
+
+  #endLine(rest: Buffer): void {
+    let line = rest;
+    if (this.#length > 0) {
+      this.#hold(rest);
+      line = this.#held.subarray(0, this.#length);
+    } else if (!this.#isSkipping && rest.length > this.#maxBytes) this.#skip();
+    const isWhole = !this.#isSkipping;
+    this.#length = 0;
+    this.#isSkipping = false;
+    // A long line is rare: the next one does not keep its memory.
+    if (this.#held.length > 1_048_576) this.#held = noBytes;
+    if (isWhole) this.#listener.onLine(line.at(-1) === carriageReturn ? line.subarray(0, -1) : line);
+  }
+
+  #hold(piece: Buffer): void {
+    if (this.#isSkipping) return;
+    const length = this.#length + piece.length;
+    if (length > this.#maxBytes) {
+      this.#skip();
+      return;
+    }
+    if (length > this.#held.length) {
+      // Twice the size each time: a line of a million chunks is copied twice, not a million times.
+      const larger = Buffer.allocUnsafe(Math.min(this.#maxBytes, Math.max(65_536, 2 * length)));
+      this.#held.copy(larger, 0, 0, this.#length);
+      this.#held = larger;
+    }
+    piece.copy(this.#held, this.#length);
+    this.#length = length;
+  }
+
+  #skip(): void {
+    this.#isSkipping = true;
+    this.#length = 0;
+    this.#held = noBytes;
+    this.#listener.onTooLong();
+  }
+}
