@@ -17,9 +17,6 @@ import {
 } from "./state/session-variables.ts";
 import { decodeValue } from "./values/decode-value.ts";
 
-/** A process that holds more than this after a run is replaced. */
-const maxIdleBytes = 200 * 1024 * 1024;
-
 /** The process sends no more than half of it; this is for one that is not what it was. */
 const maxOutputChars = 200_000;
 
@@ -63,28 +60,22 @@ export function createPythonSession(
         const signal = options.signal ?? new AbortController().signal;
         const started = performance.now();
         let stdout = "";
-        const lease = await pool.acquire(signal);
-        let ended: RunEnd | undefined;
-        try {
-          ended = await runOnProcess(lease, {
-            message: { ...prepared.message, state: selected.state },
-            attachment: selected.attachment,
-            signal,
-            output: (text) => {
-              if (stdout.length < maxOutputChars) stdout += text;
-            },
-            call: (message, callSignal) => {
-              const call = { answered: false };
-              return inside
-                .run(call, () => answerCall(message, callables, callSignal))
-                .finally(() => {
-                  call.answered = true;
-                });
-            },
-          });
-        } finally {
-          lease.release(isFit(ended));
-        }
+        const ended = await runOnProcess(pool, {
+          message: { ...prepared.message, state: selected.state },
+          attachment: selected.attachment,
+          signal,
+          output: (text) => {
+            if (stdout.length < maxOutputChars) stdout += text;
+          },
+          call: (message, callSignal) => {
+            const call = { answered: false };
+            return inside
+              .run(call, () => answerCall(message, callables, callSignal))
+              .finally(() => {
+                call.answered = true;
+              });
+          },
+        });
         const { message, attachment } = completed(ended, stdout);
         const updated = updateVariables(variables, selected.names, { saved: message.saved, attachment });
         variables = updated.variables;
@@ -119,11 +110,6 @@ function abortable(waited: Promise<unknown>, signal: AbortSignal | undefined): P
   const onAbort = (): void => aborted.reject(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });
   return Promise.race([waited, aborted.promise]).finally(() => signal.removeEventListener("abort", onAbort));
-}
-
-function isFit(ended: RunEnd | undefined): boolean {
-  if (ended === undefined || "end" in ended) return false;
-  return "memory" in ended.message && ended.message.memory < maxIdleBytes;
 }
 
 type Done = Extract<RunEnd, { readonly message: unknown }> & {

@@ -1,12 +1,15 @@
 import type { MontySnapshot } from "@pydantic/monty";
-import type { HostMessage } from "../process/messages.ts";
+import type { AnswerMessage } from "../process/messages.ts";
 import type { PythonExceptionInfo } from "../python-error.ts";
-import { createValueBudget, fromPythonLimits, type WireValue } from "../values/wire-value.ts";
+import { createValueBudget, fromPythonLimits } from "../values/wire-value.ts";
 import { constructDataclass, type DataclassTypes } from "./dataclass-calls.ts";
 import type { HostLink } from "./host-link.ts";
 import { fromMonty, toMonty } from "./monty-values.ts";
 
 export type Answer = { readonly returnValue: unknown } | { readonly exception: PythonExceptionInfo };
+
+/** A call that kit was told of, and whose answer it sends. */
+const asked = "asked";
 
 /**
  * A function as Monty holds it. The space in its name cannot be in a name of Python's: so a call of it can be
@@ -16,11 +19,11 @@ export function hostFunction(kind: "host" | "class", name: string): () => void {
   return Object.defineProperty(() => undefined, "name", { value: `${kind} ${name}` });
 }
 
-/** Answers a call that Python made: a dataclass here, everything else by asking kit. */
+/** Answers a call that Python made: a dataclass here. Everything else kit is asked, and "asked" is given. */
 export function callHost(
   snapshot: MontySnapshot,
   host: { readonly link: HostLink; readonly types: DataclassTypes },
-): Answer {
+): Answer | typeof asked {
   const { functionName, args } = snapshot;
   const kwargs = new Map(Object.entries(snapshot.kwargs));
   const [, kind, name = ""] = /^(host|class) (.*)$/s.exec(functionName) ?? [];
@@ -57,7 +60,7 @@ interface HostCall {
   readonly kwargs: ReadonlyMap<string, unknown>;
 }
 
-function ask(call: HostCall, host: { readonly link: HostLink; readonly types: DataclassTypes }): Answer {
+function ask(call: HostCall, { link }: { readonly link: HostLink }): Answer | typeof asked {
   let tooMuch: string | undefined;
   const budget = createValueBudget((problem) => {
     tooMuch = problem;
@@ -67,20 +70,17 @@ function ask(call: HostCall, host: { readonly link: HostLink; readonly types: Da
     const args = call.args.map((value) => fromMonty(value, budget));
     const kwargs = Array.from(call.kwargs, ([key, value]) => [key, fromMonty(value, budget)] as const);
     const { name, dataclass } = call;
-    host.link.send({ type: "call", name, args, kwargs, ...(dataclass === undefined ? {} : { dataclass }) });
+    link.send({ type: "call", name, args, kwargs, ...(dataclass === undefined ? {} : { dataclass }) });
+    return asked;
   } catch (error) {
     if (tooMuch === undefined) throw error;
     return { exception: { type: "ValueError", message: `What ${call.name}() is called with ${tooMuch}.` } };
   }
-  const frame = host.link.read();
-  if (frame === undefined) process.exit(0);
-  const reply = frame.header as HostMessage;
-  switch (reply.type) {
-    case "answer":
-      return { returnValue: toMonty(reply.value satisfies WireValue, host.types.typeId) };
-    case "raise":
-      return { exception: reply.exception };
-    case "run":
-      throw new Error("A program was sent while another one waited for an answer.");
-  }
+}
+
+/** An answer of kit's as Monty takes it. */
+export function toAnswer(message: AnswerMessage, types: DataclassTypes): Answer {
+  return message.type === "raise"
+    ? { exception: message.exception }
+    : { returnValue: toMonty(message.value, types.typeId) };
 }

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { DataclassShape } from "../process/messages.ts";
 import type { PythonExceptionInfo } from "../python-error.ts";
 import { toMonty } from "./monty-values.ts";
@@ -13,9 +14,9 @@ export function createDataclassTypes(shapes: readonly DataclassShape[]): Datacla
   const ids = new Map<string, bigint>();
   return {
     get: (name) => byName.get(name),
-    // Also one that is not registered has an identity: a value of it may come from a dump.
+    // Of the name alone, so that it is the same in every process that a program goes on in.
     typeId(name) {
-      const id = ids.get(name) ?? BigInt(ids.size + 1);
+      const id = ids.get(name) ?? createHash("sha256").update(name).digest().readBigUInt64BE() >> 1n;
       ids.set(name, id);
       return id;
     },

@@ -1,6 +1,7 @@
 import type { MontyComplete, MontyNameLookup, MontySnapshot } from "@pydantic/monty";
+import type { AnswerMessage, HostMessage } from "../process/messages.ts";
 import type { PythonExceptionInfo } from "../python-error.ts";
-import { callHost } from "./call-host.ts";
+import { callHost, toAnswer } from "./call-host.ts";
 import type { DataclassTypes } from "./dataclass-calls.ts";
 import type { Machine } from "./machine.ts";
 import type { Output } from "./output.ts";
@@ -18,13 +19,23 @@ export interface Driving {
   /** Milliseconds after which the process ends itself, and the bytes at which it does. */
   readonly deadlineMs: number;
   readonly memoryCeiling: number;
+  /** Milliseconds that the program has computed before, in other processes. */
+  readonly executedMs: number;
 }
 
-/** Answers what a program asks until it ends. Time spent waiting for the host is not the program's. */
-export function driveProgram(start: () => Progress, driving: Driving): MontyComplete {
+/** A larger program stays in its process while it waits for the host. */
+const maxParkedBytes = 1024 * 1024;
+/** A process that holds more is not even asked for the bytes of its program. */
+const maxMemoryToPark = 192 * 1024 * 1024;
+
+/**
+ * Answers what a program asks until it ends. Time spent waiting for the host is not the program's. Gives undefined
+ * for a program that was parked while it waited: its process is free for another one.
+ */
+export function driveProgram(start: () => Progress, driving: Driving): MontyComplete | undefined {
   const { limitMs, machine, output, types } = driving;
   const { MontyComplete: Complete, MontyNameLookup: NameLookup, MontySnapshot: Snapshot } = machine.monty;
-  let executedMs = 0;
+  let { executedMs } = driving;
   let waitedMs = 0;
   let since = monotonicMs();
   let progress = start();
@@ -39,7 +50,9 @@ export function driveProgram(start: () => Progress, driving: Driving): MontyComp
     executedMs += paused - since;
     if (executedMs > limitMs) throw new RunFailed(timeExceeded(limitMs));
     machine.watchdog.rest();
-    const answer = callHost(progress, { link: machine.link, types });
+    const called = callHost(progress, { link: machine.link, types });
+    const answer = called === "asked" ? awaitAnswer(progress, { ...driving, executedMs }) : called;
+    if (answer === undefined) return undefined;
     since = monotonicMs();
     waitedMs += since - paused;
     machine.watchdog.watch(driving.deadlineMs - executedMs, driving.memoryCeiling);
@@ -51,6 +64,34 @@ export function driveProgram(start: () => Progress, driving: Driving): MontyComp
     progress = progress.resume(answer);
   }
   return progress;
+}
+
+/** Waits for what kit answers. Gives undefined where kit has taken the program out of this process. */
+function awaitAnswer(snapshot: MontySnapshot, driving: Driving): ReturnType<typeof toAnswer> | undefined {
+  const { machine, output, types } = driving;
+  for (;;) {
+    const frame = machine.link.read();
+    if (frame === undefined) process.exit(0);
+    const message = frame.header as HostMessage;
+    if (message.type !== "park") return toAnswer(message as AnswerMessage, types);
+    const bytes = bytesToPark(snapshot, driving);
+    if (bytes === undefined) {
+      machine.link.send({ type: "stays" });
+      continue;
+    }
+    const progress = { executed_ms: driving.executedMs, printed_chars: output.printed };
+    machine.link.send({ type: "parked", progress }, bytes);
+    return undefined;
+  }
+}
+
+function bytesToPark(snapshot: MontySnapshot, driving: Driving): Uint8Array | undefined {
+  if (process.memoryUsage.rss() > maxMemoryToPark) return undefined;
+  const { watchdog } = driving.machine;
+  watchdog.watch(driving.deadlineMs, driving.memoryCeiling);
+  const bytes = snapshot.dump();
+  watchdog.rest();
+  return bytes.length > maxParkedBytes ? undefined : bytes;
 }
 
 function timeExceeded(limitMs: number): PythonExceptionInfo {

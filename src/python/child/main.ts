@@ -19,8 +19,12 @@ if (monty !== undefined) {
     const frame = link.read();
     if (frame === undefined) break;
     const message = frame.header as HostMessage;
-    if (message.type === "run")
-      runProgram({ message, attachment: frame.attachment }, { monty, link, watchdog });
+    const { attachment } = frame;
+    if (message.type === "run") runProgram({ message, attachment }, { monty, link, watchdog });
+    else if (message.type === "resume") {
+      const { run, progress, answer } = message;
+      runProgram({ message: run, attachment, resumed: { progress, answer } }, { monty, link, watchdog });
+    }
   }
 }
 process.exit(0);

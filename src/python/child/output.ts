@@ -11,14 +11,19 @@ export interface Output {
   readonly callback: (stream: string, text: string) => void;
   /** Sends what waits; called before anything else is said, so that kit hears things in their order. */
   flush(): void;
+  /** Characters printed, and how many of them were dropped. */
+  readonly printed: number;
   readonly dropped: number;
 }
 
-/** Batches what Python prints. It is sent while the program runs, so that it survives a process that is killed. */
-export function createOutput(link: HostLink): Output {
+/**
+ * Batches what Python prints. It is sent while the program runs, so that it survives a process that is killed.
+ * `printed` is what the program has printed before, in another process.
+ */
+export function createOutput(link: HostLink, printed = 0): Output {
   let waiting = "";
-  let left = maxOutputChars;
-  let dropped = 0;
+  let left = Math.max(0, maxOutputChars - printed);
+  let dropped = Math.max(0, printed - maxOutputChars);
   let last = performance.now();
   const flush = (): void => {
     last = performance.now();
@@ -35,6 +40,9 @@ export function createOutput(link: HostLink): Output {
       if (waiting.length >= batchChars || performance.now() - last >= batchMs) flush();
     },
     flush,
+    get printed() {
+      return maxOutputChars - left + dropped;
+    },
     get dropped() {
       return dropped;
     },

@@ -1,11 +1,11 @@
-import type { RunMessage } from "../process/messages.ts";
+import type { AnswerMessage, ParkedProgress, RunMessage } from "../process/messages.ts";
 import { exceptionLine } from "../python-error.ts";
 import { createValueBudget, fromPythonLimits, type WireValue } from "../values/wire-value.ts";
-import { hostFunction } from "./call-host.ts";
+import { hostFunction, toAnswer } from "./call-host.ts";
 import { checkCode, compileProgram } from "./compile-program.ts";
 import { tablesInput } from "./compose-program.ts";
 import { createDataclassTypes, type DataclassTypes } from "./dataclass-calls.ts";
-import { driveProgram } from "./drive-program.ts";
+import { driveProgram, type Progress } from "./drive-program.ts";
 import type { Machine } from "./machine.ts";
 import { fromMonty, toMonty } from "./monty-values.ts";
 import { createOutput, type Output } from "./output.ts";
@@ -17,15 +17,19 @@ import { decodeTable, tableToMonty, type VariableTable } from "./variables.ts";
 
 export interface RunRequest {
   readonly message: RunMessage;
-  /** The groups of variables, one after the other. */
+  /** The groups of variables, one after the other; of a program that was parked, its snapshot. */
   readonly attachment: Uint8Array;
+  /** How a program goes on that was parked while it waited for this answer. */
+  readonly resumed?: { readonly progress: ParkedProgress; readonly answer: AnswerMessage };
 }
 
-/** Runs one program to its end, and tells kit what became of it. Nothing is thrown. */
+/** Runs one program to its end or until it is parked, and tells kit what became of it. Nothing is thrown. */
 export function runProgram(request: RunRequest, machine: Machine): void {
   const { link, monty, watchdog } = machine;
-  const output = createOutput(link);
-  watchdog.watch(request.message.deadline_ms, request.message.memory_ceiling);
+  const { progress } = request.resumed ?? {};
+  const output = createOutput(link, progress?.printed_chars);
+  const { deadline_ms, memory_ceiling } = request.message;
+  watchdog.watch(deadline_ms - (progress?.executed_ms ?? 0), memory_ceiling);
   try {
     execute(request, { machine, output });
   } catch (error) {
@@ -54,21 +58,16 @@ function execute(
   request: RunRequest,
   { machine, output }: { readonly machine: Machine; readonly output: Output },
 ): void {
-  const { message } = request;
+  const { message, attachment, resumed } = request;
   const code = message.code.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
-  checkCode(code, machine.monty);
+  if (resumed === undefined) checkCode(code, machine.monty);
   const reading = readProgram(code);
   if (reading.reserved !== undefined) {
     throw new RunRefused(`Names that begin with __kit_ are kit's own: ${reading.reserved}.`);
   }
   const types = createDataclassTypes(message.dataclasses);
-  const inputs = inputsOf(message, types);
   const given: ReadonlySet<string> = new Set(message.inputs.map(([name]) => name));
   const variables = message.state.groups.flatMap(({ names }) => names.filter((name) => !given.has(name)));
-  if (variables.length > 0) {
-    const tables = tablesOf(request).map((table) => tableToMonty(table, types.typeId));
-    inputs.set(tablesInput, tables);
-  }
   const { program, composed } = compileProgram(
     {
       code,
@@ -77,27 +76,33 @@ function execute(
       imports: message.state.imports,
       variables,
       returns: message.returns,
-      inputs: new Set(inputs.keys()),
+      inputs: new Set(inputNamesOf(message, variables)),
       given,
       names: namesOf(message, reading, variables),
     },
     machine.monty,
   );
   const limits = limitsOf(message.limits);
+  const printCallback = output.callback;
+  const begin = (): Progress => {
+    if (resumed !== undefined) {
+      const snapshot = machine.monty.MontySnapshot.load(Buffer.from(attachment), { printCallback });
+      return snapshot.resume(toAnswer(resumed.answer, types));
+    }
+    const inputs = inputsOf(request, { variables, types });
+    return program.start({ limits, printCallback, ...(Object.keys(inputs).length > 0 && { inputs }) });
+  };
   try {
-    const start = {
-      limits,
-      printCallback: output.callback,
-      ...(inputs.size === 0 ? {} : { inputs: Object.fromEntries(inputs) }),
-    };
-    const complete = driveProgram(() => program.start(start), {
+    const complete = driveProgram(begin, {
       machine,
       types,
       output,
       limitMs: Number(limits.maxDurationSecs ?? Number.POSITIVE_INFINITY) * 1_000,
       deadlineMs: message.deadline_ms,
       memoryCeiling: message.memory_ceiling,
+      executedMs: resumed?.progress.executed_ms ?? 0,
     });
+    if (complete === undefined) return;
     const [result, taken] = complete.output as readonly [unknown, TakenVariables];
     const wire = resultOf(result);
     const { saved, attachment } = saveVariables(taken, {
@@ -135,12 +140,31 @@ function namesOf(
   ];
 }
 
-function inputsOf(message: RunMessage, types: DataclassTypes): Map<string, unknown> {
+function inputNamesOf(message: RunMessage, variables: readonly string[]): readonly string[] {
+  return [
+    ...message.functions,
+    ...message.dataclasses.map(({ name }) => name),
+    ...message.inputs.map(([name]) => name),
+    ...(variables.length > 0 ? [tablesInput] : []),
+  ];
+}
+
+function inputsOf(
+  request: RunRequest,
+  { variables, types }: { readonly variables: readonly string[]; readonly types: DataclassTypes },
+): Record<string, unknown> {
+  const { message } = request;
   const inputs = new Map<string, unknown>();
   for (const name of message.functions) inputs.set(name, hostFunction("host", name));
   for (const { name } of message.dataclasses) inputs.set(name, hostFunction("class", name));
   for (const [name, value] of message.inputs) inputs.set(name, toMonty(value, types.typeId));
-  return inputs;
+  if (variables.length > 0) {
+    inputs.set(
+      tablesInput,
+      tablesOf(request).map((table) => tableToMonty(table, types.typeId)),
+    );
+  }
+  return Object.fromEntries(inputs);
 }
 
 /** The tables of the variables, as they came. */

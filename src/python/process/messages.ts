@@ -45,8 +45,30 @@ export interface RunMessage {
   readonly memory_ceiling: number;
 }
 
-/** What kit says to its Python process. */
-export type HostMessage = RunMessage | AnswerMessage;
+/** How far a program had come when it was taken out of a process. */
+export interface ParkedProgress {
+  /** Milliseconds that it has computed. */
+  readonly executed_ms: number;
+  /** Characters that it has printed, those included that were dropped. */
+  readonly printed_chars: number;
+}
+
+/**
+ * Goes on with a program that was parked, in any process. The attachment is its snapshot; `run` is the message
+ * that began it, without the values of the inputs, which are in the snapshot.
+ */
+export interface ResumeMessage {
+  readonly type: "resume";
+  readonly run: RunMessage;
+  readonly progress: ParkedProgress;
+  readonly answer: AnswerMessage;
+}
+
+/**
+ * What kit says to its Python process. `park` is said to one whose program waits for the host: its process is
+ * needed for another.
+ */
+export type HostMessage = RunMessage | ResumeMessage | AnswerMessage | { readonly type: "park" };
 
 /** What a call of the host came to. */
 export type AnswerMessage =
@@ -85,7 +107,13 @@ export type ProcessMessage =
   | { readonly type: "unavailable"; readonly reason: "missing" | "broken"; readonly message: string }
   | { readonly type: "output"; readonly text: string }
   | CallMessage
+  | ParkReply
   | EndMessage;
+
+/** The answer to `park`: the program is the attachment and the process free, or it stays, for it is too large. */
+export type ParkReply =
+  | { readonly type: "parked"; readonly progress: ParkedProgress }
+  | { readonly type: "stays" };
 
 /** How a run ended. `memory` is the bytes that the process holds: one that has grown is replaced. */
 export type EndMessage =

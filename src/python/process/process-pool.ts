@@ -6,163 +6,264 @@ export interface PoolOptions {
   readonly backend: string;
   /** Programs that compute at the same time. */
   readonly maxRunning: number;
-  /** Processes there may be, those that wait for a function of the host included. */
+  /** Processes there may be, those included whose program waits for the host and is too large to be parked. */
   readonly maxProcesses: number;
   /** Milliseconds after which a process without work is ended. */
   readonly idleMs: number;
 }
 
-/** A process for one run, and the right to compute. */
+/** The right of one run to compute, and the process that it computes in. */
 export interface Lease {
+  /** Another one after a `resume` that gave a snapshot. */
   readonly process: PythonProcess;
-  /** Lets others compute while the host works. */
-  pause(): void;
-  /** Waits for the right to compute. Rejects with the signal's reason. */
-  resume(signal: AbortSignal): Promise<void>;
+  /**
+   * Lets others compute while the host works. Where another run lacks a process, the pool calls `park`, which
+   * takes the program out of this one as a snapshot, or gives undefined for one that has to stay.
+   */
+  pause(park: () => Promise<Uint8Array | undefined>): void;
+  /**
+   * Waits for the right to compute. Gives the snapshot of a parked program, to be loaded into `process`. Rejects
+   * with the signal's reason.
+   */
+  resume(signal: AbortSignal): Promise<Uint8Array | undefined>;
   /** Gives the process back; one that is not fit for another run is ended. */
   release(fit: boolean): void;
 }
 
 export interface ProcessPool {
+  /** Aborted by `close`, with the error of every run that it ends. */
+  readonly closing: AbortSignal;
   acquire(signal: AbortSignal): Promise<Lease>;
   close(): Promise<void>;
 }
 
+/** A run that waits in line: for a process, or with its own process for the right to compute. */
+interface Waiter {
+  readonly own: PythonProcess | undefined;
+  start(process: PythonProcess): void;
+  fail(error: unknown): void;
+}
+
+/** Bytes of all parked programs: further ones stay in their processes. */
+const maxParkedBytes = 64 * 1024 * 1024;
+
 /** Keeps processes warm, and bounds how many compute at once. Who asks first is served first. */
 export function createProcessPool(options: PoolOptions): ProcessPool {
-  const running = createSlots(options.maxRunning);
-  const places = createSlots(options.maxProcesses);
-  const all = new Set<PythonProcess>();
-  const idle: { readonly process: PythonProcess; readonly timer: NodeJS.Timeout }[] = [];
-  let closed = false;
+  return new Pool(options);
+}
 
-  const take = async (): Promise<PythonProcess> => {
-    if (closed) throw closedError();
-    for (let kept = idle.pop(); kept !== undefined; kept = idle.pop()) {
-      clearTimeout(kept.timer);
-      if (!kept.process.alive) continue;
-      kept.process.ref();
-      return kept.process;
-    }
-    const started = await startPythonProcess(options.backend);
-    if (closed) {
-      started.kill("closed");
-      throw closedError();
-    }
-    all.add(started);
-    void started.gone.then(() => all.delete(started));
-    return started;
-  };
+class Pool implements ProcessPool {
+  readonly #options: PoolOptions;
+  readonly #closing = new AbortController();
+  readonly #line: Waiter[] = [];
+  readonly #all = new Set<PythonProcess>();
+  readonly #idle: { readonly process: PythonProcess; readonly timer: NodeJS.Timeout }[] = [];
+  /** How to empty the processes whose programs wait for the host, those first that have waited longest. */
+  readonly #parkable = new Map<PythonProcess, () => Promise<void>>();
+  #computing = 0;
+  #starting = 0;
+  #parking = 0;
+  #parkedBytes = 0;
 
-  const giveBack = (process: PythonProcess, fit: boolean): void => {
+  constructor(options: PoolOptions) {
+    this.#options = options;
+  }
+
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  async acquire(signal: AbortSignal): Promise<Lease> {
+    return this.#lease(await this.#wait(signal));
+  }
+
+  async close(): Promise<void> {
+    const error = new KitError({ code: "unavailable", message: "Python was closed." });
+    this.#closing.abort(error);
+    for (const waiter of this.#line.splice(0)) waiter.fail(error);
+    for (const { timer } of this.#idle.splice(0)) clearTimeout(timer);
+    for (const process of this.#all) {
+      process.ref();
+      process.kill("closed");
+    }
+    await Promise.all([...this.#all].map((process) => process.gone));
+  }
+
+  #lease(first: PythonProcess): Lease {
+    let process = first;
+    let holds: "turn" | "process" | "snapshot" | "nothing" = "turn";
+    let snapshot: Uint8Array | undefined;
+    let parked: Promise<void> | undefined;
+    const forget = (): void => {
+      this.#parkedBytes -= snapshot?.length ?? 0;
+      snapshot = undefined;
+    };
+    return {
+      get process() {
+        return process;
+      },
+      pause: (park) => {
+        this.#computing -= 1;
+        holds = "process";
+        this.#parkable.set(process, () => {
+          parked = Promise.race([park(), process.gone.then(() => undefined)]).then((taken) => {
+            if (taken === undefined || holds !== "process") return;
+            holds = "snapshot";
+            snapshot = taken;
+            this.#parkedBytes += taken.length;
+            this.#giveBack(process, true);
+          });
+          return parked;
+        });
+        this.#serve();
+      },
+      resume: async (signal) => {
+        this.#parkable.delete(process);
+        await parked;
+        parked = undefined;
+        signal.throwIfAborted();
+        const own = holds === "process" ? process : undefined;
+        const given = await this.#wait(signal, own);
+        if (holds === "nothing") {
+          // The run ended in the very moment in which its turn came.
+          this.#computing -= 1;
+          if (own === undefined) this.#giveBack(given, true);
+          this.#serve();
+          signal.throwIfAborted();
+        }
+        process = given;
+        holds = "turn";
+        const taken = snapshot;
+        forget();
+        return taken;
+      },
+      release: (fit) => {
+        const held = holds;
+        holds = "nothing";
+        this.#parkable.delete(process);
+        forget();
+        if (held === "turn") this.#computing -= 1;
+        if (held === "turn" || held === "process") this.#giveBack(process, fit);
+        this.#serve();
+      },
+    };
+  }
+
+  #wait(signal: AbortSignal, own?: PythonProcess): Promise<PythonProcess> {
+    return new Promise((resolve, reject) => {
+      this.closing.throwIfAborted();
+      signal.throwIfAborted();
+      const leave = (): void => {
+        this.#line.splice(this.#line.indexOf(waiter), 1);
+        reject(signal.reason);
+      };
+      const waiter: Waiter = {
+        own,
+        start(process) {
+          signal.removeEventListener("abort", leave);
+          resolve(process);
+        },
+        fail(error) {
+          signal.removeEventListener("abort", leave);
+          reject(error);
+        },
+      };
+      signal.addEventListener("abort", leave, { once: true });
+      this.#line.push(waiter);
+      this.#serve();
+    });
+  }
+
+  /** Starts those in line for whom there is a turn and a process, and makes room for the next. */
+  #serve(): void {
+    while (this.#computing < this.#options.maxRunning) {
+      // A run that waits for a process must not hold up one that has its own.
+      const warm = this.#idle.some(({ process }) => process.alive);
+      const at = this.#line.findIndex(({ own }) => warm || own !== undefined);
+      const next = this.#line[at];
+      const process = next && (next.own ?? this.#takeIdle());
+      if (process === undefined) break;
+      this.#line.splice(at, 1);
+      this.#computing += 1;
+      next?.start(process);
+    }
+    const turns = this.#options.maxRunning - this.#computing;
+    const wanted = Math.min(turns, this.#line.filter(({ own }) => own === undefined).length);
+    while (this.#starting + this.#parking < wanted) if (!this.#makeRoom()) return;
+  }
+
+  /** Parking a program takes a millisecond, starting a process a quarter of a second: it comes last. */
+  #makeRoom(): boolean {
+    const { maxProcesses, maxRunning } = this.#options;
+    const count = this.#all.size + this.#starting;
+    if (count < Math.min(maxRunning, maxProcesses)) void this.#start();
+    else if (this.#parkable.size > 0 && this.#parkedBytes < maxParkedBytes) void this.#park();
+    else if (count < maxProcesses) void this.#start();
+    else return false;
+    return true;
+  }
+
+  async #start(): Promise<void> {
+    this.#starting += 1;
+    try {
+      const process = await startPythonProcess(this.#options.backend);
+      this.#all.add(process);
+      void process.gone.then(() => {
+        this.#all.delete(process);
+        this.#forgetIdle(process);
+        this.#serve();
+      });
+      this.#giveBack(process, true);
+    } catch (error) {
+      const at = this.#line.findIndex(({ own }) => own === undefined);
+      if (at !== -1) this.#line.splice(at, 1)[0]?.fail(error);
+    } finally {
+      this.#starting -= 1;
+      this.#serve();
+    }
+  }
+
+  async #park(): Promise<void> {
+    const [[process, park] = []] = this.#parkable;
+    if (process === undefined || park === undefined) return;
+    this.#parkable.delete(process);
+    this.#parking += 1;
+    try {
+      await park();
+    } finally {
+      this.#parking -= 1;
+      this.#serve();
+    }
+  }
+
+  #takeIdle(): PythonProcess | undefined {
+    const at = this.#idle.findLastIndex(({ process }) => process.alive);
+    const [kept] = at === -1 ? [] : this.#idle.splice(at, 1);
+    clearTimeout(kept?.timer);
+    kept?.process.ref();
+    return kept?.process;
+  }
+
+  #giveBack(process: PythonProcess, fit: boolean): void {
     process.listen(undefined);
+    const { idleMs, maxRunning } = this.#options;
     // As many as can compute at once are worth keeping.
-    if (!fit || !process.alive || closed || idle.length >= options.maxRunning) {
+    if (!fit || !process.alive || this.closing.aborted || this.#idle.length >= maxRunning) {
       process.kill("closed");
       return;
     }
     process.unref();
-    const timer = setTimeout(
-      () => {
-        idle.splice(idle.indexOf(entry), 1);
-        process.kill("closed");
-      },
-      Math.min(options.idleMs, longestTimerMs),
-    );
+    const end = (): void => {
+      this.#forgetIdle(process);
+      process.kill("closed");
+    };
+    const timer = setTimeout(end, Math.min(idleMs, longestTimerMs));
     timer.unref();
-    const entry = { process, timer };
-    idle.push(entry);
-  };
+    this.#idle.push({ process, timer });
+  }
 
-  return {
-    async acquire(signal) {
-      if (closed) throw closedError();
-      await places.take(signal);
-      let process: PythonProcess;
-      try {
-        await running.take(signal);
-      } catch (error) {
-        places.give();
-        throw error;
-      }
-      try {
-        process = await take();
-      } catch (error) {
-        running.give();
-        places.give();
-        throw error;
-      }
-      let holds = true;
-      let released = false;
-      const pause = (): void => {
-        if (holds) running.give();
-        holds = false;
-      };
-      return {
-        process,
-        pause,
-        async resume(resumeSignal) {
-          await running.take(resumeSignal);
-          // It may have ended in the very moment in which its turn came.
-          if (released) running.give();
-          else holds = true;
-        },
-        release(fit) {
-          released = true;
-          pause();
-          giveBack(process, fit);
-          places.give();
-        },
-      };
-    },
-    async close() {
-      closed = true;
-      for (const { timer } of idle.splice(0)) clearTimeout(timer);
-      for (const process of all) {
-        process.ref();
-        process.kill("closed");
-      }
-      await Promise.all([...all].map((process) => process.gone));
-    },
-  };
-}
-
-function closedError(): KitError {
-  return new KitError({ code: "unavailable", message: "Python was closed." });
-}
-
-interface Slots {
-  take(signal: AbortSignal): Promise<void>;
-  give(): void;
-}
-
-function createSlots(count: number): Slots {
-  let free = count;
-  const line: (() => void)[] = [];
-  return {
-    async take(signal) {
-      signal.throwIfAborted();
-      if (free > 0) {
-        free -= 1;
-        return;
-      }
-      await new Promise<void>((resolve, reject) => {
-        const leave = (): void => {
-          line.splice(line.indexOf(enter), 1);
-          reject(signal.reason);
-        };
-        const enter = (): void => {
-          signal.removeEventListener("abort", leave);
-          resolve();
-        };
-        signal.addEventListener("abort", leave, { once: true });
-        line.push(enter);
-      });
-    },
-    give() {
-      const next = line.shift();
-      if (next === undefined) free += 1;
-      else next();
-    },
-  };
+  #forgetIdle(process: PythonProcess): void {
+    const at = this.#idle.findIndex((kept) => kept.process === process);
+    if (at !== -1) clearTimeout(this.#idle.splice(at, 1)[0]?.timer);
+  }
 }

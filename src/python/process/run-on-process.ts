@@ -1,5 +1,13 @@
-import type { AnswerMessage, CallMessage, EndMessage, RunMessage } from "./messages.ts";
-import type { Lease } from "./process-pool.ts";
+import type {
+  AnswerMessage,
+  CallMessage,
+  EndMessage,
+  HostMessage,
+  ParkedProgress,
+  ProcessMessage,
+  RunMessage,
+} from "./messages.ts";
+import type { Lease, ProcessPool } from "./process-pool.ts";
 import type { ProcessEnd } from "./python-process.ts";
 
 export interface ProcessRun {
@@ -16,72 +24,143 @@ export type RunEnd =
   /** The process ended before the program did. */
   | { readonly end: ProcessEnd };
 
+/** A process that holds more than this after a run is replaced. */
+const maxIdleBytes = 200 * 1024 * 1024;
+
 /**
- * Runs one program on a leased process. The deadline counts what the program computes, not what the host
- * takes for its calls; when it is over, or the signal fires, the process is killed. Rejects with the
- * signal's reason; everything else is an end.
+ * Runs one program on a process of the pool. The deadline counts what the program computes, not what the host
+ * takes for its calls; when it is over, or the signal fires, the process is killed. While the host works, the
+ * program may be parked and go on in another process. Rejects with the signal's reason or the pool's;
+ * everything else is an end.
  */
-export async function runOnProcess(lease: Lease, run: ProcessRun): Promise<RunEnd> {
-  const { process } = lease;
-  const { signal } = run;
+export async function runOnProcess(pool: ProcessPool, run: ProcessRun): Promise<RunEnd> {
   const over = new AbortController();
-  let executedMs = 0;
-  let since = performance.now();
-  let timer: NodeJS.Timeout | undefined;
-  let last: NodeJS.Immediate | undefined;
-  const stopTimer = (): void => {
-    clearTimeout(timer);
-    clearImmediate(last);
-  };
-  const startClock = (): void => {
-    since = performance.now();
-    timer = setTimeout(
+  const lease = await pool.acquire(run.signal);
+  let ended: RunEnd | undefined;
+  const onAbort = (): void => over.abort(run.signal.reason);
+  const onClose = (): void => over.abort(pool.closing.reason);
+  run.signal.addEventListener("abort", onAbort, { once: true });
+  pool.closing.addEventListener("abort", onClose, { once: true });
+  try {
+    if (run.signal.aborted) onAbort();
+    ended = await new ProgramOnLease(lease, run, over.signal).toEnd();
+    return ended;
+  } finally {
+    run.signal.removeEventListener("abort", onAbort);
+    pool.closing.removeEventListener("abort", onClose);
+    lease.release(isFit(ended));
+    over.abort();
+  }
+}
+
+function isFit(ended: RunEnd | undefined): boolean {
+  if (ended === undefined || "end" in ended) return false;
+  return "memory" in ended.message && ended.message.memory < maxIdleBytes;
+}
+
+function isEnd(message: ProcessMessage): message is EndMessage {
+  return ["done", "failed", "refused", "broken"].includes(message.type);
+}
+
+/** What a process says while its program computes: that it calls the host, or how it ended. */
+type Heard = RunEnd | { readonly call: CallMessage };
+
+class ProgramOnLease {
+  readonly #lease: Lease;
+  readonly #run: ProcessRun;
+  readonly #over: AbortSignal;
+  #executedMs = 0;
+  #progress: ParkedProgress = { executed_ms: 0, printed_chars: 0 };
+
+  constructor(lease: Lease, run: ProcessRun, over: AbortSignal) {
+    this.#lease = lease;
+    this.#run = run;
+    this.#over = over;
+  }
+
+  async toEnd(): Promise<RunEnd> {
+    const { message, attachment } = this.#run;
+    this.#over.throwIfAborted();
+    let heard = await this.#compute(message, attachment);
+    while ("call" in heard) {
+      const answer = await this.#answer(heard.call);
+      if ("end" in answer) return answer;
+      const snapshot = await this.#lease.resume(this.#over);
+      heard = await (snapshot === undefined
+        ? this.#compute(answer)
+        : this.#compute(this.#resumeMessage(answer), snapshot));
+    }
+    return heard;
+  }
+
+  #compute(message: HostMessage, attachment?: Uint8Array): Promise<Heard> {
+    const { process } = this.#lease;
+    const heard = Promise.withResolvers<Heard>();
+    let last: NodeJS.Immediate | undefined;
+    const timer = setTimeout(
       () => {
         // A host that was busy itself may have the answer in its pipe, unread as yet.
         last = setImmediate(() => process.kill("time"));
       },
-      Math.max(0, run.message.deadline_ms - executedMs),
+      Math.max(0, this.#run.message.deadline_ms - this.#executedMs),
     );
-  };
-  const stopClock = (): void => {
-    stopTimer();
-    executedMs += performance.now() - since;
-  };
-  const onAbort = (): void => process.kill("closed");
-  try {
-    const ended = await new Promise<RunEnd>((resolve, reject) => {
-      const answer = async (message: CallMessage): Promise<void> => {
-        stopClock();
-        lease.pause();
-        const reply = await run.call(message, over.signal);
-        if (over.signal.aborted) return;
-        await lease.resume(over.signal);
-        startClock();
-        process.send(reply);
-      };
-      process.listen({
-        message(message, attachment) {
-          if (message.type === "output") run.output(message.text);
-          else if (message.type === "call") {
-            answer(message).catch((error: unknown) => {
-              if (!over.signal.aborted) reject(error);
-            });
-          } else if (message.type !== "ready" && message.type !== "unavailable")
-            resolve({ message, attachment });
-        },
-        ended: (end) => resolve({ end }),
-      });
-      signal.addEventListener("abort", onAbort, { once: true });
-      signal.throwIfAborted();
-      startClock();
-      process.send(run.message, run.attachment);
+    const since = performance.now();
+    process.listen({
+      message: (said, bytes) => {
+        if (said.type === "output") this.#run.output(said.text);
+        else if (said.type === "call") heard.resolve({ call: said });
+        else if (isEnd(said)) heard.resolve({ message: said, attachment: bytes });
+      },
+      ended: (end) => heard.resolve({ end }),
     });
-    signal.throwIfAborted();
-    return ended;
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-    stopTimer();
-    process.listen(undefined);
-    over.abort(signal.aborted ? signal.reason : undefined);
+    process.send(message, attachment);
+    return this.#unlessOver(heard.promise).finally(() => {
+      clearTimeout(timer);
+      clearImmediate(last);
+      this.#executedMs += performance.now() - since;
+    });
+  }
+
+  /** What the host answers; or the end of the process, where it does not live as long. */
+  async #answer(call: CallMessage): Promise<AnswerMessage | { readonly end: ProcessEnd }> {
+    const { process } = this.#lease;
+    const died = Promise.withResolvers<{ readonly end: ProcessEnd }>();
+    const parked = Promise.withResolvers<Uint8Array | undefined>();
+    process.listen({
+      message: (said, bytes) => {
+        if (said.type === "parked") this.#progress = said.progress;
+        if (said.type === "parked" || said.type === "stays") {
+          parked.resolve(said.type === "parked" ? bytes : undefined);
+        }
+      },
+      ended: (end) => {
+        parked.resolve(undefined);
+        died.resolve({ end });
+      },
+    });
+    const answer = this.#run.call(call, this.#over);
+    this.#lease.pause(() => {
+      process.send({ type: "park" });
+      return parked.promise;
+    });
+    return this.#unlessOver(Promise.race([answer, died.promise]));
+  }
+
+  #resumeMessage(answer: AnswerMessage): HostMessage {
+    const { message } = this.#run;
+    const inputs = message.inputs.map(([name]) => [name, null] as const);
+    return { type: "resume", run: { ...message, inputs }, progress: this.#progress, answer };
+  }
+
+  async #unlessOver<Value>(waited: Promise<Value>): Promise<Value> {
+    const over = Promise.withResolvers<never>();
+    const onAbort = (): void => over.reject(this.#over.reason);
+    if (this.#over.aborted) onAbort();
+    this.#over.addEventListener("abort", onAbort, { once: true });
+    try {
+      return await Promise.race([waited, over.promise]);
+    } finally {
+      this.#over.removeEventListener("abort", onAbort);
+    }
   }
 }
