@@ -2,6 +2,7 @@ import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import type { Clock } from "../base/clock.ts";
 import type { ModelResolver } from "../models/contract.ts";
 import type { EventBody, OperationKind } from "../protocol/event.ts";
+import type { Message } from "../protocol/message.ts";
 import type { SessionEntry, SessionKey } from "../protocol/session-entry.ts";
 import type { PythonRunner, PythonSession } from "../python/contract.ts";
 import type { IsolationOptions, Sandbox, SandboxFactory } from "../sandboxes/contract.ts";
@@ -131,10 +132,10 @@ export interface Operation {
   readonly past: PastOperation | undefined;
   /** The tasks it has started and that have not ended. */
   tasks: readonly Promise<unknown>[];
-  /** Appends to the history that the operation knows; `conflict` when another process was ahead. */
+  /** Appends what follows from the history that the operation knows; see `appendWork`. */
   commit(entries: readonly SessionEntry[]): MaybePromise<void>;
-  /** Appends to the history as it is by now, after reading what another process has added. */
-  append(entries: readonly SessionEntry[]): MaybePromise<void>;
+  /** Appends to the history as it is by now, after reading what another process has added; see `appendLatest`. */
+  append(entries: readonly SessionEntry[], input?: string): MaybePromise<void>;
   emit(body: EventBody, turnId?: string): void;
 }
 
@@ -168,6 +169,8 @@ export interface LiveSession {
   operate<Value>(request: OperationRequest, work: (operation: Operation) => Promise<Value>): Promise<Value>;
   /** The state as stored, for readers; waits for nothing. */
   load(): MaybePromise<SessionState>;
+  /** The active messages as they are in the store by now, whoever has written them. */
+  history(): Promise<readonly Message[]>;
   /** Stops the running operation and waits until it has ended. False when none was running. */
   abort(): Promise<boolean>;
   /** Forgets the history, which is in the store. False when the session must stay for its sandbox. */

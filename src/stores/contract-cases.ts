@@ -91,6 +91,40 @@ const checks: Readonly<Record<string, Check>> = {
     assert.equal((await store.read(key)).length, 2);
   },
 
+  "a session takes an input once, whatever has come since, and whoever brings it": async (store) => {
+    const other = { ...key, session: "other" };
+    const input = "op_1";
+    await store.append({ key, expected: 0, entries: [entry("a"), entry("b")], input });
+    await store.append({ key, expected: 2, entries: [entry("c")] });
+    for (const expected of [0, 2, 3]) {
+      const entries = [entry("x"), entry("y")];
+      await assert.rejects(async () => store.append({ key, expected, entries, input }), conflict);
+    }
+    assert.deepEqual(await store.read(key), [entry("a"), entry("b"), entry("c")]);
+    // What is refused leaves no trace: the next writer goes on at the same place, with an input of its own.
+    await store.append({ key, expected: 3, entries: [entry("d")], input: "op_2" });
+    await store.append({ key: other, expected: 0, entries: [entry("e")], input });
+    await assert.rejects(
+      async () => store.append({ key: other, expected: 1, entries: [entry("x")], input }),
+      conflict,
+    );
+    await store.delete(key);
+    await store.append({ key, expected: 0, entries: [entry("f")], input });
+    assert.deepEqual(await store.read(key), [entry("f")]);
+    assert.deepEqual(await store.read(other), [entry("e")]);
+  },
+
+  "of writers that bring one input at the same time exactly one wins": async (store) => {
+    await store.append({ key, expected: 0, entries: [entry("a")] });
+    const results = await Promise.allSettled(
+      [1, 1, 2].map(async (expected) =>
+        store.append({ key, expected, entries: [entry("x")], input: "op_1" }),
+      ),
+    );
+    assert.equal(results.filter((result) => result.status === "fulfilled").length, 1);
+    assert.deepEqual(await store.read(key), [entry("a"), entry("x")]);
+  },
+
   "agent, instance and session name together make the key": async (store) => {
     const others: SessionKey[] = [
       { ...key, agent: "writer" },

@@ -8,6 +8,11 @@ export interface AppendRequest {
   /** How many entries the writer has seen. Another number in the store is a `conflict`. */
   readonly expected: number;
   readonly entries: readonly SessionEntry[];
+  /**
+   * The id of the input that the entries bring into the session, which takes each once: where it has one of this
+   * id, the append is a `conflict`.
+   */
+  readonly input?: string;
   /** Recorded when the first append creates the session. */
   readonly parent?: SessionKey;
 }
@@ -16,7 +21,7 @@ export interface AppendRequest {
  * Append-only logs, one per session.
  *
  * - `append` is atomic: all entries or none, at exactly `expected`, else `KitError` `conflict`. Its
- *   cost does not depend on how long the log is.
+ *   cost does not depend on how long the log is. An `input` that the session has is refused in the same step.
  * - `read` gives the entries after a position, oldest first. A session that was never written is
  *   empty, not an error.
  * - `delete` removes the session and every session below it (`parent`), in one step.

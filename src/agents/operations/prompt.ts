@@ -50,7 +50,7 @@ export async function runPrompt<Result>(
     progress.answer === undefined ? undefined : await givenBefore(harness, progress.answer, options);
   if (past !== undefined && given !== undefined) {
     const until = Date.parse(given.message.timestamp);
-    return toResult(operation, { ...given, from: fromPast(past), until });
+    return toResult(operation, { ...given, from: fromPast(past, state), until });
   }
   const started = harness.runtime.clock.now();
   const prepared = await prepare(harness, operation, options);
@@ -65,7 +65,7 @@ export async function runPrompt<Result>(
     const written = putWords(harness, operation, { ...request, wanted });
     if (written !== undefined) await written;
   }
-  const from = past === undefined ? { first: state.position, started } : fromPast(past);
+  const from = past === undefined ? { first: state.position, started, before: [] } : fromPast(past, state);
   if (past !== undefined) await settle(harness, operation, plain);
   const repairOf = (loop: TurnLoop): TurnLoop => ({
     ...repairLoop(loop, prepared, schema),
@@ -99,6 +99,7 @@ function putWords<Result>(
     text: options.result === undefined ? text : `${text}\n\n${wanted}`,
     images: (options.images ?? []).map(toImagePart),
     ...(source === undefined ? {} : { source }),
+    isInput: true,
   });
 }
 
@@ -117,10 +118,16 @@ async function givenBefore<Result>(
 interface PromptStart {
   readonly first: number;
   readonly started: number;
+  /** Its messages before that: others stand between. */
+  readonly before: PromptResult["messages"];
 }
 
-function fromPast({ first, messages }: PastOperation): PromptStart {
-  return { first, started: Date.parse(messages[0]?.timestamp ?? "") };
+/** One that others have gone past goes on behind them. */
+function fromPast({ first, messages, overtaken }: PastOperation, state: SessionState): PromptStart {
+  const started = Date.parse(messages[0]?.timestamp ?? "");
+  return overtaken
+    ? { first: state.position + 1, started, before: messages }
+    : { first, started, before: [] };
 }
 
 function toResult<Result>(
@@ -144,7 +151,7 @@ function toResult<Result>(
       duration_ms: end.until - from.started,
       finish_reason: message.finish_reason,
     },
-    messages: messagesFrom(state, from.first),
+    messages: [...from.before, ...messagesFrom(state, from.first)],
   };
 }
 

@@ -3,6 +3,7 @@ import type { AssistantMessage, Message } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/message.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
 import type { PastOperation } from "../session/past-operation.ts";
+import { askAgain } from "../session/rebase.ts";
 import { runTools, type TurnLoop } from "../turn/turn-loop.ts";
 import { say } from "./say.ts";
 
@@ -42,9 +43,17 @@ export function progressOf({ messages }: PastOperation): PromptProgress {
 
 /**
  * Brings the history of an interrupted prompt to where the model can go on: calls get their results,
- * and an answer that broke off is followed by the request to finish it.
+ * and an answer that broke off is followed by the request to finish it. Where others have gone on with the session
+ * meanwhile, its input keeps its place, and is asked about at the end.
  */
 export async function settle(harness: Harness, operation: Operation, loop: TurnLoop): Promise<void> {
+  const { past, state } = operation;
+  if (past?.overtaken === true) {
+    const [input] = past.messages;
+    const isShown = state.positions.includes(past.first) || input === undefined;
+    await say(harness, operation, { text: askAgain(isShown ? undefined : textOf(input)), source: "resume" });
+    return;
+  }
   const last = operation.state.messages.at(-1);
   if (last?.role !== "assistant" || answerIn(last) !== undefined) return;
   const calls = last.content.filter((part) => part.type === "tool_call");

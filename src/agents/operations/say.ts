@@ -7,6 +7,8 @@ export interface Said {
   readonly text: string;
   readonly images?: readonly ImagePart[];
   readonly source?: UserMessage["source"];
+  /** What the operation was asked: the log takes it once. */
+  readonly isInput?: boolean;
 }
 
 /** Puts a message of the user, or of kit itself, at the end of the history. */
@@ -17,5 +19,6 @@ export function say(harness: Harness, operation: Operation, said: Said): MaybePr
     timestamp: isoTime(harness.runtime.clock.now()),
     ...(said.source === undefined ? {} : { source: said.source }),
   };
-  return operation.append([{ version: 1, type: "message", message, operation_id: operation.id }]);
+  const entry = { version: 1, type: "message", message, operation_id: operation.id } as const;
+  return operation.append([entry], said.isInput === true ? operation.id : undefined);
 }

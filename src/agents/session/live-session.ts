@@ -1,4 +1,5 @@
 import { KitError } from "../../base/kit-error.ts";
+import type { Message } from "../../protocol/message.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { Sandbox, SandboxFactory, SandboxOwner } from "../../sandboxes/contract.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
@@ -162,6 +163,16 @@ class OpenSession implements LiveSession {
       },
     );
     return this.#loading;
+  }
+
+  async history(): Promise<readonly Message[]> {
+    const state = await this.load();
+    const info = await this.#harness.store.info(this.key);
+    const { position, messages } = state;
+    if (info?.position === position || (info === undefined && position === 0)) return messages;
+    // Another process was here. What an operation knows is its own to bring up to date: it may be about to append.
+    state.stale = true;
+    return (await loadState(this.#harness.store, this.key)).messages;
   }
 
   async abort(): Promise<boolean> {

@@ -1,4 +1,3 @@
-import { KitError } from "../../base/kit-error.ts";
 import type { Message } from "../../protocol/message.ts";
 import { addUsage, noUsage, type Usage } from "../../protocol/usage.ts";
 import type { SessionStore } from "../../stores/contract.ts";
@@ -18,6 +17,8 @@ export interface PastOperation {
   readonly turns: number;
   /** Whether it has shortened the history. */
   readonly compacted: boolean;
+  /** Whether the session has gone on with other work since. */
+  readonly overtaken: boolean;
 }
 
 /** The note of what was spent beside the messages of an operation: by its tasks and its compactions. */
@@ -25,7 +26,7 @@ export const spentNote = "spent";
 
 /**
  * Reads what the log has of an operation: its own entries, however long the log is. Undefined when
- * there is nothing. Throws `conflict` when others came after it: the history went on without it.
+ * there is nothing.
  */
 export async function loadPastOperation(
   store: SessionStore,
@@ -36,7 +37,6 @@ export async function loadPastOperation(
   await catchUp(store, state);
   const begun = state.operations.get(id);
   if (begun === undefined) return undefined;
-  if (state.lastOperation !== id) throw overtaken();
   const messages: Message[] = [];
   const notes: { name: string; value: unknown }[] = [];
   let first = 0;
@@ -59,14 +59,6 @@ export async function loadPastOperation(
   }
   if (messages.length === 0 && notes.length === 0 && !compacted) return undefined;
   const turns = messages.filter((message) => message.role === "assistant").length;
-  return { first: first === 0 ? position + 1 : first, messages, notes, usage, turns, compacted };
-}
-
-function overtaken(): KitError {
-  return new KitError({
-    code: "conflict",
-    message: "The session has gone on with other work since this operation was begun.",
-    hint: "An operation can be resumed until the next one begins. Start a new one, with another id.",
-    meta: { overtaken: true },
-  });
+  const overtaken = state.lastOperation !== id;
+  return { first: first === 0 ? position + 1 : first, messages, notes, usage, turns, compacted, overtaken };
 }

@@ -6,9 +6,8 @@ import type { Harness, LiveSession, Operation, OperationRequest } from "../agent
 import type { EventScope } from "../events/emitter.ts";
 import { maskError, maskValue, type SecretMask } from "../secrets.ts";
 import { Spending } from "../turn/budget.ts";
-import { appendLatest } from "./append-latest.ts";
+import { appendLatest, appendWork } from "./append-latest.ts";
 import { loadPastOperation, type PastOperation } from "./past-operation.ts";
-import { commit } from "./session-state.ts";
 
 /** What a session knows of the operation that runs. */
 export interface RunningOperation {
@@ -121,6 +120,7 @@ function toOperation(
   const { signal } = running.controller;
   const spending = new Spending(request.parent?.spending);
   if (own.past !== undefined) spending.resume(own.past);
+  const log = { store, state: own.state, id: own.id, now: runtime.clock.now };
   return {
     ...own,
     kind: request.kind,
@@ -133,11 +133,11 @@ function toOperation(
     live,
     commit(entries) {
       refuseWhenLost(signal);
-      return commit(store, own.state, entries);
+      return appendWork(entries, log);
     },
-    append(entries) {
+    append(entries, input) {
       refuseWhenLost(signal);
-      return appendLatest(entries, { store, state: own.state, id: own.id, now: runtime.clock.now });
+      return appendLatest(entries, log, input);
     },
   };
 }

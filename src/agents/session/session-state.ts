@@ -107,16 +107,25 @@ export async function reloadState(store: SessionStore, state: SessionState): Pro
   Object.assign(state, await loadState(store, state.key, state.parent));
 }
 
-/** Takes in what another process has added since. */
+/** Takes in what another process has added since. The state is the caller's alone meanwhile. */
 export async function catchUp(store: SessionStore, state: SessionState): Promise<void> {
-  for (const entry of await store.read(state.key, state.position)) applyEntry(state, entry);
+  takeIn(state, await store.read(state.key, state.position));
 }
 
-/** Appends to the log in one transaction, then to the state. Waits only where the store does. */
+/** Takes in the next entries of the log: all of them, so that the state is no longer stale. */
+export function takeIn(state: SessionState, entries: readonly SessionEntry[]): void {
+  for (const entry of entries) applyEntry(state, entry);
+  state.stale = false;
+}
+
+/**
+ * Appends to the log in one transaction, then to the state. Waits only where the store does. `input`: the id of
+ * what the entries bring in, which the log takes once.
+ */
 export function commit(
-  store: SessionStore,
-  state: SessionState,
+  { store, state }: { readonly store: SessionStore; readonly state: SessionState },
   entries: readonly SessionEntry[],
+  input?: string,
 ): MaybePromise<void> {
   let written: MaybePromise<void>;
   try {
@@ -124,7 +133,8 @@ export function commit(
       key: state.key,
       expected: state.position,
       entries,
-      ...(state.parent === undefined ? {} : { parent: state.parent }),
+      ...(input === undefined ? undefined : { input }),
+      ...(state.parent === undefined ? undefined : { parent: state.parent }),
     });
   } catch (error) {
     state.stale = true;

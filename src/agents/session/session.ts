@@ -149,7 +149,7 @@ class NamedSession implements Session {
   }
 
   async history(): Promise<readonly Message[]> {
-    return [...(await this.#live().load()).messages];
+    return [...(await this.#live().history())];
   }
 
   async fs(): Promise<Sandbox> {

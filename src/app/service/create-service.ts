@@ -138,7 +138,7 @@ export async function createService({
  */
 function isRetryable(error: unknown): boolean {
   if (!(error instanceof KitError) || error.code === "aborted") return false;
-  if (error.code === "conflict") return error.meta?.overtaken !== true;
+  if (error.code === "conflict") return true;
   return Object.hasOwn(errorCodes, error.code) && errorCodes[error.code as ErrorCode].retryable;
 }
 

@@ -1,5 +1,4 @@
 import type { Agent } from "../../agents/harness.ts";
-import { KitError } from "../../base/kit-error.ts";
 import type { AdmitRequest, WorkContext } from "../../engine/contract.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
@@ -73,36 +72,16 @@ async function prompt(agent: Agent, work: WorkContext, admitted: AdmitRequest): 
     ...(thinking_level === undefined ? {} : { thinkingLevel: thinking_level }),
     ...(images === undefined ? {} : { images }),
   };
-  for (let round = 1; ; round += 1) {
-    const id = round === 1 ? operationId : `${operationId}-${round}`;
-    try {
-      const result = await agent
-        .session(admitted.session)
-        .prompt(message, { ...options, operationId: id, resumes: isStored(work) });
-      const { text, usage, metadata } = result;
-      return { text, usage, model: { id: result.model.id }, metadata };
-    } catch (error) {
-      if (!isOvertaken(error) || round === maxRounds) throw error;
-      // Or another process has taken this over while this one was frozen, and it is done long ago.
-      await work.checkFence();
-    }
-  }
+  const result = await agent
+    .session(admitted.session)
+    .prompt(message, { ...options, operationId, resumes: isStored(work) });
+  const { text, usage, metadata } = result;
+  return { text, usage, model: { id: result.model.id }, metadata };
 }
 
 /** A call lives in its caller and is tried once: nothing was done of it before. */
 function isStored({ id }: WorkContext): boolean {
   return !id.startsWith("call_");
-}
-
-/** How often a dead letter can be redriven while its session goes on. */
-const maxRounds = 20;
-
-/**
- * A dead letter had its place in the history when it failed, and the session went on: redriven, it is put
- * at the end, as a new operation.
- */
-function isOvertaken(error: unknown): boolean {
-  return error instanceof KitError && error.code === "conflict" && error.meta?.overtaken === true;
 }
 
 function keyOf({ agent, instance_id }: InstanceTarget): string {

@@ -7,6 +7,7 @@ interface Log {
   readonly created_at: string;
   readonly parent: SessionKey | undefined;
   readonly entries: SessionEntry[];
+  readonly inputs: Set<string>;
 }
 
 /** Sessions that live as long as the process: for tests, and for work that nobody will continue. */
@@ -14,13 +15,16 @@ export class InMemorySessionStore implements SessionStore {
   readonly #logs = new Map<string, Log>();
 
   append(request: AppendRequest): void {
-    const { key, expected, entries } = request;
+    const { key, expected, entries, input } = request;
     let log = this.#find(key);
     if ((log?.entries.length ?? 0) !== expected) throw conflict();
+    if (input !== undefined && log?.inputs.has(input)) throw conflict();
     if (log === undefined) {
-      log = { key, created_at: new Date().toISOString(), parent: request.parent, entries: [] };
+      const created_at = new Date().toISOString();
+      log = { key, created_at, parent: request.parent, entries: [], inputs: new Set() };
       this.#logs.set(nameOf(key), log);
     }
+    if (input !== undefined) log.inputs.add(input);
     for (const entry of entries) log.entries.push(entry);
   }
 

@@ -24,6 +24,10 @@ export const migrations: readonly Migration[] = [
       data text NOT NULL,
       PRIMARY KEY (session_id, position)
     );`,
+  // In the first of the entries that brought an input in: its id, which a session has once.
+  (schema) => `
+    ALTER TABLE ${schema}.entries ADD COLUMN input text;
+    CREATE UNIQUE INDEX entries_by_input ON ${schema}.entries (session_id, input) WHERE input IS NOT NULL;`,
 ];
 
 /** Only one process migrates at a time; the number is kit's own ("kits"). */

@@ -52,10 +52,10 @@ export class PostgresSessionStore implements SessionStore {
     this.#statements = statementsFor(this.#schema);
   }
 
-  async append({ key, expected, entries, parent }: AppendRequest): Promise<void> {
+  async append({ key, expected, entries, parent, input }: AppendRequest): Promise<void> {
     const { append, create } = this.#statements;
     const data = entries.map(encodeEntry);
-    const values = [...toValues(key), expected, data];
+    const values = [...toValues(key), expected, data, input ?? null];
     const rows =
       expected === 0
         ? await this.#query(create, [...values, new Date().toISOString(), ...toValues(parent)])

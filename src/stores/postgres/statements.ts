@@ -1,6 +1,6 @@
 /** The SQL of a store; `schema` is quoted. */
 export interface Statements {
-  /** agent, instance_id, session, expected, data: a row when the session was at `expected`. */
+  /** agent, instance_id, session, expected, data, input or null: a row when the session was at `expected`. */
   readonly append: string;
   /** The same for the first entries of a session, and: created_at, parent's agent, instance_id, session. */
   readonly create: string;
@@ -14,11 +14,11 @@ export interface Statements {
 
 // An append is one statement, so it is one transaction and one way to the server. Its UPDATE locks the
 // session's row: of two writers at one position the second waits, sees the new position, and finds
-// no row. A session that was deleted has none either.
+// no row. A session that was deleted has none either. An input that is there undoes it all with the index's refusal.
 const write = (schema: string): string => `
   written AS (
-    INSERT INTO ${schema}.entries (session_id, position, data)
-    SELECT writer.id, $4::bigint + line.number, line.data
+    INSERT INTO ${schema}.entries (session_id, position, data, input)
+    SELECT writer.id, $4::bigint + line.number, line.data, CASE WHEN line.number = 1 THEN $6::text END
     FROM writer, unnest($5::text[]) WITH ORDINALITY AS line (data, number)
   )
   SELECT id FROM writer`;
@@ -36,8 +36,8 @@ export function statementsFor(schema: string): Statements {
     create: `
       WITH writer AS (
         INSERT INTO ${schema}.sessions AS old (agent, instance_id, session, created_at, parent_id, position)
-        SELECT $1, $2, $3, $6,
-          (SELECT id FROM ${schema}.sessions WHERE agent = $7 AND instance_id = $8 AND session = $9),
+        SELECT $1, $2, $3, $7,
+          (SELECT id FROM ${schema}.sessions WHERE agent = $8 AND instance_id = $9 AND session = $10),
           cardinality($5::text[])
         ON CONFLICT (agent, instance_id, session)
           DO UPDATE SET position = EXCLUDED.position WHERE old.position = $4::bigint

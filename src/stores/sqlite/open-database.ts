@@ -3,7 +3,7 @@ import { KitError } from "../../base/kit-error.ts";
 
 /** Marks the file as one of kit's session stores ("kits"). */
 const applicationId = 0x6b697473;
-const schemaVersion = 2;
+const schemaVersion = 3;
 
 const sessions = `
 CREATE TABLE sessions (
@@ -21,10 +21,12 @@ CREATE INDEX sessions_by_parent ON sessions (parent_id);
 /**
  * An entry's id is its session's id and its position in one number, `session << 24 | position`: SQLite
  * appends to a table with one integer as its key in three quarters of the time that two columns take.
- * Ids of sessions are never used again, so that no entry can come under another session.
+ * Ids of sessions are never used again, so that no entry can come under another session. `input` stands in the
+ * first of the entries that brought that input in, and once in a session.
  */
 const entries = `
-CREATE TABLE entries (id INTEGER PRIMARY KEY, data TEXT NOT NULL) STRICT;
+CREATE TABLE entries (id INTEGER PRIMARY KEY, data TEXT NOT NULL, input TEXT) STRICT;
+CREATE UNIQUE INDEX entries_by_input ON entries (id >> 24, input) WHERE input IS NOT NULL;
 CREATE TRIGGER entries_of_deleted_session AFTER DELETE ON sessions BEGIN
   DELETE FROM entries WHERE id > old.id << 24 AND id < (old.id + 1) << 24;
 END;
@@ -39,8 +41,14 @@ const mark = `PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${
 const fromVersion1 = `
 ALTER TABLE entries RENAME TO entries_1;
 ${entries}
-INSERT INTO entries SELECT session_id << 24 | position, data FROM entries_1 ORDER BY session_id, position;
+INSERT INTO entries SELECT session_id << 24 | position, data, NULL FROM entries_1 ORDER BY session_id, position;
 DROP TABLE entries_1;
+${mark}
+`;
+
+const fromVersion2 = `
+ALTER TABLE entries ADD COLUMN input TEXT;
+CREATE UNIQUE INDEX entries_by_input ON entries (id >> 24, input) WHERE input IS NOT NULL;
 ${mark}
 `;
 
@@ -85,6 +93,8 @@ function migrate(database: DatabaseSync): void {
     database.exec(sessions + entries + mark);
   } else if (pragma("user_version") === 1 && pragma("application_id") === applicationId) {
     database.exec(fromVersion1);
+  } else if (pragma("user_version") === 2 && pragma("application_id") === applicationId) {
+    database.exec(fromVersion2);
   }
   database.exec("COMMIT");
   if (pragma("application_id") !== applicationId || pragma("user_version") > schemaVersion) {

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -110,6 +111,34 @@ test("a store of version 1 is taken over with all its sessions and goes on", asy
   expect(store.info(key)?.position).toBe(3);
   await store.delete(key);
   expect([...store.read(key), ...store.read(task)]).toEqual([]);
+  store.close();
+});
+
+test("a store of version 2 is taken over, and takes an input once from then on", async () => {
+  const old = join(folder, "version-2.db");
+  const data = JSON.stringify([2, "user", "op_1", "2026-11-20T10:00:00.000Z", [{ type: "text", text: "a" }]]);
+  const database = new DatabaseSync(old);
+  database.exec(`
+    CREATE TABLE sessions (
+      id INTEGER PRIMARY KEY AUTOINCREMENT, agent TEXT NOT NULL, instance_id TEXT NOT NULL, session TEXT NOT NULL,
+      created_at TEXT NOT NULL, parent_id INTEGER REFERENCES sessions (id) ON DELETE CASCADE,
+      UNIQUE (agent, instance_id, session)
+    ) STRICT;
+    CREATE TABLE entries (id INTEGER PRIMARY KEY, data TEXT NOT NULL) STRICT;
+    INSERT INTO sessions VALUES (1, 'a', '1', 'default', '2026-11-20T10:00:00.000Z', NULL);
+    INSERT INTO entries VALUES (1 << 24 | 1, '${data}');
+    PRAGMA application_id = 0x6b697473;
+    PRAGMA user_version = 2;`);
+  database.close();
+  const store = new SqliteSessionStore({ file: old });
+  const key = { agent: "a", instance_id: "1", session: "default" };
+  const [entry] = store.read(key);
+  assert(entry !== undefined);
+  await store.append({ key, expected: 1, entries: [entry], input: "op_2" });
+  await expect(store.append({ key, expected: 2, entries: [entry], input: "op_2" })).rejects.toMatchObject({
+    code: "conflict",
+  });
+  expect(store.read(key)).toHaveLength(2);
   store.close();
 });
 

@@ -74,7 +74,7 @@ export class SqliteSessionStore implements SessionStore {
         "INSERT INTO sessions (agent, instance_id, session, created_at, parent_id) VALUES (?, ?, ?, ?, ?)",
       ),
       insert: prepare(
-        "INSERT INTO entries SELECT ?1 << 24 | ?2, ?3 WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ?1)",
+        "INSERT INTO entries SELECT ?1 << 24 | ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ?1)",
       ),
       read: prepare("SELECT data FROM entries WHERE id > ?1 << 24 | ?2 AND id < (?1 + 1) << 24 ORDER BY id"),
       list: prepare(
@@ -146,27 +146,30 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   /** One row is one transaction by itself. False for an append that is more than that. */
-  #appendRow({ key, expected, entries }: AppendRequest): boolean {
+  #appendRow({ key, expected, entries, input }: AppendRequest): boolean {
     const known = this.#known.get(nameOf(key));
     const [entry] = entries;
     if (known?.position !== expected || entries.length !== 1 || entry === undefined) return false;
-    this.#insert(known.id, expected + 1, encodeEntry(entry));
+    this.#insert(known.id, [expected + 1, encodeEntry(entry), input ?? null]);
     known.position = expected + 1;
     return true;
   }
 
   /**
    * In a transaction. Refuses before it has changed anything: the primary key refuses a position that another
-   * process has taken, the statement a session that was deleted; what holds for the first row holds for all.
+   * process has taken, another index an input that is there, the statement a session that was deleted; what holds for
+   * the first row holds for all.
    */
   #append(request: AppendRequest): void {
     const { key, expected, entries } = request;
     if (expected + entries.length > maxPosition) throw full();
     const texts = entries.map(encodeEntry);
     const session = expected === 0 ? this.#create(request) : this.#findAt(key, expected);
+    let input = request.input ?? null;
     for (const text of texts) {
-      this.#insert(session.id, session.position + 1, text);
+      this.#insert(session.id, [session.position + 1, text, input]);
       session.position += 1;
+      input = null;
     }
   }
 
@@ -222,9 +225,9 @@ export class SqliteSessionStore implements SessionStore {
     }
   }
 
-  #insert(id: number, position: number, text: string): void {
-    if (position > maxPosition) throw full();
-    if (this.#change(this.#statements.insert, [id, position, text]).changes === 0) throw conflict();
+  #insert(id: number, row: readonly [position: number, text: string, input: string | null]): void {
+    if (row[0] > maxPosition) throw full();
+    if (this.#change(this.#statements.insert, [id, ...row]).changes === 0) throw conflict();
   }
 
   #find(key: SessionKey): KnownSession | undefined {
