@@ -31,7 +31,7 @@ export function createEventHub(options: {
   readonly onListenerError?: (error: unknown) => void;
 }): EventHub {
   const { observers = nobody } = options;
-  const listeners = new Set<EventListener>();
+  const listeners = new Set<{ readonly listener: EventListener }>();
   let index = options.last ?? 0;
   const report = (error: unknown): void => {
     try {
@@ -50,27 +50,32 @@ export function createEventHub(options: {
   };
   return {
     subscribe(listener) {
-      // A function of its own, so that subscribing the same listener twice means two listeners.
-      const entry: EventListener = (event) => listener(event);
+      // An object of its own, so that subscribing the same listener twice means two listeners.
+      const entry = { listener };
       listeners.add(entry);
       return () => listeners.delete(entry);
     },
     publish(body, scope, turnId) {
       index += 1;
       if (listeners.size === 0 && observers.size === 0) return;
-      const event = toEvent(body, scope, { index, timestamp: isoTime(options.clock.now()), turnId });
+      const timestamp = isoTime(options.clock.now());
+      const own = { index, timestamp, turnId };
+      const isDelta = body.type === "text_delta" || body.type === "reasoning_delta";
+      const event = isDelta ? toDelta(body, scope, own) : toEvent(body, scope, own);
       for (const observer of observers) tell(observer, event);
-      for (const listener of listeners) tell(listener, event);
+      for (const { listener } of listeners) tell(listener, event);
     },
   };
 }
 
+interface OwnFields {
+  readonly index: number;
+  readonly timestamp: string;
+  readonly turnId: string | undefined;
+}
+
 /** Named one by one: spreading a scope into each event costs more than all else that happens to it. */
-function toEvent(
-  body: EventBody,
-  scope: EventScope,
-  own: { readonly index: number; readonly timestamp: string; readonly turnId: string | undefined },
-): KitEvent {
+function toEvent(body: EventBody, scope: EventScope, own: OwnFields): KitEvent {
   const event: Writable<KitEvent> = {
     ...body,
     index: own.index,
@@ -89,6 +94,27 @@ function toEvent(
   return event;
 }
 
+/** The same for what comes by the thousand: one object, of one shape, without what does not apply. */
+function toDelta(body: DeltaBody, scope: EventScope, own: OwnFields): KitEvent {
+  if (own.turnId === undefined) return toEvent(body, scope, own);
+  const event: Writable<KitEvent> = {
+    type: body.type,
+    text: body.text,
+    index: own.index,
+    timestamp: own.timestamp,
+    agent: scope.agent,
+    instance_id: scope.instance_id,
+    session: scope.session,
+    operation_id: scope.operation_id,
+    turn_id: own.turnId,
+  };
+  if (scope.run_id !== undefined) event.run_id = scope.run_id;
+  if (scope.task_id !== undefined) event.task_id = scope.task_id;
+  if (scope.parent_operation_id !== undefined) event.parent_operation_id = scope.parent_operation_id;
+  return event;
+}
+
+type DeltaBody = Extract<EventBody, { readonly type: "text_delta" | "reasoning_delta" }>;
 type Writable<Value> = { -readonly [Field in keyof Value]: Value[Field] };
 
 const nobody: ReadonlySet<EventListener> = new Set();

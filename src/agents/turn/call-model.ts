@@ -44,7 +44,8 @@ export class InterruptedReply extends Error {
 interface OpenPart {
   readonly id: string;
   readonly type: "text" | "reasoning";
-  text: string;
+  /** As they came: a text that is put together piece by piece is as many objects, alive to the end of the answer. */
+  readonly deltas: string[];
   provider: ProviderData | undefined;
 }
 
@@ -54,7 +55,7 @@ const maxReplyChars = 4_000_000;
 interface Draft {
   readonly parts: (OpenPart | ToolCallPart)[];
   // Seldom more than one at a time.
-  open: OpenPart[];
+  readonly open: OpenPart[];
   usage: LanguageModelV4Usage | undefined;
   finishReason: FinishReason | undefined;
   /** Characters of texts, and of arguments that are on their way. */
@@ -99,11 +100,12 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
     case "text-delta":
     case "reasoning-delta": {
       const type = part.type === "text-delta" ? "text" : "reasoning";
-      const open = draft.open.find(({ id }) => id === part.id) ?? openPart(draft, part.id, type);
+      const open = openOf(draft, part.id) ?? openPart(draft, part.id, type);
       grow(draft, part.delta);
-      open.text += part.delta;
       if (part.providerMetadata !== undefined) open.provider = part.providerMetadata as ProviderData;
-      if (part.delta !== "") onDelta(type === "text" ? "text_delta" : "reasoning_delta", part.delta);
+      if (part.delta === "") return;
+      open.deltas.push(part.delta);
+      onDelta(type === "text" ? "text_delta" : "reasoning_delta", part.delta);
       return;
     }
     case "text-start":
@@ -114,10 +116,10 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
     }
     case "text-end":
     case "reasoning-end": {
-      const open = draft.open.find(({ id }) => id === part.id);
+      const open = openOf(draft, part.id);
       if (open !== undefined && part.providerMetadata !== undefined)
         open.provider = part.providerMetadata as ProviderData;
-      draft.open = draft.open.filter((each) => each !== open);
+      if (open !== undefined) draft.open.splice(draft.open.indexOf(open), 1);
       return;
     }
     case "tool-input-delta":
@@ -152,8 +154,13 @@ function grow(draft: Draft, delta: string): void {
   });
 }
 
+function openOf({ open }: Draft, id: string): OpenPart | undefined {
+  for (const part of open) if (part.id === id) return part;
+  return undefined;
+}
+
 function openPart(draft: Draft, id: string, type: "text" | "reasoning"): OpenPart {
-  const open: OpenPart = { id, type, text: "", provider: undefined };
+  const open: OpenPart = { id, type, deltas: [], provider: undefined };
   draft.open.push(open);
   draft.parts.push(open);
   return open;
@@ -196,20 +203,21 @@ function parseArguments(input: string): unknown {
 }
 
 function toReply(draft: Draft, finishReason: FinishReason): ModelReply {
+  const parts = draft.parts.every(hasContent) ? draft.parts : draft.parts.filter(hasContent);
   // What stays in the history is made by `map`: it has no room for elements that never come.
-  const content = draft.parts.filter(hasContent).map(toContent);
+  const content = parts.map(toContent);
   return { content, finishReason, usage: draft.usage };
 }
 
 function hasContent(part: OpenPart | ToolCallPart): boolean {
-  return part.type === "tool_call" || part.text !== "" || part.provider !== undefined;
+  return part.type === "tool_call" || part.deltas.length > 0 || part.provider !== undefined;
 }
 
 function toContent(part: OpenPart | ToolCallPart): TextPart | ReasoningPart | ToolCallPart {
   if (part.type === "tool_call") return part;
   const { type, provider } = part;
   // An answer may break off between the halves of a character: providers refuse to read one of them.
-  const text = part.text.toWellFormed();
+  const text = part.deltas.join("").toWellFormed();
   return provider === undefined ? { type, text } : { type, text, provider };
 }
 

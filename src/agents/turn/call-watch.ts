@@ -1,6 +1,9 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { KitError } from "../../base/kit-error.ts";
 
+/** In how many parts silence is measured: it is noticed at most one of them late. */
+const ticks = 10;
+
 type Answer = Awaited<ReturnType<LanguageModelV4["doStream"]>>;
 type Reader = ReadableStreamDefaultReader<LanguageModelV4StreamPart>;
 
@@ -21,6 +24,7 @@ export class CallWatch implements Disposable {
   readonly #onAbort: () => void;
   #controller = new AbortController();
   #timer: NodeJS.Timeout | undefined;
+  #silentTicks = 0;
   #runs = false;
   #refuse: ((reason: unknown) => void) | undefined;
   #reader: Reader | undefined;
@@ -43,9 +47,8 @@ export class CallWatch implements Disposable {
     if (this.#controller.signal.aborted) this.#controller = new AbortController();
     this.stopped = undefined;
     this.#runs = true;
-    if (this.#timer === undefined)
-      this.#timer = setTimeout(() => this.#fallSilent(), this.#options.idleTimeoutMs);
-    else this.#timer.refresh();
+    this.#silentTicks = 0;
+    this.#timer ??= setInterval(() => this.#tick(), this.#options.idleTimeoutMs / ticks);
     if (this.aborted) this.#onAbort();
     return this.#controller.signal;
   }
@@ -67,9 +70,9 @@ export class CallWatch implements Disposable {
     });
   }
 
-  /** Something has arrived. */
+  /** Something has arrived. Called for every part of an answer: setting a timer anew would cost more than reading the part. */
   touch(): void {
-    this.#timer?.refresh();
+    this.#silentTicks = 0;
   }
 
   stop(reason: unknown): void {
@@ -88,13 +91,15 @@ export class CallWatch implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    clearTimeout(this.#timer);
+    clearInterval(this.#timer);
     this.#options.signal.removeEventListener("abort", this.#onAbort);
   }
 
   // Between calls the timer goes on: setting it anew for each costs more than letting it fire in vain.
-  #fallSilent(): void {
-    this.stop(silent(this.#options.idleTimeoutMs));
+  #tick(): void {
+    this.#silentTicks += 1;
+    // The first tick may have come at once.
+    if (this.#silentTicks > ticks) this.stop(silent(this.#options.idleTimeoutMs));
   }
 }
 
