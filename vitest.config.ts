@@ -11,6 +11,7 @@ const config: ViteUserConfig = defineConfig({
     hookTimeout: 300_000,
     // Much of a test is waiting: for a process, a disk, a time limit. One processor less idles half of the time.
     maxWorkers: "100%",
+    experimental: { viteModuleRunner: false },
     expect: { poll: { timeout: 60_000 } },
     projects: [
       {

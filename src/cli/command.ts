@@ -1,3 +1,4 @@
+import type { InputStream } from "./input.ts";
 import type { Output } from "./output.ts";
 
 /** 0: it worked. 1: the work failed, such as a validation with errors. 2: wrong usage. */
@@ -6,6 +7,8 @@ export type ExitCode = 0 | 1 | 2;
 /** What every command gets besides its own arguments and options. */
 export interface CommandContext {
   readonly output: Output;
+  /** What `-` stands for where a text is asked for, and where a person answers. */
+  readonly input: InputStream;
   /** Absolute: what paths on the line are relative to. `--cwd`, or where kit was started. */
   readonly cwd: string;
   /** Absolute: the project's folder. `--cwd`, or what `findRoot` says. */

@@ -8,9 +8,9 @@ import { usageError } from "./report-error.ts";
 /** What a command gets from the options of every command. Throws `invalid_request` for a wrong `--cwd`. */
 export function createContext(
   { json, config, cwd, env }: GlobalOptions,
-  given: Pick<CommandContext, "output" | "signal">,
+  { startedIn, ...given }: Pick<CommandContext, "output" | "input" | "signal"> & { readonly startedIn: string },
 ): CommandContext {
-  const folder = resolve(cwd ?? ".");
+  const folder = resolve(startedIn, cwd ?? ".");
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
     throw usageError(`--cwd: ${cwd} is not a folder.`);
   }

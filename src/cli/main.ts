@@ -1,17 +1,30 @@
 import { CommanderError } from "commander";
 import type { ExitCode } from "./command.ts";
 import { type InterruptExitCode, listenForInterrupt } from "./interrupt.ts";
-import { createOutput } from "./output.ts";
+import type { InputStream } from "./input.ts";
+import { createOutput, type OutputStream } from "./output.ts";
 import { createProgram } from "./program.ts";
 
 export type ProcessExitCode = ExitCode | InterruptExitCode;
+
+/** Where a command line runs: its streams, and the folder it is started in (absolute). */
+export interface CommandHost {
+  readonly stdin: InputStream;
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
+  readonly cwd: string;
+}
 
 /**
  * Runs one command line of kit, given without `node` and the script, and says how the process
  * should end. Prints every error itself and never throws one.
  */
-export async function main(argv: readonly string[]): Promise<ProcessExitCode> {
-  const output = createOutput(process.stdout, process.stderr);
+export async function main(
+  argv: readonly string[],
+  host: CommandHost = { ...standardStreams(), cwd: process.cwd() },
+): Promise<ProcessExitCode> {
+  const { cwd, stdin: input } = host;
+  const output = createOutput(host.stdout, host.stderr);
   const interrupt = listenForInterrupt();
   let exitCode: ExitCode = 0;
   let json = argv.includes("--json");
@@ -19,7 +32,7 @@ export async function main(argv: readonly string[]): Promise<ProcessExitCode> {
     json = globals.json;
     if (drains !== true) interrupt.insistAfter(patienceMs);
     const { createContext } = await import("./create-context.ts");
-    exitCode = await run(createContext(globals, { output, signal: interrupt.signal }));
+    exitCode = await run(createContext(globals, { output, input, signal: interrupt.signal, startedIn: cwd }));
   });
   try {
     await program.parseAsync(toCommandLine(argv), { from: "user" });
@@ -43,6 +56,11 @@ export async function main(argv: readonly string[]): Promise<ProcessExitCode> {
 
 /** How long a command that was told to end may take to put its things away, in ms. */
 const patienceMs = 5_000;
+
+function standardStreams(): Omit<CommandHost, "cwd"> {
+  const { stdin, stdout, stderr } = process;
+  return { stdin, stdout, stderr };
+}
 
 /** `kit help specs list` is `kit specs list --help`. */
 function toCommandLine(argv: readonly string[]): readonly string[] {

@@ -12,6 +12,8 @@ export type Style = Parameters<typeof styleText>[0];
 export interface Output {
   /** People read stdout: align and shorten. Otherwise print every value whole, separated by tabs. */
   readonly isTerminal: boolean;
+  /** People read stderr. */
+  readonly hasNoteTerminal: boolean;
   /** Columns of that terminal; infinite where there is none. */
   readonly width: number;
   /** Colours where stdout shows them; NO_COLOR and FORCE_COLOR decide over that. */
@@ -47,6 +49,7 @@ export function createOutput(stdout: OutputStream, stderr: OutputStream): Output
   };
   return {
     isTerminal: stdout.isTTY === true,
+    hasNoteTerminal: stderr.isTTY === true,
     width: stdout.isTTY ? widthOf(stdout) : Number.POSITIVE_INFINITY,
     style: (style, text) => styleText(style, text, { stream: stdout }),
     write: writeAnswer,

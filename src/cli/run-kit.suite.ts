@@ -1,5 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
+import { main } from "./main.ts";
 
 export interface RunOptions {
   readonly cwd: string;
@@ -29,16 +31,51 @@ export function startKit(
   args: readonly string[],
   { cwd, env = {} }: RunOptions,
 ): ChildProcessWithoutNullStreams {
-  const { NO_COLOR: _, FORCE_COLOR: __, KIT_API_KEYS: ___, ...inherited } = process.env;
   const [command = "", ...words] = kitCommandLine(args);
   return spawn(command, words, {
     cwd,
-    env: { ...inherited, ...env },
+    env: { ...inherited(), ...env },
   });
 }
 
-/** Runs one command line to its end. */
-export async function runKit(args: readonly string[], options: RunOptions): Promise<RunResult> {
+/**
+ * Runs one command line to its end, in this process, which is the quick way. `runKitProcess` is for what only a process
+ * shows: signals, code of a project that does not load, variables while other lines run.
+ */
+export async function runKit(
+  args: readonly string[],
+  { cwd, env = {}, input = "" }: RunOptions,
+): Promise<RunResult> {
+  const before = { ...process.env };
+  const stdin = Object.assign(Readable.from(input === "" ? [] : [input]), { isTTY: false });
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const printed = Promise.all([text(stdout), text(stderr)]);
+  try {
+    replaceEnvironment({ ...inherited(), ...env });
+    const exitCode = await main(args, { stdin, stdout, stderr, cwd });
+    stdout.end();
+    stderr.end();
+    const [out, err] = await printed;
+    return { exitCode, stdout: out, stderr: err };
+  } finally {
+    // A line may read variables from a `.env`.
+    replaceEnvironment(before);
+  }
+}
+
+function replaceEnvironment(variables: NodeJS.ProcessEnv): void {
+  for (const name of Object.keys(process.env)) if (!(name in variables)) delete process.env[name];
+  Object.assign(process.env, variables);
+}
+
+/** Variables of the tests that a command line may see. */
+function inherited(): NodeJS.ProcessEnv {
+  const { NO_COLOR: _, FORCE_COLOR: __, KIT_API_KEYS: ___, ...variables } = process.env;
+  return variables;
+}
+
+/** Runs one command line to its end as a process of its own. */
+export async function runKitProcess(args: readonly string[], options: RunOptions): Promise<RunResult> {
   const child = startKit(args, options);
   child.stdin.end(options.input ?? "");
   const closed = new Promise<number | null>((resolve) => child.once("close", resolve));

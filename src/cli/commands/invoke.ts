@@ -42,7 +42,7 @@ export const invoke: Command = defineCommand({
     "Asks the server that runs for this project, or the one named with --url. Keys come from KIT_API_KEY. A tool call that needs approval is asked about at the terminal. A run of a workflow goes on when this command is ended.",
   run: async ({ args: [name = "", id], options }, context) => {
     const { payload = {}, stream = false, dispatch = false, key } = options;
-    const message = options.message === "-" ? await readText(process.stdin) : options.message;
+    const message = options.message === "-" ? await readText(context.input) : options.message;
     const { session } = options;
     const body = {
       ...payload,

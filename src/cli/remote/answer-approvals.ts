@@ -1,6 +1,7 @@
 import type { KitClient } from "../../client/kit-client.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { CommandContext } from "../command.ts";
+import { canAsk } from "../input.ts";
 import type { EventPrinter } from "../run/print-events.ts";
 import { createTerminalApprovals } from "../run/terminal-approvals.ts";
 import { safeLine } from "../text/safe-text.ts";
@@ -18,15 +19,15 @@ export function approveCommand({ approval_id }: ApprovalRequested): string {
  */
 export function createApprovalAnswers({
   client,
-  context: { output, json },
+  context: { input, output, json },
   printer,
 }: {
   readonly client: KitClient;
   readonly context: CommandContext;
   readonly printer: EventPrinter;
 }): { readonly onEvent: (event: KitEvent) => void; close(): void } {
-  const isAsked = process.stdin.isTTY && process.stderr.isTTY && !json;
-  const terminal = createTerminalApprovals({ input: process.stdin, output, mask: (text) => text });
+  const isAsked = canAsk({ input, output }) && !json;
+  const terminal = createTerminalApprovals({ input, output, mask: (text) => text });
   const questions = new Map<string, AbortController>();
 
   async function ask(event: ApprovalRequested, question: AbortController): Promise<void> {

@@ -3,6 +3,7 @@ import type { HostedApp } from "../../app/agents/hosted-app.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import type { Project } from "../../project/project.ts";
 import type { CommandContext } from "../command.ts";
+import { canAsk } from "../input.ts";
 import { usageError } from "../report-error.ts";
 import { safeLine } from "../text/safe-text.ts";
 
@@ -36,7 +37,7 @@ export async function openTerminalApp({
     ]);
   const { config } = loaded;
   const configured = toAppOptions(loaded, project.root);
-  const { output, json } = context;
+  const { input, output, json } = context;
   const { allowCommand = [] } = options;
   const [fault] = faultsOfCommandList({
     allowedCommands: allowCommand,
@@ -54,7 +55,7 @@ export async function openTerminalApp({
       : { allowedCommands: [...(configured.defaults?.allowedCommands ?? []), ...allowCommand] }),
   };
   // Whoever pipes something in, or reads JSON, cannot be asked: what needs approval is denied then.
-  const asks = process.stdin.isTTY && process.stderr.isTTY && !json;
+  const asks = canAsk({ input, output }) && !json;
   const app = await openApp({
     ...configured,
     project,
@@ -62,7 +63,7 @@ export async function openTerminalApp({
     // Who asks for a model on the line means it, whatever the agent's file says.
     ...(options.model === undefined ? {} : { overrides: { model: options.model } }),
     ...(config.agent?.sandbox === undefined ? { sandbox: local({ root: project.root }) } : {}),
-    ...(asks ? { approvals: createTerminalApprovals({ input: process.stdin, output, mask }) } : {}),
+    ...(asks ? { approvals: createTerminalApprovals({ input, output, mask }) } : {}),
     onListenerError: (error) => {
       const reason = safeLine(error instanceof Error ? error.message : String(error));
       output.note(output.noteStyle("yellow", `warning: a listener of events failed: ${mask(reason)}`));

@@ -97,7 +97,7 @@ async function ask(session: Session, { options, context }: PromptRequest): Promi
       ...(options.payload === undefined ? {} : { args: options.payload }),
     });
   }
-  const prompt = options.prompt === "-" ? await readText(process.stdin) : (options.prompt ?? "");
+  const prompt = options.prompt === "-" ? await readText(context.input) : (options.prompt ?? "");
   if (prompt.trim() === "")
     throw usageError("The prompt is empty.", options.prompt === "-" ? "Nothing came on stdin." : undefined);
   return session.stream<unknown>(prompt, call).result;
