@@ -8,7 +8,10 @@ import { usageError } from "./report-error.ts";
 /** What a command gets from the options of every command. Throws `invalid_request` for a wrong `--cwd`. */
 export function createContext(
   { json, config, cwd, env }: GlobalOptions,
-  { startedIn, ...given }: Pick<CommandContext, "output" | "input" | "signal"> & { readonly startedIn: string },
+  {
+    startedIn,
+    ...given
+  }: Pick<CommandContext, "output" | "input" | "signal"> & { readonly startedIn: string },
 ): CommandContext {
   const folder = resolve(startedIn, cwd ?? ".");
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {

@@ -1,7 +1,7 @@
 import { CommanderError } from "commander";
 import type { ExitCode } from "./command.ts";
-import { type InterruptExitCode, listenForInterrupt } from "./interrupt.ts";
 import type { InputStream } from "./input.ts";
+import { type InterruptExitCode, listenForInterrupt } from "./interrupt.ts";
 import { createOutput, type OutputStream } from "./output.ts";
 import { createProgram } from "./program.ts";
 

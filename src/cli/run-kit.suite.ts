@@ -46,7 +46,7 @@ export async function runKit(
   args: readonly string[],
   { cwd, env = {}, input = "" }: RunOptions,
 ): Promise<RunResult> {
-  const before = { ...process.env };
+  if (running++ === 0) before = { ...process.env };
   const stdin = Object.assign(Readable.from(input === "" ? [] : [input]), { isTTY: false });
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const printed = Promise.all([text(stdout), text(stderr)]);
@@ -59,9 +59,13 @@ export async function runKit(
     return { exitCode, stdout: out, stderr: err };
   } finally {
     // A line may read variables from a `.env`.
-    replaceEnvironment(before);
+    if (--running === 0) replaceEnvironment(before);
   }
 }
+
+/** Lines under way in this process, and the variables before the first of them. */
+let running = 0;
+let before: NodeJS.ProcessEnv = {};
 
 function replaceEnvironment(variables: NodeJS.ProcessEnv): void {
   for (const name of Object.keys(process.env)) if (!(name in variables)) delete process.env[name];

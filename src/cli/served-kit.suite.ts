@@ -1,4 +1,5 @@
 import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { startKit } from "./run-kit.suite.ts";
 
 /** A server that the command line runs. */
@@ -9,6 +10,14 @@ export interface ServedKit {
   /** Resolves once stderr holds a text. */
   says(text: string): Promise<void>;
   stop(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+/** Kills the processes of a test, and waits until nothing of them answers any more. */
+export async function endAll(running: Set<ChildProcess>): Promise<void> {
+  const living = [...running].filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
+  running.clear();
+  for (const child of living) child.kill("SIGKILL");
+  await Promise.all(living.map((child) => once(child, "exit")));
 }
 
 /** Starts `kit start` or `kit dev` and waits until it says where it is. */

@@ -5,14 +5,11 @@ import { createTemporaryRepository } from "../../testing/temporary-repository.ts
 import { withoutKeys } from "../run/agents-project.suite.ts";
 import { runKit } from "../run-kit.suite.ts";
 import { createSampleProject } from "../sample-project.suite.ts";
-import { type ServedKit, serveKit } from "../served-kit.suite.ts";
+import { endAll, type ServedKit, serveKit } from "../served-kit.suite.ts";
 
 const project = await createSampleProject();
 const running = new Set<ChildProcess>();
-afterEach(() => {
-  for (const child of running) child.kill("SIGKILL");
-  running.clear();
-});
+afterEach(() => endAll(running));
 afterAll(() => project[Symbol.asyncDispose]());
 
 /** Starts a server of the sample project and waits until it says where it is. */

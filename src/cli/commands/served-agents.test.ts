@@ -2,15 +2,12 @@ import type { ChildProcess } from "node:child_process";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createServedProject, withoutKeys } from "../run/agents-project.suite.ts";
 import { type RunResult, runKit } from "../run-kit.suite.ts";
-import { type ServedKit, serveKit } from "../served-kit.suite.ts";
+import { endAll, type ServedKit, serveKit } from "../served-kit.suite.ts";
 
 const { project, server } = await createServedProject();
 const running = new Set<ChildProcess>();
 beforeEach(() => server.script([]));
-afterEach(() => {
-  for (const child of running) child.kill("SIGKILL");
-  running.clear();
-});
+afterEach(() => endAll(running));
 afterAll(async () => {
   await server.close();
   project.remove();

@@ -3,7 +3,7 @@ import { afterAll, afterEach, expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { withoutKeys } from "../run/agents-project.suite.ts";
 import { type RunResult, runKit, startKit } from "../run-kit.suite.ts";
-import { type ServedKit, serveKit } from "../served-kit.suite.ts";
+import { endAll, type ServedKit, serveKit } from "../served-kit.suite.ts";
 
 // The built-in model looks up which guidelines apply to a file that it is asked about.
 const question = "Which rules apply to src/money.ts?";
@@ -43,10 +43,7 @@ export async function run(ctx: KitContext) {
 `,
 });
 const running = new Set<ChildProcess>();
-afterEach(() => {
-  for (const child of running) child.kill("SIGKILL");
-  running.clear();
-});
+afterEach(() => endAll(running));
 afterAll(() => folder[Symbol.asyncDispose]());
 
 const kit = (...args: readonly string[]): Promise<RunResult> =>

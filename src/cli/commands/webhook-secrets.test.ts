@@ -2,13 +2,10 @@ import type { ChildProcess } from "node:child_process";
 import { afterEach, expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { runKit } from "../run-kit.suite.ts";
-import { serveKit } from "../served-kit.suite.ts";
+import { endAll, serveKit } from "../served-kit.suite.ts";
 
 const running = new Set<ChildProcess>();
-afterEach(() => {
-  for (const child of running) child.kill("SIGKILL");
-  running.clear();
-});
+afterEach(() => endAll(running));
 
 const webhook = (secret: string): string => `import { defineWebhook } from "kit/webhooks";
 export default defineWebhook({ scheme: "github", secret: (env) => ${secret}, handle: () => undefined });
