@@ -150,7 +150,7 @@ describe.each(providerProtocols.map((protocol) => [protocol.provider, protocol] 
 
     test.each([0, 1, 2])("a stream that falls silent after %i chunks is given up", async (silentAfter) => {
       server.script([{ answer: hello, silentAfter }, hello]);
-      expect((await agentOf(provider, { idleTimeoutMs: 1_000 }).session().prompt("hi")).text).toBe(
+      expect((await agentOf(provider, { idleTimeoutMs: 300 }).session().prompt("hi")).text).toBe(
         "Hello there.",
       );
       expect(server.requests).toHaveLength(2);

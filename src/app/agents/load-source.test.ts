@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { inNode } from "./node-process.suite.ts";
+import { runCode } from "./run-code.suite.ts";
 
 const agent = 'import { createAgent } from "kit";\nexport default createAgent({ instructions: "x" });\n';
 
@@ -11,7 +11,7 @@ async function load(text: string, path = "src/agents/broken.ts"): Promise<unknow
     "src/agents/fine.ts": agent,
     [path]: text,
   });
-  return await inNode(
+  return await runCode(
     folder.root,
     `const app = await open();
      say({ agents: app.agents().map(({ name, triggers }) => [name, triggers.webhook]), workflows: app.workflows().map(({ name }) => name), problems: app.problems().map(({ path, message }) => path + ": " + message) });
@@ -73,7 +73,7 @@ describe("a file that cannot be used is named with the reason and the line, and 
       "src/agents/a.ts": 'import { help } from "./_help.ts";\nhelp();\n',
       "src/agents/_help.ts": '\nexport function help(): void {\n  throw new Error("helpless");\n}\n',
     });
-    const problems = await inNode(
+    const problems = await runCode(
       folder.root,
       "const app = await open(); say(app.problems()[0].message); await app.close();",
     );
@@ -94,7 +94,7 @@ test("a file that never finishes is given up", async () => {
   });
   const source = '{ kind: "agent", name: "a", path: "src/agents/a.ts" }';
   expect(
-    await inNode(folder.root, `say(await loadSource(root, ${source}, { timeLimitMs: 50 }));`),
+    await runCode(folder.root, `say(await loadSource(root, ${source}, { timeLimitMs: 50 }));`),
   ).toMatchObject({
     path: "src/agents/a.ts",
     message: "It did not finish loading within 0.05 s.",
@@ -125,7 +125,7 @@ test("an agent is reached over HTTP when its file says so, and what it says othe
       Object.entries(declarations).map(([name, [text]]) => [`src/agents/${name}.ts`, `${agent}${text}\n`]),
     ),
   );
-  const loaded = (await inNode(
+  const loaded = (await runCode(
     folder.root,
     `const app = await open();
      say({ agents: app.agents().map(({ name, triggers }) => [name, triggers.webhook]), problems: app.problems().map(({ path, message }) => [path, message]) });
@@ -211,7 +211,7 @@ test("a slip in a file is found when it is loaded, and named with what was meant
     "src/agents/fine.ts": `${create}({});\n${helper}`,
     "src/workflows/fine.ts": `export const run = () => 1;\n${helper}`,
   });
-  const loaded = (await inNode(
+  const loaded = (await runCode(
     folder.root,
     `const app = await open();
      say({ names: [...app.agents(), ...app.workflows()].map(({ path }) => path), problems: app.problems().map(({ path, message }) => [path, message]) });
@@ -241,7 +241,7 @@ export async function run() {
 `,
   });
   const code = 'const app = await open(); say((await app.run("late")).result); await app.close();';
-  expect(await inNode(folder.root, code)).toEqual(["KitError", "local", "function"]);
+  expect(await runCode(folder.root, code)).toEqual(["KitError", "local", "function"]);
 });
 
 test("a webhook is found by its file, and one that is none is reported", async () => {
@@ -253,7 +253,7 @@ export default defineWebhook({ scheme: "slack", secret: (env) => env.CHAT_SECRET
   });
   const code =
     "const app = await open(); say({ webhooks: app.webhooks().map(({ name }) => name), problems: app.problems() }); await app.close();";
-  expect(await inNode(folder.root, code)).toMatchObject({
+  expect(await runCode(folder.root, code)).toMatchObject({
     webhooks: ["chat"],
     problems: [
       {

@@ -3,7 +3,6 @@ import { text } from "node:stream/consumers";
 
 const url = (file: string): string => JSON.stringify(new URL(file, import.meta.url).href);
 
-// The test runner imports files in its own way; what Node itself makes of them is seen in a process.
 const prelude = `
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { inNode } from "./node-process.suite.ts";
+import { runCode } from "./run-code.suite.ts";
 
 const helper = `import { createAgent } from "kit";
 import { verb } from "./_verb.ts";
@@ -39,7 +39,7 @@ answers.push(await running, await next);
 const history = await (await app.instance("helper", "1")).session().history();
 await app.close();
 say({ told, answers, history: history.length });`;
-  expect(await inNode(folder.root, code)).toEqual({
+  expect(await runCode(folder.root, code)).toEqual({
     told: ["Helping", "Helping", "Serving"],
     answers: ["1", "2", "3"],
     history: 6,
@@ -62,7 +62,7 @@ await app.reload();
 states.push(await state());
 await app.close();
 say(states);`;
-  expect(await inNode(folder.root, code)).toEqual([
+  expect(await runCode(folder.root, code)).toEqual([
     [["other"], ["src/agents/helper.ts"], "agent_not_found"],
     [["helper", "other"], [], "ok"],
   ]);
