@@ -34,13 +34,13 @@ export function startKit(
   const [command = "", ...words] = kitCommandLine(args);
   return spawn(command, words, {
     cwd,
-    env: { ...inherited(), ...env },
+    env: { ...forKit(process.env), ...env },
   });
 }
 
 /**
- * Runs one command line to its end, in this process, which is the quick way. `runKitProcess` is for what only a process
- * shows: signals, code of a project that does not load, variables while other lines run.
+ * Runs one command line to its end, in this process, which is the quick way. Lines that run side by side are given the
+ * same variables; what signals do is for `startKit`.
  */
 export async function runKit(
   args: readonly string[],
@@ -51,7 +51,7 @@ export async function runKit(
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const printed = Promise.all([text(stdout), text(stderr)]);
   try {
-    replaceEnvironment({ ...inherited(), ...env });
+    replaceEnvironment({ ...forKit(before), ...env });
     const exitCode = await main(args, { stdin, stdout, stderr, cwd });
     stdout.end();
     stderr.end();
@@ -73,16 +73,11 @@ function replaceEnvironment(variables: NodeJS.ProcessEnv): void {
 }
 
 /** Variables of the tests that a command line may see. */
-function inherited(): NodeJS.ProcessEnv {
-  const { NO_COLOR: _, FORCE_COLOR: __, KIT_API_KEYS: ___, ...variables } = process.env;
+function forKit({
+  NO_COLOR: _,
+  FORCE_COLOR: __,
+  KIT_API_KEYS: ___,
+  ...variables
+}: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return variables;
-}
-
-/** Runs one command line to its end as a process of its own. */
-export async function runKitProcess(args: readonly string[], options: RunOptions): Promise<RunResult> {
-  const child = startKit(args, options);
-  child.stdin.end(options.input ?? "");
-  const closed = new Promise<number | null>((resolve) => child.once("close", resolve));
-  const [stdout, stderr, exitCode] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
-  return { exitCode, stdout, stderr };
 }
