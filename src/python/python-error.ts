@@ -13,7 +13,7 @@ const exceptionMark = Symbol.for("kit.error.python_exception");
 /** Thrown by a run whose code raised an exception, could not be compiled, or passed a limit. */
 export class PythonError extends KitError<"python_error"> {
   readonly exception: PythonExceptionInfo;
-  /** As Python prints it, with the user's code only. */
+  /** As Python prints it, with the user's code only, and the hint where there is one. */
   readonly traceback: string;
   /** What had been printed by then. */
   readonly stdout: string;
@@ -30,10 +30,15 @@ export class PythonError extends KitError<"python_error"> {
     readonly exception: PythonExceptionInfo;
     readonly traceback: string;
     readonly stdout: string;
+    /** What to write instead: it is the last line of the traceback, too. */
+    readonly hint?: string | undefined;
   }) {
-    super({ code: "python_error", message: exceptionLine(failure.exception) });
-    this.exception = failure.exception;
-    this.traceback = failure.traceback;
+    const { hint } = failure;
+    const exception = boundedException(failure.exception);
+    const traceback = bounded(failure.traceback, maxTracebackChars);
+    super({ code: "python_error", message: exceptionLine(exception), ...(hint !== undefined && { hint }) });
+    this.exception = exception;
+    this.traceback = hint === undefined ? traceback : `${traceback}\nHint: ${hint}`;
     this.stdout = failure.stdout;
   }
 }
@@ -62,6 +67,17 @@ export class PythonException extends Error {
 
 /** `ValueError: too small`, cut to a length that fits a log. */
 export function exceptionLine({ type, message }: PythonExceptionInfo): string {
-  const line = message === "" ? type : `${type}: ${message}`;
-  return line.length > 2_000 ? `${line.slice(0, 2_000)}…` : line;
+  return bounded(message === "" ? type : `${type}: ${message}`, maxMessageChars);
+}
+
+const maxMessageChars = 2_000;
+const maxTracebackChars = 20_000;
+
+/** An exception as it may leave a process and enter a log: its texts are the program's, of any length. */
+export function boundedException({ type, message }: PythonExceptionInfo): PythonExceptionInfo {
+  return { type: bounded(type, 200), message: bounded(message, maxMessageChars) };
+}
+
+function bounded(text: string, length: number): string {
+  return text.length > length ? `${text.slice(0, length)}…` : text;
 }

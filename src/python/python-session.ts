@@ -3,6 +3,7 @@ import { KitError } from "../base/kit-error.ts";
 import { answerCall, type Callables } from "./answer-call.ts";
 import type { AnyPythonDataclass, PythonSession } from "./contract.ts";
 import { createDataclassRegistry } from "./dataclass-registry.ts";
+import { hintFor } from "./hints.ts";
 import { prepareRun } from "./prepare-run.ts";
 import type { ProcessPool } from "./process/process-pool.ts";
 import type { ProcessEnd } from "./process/python-process.ts";
@@ -76,7 +77,7 @@ export function createPythonSession(
               });
           },
         });
-        const { message, attachment } = completed(ended, stdout);
+        const { message, attachment } = completed(ended, { code, stdout });
         const updated = updateVariables(variables, selected.names, { saved: message.saved, attachment });
         variables = updated.variables;
         return {
@@ -117,13 +118,18 @@ type Done = Extract<RunEnd, { readonly message: unknown }> & {
 };
 
 /** What a run that came to its end gave; throws for one that did not. */
-function completed(ended: RunEnd, stdout: string): Done {
+function completed(
+  ended: RunEnd,
+  { code, stdout }: { readonly code: string; readonly stdout: string },
+): Done {
   if ("end" in ended) {
     const exception = exceptionOf(ended.end);
     throw new PythonError({ exception, traceback: exceptionLine(exception), stdout });
   }
   const { message } = ended;
-  if (message.type === "failed") throw new PythonError({ ...message, stdout });
+  if (message.type === "failed") {
+    throw new PythonError({ ...message, stdout, hint: hintFor(message.exception, code) });
+  }
   if (message.type === "refused") {
     throw new KitError({ code: "invalid_request", message: `Python could not begin: ${message.message}` });
   }

@@ -97,6 +97,67 @@ test("code that does not compile says where", async () => {
   expect(unknown.traceback).toContain("class A: pass");
 });
 
+test("code that would be answered wrongly is refused by its line, before anything runs", async () => {
+  const session = python.createSession();
+  const cases: readonly (readonly [string, string, string])[] = [
+    [
+      "def loud(f): return f\n@loud\ndef f(): return 1",
+      "line 2\n    @loud\n    ~~~~~\n",
+      "decorators are not supported",
+    ],
+    ["def outer():\n    @outer\n    async def f(): pass", "line 2\n    @outer\n", "decorators"],
+    [
+      "x = 1\nif x and set([1]) <= {1}: pass",
+      "    if x and set([1]) <= {1}: pass\n             ~~~~~~~~~~~~~~~\n",
+      "'<=' of lists and sets",
+    ],
+    ["[1, 2] < [i for i in (1, 3)]", "line 1", "compare tuple(a) < tuple(b)"],
+    ["f = lambda a: 1 < a < sorted(a)", "line 1", "'<' of lists and sets"],
+    ["import re\nre.split(r'[(]\\((,)', 'a')", "line 2", "re.split() leaves out what groups match"],
+    ["import re\nre.split('(?P<sign>,)', 'a', maxsplit=1)", "line 2", "re.split()"],
+  ];
+  for (const [code, place, message] of cases) {
+    const error = await failureOf(session.run(`print('began')\n${code}`));
+    expect(error.exception.type).toBe("NotImplementedError");
+    expect(error.message).toContain(message);
+    expect(error.traceback).toContain(place.replace(/line (\d)/, (_, line) => `line ${Number(line) + 1}`));
+    expect(error.stdout).toBe("");
+  }
+  const fine =
+    "import re\n[re.split(r'(?:,|[(;])\\(?', 'a,b'), 1 < len([1, 2]), [1] == [1], 'a,(b'.split('(')]";
+  expect((await session.run(fine)).result).toEqual([["a", "b"], true, true, ["a,", "b"]]);
+});
+
+test("SystemExit has its number, and can be caught", async () => {
+  const session = python.createSession();
+  const exit = await failureOf(session.run("def stop(n):\n    raise SystemExit(n + 1)\nstop(1)"));
+  expect(exit.exception).toEqual({ type: "SystemExit", message: "2" });
+  expect(exit.traceback).toContain("    raise SystemExit(n + 1)\n");
+  expect(exit.hint).toContain("let the code run to its end");
+  const caught =
+    "try:\n    raise SystemExit(3)\nexcept SystemExit as e:\n    r = str(e)\n[r, 'SystemExit(1)']";
+  expect((await session.run(caught)).result).toEqual(["3", "SystemExit(1)"]);
+  for (const code of ["raise SystemExit", "raise SystemExit('why')", "raise KeyboardInterrupt"]) {
+    expect((await failureOf(session.run(code))).message).toMatch(
+      /^(SystemExit|SystemExit: why|KeyboardInterrupt)$/,
+    );
+  }
+});
+
+test("no fault of the code is told as one of Monty's inside", async () => {
+  const session = python.createSession();
+  for (const code of [
+    "raise ValueError(42)",
+    "KeyError('a', 1)",
+    "e = Exception([1])",
+    "raise SystemExit(1, 2)",
+  ]) {
+    const error = await failureOf(session.run(code));
+    expect(error.message).toBe("TypeError: an exception takes one text at most");
+    expect(error.traceback).toContain("Hint: Write ValueError(str(value))");
+  }
+});
+
 test("functions may speak of what is defined below them, and of the main program", async () => {
   const session = python.createSession();
   const code = `

@@ -102,9 +102,8 @@ def maker():
     def inner(): return n
     return inner
 made = maker()
-def wrap(f): return f
-@wrap
-def decorated(): return 1
+def plain(): return 1
+decorated = maker()
 def late(x=made): return x
 listed = [lambda: 1]
 error = ValueError('x')

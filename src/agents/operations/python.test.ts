@@ -84,6 +84,7 @@ test("the model runs code, sees what it prints and gives, and its own mistakes",
     call("2", "[area(1, 1), lookup('a'), open]\nx = open('secret')"),
     call("3", "kept = [lambda: 1]"),
     call("4", "print('x' * 200000)"),
+    call("5", "sum(x > 2 for x in [1, 3])"),
     { text: "Done." },
   ]);
   const agent = createTestAgent(
@@ -110,6 +111,19 @@ test("the model runs code, sees what it prints and gives, and its own mistakes",
   expect(texts[2]).toContain("[kept is not kept for the next call: only a function made by def or lambda");
   expect(texts[3]?.length).toBeLessThan(51_000);
   const [tool] = model.calls[0]?.tools?.filter(({ name }) => name === "run_code") ?? [];
+  expect(texts[4]).toMatch(/TypeError: .*\nHint: .*write sum\(1 for x in a if x > 2\)/);
+  // What models write and Monty lacks, and what it answers wrongly.
+  for (const told of [
+    "key=str.lower",
+    "int(s, 16)",
+    "a[1:3] = b",
+    "two levels up",
+    "re.split",
+    "x % y",
+    "inf.0",
+  ]) {
+    expect(JSON.stringify(tool)).toContain(told);
+  }
   expect(JSON.stringify(tool)).toContain("- lookup(key: str) -> int: Finds a number.");
 });
 

@@ -53,7 +53,9 @@ function isPythonFailure(error: unknown): error is { readonly traceback: string;
   return error instanceof Error && "code" in error && error.code === "python_error";
 }
 
-const basics = `Runs Python code and gives back what it prints and the value of its last expression. Variables, functions and imports stay for the next call. It is a safe subset of Python: no files, no network, no packages; the modules asyncio, datetime, json, math, pathlib, re, sys and typing; no classes, generators, match or del.`;
+const basics = `Runs Python code and gives back what it prints and the value of its last expression. Variables, functions and imports stay for the next call; a call that fails keeps nothing. It is a part of Python 3: no files, no network, no clock, no packages; the modules asyncio, datetime, json, math, pathlib, re, sys and typing.
+Not there: class, yield, match, del (d.pop(k)), decorators, eval; str.format, % of texts and f"{n:,}" (f"{n:.2f}" is); a[1:3] = b; key=str.lower (key=lambda s: s.lower()); int(s, 16); sum(x > 2 for x in a) (sum(1 for x in a if x > 2)); sorting or max of lists of lists (key=tuple); d | e ({**d, **e}); loops over iter(a); re.sub with a function; a[0], a[1] = b; names of a function two levels up (pass them on); exceptions of anything but one text; collections, itertools, functools.
+Wrong without an error: <, <=, >, >= of lists, of sets and of unlike types are False (compare tuples; issubset); x % y of floats is wrong where one is negative (x - y * (x // y)); round(2.675, 2) is 2.68; re.split drops what groups match; a generator expression is a list; hasattr is False for methods; frozenset == set is False; floats print as inf.0, NaN.0, 10000000000000000.0 and 0.00001.`;
 
 function describe(functions: Readonly<Record<string, PythonFunction>>): string {
   const lines = Object.entries(functions).map(([name, definition]) => {

@@ -2,6 +2,7 @@ import type { Monty } from "@pydantic/monty";
 import { type ComposedProgram, composeProgram, type ProgramParts } from "./compose-program.ts";
 import type { MontyModule } from "./machine.ts";
 import { RunFailed } from "./run-failed.ts";
+import { childrenOf, parsePython, textOf } from "./syntax.ts";
 
 export interface CompiledProgram {
   readonly program: Monty;
@@ -36,4 +37,28 @@ export function compileProgram(parts: ProgramParts, monty: MontyModule): Compile
     if (functions.length === 0) throw error;
     return attempt([]);
   }
+}
+
+/**
+ * Writes `SystemExit(str(1))` for `SystemExit(1)`: exceptions of Monty's take texts alone, and this one is called
+ * with a number more often than not. What a program is shown of itself is what was written.
+ */
+export function withTextExits(code: string): string {
+  if (!/\bSystemExit\s*\(/.test(code)) return code;
+  const edits: { readonly at: number; readonly text: string }[] = [];
+  parsePython(code)
+    .cursor()
+    .iterate(({ node }) => {
+      const [callee, list] = [node.firstChild, node.getChild("ArgList")];
+      if (node.name !== "CallExpression" || callee?.name !== "VariableName" || list === null) return;
+      if (textOf(callee, code) !== "SystemExit") return;
+      const [argument, ...more] = childrenOf(list).slice(1, -1);
+      if (argument === undefined || more.length > 0 || argument.name === "String") return;
+      edits.push({ at: argument.from, text: "str(" }, { at: argument.to, text: ")" });
+    });
+  let text = code;
+  for (const { at, text: added } of edits.toSorted((a, b) => b.at - a.at)) {
+    text = text.slice(0, at) + added + text.slice(at);
+  }
+  return text;
 }

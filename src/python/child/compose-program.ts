@@ -18,6 +18,8 @@ export interface ComposedProgram {
 
 export interface ProgramParts {
   readonly code: string;
+  /** The code as it was written, which tracebacks show; its lines are those of `code`. */
+  readonly written: string;
   readonly reading: ProgramReading;
   readonly functions: readonly KeptFunction[];
   readonly imports: readonly KeptImport[];
@@ -76,8 +78,8 @@ export function composeProgram(parts: ProgramParts): ComposedProgram {
 }
 
 /** The code with its last expression caught, and each function that can stay made known after it. */
-function writeCode(writer: LineWriter, { code, reading }: ProgramParts): void {
-  const lines = code.split("\n");
+function writeCode(writer: LineWriter, { code, written, reading }: ProgramParts): void {
+  const lines = written.split("\n");
   let from = 0;
   let line = 1;
   const write = (text: string): void => writer.write(text, { file: "main.py", line, lines });

@@ -3,6 +3,7 @@ import { isPythonName, ownPrefix } from "../values/identifier.ts";
 import { boundNames } from "./bound-names.ts";
 import { type ProgramFunction, toFunction } from "./kept-functions.ts";
 import { toImports } from "./kept-imports.ts";
+import { type RefusedCode, refusedCode } from "./refused-code.ts";
 import { childrenOf, parsePython, type SyntaxNode, textOf } from "./syntax.ts";
 
 /** What a program says about itself. Offsets are those of its text. */
@@ -17,6 +18,8 @@ export interface ProgramReading {
   readonly result?: number;
   /** A name that is kit's own. */
   readonly reserved?: string;
+  /** What it may not say, for Monty would answer it wrongly. */
+  readonly refused?: RefusedCode;
 }
 
 /** Reads a program that Monty has compiled. What the grammar does not know is left out, never guessed. */
@@ -27,9 +30,11 @@ export function readProgram(code: string): ProgramReading {
   const bound = new Set<string>();
   const mentioned = new Set<string>();
   let reserved: string | undefined;
+  let refused: RefusedCode | undefined;
   let functionDepth = 0;
   top.cursor().iterate(
     ({ node }) => {
+      refused ??= refusedCode(node, code);
       if (functionDepth === 0) for (const name of boundNames(node)) bound.add(textOf(name, code));
       if (functionDepth === 0 && node.name === "ImportStatement") imports.push(...toImports(node, code));
       if (isFunction(node)) functionDepth += 1;
@@ -52,6 +57,7 @@ export function readProgram(code: string): ProgramReading {
     imports,
     ...(result === undefined ? {} : { result }),
     ...(reserved === undefined ? {} : { reserved }),
+    ...(refused === undefined ? {} : { refused }),
   };
 }
 

@@ -1,4 +1,4 @@
-import { exceptionLine, type PythonExceptionInfo } from "../python-error.ts";
+import { boundedException, exceptionLine, type PythonExceptionInfo } from "../python-error.ts";
 
 /** Ends a run with an exception, of Python's or of the limits around it. */
 export class RunFailed extends Error {
@@ -10,7 +10,7 @@ export class RunFailed extends Error {
     options?: { readonly traceback: string; readonly cause: unknown },
   ) {
     super(exception.message, options);
-    this.exception = exception;
+    this.exception = boundedException(exception);
     this.traceback = options?.traceback ?? exceptionLine(exception);
   }
 }

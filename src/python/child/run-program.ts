@@ -1,8 +1,9 @@
+import type { ExceptionInfo } from "@pydantic/monty";
 import type { AnswerMessage, ParkedProgress, RunMessage } from "../process/messages.ts";
-import { exceptionLine } from "../python-error.ts";
+import { boundedException, exceptionLine, type PythonExceptionInfo } from "../python-error.ts";
 import { createValueBudget, fromPythonLimits, type WireValue } from "../values/wire-value.ts";
 import { hostFunction, toAnswer } from "./call-host.ts";
-import { checkCode, compileProgram } from "./compile-program.ts";
+import { checkCode, compileProgram, withTextExits } from "./compile-program.ts";
 import { tablesInput } from "./compose-program.ts";
 import { createDataclassTypes, type DataclassTypes } from "./dataclass-calls.ts";
 import { driveProgram, type Progress } from "./drive-program.ts";
@@ -12,7 +13,7 @@ import { createOutput, type Output } from "./output.ts";
 import { type ProgramReading, readProgram } from "./read-program.ts";
 import { RunFailed, RunRefused } from "./run-failed.ts";
 import { saveVariables, type TakenVariables } from "./save-variables.ts";
-import { formatTraceback } from "./traceback.ts";
+import { formatTraceback, refusedFailure } from "./traceback.ts";
 import { decodeTable, tableToMonty, type VariableTable } from "./variables.ts";
 
 export interface RunRequest {
@@ -38,15 +39,24 @@ export function runProgram(request: RunRequest, machine: Machine): void {
     if (error instanceof RunFailed) {
       link.send({ type: "failed", exception: error.exception, traceback: error.traceback, memory });
     } else if (error instanceof monty.MontyError) {
-      const exception = { type: error.exception.typeName, message: error.exception.message };
+      const exception = toException(error.exception);
       link.send({ type: "failed", exception, traceback: exceptionLine(exception), memory });
     } else {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = (error instanceof Error ? error.message : String(error)).slice(0, 2_000);
       link.send({ type: isRefusal(error) ? "refused" : "broken", message });
     }
   } finally {
     watchdog.rest();
   }
+}
+
+/** What Monty does not know itself is no fault of its inside: the code says something that it does not have. */
+function toException({ typeName, message }: ExceptionInfo): PythonExceptionInfo {
+  const inside = /^Internal error in monty: (.*)$/s.exec(message)?.[1];
+  if (inside === undefined) return boundedException({ type: typeName, message });
+  return inside.startsWith("exceptions can only be called with")
+    ? { type: "TypeError", message: "an exception takes one text at most" }
+    : { type: "NotImplementedError", message: inside };
 }
 
 /** Monty's native side says with a code what is wrong with limits and inputs. */
@@ -59,9 +69,11 @@ function execute(
   { machine, output }: { readonly machine: Machine; readonly output: Output },
 ): void {
   const { message, attachment, resumed } = request;
-  const code = message.code.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
-  if (resumed === undefined) checkCode(code, machine.monty);
+  const written = message.code.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
+  if (resumed === undefined) checkCode(written, machine.monty);
+  const code = withTextExits(written);
   const reading = readProgram(code);
+  if (reading.refused !== undefined) throw refusedFailure(reading.refused, code);
   if (reading.reserved !== undefined) {
     throw new RunRefused(`Names that begin with __kit_ are kit's own: ${reading.reserved}.`);
   }
@@ -71,6 +83,7 @@ function execute(
   const { program, composed } = compileProgram(
     {
       code,
+      written,
       reading,
       functions: message.state.functions,
       imports: message.state.imports,
@@ -117,7 +130,7 @@ function execute(
     );
   } catch (error) {
     if (!(error instanceof machine.monty.MontyRuntimeError)) throw error;
-    const exception = { type: error.exception.typeName, message: error.exception.message };
+    const exception = toException(error.exception);
     const traceback = formatTraceback(exception, error.traceback(), composed.originOf);
     throw new RunFailed(exception, { traceback, cause: error });
   }

@@ -1,0 +1,71 @@
+import { childrenOf, type SyntaxNode, textOf } from "./syntax.ts";
+
+/** What Monty would run and give a wrong answer for, without an error. */
+export interface RefusedCode {
+  /** The offsets of what is refused. */
+  readonly from: number;
+  readonly to: number;
+  readonly message: string;
+}
+
+/**
+ * Refuses what Monty 0.0.18 is certain to answer wrongly: decorators, which it ignores; the order of lists and
+ * sets, which is False in every case; and `re.split` by a group, which it leaves out of the result. What only
+ * values can tell (two variables that hold lists) it cannot refuse; docs/python.md lists it.
+ */
+export function refusedCode(node: SyntaxNode, code: string): RefusedCode | undefined {
+  switch (node.name) {
+    case "Decorator":
+      return {
+        from: node.from,
+        to: node.to,
+        message: "decorators are not supported; write name = decorator(name) below the function",
+      };
+    case "BinaryExpression":
+      return unorderedComparison(node, code);
+    case "CallExpression":
+      return splitByGroup(node, code);
+    default:
+      return undefined;
+  }
+}
+
+const makers: ReadonlySet<string> = new Set(["list", "set", "frozenset", "sorted"]);
+
+function unorderedComparison(node: SyntaxNode, code: string): RefusedCode | undefined {
+  const operator = node.getChild("CompareOp");
+  const sign = operator === null ? "" : code.slice(operator.from, operator.to);
+  if (!/^[<>]=?$/.test(sign) || !childrenOf(node).some((side) => isListOrSet(side, code))) return undefined;
+  return {
+    from: node.from,
+    to: node.to,
+    message: `'${sign}' of lists and sets is not supported; compare tuple(a) ${sign} tuple(b), or write a.issubset(b)`,
+  };
+}
+
+function isListOrSet(node: SyntaxNode, code: string): boolean {
+  if (/^(Array|Set)(Comprehension)?Expression$/.test(node.name)) return true;
+  const maker = node.name === "CallExpression" ? node.firstChild : null;
+  return maker?.name === "VariableName" && makers.has(textOf(maker, code));
+}
+
+function splitByGroup(node: SyntaxNode, code: string): RefusedCode | undefined {
+  const callee = code.slice(node.firstChild?.from, node.firstChild?.to);
+  if (callee !== "re.split" && callee !== "split") return undefined;
+  const pattern = node.getChild("ArgList")?.getChild("String");
+  if (pattern === null || pattern === undefined) return undefined;
+  // `split` alone is a function of `re` or none at all: texts have it as a method.
+  if (!hasGroup(code.slice(pattern.from, pattern.to))) return undefined;
+  return {
+    from: node.from,
+    to: node.to,
+    message:
+      "re.split() leaves out what groups match; write (?:…) for a group that only groups, or use re.findall()",
+  };
+}
+
+/** Whether a pattern, as it is written, has a group that captures. */
+function hasGroup(pattern: string): boolean {
+  const plain = pattern.replace(/\\./gs, "").replace(/\[\^?\]?[^\]]*\]/g, "");
+  return /\((?!\?(?!P<))/.test(plain);
+}
