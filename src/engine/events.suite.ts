@@ -76,10 +76,10 @@ export function eventLogContract(subject: EventLogSubject): void {
     test("reading takes a place to start, a limit and types", async () => {
       const { log, settle } = await open();
       for (let index = 1; index <= 400; index += 1)
-        log.append(stream, index % 50 === 0 ? idle(index) : delta(index));
+        log.append(stream, index % 50 === 0 ? idle(index) : said(index));
       await settle();
       for (let index = 401; index <= 500; index += 1)
-        log.append(stream, index % 50 === 0 ? idle(index) : delta(index));
+        log.append(stream, index % 50 === 0 ? idle(index) : said(index));
       expect((await log.read(stream)).map(indexOf)).toEqual(range(1, 100));
       expect((await log.read(stream, { after: 398, limit: 4 })).map(indexOf)).toEqual(range(399, 402));
       expect((await log.read(stream, { after: 500 })).map(indexOf)).toEqual([]);
@@ -318,6 +318,10 @@ function range(first: number, last: number): readonly number[] {
 
 function delta(index: number, text = `word ${index} `): KitEvent {
   return { ...context(index), type: "text_delta", text, turn_id: "turn_1" };
+}
+
+function said(index: number): KitEvent {
+  return { ...context(index), type: "log", level: "info", message: `said ${index}` };
 }
 
 function idle(index: number): KitEvent {

@@ -236,6 +236,21 @@ test("a stream keeps its newest events, up to a number", async () => {
   log.close();
 });
 
+test("what is recorded stays as it was when its maker changes it afterwards", async () => {
+  const log = createEventLog({ folder: newFolder(), clock: createManualClock(), lease: held(1).lease });
+  const args = { path: "a.txt" };
+  const call = { type: "tool_start", tool_call_id: "call_1", tool: "read", args } as const;
+  log.append(stream, { ...delta(1), ...call } as KitEvent);
+  args.path = "b.txt";
+  expect(await log.read(stream)).toMatchObject([{ args: { path: "a.txt" } }]);
+  const loop: { self?: unknown } = {};
+  loop.self = loop;
+  expect(() => log.append(stream, { ...delta(2), ...call, args: loop } as KitEvent)).toThrow();
+  await log.flush();
+  expect(await log.read(stream)).toMatchObject([{ args: { path: "a.txt" } }]);
+  log.close();
+});
+
 test("events that are too old go, and the stream's indexes go on", async () => {
   const clock = createManualClock();
   const log = createEventLog({

@@ -89,7 +89,8 @@ export function createEventLog({ folder, clock, lease, retention }: EventLogOpti
   function write(): "written" | "more" | "failed" {
     try {
       writer.flush();
-      return prune() ? "more" : "written";
+      const joins = writer.joinFinished();
+      return prune() || joins ? "more" : "written";
     } catch {
       return "failed";
     }
@@ -138,7 +139,7 @@ export function createEventLog({ folder, clock, lease, retention }: EventLogOpti
       return stored(() => writer.last(stream));
     },
     count: (stream) =>
-      stored(() => (table.findStream(stream)?.events ?? 0) + (writer.live(stream)?.unwritten.length ?? 0)),
+      stored(() => (table.findStream(stream)?.events ?? 0) + (writer.live(stream)?.unwritten ?? 0)),
     async begin(stream) {
       const begun = stored(() => writer.begin(stream));
       if (begun !== undefined) await begun;

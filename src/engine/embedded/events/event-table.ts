@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { KitEvent } from "../../../protocol/event.ts";
+import { type Batch, decodeEvents, eventAfter, type StoredEvent } from "./stored-events.ts";
 
 export interface StreamRow {
   readonly id: number;
@@ -11,13 +12,11 @@ export interface StreamRow {
   readonly events: number;
 }
 
-/** Neighbouring events of one stream, as one row. */
-export interface Batch {
-  readonly first: number;
+/** A row of events, as it is found. */
+export interface BatchRow {
+  readonly id: number;
   readonly last: number;
-  readonly events: number;
-  /** JSON array. */
-  readonly data: string;
+  readonly events: readonly StoredEvent[];
 }
 
 /** Rows of `events.db`. Writes belong inside `transaction`. */
@@ -42,6 +41,10 @@ export interface EventTable {
 
   /** The events after an index that stand in the next `batches` rows. */
   read(id: number, after: number, batches: number): readonly KitEvent[];
+  /** Up to `limit` rows with events from one index to another. */
+  rows(id: number, range: { readonly from: number; readonly to: number }, limit: number): readonly BatchRow[];
+  /** Puts as many or fewer batches in the place of rows that hold the same. */
+  replaceRows(id: number, rows: readonly BatchRow[], batches: readonly Batch[]): void;
   /** Deletes up to `batches` rows of a stream, the oldest first, while `excess` events remain to go. */
   deleteOldest(id: number, excess: number, batches: number): void;
   /** Deletes up to `batches` rows of all streams that were written before; whether there may be more. */
@@ -82,6 +85,10 @@ export function createEventTable(database: DatabaseSync): EventTable {
     ),
     deleteStream: prepare("DELETE FROM streams WHERE id = ?"),
     read: prepare("SELECT data FROM batches WHERE stream_id = ? AND last > ? ORDER BY last LIMIT ?"),
+    rows: prepare(
+      "SELECT id, last, data FROM batches WHERE stream_id = ? AND last BETWEEN ? AND ? ORDER BY last LIMIT ?",
+    ),
+    replaceBatch: prepare("UPDATE batches SET first = ?, last = ?, events = ?, data = ? WHERE id = ?"),
     oldestOfStream: prepare("SELECT id, events FROM batches WHERE stream_id = ? ORDER BY last LIMIT ?"),
     oldest: prepare("SELECT id, stream_id, events, written_ms FROM batches ORDER BY id LIMIT ?"),
     deleteBatch: prepare("DELETE FROM batches WHERE id = ?"),
@@ -137,11 +144,28 @@ export function createEventTable(database: DatabaseSync): EventTable {
     read(id, after, batches) {
       const events: KitEvent[] = [];
       for (const row of sql.read.all(id, after, batches)) {
-        // The log's own writing, of events that were checked when they came in.
-        const batch = JSON.parse(String(row.data)) as KitEvent[];
-        for (const event of batch) if (event.index > after) events.push(event);
+        for (const stored of decodeEvents(String(row.data))) {
+          const event = eventAfter(stored, after);
+          if (event !== undefined) events.push(event);
+        }
       }
       return events;
+    },
+    rows: (id, { from, to }, limit) =>
+      sql.rows.all(id, from, to, limit).map((row) => ({
+        id: Number(row.id),
+        last: Number(row.last),
+        events: decodeEvents(String(row.data)),
+      })),
+    replaceRows(id, rows, batches) {
+      let gone = 0;
+      for (const [position, row] of rows.entries()) {
+        const batch = batches[position];
+        gone += row.events.length - (batch?.events ?? 0);
+        if (batch === undefined) sql.deleteBatch.run(row.id);
+        else sql.replaceBatch.run(batch.first, batch.last, batch.events, batch.data, row.id);
+      }
+      sql.shrink.run(gone, id);
     },
     deleteOldest(id, excess, batches) {
       let rest = excess;

@@ -3,13 +3,15 @@ import type { KitEvent } from "../../../protocol/event.ts";
 import { isStoreError } from "../database/store-error.ts";
 import type { Lease } from "../engine-base.ts";
 import type { EventTable, StreamRow } from "./event-table.ts";
-import { type LiveStream, settle, toBatches } from "./live-stream.ts";
+import { createFinishedTurns } from "./finished-turns.ts";
+import { type LiveStream, settle, unwrittenEvents } from "./live-stream.ts";
+import { joinDeltas, type OpenRun, toBatches } from "./stored-events.ts";
 
 /** Where a stream goes on after an unclean end: above all that the killed process can have handed out. */
 const crashGap = 10_000;
 /** Of one stream. When as many wait, all is written at once; twice as many wait only if the disk refuses. */
 const manyEvents = crashGap / 2;
-/** The same over all streams, in UTF-16 units of their JSON. */
+/** The same over all streams, in UTF-16 units. */
 const muchText = 1_000_000;
 const tooMuchText = 64_000_000;
 /** After a disk that refused. */
@@ -43,6 +45,8 @@ export interface EventWriter {
   remove(stream: string): number | undefined;
   /** Writes what is due, in one transaction. Throws what went wrong; then it is due still. */
   flush(): void;
+  /** Joins some of the deltas of turns that are over; false when there are no more. Throws as `flush` does. */
+  joinFinished(): boolean;
   /** Lets go of the events of streams that were not touched since this was called last; false when all rest. */
   evictIdle(): boolean;
   /** Runs a write that only the holder of the lease may do. */
@@ -55,6 +59,7 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
   const dirty = new Set<LiveStream>();
   const touched = new Set<LiveStream>();
   const beginning = new Map<LiveStream, PromiseWithResolvers<void>>();
+  const finished = createFinishedTurns(table);
   let unwrittenLength = 0;
   let restUntil = 0;
   let generation: { readonly id: number; readonly fence: number } | undefined;
@@ -63,6 +68,7 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     streams.clear();
     dirty.clear();
     touched.clear();
+    finished.forget();
     unwrittenLength = 0;
     generation = undefined;
   }
@@ -124,8 +130,10 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
       last,
       floor: last,
       tail: [],
-      unwritten: [],
+      unwritten: 0,
+      length: 0,
       ended: row?.ended ?? false,
+      open: undefined,
     };
     streams.set(name, live);
     return live;
@@ -140,7 +148,11 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     if (foreign.length === 0) return;
     unlessRefused(() => {
       const own = claim();
-      settleIds(fenced(() => foreign.map((live) => [live, take(live, own)] as const)));
+      const taken = fenced(() => foreign.map((live) => [live, take(live, own)] as const));
+      for (const [live, id] of taken) {
+        live.id = id;
+        live.isOwn = true;
+      }
     });
   }
 
@@ -161,13 +173,6 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     if (id === undefined) return table.addStream(name, own);
     table.takeStream(id, own, floor);
     return id;
-  }
-
-  function settleIds(taken: readonly (readonly [LiveStream, number])[]): void {
-    for (const [live, id] of taken) {
-      live.id = id;
-      live.isOwn = true;
-    }
   }
 
   /**
@@ -191,23 +196,29 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     touched.add(live);
   }
 
-  /** In a transaction. Gives the id of the stream's row. */
-  function write(live: LiveStream, own: number, writtenMs: number): number {
+  /** In a transaction. Gives the id of the stream's row, and the deltas it ends with. */
+  function write(live: LiveStream, own: number, writtenMs: number): Written {
     const id = live.isOwn && live.id !== undefined ? live.id : take(live, own);
-    const batches = toBatches(live);
+    const written = unwrittenEvents(live);
+    const joined = joinDeltas(written);
+    const batches = toBatches(joined.events);
     const events = table.addBatches(id, batches, { last: live.last, ended: live.ended, writtenMs });
     const excess = events - options.maxEvents;
     if (excess > 0) table.deleteOldest(id, excess, batches.length * pruneRatio);
-    return id;
+    return { live, id, written, open: joined.open };
   }
 
   function flush(): void {
     if (dirty.size === 0) return;
     const writtenMs = options.now();
     const own = claim();
-    const taken = fenced(() => [...dirty].map((live) => [live, write(live, own, writtenMs)] as const));
-    settleIds(taken);
-    for (const live of dirty) settle(live);
+    const all = fenced(() => [...dirty].map((live) => write(live, own, writtenMs)));
+    for (const { live, id, written, open } of all) {
+      live.id = id;
+      live.isOwn = true;
+      finished.note(live, written, open);
+      settle(live);
+    }
     dirty.clear();
     unwrittenLength = 0;
   }
@@ -238,15 +249,16 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
       const live = (isWriting() ? streams.get(stream) : undefined) ?? open(stream);
       if (!live.isOwn) takeRows([live]);
       if (event.index <= live.last) throw notAbove(event.index, live.last);
-      if (live.unwritten.length >= crashGap || unwrittenLength > tooMuchText) throw full();
-      const text = JSON.stringify(event);
-      live.tail.push(event);
-      live.unwritten.push(text);
+      if (live.unwritten >= crashGap || unwrittenLength > tooMuchText) throw full();
+      const { own, length } = toOwn(event);
+      live.tail.push(own);
+      live.unwritten += 1;
+      live.length += length;
       live.last = event.index;
       live.ended = false;
-      unwrittenLength += text.length;
+      unwrittenLength += length;
       touch(live);
-      if (unwrittenLength > muchText || live.unwritten.length >= manyEvents) unlessRefused(flush);
+      if (unwrittenLength > muchText || live.unwritten >= manyEvents) unlessRefused(flush);
     },
     end(stream) {
       const live = open(stream);
@@ -260,11 +272,15 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
         streams.delete(stream);
         dirty.delete(live);
         touched.delete(live);
-        for (const text of live.unwritten) unwrittenLength -= text.length;
+        unwrittenLength -= live.length;
       }
       const id = live?.id ?? table.findStream(stream)?.id;
       if (id !== undefined) fenced(() => table.deleteStream(id));
       return id;
+    },
+    joinFinished() {
+      if (finished.due && isWriting()) fenced(finished.join)();
+      return finished.due;
     },
     evictIdle() {
       const mayRest = streams.size - maxKnown;
@@ -272,7 +288,7 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
       for (const live of streams.values()) {
         if (touched.has(live) || dirty.has(live)) continue;
         settle(live);
-        if (gone >= mayRest) continue;
+        if (gone >= mayRest || live.open !== undefined) continue;
         streams.delete(live.name);
         gone += 1;
       }
@@ -288,6 +304,49 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
       generation = undefined;
     },
   };
+}
+
+interface Written {
+  readonly live: LiveStream;
+  readonly id: number;
+  readonly written: readonly KitEvent[];
+  readonly open: OpenRun | undefined;
+}
+
+/** About what an event takes beside its texts. */
+const eventOverhead = 200;
+
+/**
+ * An event as it is kept until it is written, and how long it is, about. What the code of others may change later is
+ * copied; what is no JSON throws here, where it comes from.
+ */
+function toOwn(event: KitEvent): { readonly own: KitEvent; readonly length: number } {
+  const texts = (length: number) => ({ own: event, length: eventOverhead + length });
+  switch (event.type) {
+    case "text_delta":
+    case "reasoning_delta":
+      return texts(event.text.length);
+    case "tool_end":
+      return texts(event.result.length);
+    case "task_start":
+      return texts(event.prompt.length);
+    case "command_start":
+    case "command_end":
+      return texts(event.command.length);
+    case "tool_start":
+    case "approval_request": {
+      const json = JSON.stringify(event.args) ?? "null";
+      return { own: { ...event, args: JSON.parse(json) }, length: eventOverhead + json.length };
+    }
+    case "log": {
+      const { data, ...rest } = event;
+      const json = JSON.stringify(data);
+      const own = json === undefined ? rest : { ...rest, data: JSON.parse(json) };
+      return { own, length: eventOverhead + event.message.length + (json?.length ?? 0) };
+    }
+    default:
+      return texts(0);
+  }
 }
 
 function leaseLost(cause: unknown): KitError {

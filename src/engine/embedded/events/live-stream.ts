@@ -1,9 +1,6 @@
 import type { KitEvent } from "../../../protocol/event.ts";
-import type { Batch } from "./event-table.ts";
+import type { OpenRun } from "./stored-events.ts";
 
-/** Bounds of one row: what a reader who has fallen behind holds at a time. */
-const maxBatchEvents = 128;
-const maxBatchLength = 32 * 1024;
 /** How many events that are on disk already stay for readers who are nearly up to date. */
 const maxWrittenEvents = 1_000;
 
@@ -19,9 +16,12 @@ export interface LiveStream {
   /** All events above this index are in the tail; it and those below are on disk. */
   floor: number;
   tail: KitEvent[];
-  /** JSON of the newest events of the tail, those that are not on disk. */
-  unwritten: string[];
+  /** How many of the newest events of the tail are not on disk, and their length. */
+  unwritten: number;
+  length: number;
   ended: boolean;
+  /** The deltas on disk that more may follow. */
+  open: OpenRun | undefined;
 }
 
 /** The position in a tail of the first event after an index. Indexes rise, mostly by one. */
@@ -40,27 +40,9 @@ export function positionAfter(tail: readonly KitEvent[], index: number): number 
   return low;
 }
 
-/** What is not on disk yet, as rows. */
-export function toBatches(live: LiveStream): readonly Batch[] {
-  const batches: Batch[] = [];
-  const { tail, unwritten } = live;
-  const offset = tail.length - unwritten.length;
-  for (let start = 0; start < unwritten.length; ) {
-    let end = start;
-    let length = 0;
-    while (end < unwritten.length && end - start < maxBatchEvents && length < maxBatchLength) {
-      length += unwritten[end]?.length ?? 0;
-      end += 1;
-    }
-    batches.push({
-      first: tail[offset + start]?.index ?? 0,
-      last: tail[offset + end - 1]?.index ?? 0,
-      events: end - start,
-      data: `[${unwritten.slice(start, end).join(",")}]`,
-    });
-    start = end;
-  }
-  return batches;
+/** What is not on disk yet. */
+export function unwrittenEvents({ tail, unwritten }: LiveStream): readonly KitEvent[] {
+  return unwritten === tail.length ? tail : tail.slice(tail.length - unwritten);
 }
 
 /**
@@ -69,8 +51,9 @@ export function toBatches(live: LiveStream): readonly Batch[] {
  */
 export function settle(live: LiveStream): void {
   const { tail, unwritten } = live;
-  const gone = Math.max(tail.length - unwritten.length, tail.length - maxWrittenEvents);
-  live.unwritten = [];
+  const gone = Math.max(tail.length - unwritten, tail.length - maxWrittenEvents);
+  live.unwritten = 0;
+  live.length = 0;
   if (gone === 0) return;
   live.floor = tail[gone - 1]?.index ?? live.floor;
   live.tail = tail.slice(gone);

@@ -4,7 +4,7 @@ import { KitError } from "../../../base/kit-error.ts";
 
 /** Marks the file as one of kit's event logs ("kite"). */
 const applicationId = 0x6b697465;
-const schemaVersion = 1;
+const schemaVersion = 2;
 
 /*
  * A generation is one opening for writing. `events` counts what a stream has on disk; `last` is its
@@ -75,6 +75,9 @@ function migrate(database: DatabaseSync): void {
   database.exec("BEGIN IMMEDIATE");
   // Another process may have created the tables while this one waited for the lock.
   if (pragma("user_version") === 0 && pragma("application_id") === 0) database.exec(schema);
+  // Version 1 had the same tables; its rows, of whole events, are read as they are.
+  else if (pragma("user_version") === 1 && pragma("application_id") === applicationId)
+    database.exec(`PRAGMA user_version = ${schemaVersion}`);
   database.exec("COMMIT");
   if (pragma("application_id") !== applicationId || pragma("user_version") > schemaVersion) {
     throw new KitError({

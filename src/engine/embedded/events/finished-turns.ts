@@ -1,0 +1,70 @@
+import type { KitEvent } from "../../../protocol/event.ts";
+import type { EventTable } from "./event-table.ts";
+import type { LiveStream } from "./live-stream.ts";
+import { goesOn, joinDeltas, type OpenRun, toBatches } from "./stored-events.ts";
+
+/** Rows that one transaction joins at most. */
+const rowsAtATime = 256;
+
+/** Rows of a stream that hold deltas of a turn which is over. */
+interface Stretch {
+  readonly id: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Turns that took longer than one flush: when they are over, their deltas stand in many rows. */
+export interface FinishedTurns {
+  /** Notes what was just written of a stream, and which deltas it ends with. */
+  note(live: LiveStream, written: readonly KitEvent[], open: OpenRun | undefined): void;
+  /** In a transaction: joins the deltas of some rows. Call what it gives once that is on disk. */
+  join(): () => void;
+  readonly due: boolean;
+  forget(): void;
+}
+
+export function createFinishedTurns(table: EventTable): FinishedTurns {
+  let stretches: Stretch[] = [];
+
+  /** Joins what stands in up to so many rows of a stretch. Gives how many it looked at, and what is left. */
+  function joinRows({ id, from, to }: Stretch, limit: number): { looked: number; rest?: Stretch } {
+    const rows = table.rows(id, { from, to }, limit);
+    const before = rows.flatMap(({ events }) => events);
+    const { events } = joinDeltas(before, true);
+    const batches = toBatches(events);
+    if (events.length < before.length && batches.length <= rows.length) table.replaceRows(id, rows, batches);
+    const last = rows.at(-1)?.last ?? to;
+    return { looked: rows.length, ...(last < to ? { rest: { id, from: last + 1, to } } : {}) };
+  }
+
+  return {
+    get due() {
+      return stretches.length > 0;
+    },
+    note(live, written, open) {
+      const { id, open: before } = live;
+      live.open = open;
+      if (before === undefined) return;
+      const end = written.findIndex((event, at) => !goesOn(written[at - 1] ?? before.last, event));
+      const news = end < 0 ? written.length : end;
+      const run = { from: before.from, last: written[news - 1] ?? before.last, deltas: before.deltas + news };
+      if (end < 0) live.open = run;
+      else if (run.deltas > 1 && id !== undefined) stretches.push({ id, from: run.from, to: run.last.index });
+    },
+    join() {
+      const left: Stretch[] = [];
+      let rows = rowsAtATime;
+      for (const stretch of stretches) {
+        const { looked, rest } = rows > 0 ? joinRows(stretch, rows) : { looked: 0, rest: stretch };
+        rows -= looked;
+        if (rest !== undefined) left.push(rest);
+      }
+      return () => {
+        stretches = left;
+      };
+    },
+    forget() {
+      stretches = [];
+    },
+  };
+}

@@ -1,0 +1,182 @@
+import type { KitEvent } from "../../../protocol/event.ts";
+
+/** Text of one event that deltas are joined to: what a reader is sent at a time. In UTF-16 units. */
+const maxJoinedText = 16 * 1024;
+/** Bounds of one row: what a reader who has fallen behind holds at a time. */
+const maxBatchEvents = 128;
+const maxBatchLength = 32 * 1024;
+
+/**
+ * An event as the log keeps it. Neighbouring deltas are one event once another has followed, at the index of the
+ * last; it knows how long the text of each was, so that a reader who had some of them gets exactly the rest.
+ */
+export type StoredEvent = KitEvent & { readonly parts?: readonly number[] };
+
+type Delta = Extract<KitEvent, { readonly text: string }>;
+type StoredDelta = Delta & StoredEvent;
+
+/** Neighbouring events of one stream, as one row. */
+export interface Batch {
+  readonly first: number;
+  readonly last: number;
+  readonly events: number;
+  /** See `encodeEvents`. */
+  readonly data: string;
+}
+
+/** Fields that are written where they differ from the event before; `null` where they end. */
+const sharedFields = [
+  "timestamp",
+  "agent",
+  "instance_id",
+  "session",
+  "operation_id",
+  "run_id",
+  "turn_id",
+  "task_id",
+  "parent_operation_id",
+] as const;
+const isShared: ReadonlySet<string> = new Set(sharedFields);
+
+type Fields = Record<string, unknown>;
+
+/** Events of one stream, in their order, as JSON: each without what it has in common with the one before. */
+function encodeEvents(events: readonly StoredEvent[]): string {
+  let before: Fields = {};
+  let next = 0;
+  const records = events.map((event) => {
+    const fields = event as unknown as Fields;
+    const record: Fields = {};
+    for (const name in fields) {
+      const value = fields[name];
+      if (isShared.has(name) ? value !== before[name] : name !== "index" || value !== next)
+        record[name] = value;
+    }
+    for (const name of sharedFields) {
+      if (before[name] !== undefined && fields[name] === undefined) record[name] = null;
+    }
+    before = fields;
+    next = event.index + 1;
+    return record;
+  });
+  return JSON.stringify({ events: records });
+}
+
+/** Events of one stream as rows. */
+export function toBatches(events: readonly StoredEvent[]): readonly Batch[] {
+  const [first] = events;
+  const last = events.at(-1);
+  if (first === undefined || last === undefined) return [];
+  const data = events.length > maxBatchEvents ? "" : encodeEvents(events);
+  if (data !== "" && (events.length === 1 || data.length <= maxBatchLength)) {
+    return [{ first: firstIndexOf(first), last: last.index, events: events.length, data }];
+  }
+  const middle = Math.min(maxBatchEvents, Math.ceil(events.length / 2));
+  return [...toBatches(events.slice(0, middle)), ...toBatches(events.slice(middle))];
+}
+
+/** What `encodeEvents` has written; earlier versions wrote an array of whole events. */
+export function decodeEvents(data: string): readonly StoredEvent[] {
+  // The log's own writing, of events that were checked when they came in.
+  const stored = JSON.parse(data) as readonly StoredEvent[] | { readonly events: readonly Fields[] };
+  if (!("events" in stored)) return stored;
+  let before: Fields = {};
+  let next = 0;
+  return stored.events.map((record) => {
+    const event: Fields = { ...record, index: record.index ?? next };
+    for (const name of sharedFields) {
+      if (event[name] === null) delete event[name];
+      else if (event[name] === undefined && before[name] !== undefined) event[name] = before[name];
+    }
+    before = event;
+    next = Number(event.index) + 1;
+    return event as unknown as StoredEvent;
+  });
+}
+
+/** The event as a reader gets who has had those up to an index; undefined when nothing of it is new. */
+export function eventAfter(event: StoredEvent, after: number): KitEvent | undefined {
+  if (event.index <= after) return undefined;
+  if (event.parts === undefined || !isDelta(event)) return event;
+  const { parts, ...whole } = event;
+  let heard = 0;
+  for (const length of parts.slice(0, Math.max(0, after + 1 - firstIndexOf(event)))) heard += length;
+  return heard === 0 ? whole : { ...whole, text: whole.text.slice(heard) };
+}
+
+function firstIndexOf({ index, parts }: StoredEvent): number {
+  return index + 1 - (parts?.length ?? 1);
+}
+
+/** Deltas at the end of a stream, which more may follow. */
+export interface OpenRun {
+  /** The index of the first. */
+  readonly from: number;
+  readonly last: StoredEvent;
+  readonly deltas: number;
+}
+
+/** Joins neighbouring deltas of one turn, but for the last ones, which more may follow; `all` joins these too. */
+export function joinDeltas(
+  events: readonly StoredEvent[],
+  all = false,
+): { readonly events: readonly StoredEvent[]; readonly open?: OpenRun } {
+  const result: StoredEvent[] = [];
+  let run: StoredDelta[] = [];
+  const join = (): void => {
+    for (const deltas of toParts(run)) result.push(joined(deltas));
+    run = [];
+  };
+  for (const event of events) {
+    const last = run.at(-1);
+    if (last !== undefined && !goesOn(last, event)) join();
+    if (isDelta(event)) run.push(event);
+    else result.push(event);
+  }
+  if (all) join();
+  const [first] = run;
+  const last = run.at(-1);
+  if (first === undefined || last === undefined) return { events: result };
+  return {
+    events: [...result, ...run],
+    open: { from: firstIndexOf(first), last, deltas: run.length },
+  };
+}
+
+/** Whether an event is the next delta of the same kind and turn. */
+export function goesOn(last: StoredEvent, event: StoredEvent): event is StoredDelta {
+  return (
+    isDelta(event) &&
+    event.type === last.type &&
+    event.operation_id === last.operation_id &&
+    event.turn_id === last.turn_id &&
+    event.task_id === last.task_id &&
+    firstIndexOf(event) === last.index + 1
+  );
+}
+
+function isDelta(event: StoredEvent): event is StoredDelta {
+  return event.type === "text_delta" || event.type === "reasoning_delta";
+}
+
+/** A run of deltas in parts of bounded length. */
+function toParts(run: readonly StoredDelta[]): readonly (readonly StoredDelta[])[] {
+  const parts: StoredDelta[][] = [];
+  let length = 0;
+  for (const delta of run) {
+    length += delta.text.length;
+    if (parts.length > 0 && length <= maxJoinedText) parts.at(-1)?.push(delta);
+    else {
+      parts.push([delta]);
+      length = delta.text.length;
+    }
+  }
+  return parts;
+}
+
+function joined(deltas: readonly StoredDelta[]): StoredEvent {
+  const last = deltas.at(-1) as StoredDelta;
+  if (deltas.length === 1) return last;
+  const parts = deltas.flatMap((delta) => delta.parts ?? [delta.text.length]);
+  return { ...last, text: deltas.map(({ text }) => text).join(""), parts };
+}
