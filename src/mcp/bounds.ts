@@ -1,3 +1,5 @@
+import { codePointsIn } from "../base/code-points.ts";
+
 /**
  * How much one answer may hold, in characters of its JSON form. A coding agent pays for every one of
  * them; some cut longer answers without a word.
@@ -10,7 +12,7 @@ export const maxListedContent = 4_000;
 /** A text that was cut, if it had to be. */
 export interface CutText {
   readonly content: string;
-  /** How many characters are missing. */
+  /** How many characters are missing, in code points. */
   readonly content_cut?: number;
 }
 
@@ -18,14 +20,15 @@ export interface CutText {
 export function cutText(text: string, max: number): CutText {
   if (text.length <= max) return { content: text };
   const content = text.slice(0, max).replace(/[\ud800-\udbff]$/, "");
-  return { content, content_cut: text.length - content.length };
+  return { content, content_cut: codePointsIn(text.slice(content.length)) };
 }
 
 /** The part of a long text from `cursor` on, and where the next part begins. */
 export function partOf(text: string, cursor: string | undefined): { content: string; next_cursor?: string } {
   const start = positionOf(cursor);
-  const { content, content_cut } = cutText(text.slice(start), maxAnswerLength);
-  return content_cut === undefined ? { content } : { content, next_cursor: String(start + content.length) };
+  const { content } = cutText(text.slice(start), maxAnswerLength);
+  const next = start + content.length;
+  return next >= text.length ? { content } : { content, next_cursor: String(next) };
 }
 
 /** One page of a list, and where the next begins. */

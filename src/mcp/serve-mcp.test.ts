@@ -11,7 +11,11 @@ import { maxAnswerLength } from "./bounds.ts";
 
 const script = join(import.meta.dirname, "testing/serve-process.ts");
 const manyRules = Array.from({ length: 60 }, (_, n) => `## Rule ${n}\n\n${`Do ${n} well. `.repeat(100)}\n`);
-const files = { ...shopFiles, "packages/big/AGENTS.md": `# Big\n\n${manyRules.join("\n")}` };
+const files = {
+  ...shopFiles,
+  "packages/big/AGENTS.md": `# Big\n\n${manyRules.join("\n")}`,
+  "packages/long/AGENTS.md": `# Long\n\n## Endless\n\n${"An endless rule. ".repeat(90_000)}\n`,
+};
 
 let shop: TemporaryProject;
 let client: Client;
@@ -164,6 +168,14 @@ describe("specs", () => {
     });
     await expect(client.readResource({ uri: "kit://specs/nope" })).rejects.toThrow("There is no");
   });
+
+  test("that are long are cut as resources, too, and say by how much and who gives the rest", async () => {
+    const [found] = structureOf(await call("guidelines_search", { q: "endless" })).guidelines;
+    const { contents } = await client.readResource({ uri: `kit://guidelines/${found.id}` });
+    const text = contents.map((part) => ("text" in part ? part.text : "")).join();
+    expect(text.length).toBeLessThan(1.1 * maxAnswerLength);
+    expect(text.slice(-80)).toMatch(/\[cut: 1,5\d\d,\d{3} more characters; guideline_get gives them\]$/);
+  });
 });
 
 test("what changed since a revision, committed or not, is asked of Git", async () => {
@@ -214,24 +226,77 @@ test("answers follow the files while they change", async () => {
   await expect.poll(async () => structureOf(await call("guidelines_search", { q: "stripes" })).total).toBe(1);
 });
 
-test("stdout carries the protocol only, and the process ends when the client hangs up", async () => {
+/** A server in a process of its own that is spoken to line by line. */
+function spawnServer() {
   const child = spawn(process.execPath, [script, shop.root], { stdio: ["pipe", "pipe", "pipe"] });
-  let output = "";
+  const said = { output: "", errors: "" };
   child.stdout.on("data", (chunk: Buffer) => {
-    output += chunk.toString("utf8");
+    said.output += chunk.toString("utf8");
   });
+  child.stderr.on("data", (chunk: Buffer) => {
+    said.errors += chunk.toString("utf8");
+  });
+  child.stdin.on("error", () => undefined);
+  const say = (message: object): void => {
+    child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  };
   const params = {
     protocolVersion: "2025-06-18",
     capabilities: {},
     clientInfo: { name: "raw", version: "1" },
   };
-  child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params })}\n`);
+  say({ id: 1, method: "initialize", params });
+  return { child, said, say, exit: once(child, "exit").then(([code]) => code as unknown) };
+}
+
+test("stdout carries the protocol only, and the process ends when the client hangs up", async () => {
+  const { child, said, say, exit } = spawnServer();
   child.stdin.write("this is no JSON\n");
-  child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" })}\n`);
-  child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id: 2, method: "tools/list" })}\n`);
-  await expect.poll(() => output).toContain('"id":2');
+  say({ method: "notifications/initialized" });
+  say({ id: 2, method: "tools/list" });
+  await expect.poll(() => said.output).toContain('"id":2');
   child.stdin.end();
-  const [code] = await once(child, "exit");
-  expect(code).toBe(0);
-  for (const line of output.trim().split("\n")) expect(JSON.parse(line)).toMatchObject({ jsonrpc: "2.0" });
+  expect(await exit).toBe(0);
+  for (const line of said.output.trim().split("\n")) {
+    expect(JSON.parse(line)).toMatchObject({ jsonrpc: "2.0" });
+  }
+});
+
+test("a client that asks and closes its end at once has its answers", async () => {
+  const { child, said, say, exit } = spawnServer();
+  say({ id: 2, method: "tools/call", params: { name: "spec_search", arguments: { q: "refund" } } });
+  child.stdin.end(`${JSON.stringify({ jsonrpc: "2.0", id: 3, method: "ping" })}`);
+  expect(await exit).toBe(0);
+  expect(said.output).toContain('"id":2');
+  expect(said.output).toContain('"id":3');
+});
+
+test("a line of 40 MB is refused, one of 9 MB is read, and the next request is answered", async () => {
+  const { child, said, say, exit } = spawnServer();
+  const q = "x".repeat(9_000_000);
+  say({ id: 2, method: "tools/call", params: { name: "spec_search", arguments: { q } } });
+  await expect.poll(() => said.output).toContain('"id":2');
+  for (let count = 0; count < 40; count += 1) child.stdin.write("x".repeat(1_048_576));
+  child.stdin.write("\n");
+  say({ id: 3, method: "ping" });
+  await expect.poll(() => said.output).toContain('"id":3');
+  expect(said.output).toContain(
+    '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request: a line is longer than 10 MB."}}',
+  );
+  child.stdin.end();
+  expect(await exit).toBe(0);
+}, 60_000);
+
+test("a client that leaves in the middle of a line, or with answers on their way, ends the process", async () => {
+  const midLine = spawnServer();
+  await expect.poll(() => midLine.said.output).toContain('"id":1');
+  midLine.child.stdin.write("x".repeat(3_000_000));
+  const busy = spawnServer();
+  await expect.poll(() => busy.said.output).toContain('"id":1');
+  for (let id = 2; id < 500; id += 1) busy.say({ id, method: "tools/list" });
+  for (const { child } of [midLine, busy]) {
+    child.stdout.destroy();
+    child.stdin.destroy();
+  }
+  expect(await Promise.all([midLine.exit, busy.exit])).toEqual([0, 0]);
 });

@@ -1,7 +1,9 @@
 import { once } from "node:events";
+import { stdin, stdout } from "node:process";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { Project } from "../project/project.ts";
 import { createMcpServer } from "./create-mcp-server.ts";
+import { StdioTransport } from "./stdio-transport.ts";
 import type { ToolOptions } from "./tool.ts";
 
 export interface ServeMcpOptions extends ToolOptions {
@@ -15,19 +17,21 @@ export interface ServeMcpOptions extends ToolOptions {
  */
 export async function serveMcp(project: Project, options: ServeMcpOptions = {}): Promise<void> {
   const { onError, signal } = options;
-  // Listened for first: a client may hang up before the watch stands.
-  const hungUp = Promise.race([
-    once(process.stdin, "close", signal === undefined ? {} : { signal }),
-    once(process.stdin, "end"),
-  ]).catch(() => undefined);
+  const transport = new StdioTransport({ input: stdin, output: stdout });
+  const stopped = signal === undefined ? [] : [untilAborted(signal)];
   const watch = await project.watch();
   try {
     const connection = serveStdio(() => createMcpServer(project, { onError }), {
+      transport,
       ...(onError === undefined ? {} : { onerror: onError }),
     });
-    await hungUp;
+    await Promise.race([transport.ended, ...stopped]);
     await connection.close();
   } finally {
     await watch.close();
   }
+}
+
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, "abort");
 }
