@@ -7,7 +7,7 @@ import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../pr
 import type { SecretMask } from "../secrets.ts";
 import type { ToolContext, ToolDefinition, ToolLookup, ToolOutput } from "../tool.ts";
 import { builtInToolNames } from "../tools/built-in-tools.ts";
-import { cutText, defaultMaxResultChars } from "./cut-text.ts";
+import { cutParts, defaultMaxResultChars } from "./cut-text.ts";
 import { failed, type Outcome, unknownOutcome } from "./outcome.ts";
 import { isPutOff, PutOff } from "./put-off.ts";
 import { toOutcome } from "./to-outcome.ts";
@@ -312,19 +312,6 @@ function maskParts(
   mask: (text: string) => string,
 ): readonly (TextPart | ImagePart)[] {
   return parts.map((part) => (part.type === "text" ? { ...part, text: mask(part.text) } : part));
-}
-
-function cutParts(
-  parts: readonly (TextPart | ImagePart)[],
-  limit: number,
-): readonly (TextPart | ImagePart)[] {
-  let left = limit;
-  return parts.map((part) => {
-    if (part.type !== "text") return part;
-    const text = cutText(part.text, Math.max(0, left));
-    left -= part.text.length;
-    return { ...part, text };
-  });
 }
 
 function threw(error: unknown): Outcome {
