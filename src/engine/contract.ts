@@ -12,9 +12,10 @@ import type { SessionKey } from "../protocol/session-entry.ts";
  *   idempotency key within the same scope gives the same receipt, and the work is done once; the same
  *   key with another input is a `conflict`.
  * - Per session: one writer at a time, in the order of admission, whatever an attempt's outcome.
- *   Between sessions: fair. A session that has failed inputs goes on with the next.
- * - Full is said, not suffered: `too_many_requests` per session, `unavailable` over all; both carry
- *   `meta.retry_after_s`.
+ *   Between principals: equal shares; between the sessions of one: in turn. Where nobody is asked who they are, an
+ *   instance or a workflow stands for a principal. A session that has failed inputs goes on with the next.
+ * - Full is said, not suffered: `too_many_requests` per session and per principal, `unavailable` over all; all carry
+ *   `meta.scope` (`session`, `principal`, `instance`, `workflow`, `engine`) and `meta.retry_after_s`.
  * - An attempt that fails in a way that may pass is repeated with backoff; one that crashes its
  *   process counts. After its attempts it is `failed`: a dead letter, to be seen and redriven.
  * - A settlement is written exactly once, by the holder of the fence. Who has lost it is told at once
@@ -87,6 +88,8 @@ export interface AdmitRequest extends SessionKey {
   readonly input: unknown;
   /** Scope: agent and instance. */
   readonly idempotency_key?: string;
+  /** Who has sent it: shares of the work are by principal, after a restart, too. */
+  readonly principal?: string;
 }
 
 export interface RunRequest {
@@ -95,6 +98,8 @@ export interface RunRequest {
   readonly payload: unknown;
   /** Scope: workflow. */
   readonly idempotency_key?: string;
+  /** Who has started it, and so has what it dispatches. */
+  readonly principal?: string;
 }
 
 export interface RunReceipt {
@@ -187,8 +192,8 @@ export interface RunContext extends WorkContext {
   now(): Promise<number>;
   /** The same in every replay. */
   uuid(): Promise<string>;
-  /** Admits an input, once. */
-  dispatch(request: Omit<AdmitRequest, "idempotency_key">): Promise<DispatchReceipt>;
+  /** Admits an input, once, for the principal of the run. */
+  dispatch(request: Omit<AdmitRequest, "idempotency_key" | "principal">): Promise<DispatchReceipt>;
   /**
    * Puts an event into the run's stream, at its next index. Left out while a replay has not yet passed
    * the last recorded position, because it was said before; the run's end never was. Gives its index, or

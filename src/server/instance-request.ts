@@ -1,4 +1,4 @@
-import type { ServiceAction } from "../app/config/access-config.ts";
+import type { Principal, ServiceAction } from "../app/config/access-config.ts";
 import type { InstanceTarget } from "../app/service/service.ts";
 import { checkAgent } from "./reachable-agent.ts";
 import type { RouteRequest } from "./route.ts";
@@ -13,6 +13,13 @@ export const instanceParameters: Readonly<Record<string, string>> = {
 /** Which instance a request to `/agents/{name}/{id}…` is about. */
 export function instanceOf({ segment }: Pick<RouteRequest, "segment">): InstanceTarget {
   return { agent: segment("name"), instance_id: segment("id") };
+}
+
+/** Whose share of the work a request takes from. */
+export function principalOf({ principal }: { readonly principal: Principal | undefined }): {
+  readonly principal?: string;
+} {
+  return principal === undefined ? {} : { principal: principal.id };
 }
 
 /** Refuses who may not do this with the instance, and agents that are not reachable. */

@@ -10,6 +10,8 @@ export interface EngineConfig {
   readonly concurrency?: number;
   /** Inputs that may wait in all; default 10,000. */
   readonly max_waiting?: number;
+  /** Inputs, and runs, of one principal that may wait; default: as many as there are places left for others. */
+  readonly max_waiting_per_principal?: number;
   /** Attempts at an input before it is a dead letter; default 5. */
   readonly max_attempts?: number;
   /** For how long what has ended can be looked up; default 7. */
@@ -20,11 +22,12 @@ export const engineKinds: readonly "embedded"[] = ["embedded"];
 
 /** The limits that the configuration sets; `waitingPerSession` is a matter of the agents. */
 export function toEngineLimits(engine: EngineConfig, waitingPerSession?: number): Partial<EngineLimits> {
-  const { concurrency, max_waiting, max_attempts, retention_days } = engine;
+  const { concurrency, max_waiting, max_waiting_per_principal, max_attempts, retention_days } = engine;
   return {
     ...(waitingPerSession === undefined ? {} : { waitingPerSession }),
     ...(concurrency === undefined ? {} : { running: concurrency }),
     ...(max_waiting === undefined ? {} : { waiting: max_waiting }),
+    ...(max_waiting_per_principal === undefined ? {} : { waitingPerOwner: max_waiting_per_principal }),
     ...(max_attempts === undefined ? {} : { attempts: max_attempts }),
     ...(retention_days === undefined ? {} : { retentionMs: retention_days * 24 * 3_600_000 }),
   };

@@ -188,6 +188,7 @@ const readConfig: Reader<KitConfig> = table<KitConfig>({
     folder: text,
     concurrency: integer(1, 100_000),
     max_waiting: integer(1, 10_000_000),
+    max_waiting_per_principal: integer(1, 10_000_000),
     max_attempts: integer(1, 1_000),
     retention_days: integer(1, 3_650),
   }),

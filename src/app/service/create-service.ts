@@ -49,11 +49,12 @@ export async function createService({
       if (!(error instanceof KitError && error.code === "lease_lost")) throw error;
     }
   };
-  const dispatch: Service["dispatch"] = async (target, input, { idempotencyKey } = {}) => {
+  const dispatch: Service["dispatch"] = async (target, input, { idempotencyKey, principal } = {}) => {
     app.checkAgent(target.agent);
     return engine.admit({
       ...toSessionKey(target),
       ...keyed(idempotencyKey),
+      ...(principal === undefined ? slots.principal() : { principal }),
       input: toDispatchInput(input),
     });
   };
@@ -79,14 +80,14 @@ export async function createService({
       try {
         // What is wrong with it, the first event is told.
         await events.begin(agentStream(request.agent, request.instance_id)).catch(() => undefined);
-        return await slots.hold(context, () => work.run(context, request));
+        return await slots.hold({ ...request, context }, () => work.run(context, request));
       } catch (error) {
         // Nobody waits for a dispatch: why it failed is said here, or nowhere.
         if (!context.signal.aborted && isDispatch(context)) onError(nameDispatch(error, context));
         throw error;
       }
     },
-    run: (context, request) => slots.hold(context, () => runs.perform(context, request)),
+    run: (context, request) => slots.hold({ ...request, context }, () => runs.perform(context, request)),
     isRetryable,
     causeOf: app.causeOf,
   });
@@ -99,9 +100,9 @@ export async function createService({
     app,
     engine,
     approvals: app.approvals ?? createApprovals(),
-    async prompt(target, request, { signal, idempotencyKey, onEvent } = {}) {
+    async prompt(target, request, { signal, idempotencyKey, principal, onEvent } = {}) {
       app.checkAgent(target.agent);
-      const key = toSessionKey(target);
+      const key = { ...toSessionKey(target), ...(principal === undefined ? {} : { principal }) };
       const wait = signal === undefined ? {} : { signal };
       if (idempotencyKey !== undefined) {
         const admitted = { ...key, ...keyed(idempotencyKey), input: toPromptInput(request) };
@@ -118,8 +119,9 @@ export async function createService({
     },
     dispatch,
     ...admin,
-    startRun: (workflow, payload, { idempotencyKey, request } = {}) =>
+    startRun: (workflow, payload, { idempotencyKey, principal, request } = {}) =>
       runs.start(workflow, payload, {
+        ...(principal === undefined ? {} : { principal }),
         ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
         ...(request === undefined ? {} : { local: { request } }),
       }),

@@ -11,6 +11,8 @@ export interface PromptCall {
   /** Without an idempotency key, the prompt is aborted when this fires. */
   readonly signal?: AbortSignal;
   readonly idempotencyKey?: string;
+  /** Who asks: principals have equal shares of the work. Default: the instance stands for one. */
+  readonly principal?: string;
   /** Hears the events of this prompt as they are made, tasks included. */
   readonly onEvent?: (event: KitEvent) => void;
 }
@@ -37,7 +39,7 @@ export interface Service {
   dispatch(
     target: SessionKey,
     input: unknown,
-    options?: { readonly idempotencyKey?: string },
+    options?: { readonly idempotencyKey?: string; readonly principal?: string },
   ): Promise<DispatchReceipt>;
   /** Throws `not_found` for an instance that has no history. */
   history(target: SessionKey): Promise<readonly Message[]>;
@@ -54,7 +56,11 @@ export interface Service {
   startRun(
     workflow: string,
     payload: Readonly<Record<string, unknown>>,
-    options?: { readonly idempotencyKey?: string; readonly request?: Request },
+    options?: {
+      readonly idempotencyKey?: string;
+      readonly principal?: string;
+      readonly request?: Request;
+    },
   ): Promise<RunReceipt>;
   /** Reads the source files again, as `App.reload` does, and puts the schedules that they declare by now. */
   reload(): Promise<void>;

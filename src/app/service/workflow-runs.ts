@@ -19,7 +19,11 @@ export interface WorkflowRuns {
   start(
     workflow: string,
     payload: unknown,
-    options?: { readonly idempotencyKey?: string; readonly local?: LocalRun },
+    options?: {
+      readonly idempotencyKey?: string;
+      readonly principal?: string;
+      readonly local?: LocalRun;
+    },
   ): Promise<RunReceipt>;
   /** Does the work of a run, whoever has started it. */
   perform(context: RunContext, request: RunRequest): Promise<unknown>;
@@ -40,12 +44,13 @@ export function createWorkflowRuns(
   // Starts whose run is not known yet: it may begin before they are told its id.
   const starting = new Set<Promise<unknown>>();
 
-  const start: WorkflowRuns["start"] = async (name, payload, { idempotencyKey, local } = {}) => {
+  const start: WorkflowRuns["start"] = async (name, payload, { idempotencyKey, principal, local } = {}) => {
     await app.checkPayload(app.workflow(name), payload);
     const receipt = engine.startRun({
       workflow: name,
       payload,
       ...keyed(idempotencyKey),
+      ...(principal === undefined ? {} : { principal }),
     });
     if (local === undefined) return receipt;
     const known = receipt.then(({ run_id }) => locals.set(run_id, local));

@@ -223,7 +223,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
   "a full engine says so, and has room again once something has ended": async (tools) => {
     const engine = await tools.create({ waiting: 3 });
     const receipts = await Promise.all(
-      [0, 1, 2].map((index) => engine.admit({ ...key, session: `s${index}`, input: index })),
+      [0, 1, 2].map((index) => engine.admit({ ...key, instance_id: `i${index}`, input: index })),
     );
     assertRefusal(await engine.admit({ ...key, input: 3 }).catch((error: unknown) => error), "unavailable");
     await engine.start(echo);

@@ -70,7 +70,8 @@ const admission: Readonly<Record<string, EngineCheck>> = {
 
   "too many runs that wait are refused for now": async (tools) => {
     const engine = await tools.create({ waiting: 3 });
-    for (let index = 0; index < 3; index += 1) await engine.startRun({ workflow: "w", payload: index });
+    for (let index = 0; index < 3; index += 1)
+      await engine.startRun({ workflow: `w${index}`, payload: index });
     const full = (error: unknown): boolean =>
       error instanceof KitError && error.code === "unavailable" && Number(error.meta?.retry_after_s) > 0;
     await assert.rejects(engine.startRun({ workflow: "w", payload: 4 }), full);

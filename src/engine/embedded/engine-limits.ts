@@ -4,6 +4,11 @@ export interface EngineLimits {
   readonly waitingPerSession: number;
   /** Inputs that may wait in all; more are `unavailable`. Default 10,000. */
   readonly waiting: number;
+  /**
+   * Inputs, and runs, of one principal that may wait; more are `too_many_requests`. Default: as many as there are places
+   * left for others.
+   */
+  readonly waitingPerOwner?: number;
   /** Dispatches, calls and runs that work at a time. Default 256. */
   readonly running: number;
   /** Attempts at a dispatch before it is a dead letter. Default 5. */

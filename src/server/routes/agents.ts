@@ -14,7 +14,7 @@ import {
   sessionQuerySchema,
 } from "../../protocol/http/agent-schemas.ts";
 import { eventSchema } from "../../protocol/http/event-schemas.ts";
-import { guardAgent, instanceOf, instanceParameters } from "../instance-request.ts";
+import { guardAgent, instanceOf, instanceParameters, principalOf } from "../instance-request.ts";
 import { isReconnect, readEventPosition, readIdempotencyKey } from "../request/read-headers.ts";
 import { defineRoute, type Route } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
@@ -92,7 +92,10 @@ export function agentRoutes(context: ServiceContext): readonly Route[] {
       async handle(input) {
         const { input: message, session = defaultSession } = input.body;
         const idempotencyKey = readIdempotencyKey(input);
-        const options = idempotencyKey === undefined ? {} : { idempotencyKey };
+        const options = {
+          ...principalOf(input),
+          ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+        };
         const receipt = await service.dispatch({ ...instanceOf(input), session }, message, options);
         return { status: "accepted", dispatch_id: receipt.dispatch_id, accepted_at: receipt.accepted_at };
       },

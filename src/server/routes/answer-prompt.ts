@@ -1,5 +1,6 @@
 import type { PromptRequest } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
+import { principalOf } from "../instance-request.ts";
 import { readIdempotencyKey } from "../request/read-headers.ts";
 import type { RouteRequest } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
@@ -21,8 +22,11 @@ export async function answerPrompt(
 ): Promise<unknown> {
   const { service } = context;
   const idempotencyKey = readIdempotencyKey(input);
-  // Under a key the prompt outlives its client, who can ask again for the same reply.
-  const keyed = idempotencyKey === undefined ? {} : { idempotencyKey };
+  const keyed = {
+    // Under a key the prompt outlives its client, who can ask again for the same reply.
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...principalOf(input),
+  };
   if (!streams) {
     const signal = input.untilGone({ silent: true });
     return { result: await service.prompt(key, request, { ...keyed, signal }) };

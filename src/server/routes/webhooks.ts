@@ -43,6 +43,8 @@ export function webhookRoutes({ service, limits, masked }: ServiceContext): read
           dispatch: (agent, { id, session, input, idempotencyKey }) =>
             service.dispatch({ agent, instance_id: id, session: session ?? "default" }, input, {
               idempotencyKey,
+              // Who signs for this webhook is one sender, however many threads it writes to.
+              principal: `webhook/${name}`,
             }),
           once: service.engine.once,
         });

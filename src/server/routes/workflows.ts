@@ -5,6 +5,7 @@ import {
   startRunQuerySchema,
   workflowListSchema,
 } from "../../protocol/http/run-schemas.ts";
+import { principalOf } from "../instance-request.ts";
 import { checkWorkflow } from "../reachable-agent.ts";
 import { jsonReply } from "../reply.ts";
 import { readIdempotencyKey } from "../request/read-headers.ts";
@@ -77,6 +78,7 @@ export function workflowRoutes(context: ServiceContext): readonly Route[] {
         const gone = waits ? input.untilGone({ silent: true }) : undefined;
         const { run_id } = await service.startRun(input.segment("name"), input.body, {
           request: input.raw,
+          ...principalOf(input),
           ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
         });
         if (streams) return streamRun(context, run_id);

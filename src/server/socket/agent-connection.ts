@@ -2,6 +2,7 @@ import type { Principal } from "../../app/config/access-config.ts";
 import type { InstanceTarget } from "../../app/service/service.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { ClientFrame, ServerFrame } from "../../protocol/socket-frame.ts";
+import { principalOf } from "../instance-request.ts";
 import { checkAgent } from "../reachable-agent.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { createEventQueue } from "../stream/event-queue.ts";
@@ -88,7 +89,11 @@ export function serveAgent(
     })();
     try {
       const { signal } = controller;
-      return await service.prompt({ ...target, session }, request, { signal, onEvent: queue.push });
+      return await service.prompt({ ...target, session }, request, {
+        signal,
+        onEvent: queue.push,
+        ...principalOf(peer),
+      });
     } finally {
       queue.end();
       await sent;

@@ -1,5 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { ClientFrame } from "../../protocol/socket-frame.ts";
+import { principalOf } from "../instance-request.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { followRun, toCompleted } from "../stream/run-stream.ts";
 import type { ConnectionPeer } from "./agent-connection.ts";
@@ -32,7 +33,10 @@ export function serveWorkflow(
     try {
       // The handshake was asked about, which may be long ago.
       await authorization.check({ principal: peer.principal, action: "workflow.run", workflow });
-      const { run_id } = await service.startRun(workflow, payload, { request: peer.request });
+      const { run_id } = await service.startRun(workflow, payload, {
+        request: peer.request,
+        ...principalOf(peer),
+      });
       runId = run_id;
       if (cancelled) await cancel();
       connection.send({ type: "started", request_id, run_id });

@@ -1,5 +1,6 @@
 import type { Service } from "../../app/service/service.ts";
-import { openTestService } from "../../testing/test-service.ts";
+import type { EngineLimits } from "../../engine/embedded/engine-limits.ts";
+import { createTestService } from "../../testing/test-service.ts";
 import { createServer, type KitServer, type ServerOptions } from "../create-server.ts";
 import { createEchoModel, type EchoModel } from "./echo-model.ts";
 import { serviceFiles } from "./service-files.ts";
@@ -41,6 +42,7 @@ export async function serveService({
   files = {},
   host,
   env = {},
+  engine = {},
   ...options
 }: Omit<ServerOptions, "project" | "service" | "onError"> & {
   /** By path; `null` leaves one of `serviceFiles` out. */
@@ -48,6 +50,7 @@ export async function serveService({
   readonly host?: string;
   /** What agents and workflows are told of the environment. */
   readonly env?: Readonly<Record<string, string>>;
+  readonly engine?: Partial<EngineLimits>;
 } = {}): Promise<ServedService> {
   const temporary = await temporaryProject(
     Object.fromEntries(
@@ -57,7 +60,7 @@ export async function serveService({
     ),
   );
   const echo = createEchoModel();
-  const service = await openTestService({ root: temporary.root, model: echo.model, env });
+  const service = await createTestService({ root: temporary.root, model: echo.model, env }, engine);
   const errors: unknown[] = [];
   const server = createServer({
     ...options,

@@ -3,6 +3,7 @@ import { leaseTables } from "../lease/lease-tables.ts";
 import { outcomeTable } from "../outcomes/outcome-table.ts";
 import { openWaitsIndex, runTables } from "../runs/run-tables.ts";
 import { scheduleTables } from "../schedules/schedule-tables.ts";
+import { shareTables } from "../work/share-tables.ts";
 import { blobTables } from "./blob-tables.ts";
 
 /**
@@ -13,4 +14,5 @@ export const migrations: readonly string[] = [
   leaseTables + blobTables + dispatchTables + runTables + scheduleTables,
   openWaitsIndex,
   outcomeTable,
+  shareTables,
 ];

@@ -41,6 +41,12 @@ test("a store of an older kit is brought up to date, with what it holds", () => 
   openDatabase(old).close();
   const database = new DatabaseSync(join(old, "engine.db"));
   database.exec("DROP INDEX run_journal_open; DROP TABLE outcomes; PRAGMA user_version = 1");
+  const shares = "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE '%_shares_%'";
+  for (const { name } of database.prepare(shares).all()) database.exec(`DROP TRIGGER ${name}`);
+  database.exec("DROP TABLE dispatch_shares; DROP TABLE run_shares");
+  for (const table of ["dispatches", "runs"]) database.exec(`ALTER TABLE ${table} DROP COLUMN owner`);
+  database.exec(`INSERT INTO dispatches (dispatch_id, agent, instance_id, session, status, accepted_at, input)
+    VALUES ('d1', 'a', 'i', 's', 'queued', 0, '1'), ('d2', 'a', 'i', 's', 'completed', 0, '1')`);
   database.exec("UPDATE dispatch_load SET waiting = 3");
   const waits = "SELECT name FROM sqlite_schema WHERE name = 'run_journal_open'";
   database.close();
@@ -48,6 +54,7 @@ test("a store of an older kit is brought up to date, with what it holds", () => 
   expect(now.prepare("PRAGMA user_version").get()).toEqual({ user_version: migrations.length });
   expect(now.prepare(waits).get()).toEqual({ name: "run_journal_open" });
   expect(now.prepare("SELECT waiting FROM dispatch_load").get()).toEqual({ waiting: 3 });
+  expect(now.prepare("SELECT * FROM dispatch_shares").all()).toEqual([{ owner: "instance/a/i", waiting: 1 }]);
   now.close();
 });
 

@@ -9,6 +9,9 @@ import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { EngineLimits } from "../engine-limits.ts";
 import { checkJson } from "../runs/check-json.ts";
+import { ownerOfInput } from "../work/owner.ts";
+import { checkShare, retryAfter } from "../work/share-of-line.ts";
+import type { LineScope } from "../work/work-lines.ts";
 import { type DispatchPlace, type DispatchRow, lineOf } from "./dispatch-rows.ts";
 
 export interface Admission {
@@ -21,24 +24,25 @@ export interface Admissions {
   /** Resolves once the input is on disk. */
   admit(request: AdmitRequest): Promise<Admission>;
   /** In a transaction: throws when there is no room for one more. */
-  checkRoom(key: SessionKey): void;
+  checkRoom(key: SessionKey, owner: string): void;
   /** For an input that is not stored: the same, as a rule without asking the database. */
-  checkRoomInLine(key: SessionKey): void;
+  checkRoomInLine(key: SessionKey, owner: string): void;
 }
 
 export interface AdmissionOptions {
   readonly limits: EngineLimits;
-  /** Inputs that wait without being stored: in a session, or in all. */
-  attached(key?: SessionKey): number;
+  /** Inputs that wait without being stored. */
+  attached(scope?: LineScope): number;
 }
 
 export function createAdmissions(base: EngineBase, options: AdmissionOptions): Admissions {
   const { database, blobs, clock, lines } = base;
   const { limits, attached } = options;
-  const load = query<{ waiting: number; in_session: number }>(
+  const load = query<{ waiting: number; of_owner: number; in_session: number }>(
     database,
-    `SELECT waiting, (SELECT count(*) FROM dispatches
-       WHERE agent = ? AND instance_id = ? AND session = ? AND status = 'queued') AS in_session
+    `SELECT waiting, coalesce((SELECT waiting FROM dispatch_shares WHERE owner = ?), 0) AS of_owner,
+       (SELECT count(*) FROM (SELECT 1 FROM dispatches
+         WHERE agent = ? AND instance_id = ? AND session = ? AND status = 'queued' LIMIT ?)) AS in_session
      FROM dispatch_load`,
   );
   const byKey = query<DispatchRow>(
@@ -47,22 +51,29 @@ export function createAdmissions(base: EngineBase, options: AdmissionOptions): A
   );
   const insert = query<{ seq: number }>(
     database,
-    `INSERT INTO dispatches (dispatch_id, agent, instance_id, session, status, idempotency_key, accepted_at, input)
-     VALUES (?, ?, ?, ?, 'queued', ?, ?, ?) RETURNING seq`,
+    `INSERT INTO dispatches (dispatch_id, agent, instance_id, session, status, idempotency_key, accepted_at, input, owner)
+     VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?) RETURNING seq`,
   );
 
-  function checkRoom(key: SessionKey): void {
-    const stored = load.get(key.agent, key.instance_id, key.session);
-    if (Number(stored?.waiting) + attached() >= limits.waiting) throw full();
-    if (Number(stored?.in_session) + attached(key) >= limits.waitingPerSession)
-      throw crowded(limits.waitingPerSession);
+  function checkRoom(key: SessionKey, owner: string): void {
+    const line = lineOf(key);
+    const stored = load.get(owner, key.agent, key.instance_id, key.session, limits.waitingPerSession);
+    const all = Number(stored?.waiting) + attached();
+    const ofOwner = Number(stored?.of_owner) + attached({ owner });
+    checkShare({ all, ofOwner }, owner, { limits, lines, what: "inputs" });
+    if (Number(stored?.in_session) + attached({ line }) < limits.waitingPerSession) return;
+    throw crowded(limits.waitingPerSession, retryAfter(lines, { line }));
   }
 
-  function checkRoomInLine(key: SessionKey): void {
+  function checkRoomInLine(key: SessionKey, owner: string): void {
     // In line is all that waits, but for what other processes accept at this moment, and runs too: where that is
     // little, there is room.
-    if (lines.waiting() < limits.waiting && lines.waiting(lineOf(key)) < limits.waitingPerSession) return;
-    checkRoom(key);
+    const all = lines.waiting();
+    const hasRoom =
+      all < limits.waiting &&
+      lines.waiting({ owner }) < Math.max(1, limits.waitingPerOwner ?? limits.waiting - all) &&
+      lines.waiting({ line: lineOf(key) }) < limits.waitingPerSession;
+    if (!hasRoom) checkRoom(key, owner);
   }
 
   /** What the key has been used for before. */
@@ -85,37 +96,30 @@ export function createAdmissions(base: EngineBase, options: AdmissionOptions): A
     async admit(request) {
       checkJson(request.input, "The input");
       const input = await blobs.store(request.input);
-      const { agent, instance_id, session, idempotency_key } = request;
+      const { agent, instance_id, session, idempotency_key: key } = request;
+      const owner = ownerOfInput(request);
       return base.commit((): Admission => {
         const known = earlier(request, input);
         if (known !== undefined) return known;
-        checkRoom(request);
+        checkRoom(request, owner);
         const dispatch_id = createId("dispatch");
         const now = clock.now();
-        const row = insert.get(dispatch_id, agent, instance_id, session, idempotency_key ?? null, now, input);
+        const row = insert.get(dispatch_id, agent, instance_id, session, key ?? null, now, input, owner);
         return {
           receipt: { dispatch_id, accepted_at: isoTime(now) },
-          place: { seq: Number(row?.seq), dispatch_id, agent, instance_id, session },
+          place: { seq: Number(row?.seq), dispatch_id, agent, instance_id, session, owner },
         };
       });
     },
   };
 }
 
-function full(): KitError {
-  return new KitError({
-    code: "unavailable",
-    message: "Too much work is waiting. Try again later.",
-    meta: { retry_after_s: 5 },
-  });
-}
-
-function crowded(limit: number): KitError {
+function crowded(limit: number, wait: { readonly retry_after_s: number }): KitError {
   return new KitError({
     code: "too_many_requests",
     message: `${limit} inputs are already waiting for this session.`,
-    hint: "Spread the work over several sessions, or raise the engine's limit.",
-    meta: { retry_after_s: 1 },
+    hint: "Spread the work over several sessions, or raise agent.max_waiting.",
+    meta: { scope: "session", ...wait },
   });
 }
 

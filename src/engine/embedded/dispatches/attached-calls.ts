@@ -1,34 +1,43 @@
 import { createId } from "../../../base/id.ts";
 import { KitError } from "../../../base/kit-error.ts";
-import type { SessionKey } from "../../../protocol/session-entry.ts";
 import type { AdmitRequest, EngineHandlers } from "../../contract.ts";
 import { type EngineBase, fenceCheck } from "../engine-base.ts";
 import { linkSignals } from "../work/link-signals.ts";
-import type { Work } from "../work/work-lines.ts";
+import { ownerOfInput } from "../work/owner.ts";
+import type { LineScope, Work } from "../work/work-lines.ts";
 import { lineOf } from "./dispatch-rows.ts";
 
 export interface AttachedCalls {
   /** Waits in line, is tried once, and lives no longer than its caller. */
   call(request: AdmitRequest, handlers: EngineHandlers, signal?: AbortSignal): Promise<unknown>;
-  /** How many wait, in a session or in all. */
-  waiting(key?: SessionKey): number;
+  /** How many wait, in a session, of an owner, or in all. */
+  waiting(scope?: LineScope): number;
 }
 
 /** Inputs of callers who wait for the answer: in line like others, but nowhere on disk. */
 export function createAttachedCalls(base: EngineBase): AttachedCalls {
   const { lines, lease, stopping } = base;
-  const counts = new Map<string, number>();
+  const inLine = new Map<string, number>();
+  const ofOwner = new Map<string, number>();
   let total = 0;
 
-  function count(line: string, change: 1 | -1): void {
-    const now = (counts.get(line) ?? 0) + change;
-    if (now === 0) counts.delete(line);
-    else counts.set(line, now);
+  function count({ line, owner }: Pick<Work, "line" | "owner">, change: 1 | -1): void {
     total += change;
+    for (const [counts, name] of [
+      [inLine, line],
+      [ofOwner, owner],
+    ] as const) {
+      const now = (counts.get(name) ?? 0) + change;
+      if (now === 0) counts.delete(name);
+      else counts.set(name, now);
+    }
   }
 
   return {
-    waiting: (key) => (key === undefined ? total : (counts.get(lineOf(key)) ?? 0)),
+    waiting: ({ line, owner } = {}) => {
+      if (line !== undefined) return inLine.get(line) ?? 0;
+      return owner === undefined ? total : (ofOwner.get(owner) ?? 0);
+    },
     call: (request, handlers, signal) =>
       new Promise((resolve, reject) => {
         if (signal?.aborted) {
@@ -36,17 +45,17 @@ export function createAttachedCalls(base: EngineBase): AttachedCalls {
           return;
         }
         const id = createId("call");
-        const line = lineOf(request);
+        const place = { id, line: lineOf(request), owner: ownerOfInput(request) };
         const leave = (): void => {
-          if (lines.leave({ id, line })) refuse(signal?.reason);
+          if (lines.leave(place)) refuse(signal?.reason);
         };
         const refuse = (reason: unknown): void => {
-          count(line, -1);
+          count(place, -1);
           signal?.removeEventListener("abort", leave);
           reject(reason);
         };
         const begin: Work["begin"] = async (standAside) => {
-          count(line, -1);
+          count(place, -1);
           signal?.removeEventListener("abort", leave);
           const signals = [lease.signal, stopping, ...(signal === undefined ? [] : [signal])];
           const stop = linkSignals(signals);
@@ -62,9 +71,9 @@ export function createAttachedCalls(base: EngineBase): AttachedCalls {
           }
           return { ended: true };
         };
-        count(line, 1);
+        count(place, 1);
         signal?.addEventListener("abort", leave, { once: true });
-        lines.join({ id, line, begin, forget: () => refuse(closing()) });
+        lines.join({ ...place, begin, forget: () => refuse(closing()) });
       }),
   };
 }

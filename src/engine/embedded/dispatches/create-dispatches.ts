@@ -5,6 +5,7 @@ import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { EngineLimits } from "../engine-limits.ts";
 import type { EnginePart } from "../engine-part.ts";
+import { ownerOfInput } from "../work/owner.ts";
 import { createWaiters } from "../work/waiters.ts";
 import { createAdmissions } from "./admission.ts";
 import { createAttachedCalls } from "./attached-calls.ts";
@@ -117,12 +118,12 @@ export function createDispatches(base: EngineBase, limits: EngineLimits): Dispat
         const row = sql.byId.get(id);
         if (row === undefined) throw unknown();
         if (row.status !== "failed") throw notDead();
-        admissions.checkRoom(row);
+        admissions.checkRoom(row, row.owner);
         // A new row has a new place: the end of the line.
         sql.remove.run(id);
-        const { agent, instance_id, session, idempotency_key: key, accepted_at, error, input } = row;
-        const added = sql.putBack.get(id, agent, instance_id, session, key, accepted_at, error, input);
-        return { seq: Number(added?.seq), dispatch_id: id, agent, instance_id, session };
+        const { agent, instance_id, session, idempotency_key: key, accepted_at, error, input, owner } = row;
+        const added = sql.putBack.get(id, agent, instance_id, session, key, accepted_at, error, input, owner);
+        return { seq: Number(added?.seq), dispatch_id: id, agent, instance_id, session, owner };
       });
       takeIn(place);
       const record = find(id);
@@ -131,7 +132,7 @@ export function createDispatches(base: EngineBase, limits: EngineLimits): Dispat
     },
 
     async callAttached(request, signal) {
-      admissions.checkRoomInLine(request);
+      admissions.checkRoomInLine(request, ownerOfInput(request));
       if (handlers === undefined) throw new Error("A call came before the handlers.");
       return await calls.call(request, handlers, signal);
     },
@@ -190,7 +191,7 @@ const diedText = JSON.stringify({
   message: "The process ended during the last attempt.",
 });
 
-const place = "seq, dispatch_id, agent, instance_id, session";
+const place = "seq, dispatch_id, agent, instance_id, session, owner";
 
 function statements({ database }: EngineBase) {
   return {
@@ -224,8 +225,8 @@ function statements({ database }: EngineBase) {
     remove: query(database, "DELETE FROM dispatches WHERE dispatch_id = ?"),
     putBack: query<{ seq: number }>(
       database,
-      `INSERT INTO dispatches (dispatch_id, agent, instance_id, session, status, idempotency_key, accepted_at, error, input)
-       VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?) RETURNING seq`,
+      `INSERT INTO dispatches (dispatch_id, agent, instance_id, session, status, idempotency_key, accepted_at, error, input, owner)
+       VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?) RETURNING seq`,
     ),
     cancelLeft: query(
       database,

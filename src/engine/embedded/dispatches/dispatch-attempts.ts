@@ -6,6 +6,7 @@ import type { EngineLimits } from "../engine-limits.ts";
 import { isLost } from "../lease/lease-holder.ts";
 import { createPace } from "../work/create-pace.ts";
 import { type LinkedSignals, linkSignals } from "../work/link-signals.ts";
+import { principalOf } from "../work/owner.ts";
 import { mayPass, toEventError } from "../work/to-event-error.ts";
 import type { Work, WorkEnd } from "../work/work-lines.ts";
 import { type DispatchPlace, type DispatchRow, lineOf } from "./dispatch-rows.ts";
@@ -180,8 +181,9 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
       return { kind: "thrown", error };
     }
 
-    function toRequest({ agent, instance_id, session, idempotency_key, input }: DispatchRow): AdmitRequest {
-      const request = { agent, instance_id, session, input: blobs.load(input) };
+    function toRequest(row: DispatchRow): AdmitRequest {
+      const { agent, instance_id, session, idempotency_key, owner } = row;
+      const request = { agent, instance_id, session, input: blobs.load(row.input), ...principalOf(owner) };
       return idempotency_key === null ? request : { ...request, idempotency_key };
     }
   }
@@ -229,6 +231,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
     toWork: (place, handlers, isSuspect = false) => ({
       id: place.dispatch_id,
       line: lineOf(place),
+      owner: place.owner,
       begin: (standAside) => (isSuspect ? beginAlone : begin)(place, handlers, standAside),
     }),
     cancel(dispatchId) {

@@ -20,10 +20,15 @@ export interface DispatchRow extends SessionKey {
   readonly error: string | null;
   readonly input: string;
   readonly result: string | null;
+  /** `ownerOfInput`. */
+  readonly owner: string;
 }
 
 /** Where an input stands, without what it says. */
-export type DispatchPlace = Pick<DispatchRow, "seq" | "dispatch_id" | "agent" | "instance_id" | "session">;
+export type DispatchPlace = Pick<
+  DispatchRow,
+  "seq" | "dispatch_id" | "agent" | "instance_id" | "session" | "owner"
+>;
 
 export function toRecord(row: DispatchRow, blobs: Blobs): DispatchRecord {
   return {

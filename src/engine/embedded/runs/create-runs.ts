@@ -39,7 +39,7 @@ export function createRuns(base: EngineBase, options: RunsOptions): Runs {
   const { events, limits } = options;
   const waiters = createWaiters();
   const journal = createJournalRows(database);
-  const startRun = createRunAdmission(base, limits.waiting);
+  const startRun = createRunAdmission(base, limits);
   const send = createSignalSender(base, journal);
   const list = createRunList(base);
   const recover = createRecovery(base);
@@ -209,7 +209,7 @@ function statements({ database }: EngineBase) {
     byId: query<RunRow>(database, "SELECT * FROM runs WHERE run_id = ?"),
     queuedAfter: query<QueuedPlace>(
       database,
-      `SELECT number, id, run_id, crashes FROM run_queue JOIN runs ON id = run WHERE number > ? ORDER BY number`,
+      `SELECT number, id, run_id, crashes, owner FROM run_queue JOIN runs ON id = run WHERE number > ? ORDER BY number`,
     ),
     dequeue: query(database, "DELETE FROM run_queue WHERE run = ?"),
     cancel: query<RunRow>(

@@ -1,6 +1,7 @@
 import { KitError } from "../../../base/kit-error.ts";
 import { type EngineHandlers, type RunContext, runStream } from "../../contract.ts";
 import { type EngineBase, fenceCheck } from "../engine-base.ts";
+import { principalOf } from "../work/owner.ts";
 import { checkJson } from "./check-json.ts";
 import { createDeliveries } from "./deliveries.ts";
 import type { ExecutionCore, ExecutionHost } from "./execution-core.ts";
@@ -247,8 +248,8 @@ export function createExecution(
   };
 }
 
-function toRequest({ blobs }: EngineBase, { workflow, payload, idempotency_key }: RunRow) {
-  const request = { workflow, payload: blobs.load(payload) };
+function toRequest({ blobs }: EngineBase, { workflow, payload, idempotency_key, owner }: RunRow) {
+  const request = { workflow, payload: blobs.load(payload), ...principalOf(owner) };
   return idempotency_key === null ? request : { ...request, idempotency_key };
 }
 

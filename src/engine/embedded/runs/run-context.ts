@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { KitError } from "../../../base/kit-error.ts";
 import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
 import type { RunContext, StepOptions, StepWork } from "../../contract.ts";
+import { principalOf } from "../work/owner.ts";
 import { attemptStep } from "./attempt-step.ts";
 import { checkJson } from "./check-json.ts";
 import { isName } from "./check-name.ts";
@@ -81,7 +82,7 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
       const refusal = checkName(request.agent);
       if (refusal !== undefined) throw refusal;
       const admit = (idempotency_key: string): Promise<DispatchReceipt> =>
-        host.admit({ ...request, idempotency_key });
+        host.admit({ ...request, idempotency_key, ...principalOf(run.owner) });
       return (await journaled("dispatch", request.agent, admit)) as DispatchReceipt;
     },
   };

@@ -21,6 +21,8 @@ export interface RunRow {
   readonly error: string | null;
   readonly payload: string;
   readonly result: string | null;
+  /** `ownerOfRun`. */
+  readonly owner: string;
 }
 
 export function toRunRecord(

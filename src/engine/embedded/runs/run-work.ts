@@ -8,7 +8,7 @@ import type { ExecutionHost } from "./execution-core.ts";
 import { isSuspect, lineOfRun, type RunRow } from "./run-rows.ts";
 
 /** Which run it is, without what it says. */
-export type RunPlace = Pick<RunRow, "id" | "run_id" | "crashes">;
+export type RunPlace = Pick<RunRow, "id" | "run_id" | "crashes" | "owner">;
 
 export interface RunWork {
   /** A queued run as work for its line. */
@@ -145,6 +145,7 @@ export function createRunWork(host: ExecutionHost, options: RunWorkOptions): Run
       return {
         id: place.run_id,
         line: lineOfRun(place),
+        owner: place.owner,
         begin: async (standAside) =>
           clock.now() < notBefore ? { retryAt: notBefore } : await begin(place, handlers, standAside),
       };

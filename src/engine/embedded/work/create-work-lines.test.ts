@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { systemClock } from "../../../base/clock.ts";
+import { createManualClock } from "../../../testing/manual-clock.ts";
 import { createWorkLines } from "./create-work-lines.ts";
 import type { WorkEnd } from "./work-lines.ts";
 
@@ -19,10 +20,11 @@ function createBench(slots: number) {
     lines,
     begun,
     forgotten,
-    join(id: string, line: string): void {
+    join(id: string, line: string, owner = line): void {
       lines.join({
         id,
         line,
+        owner,
         begin: (standAside) => new Promise((resolve) => begun.push({ id, standAside, end: resolve })),
         forget: () => forgotten.push(id),
       });
@@ -57,6 +59,107 @@ test("lines take turns, whatever the length of each", async () => {
     await bench.end();
   }
   expect(order).toEqual(["a1", "b1", "c1", "a2", "b2", "a3"]);
+});
+
+test("owners have equal shares of the slots, and the lines of one take turns", async () => {
+  const bench = createBench(4);
+  // A loud one with many lines is there long before the others.
+  for (let number = 0; number < 40; number += 1) bench.join(`loud${number}`, `l${number % 10}`, "loud");
+  bench.lines.open();
+  bench.join("b1", "b", "b");
+  bench.join("c1", "c", "c");
+  bench.join("c2", "d", "c");
+  expect(bench.running()).toEqual(["loud0", "loud1", "loud2", "loud3"]);
+  for (let ends = 0; ends < 3; ends += 1) await bench.end();
+  expect(bench.running()).toEqual(["loud3", "b1", "c1", "c2"]);
+  await bench.end();
+  // Nobody else wants what is free now, and each line of the loud one has had its turn before the first has another.
+  expect(bench.running()).toEqual(["b1", "c1", "c2", "loud4"]);
+  expect(bench.lines.waiting({ owner: "loud" })).toBe(35);
+  expect(bench.lines.waiting({ owner: "c" })).toBe(0);
+});
+
+test("no owner has all of many slots: whoever comes next begins at once", async () => {
+  const bench = createBench(16);
+  bench.lines.open();
+  for (let number = 0; number < 40; number += 1) bench.join(`loud${number}`, `l${number}`, "loud");
+  expect(bench.running()).toHaveLength(14);
+  for (let number = 0; number < 40; number += 1) bench.join(`other${number}`, `o${number}`, "other");
+  expect(bench.running()).toHaveLength(15);
+  bench.join("third", "t", "third");
+  expect(bench.running()).toContain("third");
+});
+
+test("a line stands in the turn of whoever is its first", async () => {
+  const bench = createBench(1);
+  bench.lines.open();
+  bench.join("busy", "x", "x");
+  for (const id of ["a1", "a2"]) bench.join(id, "loud", "a");
+  bench.join("a3", "shared", "a");
+  bench.join("b1", "shared", "b");
+  bench.join("b2", "own", "b");
+  const order: string[] = [];
+  while (bench.begun.length > 0) {
+    order.push(...bench.running());
+    await bench.end();
+  }
+  expect(order).toEqual(["busy", "a1", "b2", "a3", "b1", "a2"]);
+});
+
+test("who is turned away is told when there will be room, by what was measured and by those before", async () => {
+  const clock = createManualClock();
+  const lines = createWorkLines({ clock, slots: 2 });
+  const ends: (() => void)[] = [];
+  const join = (id: string, line: string): void =>
+    lines.join({
+      id,
+      line,
+      owner: "o",
+      begin: () => new Promise((resolve) => ends.push(() => resolve({ ended: true }))),
+    });
+  for (let number = 0; number < 20; number += 1) join(`w${number}`, `l${number % 2}`);
+  expect(lines.turnAway({})).toBeUndefined();
+  lines.open();
+  // Nothing has ended yet.
+  expect(lines.turnAway({ owner: "o" })).toBe(1_000);
+  for (let round = 0; round < 3; round += 1) {
+    await clock.advance(8_000);
+    for (const end of ends.splice(0)) end();
+    await clock.advance(0);
+  }
+  await clock.advance(2_000);
+  // Two are at work for two of eight seconds; one who was told before has come back.
+  expect([1, 2, 3, 4].map(() => lines.turnAway({ owner: "o" }))).toEqual([6_000, 6_000, 14_000, 14_000]);
+  expect(lines.turnAway({ line: "l0" })).toBe(6_000);
+  expect(lines.turnAway({ line: "l0" })).toBe(14_000);
+});
+
+test("a claim costs the same with 100,000 in line as with 1,000, whatever they wait in", async () => {
+  const measure = async (backlog: number, line: (number: number) => string): Promise<number> => {
+    const lines = createWorkLines({ clock: systemClock, slots: 1 });
+    const done = Promise.withResolvers<void>();
+    let begun = 0;
+    const begin = async (): Promise<WorkEnd> => {
+      begun += 1;
+      if (begun < 1_000) return { ended: true };
+      done.resolve();
+      return await new Promise(() => undefined);
+    };
+    for (let number = 0; number < backlog; number += 1) {
+      const name = line(number);
+      lines.join({ id: `${number}`, line: name, owner: name, begin });
+    }
+    const started = performance.now();
+    lines.open();
+    await done.promise;
+    return performance.now() - started;
+  };
+  for (const line of [() => "one", (number: number) => `${number}`]) {
+    await measure(1_000, line);
+    const few = await measure(1_000, line);
+    // What grew with the backlog would take a hundred times as long.
+    expect(await measure(100_000, line)).toBeLessThan(Math.max(few, 5) * 20);
+  }
 });
 
 test("slots that are offered are asked back as many as are wanted, the oldest offer first", async () => {
@@ -119,7 +222,7 @@ test("work that is to be tried again keeps its line, and gives its slot to other
   bench.join("a2", "a");
   await bench.end({ retryAt: Date.now() + 3_600_000 });
   expect(bench.running()).toEqual([]);
-  expect(bench.lines.waiting("a")).toBe(2);
+  expect(bench.lines.waiting({ line: "a" })).toBe(2);
   bench.join("b1", "b");
   expect(bench.running()).toEqual(["b1"]);
   await bench.end();
@@ -195,6 +298,8 @@ test("whatever joins, leaves and ends: order in a line, one at a time, slots, an
           lines.join({
             id,
             line,
+            // Somebody else may send to the same session.
+            owner: number % 3 === 0 ? "guest" : line,
             begin: () => {
               check(line, number);
               return new Promise((resolve) => running.set(id, resolve));

@@ -1,13 +1,24 @@
 import type { Clock } from "../../../base/clock.ts";
-import type { Work, WorkEnd, WorkLines } from "./work-lines.ts";
+import { Chain, type Link } from "./chain.ts";
+import { ServiceTimes } from "./service-times.ts";
+import { type Owner, Turns } from "./turns.ts";
+import type { LineScope, Work, WorkEnd, WorkLines } from "./work-lines.ts";
 
-interface Line {
+interface Line extends Link<Line> {
   readonly name: string;
-  readonly queue: Work[];
+  readonly queue: Chain<Waiting>;
   /** What runs, or waits for its next attempt: the line waits for it. */
   head: Work | undefined;
   /** Set while the head waits for its next attempt. */
   retry: AbortController | undefined;
+  /** In whose turn it stands: that of the first who waits. */
+  owner: Owner<Line> | undefined;
+  times: ServiceTimes | undefined;
+}
+
+interface Waiting extends Link<Waiting> {
+  readonly work: Work;
+  readonly line: Line;
 }
 
 export interface WorkLinesOptions {
@@ -16,12 +27,16 @@ export interface WorkLinesOptions {
   readonly slots: number;
 }
 
+/** For what was never measured. */
+const usualMs = 1_000;
+
 /** @see WorkLines */
 export function createWorkLines(options: WorkLinesOptions): WorkLines {
   const { clock, slots } = options;
   const lines = new Map<string, Line>();
-  // Those that could begin something. A Set keeps the order of arrival: who had a turn goes to its end.
-  const ready = new Set<Line>();
+  const places = new Map<string, Waiting>();
+  const turns = new Turns<Line>(slots);
+  const times = new ServiceTimes();
   let isOpen = false;
   // What has a slot, and what is at work, those that stand aside included.
   let running = 0;
@@ -35,13 +50,10 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
 
   function beginWhatMay(): void {
     while (isOpen && running < slots) {
-      const [line] = ready;
-      if (line === undefined) return;
-      ready.delete(line);
-      const work = line.queue.shift();
-      if (work === undefined) continue;
-      waiting -= 1;
-      begin(line, work);
+      const next = turns.next(running);
+      const place = next?.line.queue.first;
+      if (next === undefined || place === undefined) break;
+      begin(place);
     }
     askForSlots();
   }
@@ -50,35 +62,54 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
   function askForSlots(): void {
     if (!isOpen) return;
     for (const giveBack of offers) {
-      if (asked >= ready.size) return;
+      if (asked >= turns.ready) return;
       asked += 1;
       offers.delete(giveBack);
       giveBack();
     }
   }
 
-  function begin(line: Line, work: Work): void {
-    line.head = work;
-    running += 1;
+  function begin(place: Waiting): void {
+    const { line, work } = place;
+    const owner = turns.owner(work.owner);
+    owner.works += 1;
     begun += 1;
-    const slot = createSlot();
+    line.head = work;
+    line.times ??= new ServiceTimes();
+    takeOut(place);
+    const now = clock.now();
+    const measured = [times, owner.times, line.times].map((scope) => ({ scope, service: scope.begin(now) }));
+    const slot = createSlot(owner);
     const end = (how: WorkEnd): void => {
+      for (const { scope, service } of measured) scope.end(service, clock.now());
+      letGo(line, work, how);
+      // Its line has its next turn by now, so that its owner stands behind that of the next in line.
       slot.end();
-      finish(line, work, how);
+      owner.works -= 1;
+      turns.forget(owner);
+      beginWhatMay();
+      noteCalm();
+      if (begun === 0) for (const resolve of idlers.splice(0)) resolve();
     };
     work.begin(slot.standAside).then(end, () => end({ ended: true }));
   }
 
+  function countSlots(owner: Owner<Line>, change: 1 | -1): void {
+    running += change;
+    turns.count(owner, change);
+  }
+
   /** Of one work, which may wait for several things at a time. It goes on at once when it is back. */
-  function createSlot() {
+  function createSlot(owner: Owner<Line>) {
     let waits = 0;
     let ended = false;
+    countSlots(owner, 1);
     return {
       standAside(): () => void {
         let isBack = false;
         waits += 1;
         if (waits === 1 && !ended) {
-          running -= 1;
+          countSlots(owner, -1);
           beginWhatMay();
           noteCalm();
         }
@@ -86,26 +117,23 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
           if (isBack) return;
           isBack = true;
           waits -= 1;
-          if (waits === 0 && !ended) running += 1;
+          if (waits === 0 && !ended) countSlots(owner, 1);
         };
       },
       end(): void {
         ended = true;
-        if (waits === 0) running -= 1;
+        if (waits === 0) countSlots(owner, -1);
       },
     };
   }
 
-  function finish(line: Line, work: Work, end: WorkEnd): void {
+  function letGo(line: Line, work: Work, end: WorkEnd): void {
     begun -= 1;
     asked = Math.max(0, asked - 1);
     line.head = undefined;
     // A closed house keeps no timers: its work is taken up from the database.
     if ("retryAt" in end && isOpen) waitForRetry(line, work, end.retryAt);
     else goOn(line);
-    beginWhatMay();
-    noteCalm();
-    if (begun === 0) for (const resolve of idlers.splice(0)) resolve();
   }
 
   function noteCalm(): void {
@@ -116,7 +144,7 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
     const retry = new AbortController();
     line.head = work;
     line.retry = retry;
-    waiting += 1;
+    count(work, 1);
     clock.sleep(Math.max(0, at - clock.now()), retry.signal).then(
       () => {
         if (line.retry !== retry) return;
@@ -130,49 +158,87 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
 
   /** Its time has come: it is the first of its line again, which waits for a slot like others. */
   function putBack(line: Line, work: Work): void {
-    line.retry = undefined;
-    line.head = undefined;
-    line.queue.unshift(work);
-  }
-
-  function goOn(line: Line): void {
-    if (line.head !== undefined) return;
-    if (line.queue.length > 0) ready.add(line);
-    else {
-      ready.delete(line);
-      lines.delete(line.name);
-    }
+    forgetRetry(line);
+    const place: Waiting = { work, line };
+    places.set(work.id, place);
+    line.queue.unshift(place);
+    count(work, 1);
   }
 
   function forgetRetry(line: Line): void {
-    line.retry?.abort();
+    const { head, retry } = line;
+    if (head === undefined || retry === undefined) return;
+    retry.abort();
     line.retry = undefined;
     line.head = undefined;
-    waiting -= 1;
+    count(head, -1);
+  }
+
+  /** Counts one who waits, or does no longer. */
+  function count(work: Work, change: 1 | -1): void {
+    const owner = turns.owner(work.owner);
+    waiting += change;
+    owner.waiting += change;
+    owner.works += change;
+    turns.forget(owner);
+  }
+
+  function takeOut(place: Waiting): void {
+    places.delete(place.work.id);
+    place.line.queue.remove(place);
+    // An owner is forgotten with its last work, so the line leaves its turns before.
+    stand(place.line);
+    count(place.work, -1);
+  }
+
+  /** Has a line stand in the turn of whoever is its first, or in none while it waits for its head. */
+  function stand(line: Line): void {
+    const first = line.head === undefined ? line.queue.first : undefined;
+    const owner = first === undefined ? undefined : turns.owner(first.work.owner);
+    if (owner === line.owner) return;
+    if (line.owner !== undefined) turns.remove(line.owner, line);
+    line.owner = owner;
+    if (owner !== undefined) turns.add(owner, line);
+  }
+
+  function goOn(line: Line): void {
+    stand(line);
+    if (line.head === undefined && line.queue.size === 0) lines.delete(line.name);
+  }
+
+  function scopeOf({ line, owner }: LineScope): ServiceTimes | undefined {
+    if (line !== undefined) return lines.get(line)?.times;
+    return owner === undefined ? times : turns.find(owner)?.times;
   }
 
   return {
     join(work) {
       let line = lines.get(work.line);
       if (line === undefined) {
-        line = { name: work.line, queue: [], head: undefined, retry: undefined };
+        line = {
+          name: work.line,
+          queue: new Chain(),
+          head: undefined,
+          retry: undefined,
+          owner: undefined,
+          times: undefined,
+        };
         lines.set(work.line, line);
       }
-      line.queue.push(work);
-      waiting += 1;
+      const place: Waiting = { work, line };
+      places.set(work.id, place);
+      line.queue.push(place);
+      count(work, 1);
       goOn(line);
       beginWhatMay();
     },
     leave({ id, line: name }) {
       const line = lines.get(name);
       if (line === undefined) return false;
+      const place = places.get(id);
       if (line.retry !== undefined && line.head?.id === id) forgetRetry(line);
-      else {
-        const index = line.queue.findIndex((work) => work.id === id);
-        if (index < 0) return false;
-        line.queue.splice(index, 1);
-        waiting -= 1;
-      }
+      else if (place?.line === line) takeOut(place);
+      else return false;
       goOn(line);
       beginWhatMay();
       return true;
@@ -182,10 +248,15 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
       askForSlots();
       return () => void offers.delete(giveBack);
     },
-    waiting(name) {
+    waiting({ line: name, owner } = {}) {
+      if (owner !== undefined) return turns.find(owner)?.waiting ?? 0;
       if (name === undefined) return waiting;
       const line = lines.get(name);
-      return line === undefined ? 0 : line.queue.length + (line.retry === undefined ? 0 : 1);
+      return line === undefined ? 0 : line.queue.size + (line.retry === undefined ? 0 : 1);
+    },
+    turnAway(scope) {
+      if (!isOpen) return undefined;
+      return scopeOf(scope)?.turnAway(clock.now(), times.meanMs ?? usualMs);
     },
     open() {
       isOpen = true;
@@ -194,17 +265,12 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
     close(closing) {
       isOpen = false;
       for (const line of [...lines.values()]) {
-        if (line.retry !== undefined) {
-          const work = line.head;
-          forgetRetry(line);
-          if (work !== undefined) {
-            line.queue.unshift(work);
-            waiting += 1;
-          }
-        }
+        if (line.retry !== undefined && line.head !== undefined) putBack(line, line.head);
         if (closing?.clear === true) {
-          waiting -= line.queue.length;
-          for (const work of line.queue.splice(0)) work.forget?.();
+          for (const place of [...line.queue]) {
+            takeOut(place);
+            place.work.forget?.();
+          }
         }
         goOn(line);
       }

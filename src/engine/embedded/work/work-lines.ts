@@ -3,6 +3,8 @@ export interface Work {
   readonly id: string;
   /** What shares a line is done one at a time, in the order of joining. A run has a line of its own. */
   readonly line: string;
+  /** Who is to have no more than a fair share: a principal, or what stands for one. */
+  readonly owner: string;
   /**
    * Does it. Called with a slot, once it is the first of its line; keeps both until it resolves. Reads
    * what it needs here: thousands may wait, and each holds its id only. Must not reject. `standAside` gives
@@ -19,7 +21,16 @@ export interface Work {
  */
 export type WorkEnd = { readonly ended: true } | { readonly retryAt: number };
 
-/** Who may work: in one line one at a time, between lines in turn, in all no more than there are slots. */
+/** One line, all work of one owner, or, with neither, all there is. */
+export interface LineScope {
+  readonly line?: string;
+  readonly owner?: string;
+}
+
+/**
+ * Who may work: in one line one at a time, in all no more than there are slots. Owners have equal shares of the
+ * slots, as far as they have work; the lines of one owner take turns.
+ */
 export interface WorkLines {
   /** At the end of its line. Nothing is begun before `open`. */
   join(work: Work): void;
@@ -30,8 +41,13 @@ export interface WorkLines {
    * way to take the offer back.
    */
   offerSlot(giveBack: () => void): () => void;
-  /** How many wait in a line, or in all; those that run are not counted. */
-  waiting(line?: string): number;
+  /** How many wait; those that run are not counted. */
+  waiting(scope?: LineScope): number;
+  /**
+   * Of one for whom there is no room: in how many ms there will be, judging by how fast the work goes, and behind
+   * those who were turned away before. Undefined where this process does not do the work.
+   */
+  turnAway(scope: LineScope): number | undefined;
   open(): void;
   /** Begins nothing more. With `clear`, what waits is forgotten: its place is in the database. */
   close(options?: { readonly clear?: boolean }): void;
