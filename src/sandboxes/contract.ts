@@ -217,6 +217,8 @@ export interface SandboxOwner {
   readonly session: string;
   /** The root of the agent's project on this machine, where it has one: the place to work in by default. */
   readonly project_root?: string;
+  /** Folders of the project with the agent's skills, from its root: a workspace that is none of the project's holds them, too. */
+  readonly skill_folders?: readonly string[];
   /** What the project's configuration says of isolation; an option of the sandbox itself goes before it. */
   readonly isolation?: IsolationOptions;
 }

@@ -114,8 +114,10 @@ class OpenSession implements LiveSession {
 
   get #owner(): SandboxOwner {
     const { projectRoot, isolation } = this.#harness.runtime;
+    const skills = (this.profile.skills ?? []).flatMap(({ folder }) => folder ?? []);
     return {
       ...this.key,
+      ...(skills.length === 0 ? {} : { skill_folders: skills }),
       ...(projectRoot === undefined ? {} : { project_root: projectRoot }),
       ...(isolation === undefined ? {} : { isolation }),
     };

@@ -1,3 +1,5 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { AgentProfile } from "../../agents/agent-profile.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
@@ -45,6 +47,37 @@ async function open(
 }
 
 const read = (path: string, id = "c") => ({ toolCalls: [{ id, name: "read", input: { path } }] });
+
+test("a workspace of the session's own holds the files of the skills that the model is told of, as they are now", async () => {
+  const skill = (text: string): string => `---\nname: triage\ndescription: Sorts.\n---\n\n${text}\n`;
+  const tree = {
+    ...files,
+    ".agents/skills/triage/SKILL.md": skill("SORT-BY-DATE"),
+    ".agents/skills/triage/labels/all.md": "LABELS-OF-OURS\n",
+  };
+  const paths = [".agents/skills/triage/SKILL.md", ".agents/skills/triage/labels/all.md"] as const;
+  const script = [read(paths[0], "a"), read(paths[1], "b"), { text: "Read." }];
+  const { session, heard, root } = await open(
+    script,
+    (place) => ({ sandbox: virtual({ root: place }) }),
+    tree,
+  );
+  await session.prompt("Sort.");
+  expect(heard[0]).toContain(paths[0]);
+  expect(heard[1]).toContain("SORT-BY-DATE");
+  expect(heard[2]).toContain("LABELS-OF-OURS");
+  await writeFile(join(root, paths[0]), skill("SORT-BY-NAME"));
+  const owner = {
+    agent: "default",
+    instance_id: "1",
+    session: "default",
+    project_root: root,
+    skill_folders: [".agents/skills/triage"],
+  };
+  const again = await virtual({ root }).open(owner);
+  expect(await again.readFile(paths[0])).toContain("SORT-BY-NAME");
+  await again.close();
+});
 
 function times(text: string | undefined, word: string): number {
   return (text ?? "").split(word).length - 1;

@@ -2,7 +2,10 @@ import { lstat, mkdir, mkdtemp, realpath, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { hasCode } from "../../files/file-error.ts";
+import { findFiles } from "../../files/find-files.ts";
+import { findPlace } from "../../files/find-place.ts";
 import { assertNoLinkOut } from "../../files/links-out.ts";
+import { readRegularFile } from "../../files/read-regular-file.ts";
 import type { Sandbox, SandboxOwner } from "../contract.ts";
 import { createHostSandbox } from "../host/create-host-sandbox.ts";
 import { pickEnvironment } from "../host/exec/environment.ts";
@@ -20,7 +23,9 @@ export async function openVirtual(options: VirtualOptions, owner: SandboxOwner):
       throw error instanceof KitError ? error : noFolder(error);
     });
   }
-  return toSandbox(path, options, owner);
+  const sandbox = toSandbox(path, options, owner);
+  await bringSkills(sandbox, owner);
+  return sandbox;
 }
 
 /** Removes the workspace of a session, with the home folder of its commands. */
@@ -62,6 +67,41 @@ function toSandbox(root: string, options: VirtualOptions, owner: SandboxOwner): 
     // What surrounds the workspace says nothing about it: projects ignore `.kit` as a whole.
     outerRules: () => [],
   });
+}
+
+/** A folder with more files, or a larger file, holds more than a skill. */
+const mostSkillFiles = 500;
+const mostSkillBytes = 1024 * 1024;
+
+/**
+ * Has the workspace hold the project's skills as they are now, because models are told where their files lie. What
+ * cannot be read is left out, as it is of no use to a model either.
+ */
+async function bringSkills(sandbox: Sandbox, owner: SandboxOwner): Promise<void> {
+  const { project_root, skill_folders = [] } = owner;
+  if (project_root === undefined || skill_folders.length === 0) return;
+  const root = await realpath(project_root);
+  for (const folder of skill_folders) {
+    const { paths } = await findFiles(root, folder, { wants: () => true });
+    for (const path of paths.slice(0, mostSkillFiles)) {
+      const bytes = await readProjectFile(root, path).catch(() => undefined);
+      if (bytes === undefined) continue;
+      const there = await sandbox.readBytes(path).catch(() => undefined);
+      // A model may have put something in the way: then it has what it made of its own workspace.
+      if (there === undefined || Buffer.compare(there, bytes) !== 0)
+        await sandbox.writeBytes(path, bytes).catch(() => undefined);
+    }
+  }
+}
+
+async function readProjectFile(root: string, path: string): Promise<Uint8Array | undefined> {
+  const place = await findPlace({ root, path });
+  if (place === undefined) return undefined;
+  try {
+    return await readRegularFile(place, mostSkillBytes);
+  } finally {
+    await place.close();
+  }
 }
 
 async function createFolder(folder: string): Promise<string> {
