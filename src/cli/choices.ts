@@ -112,6 +112,10 @@ export const parseExportFormat: (text: string) => ExportFormat = oneOf(
   named(exportFormats),
   (text) => exportFormats.find((format) => format === sourceTypeOf(text)),
 );
+/** The names that a sync takes, for its help. */
+export const syncNames: string = named(syncFormats)
+  .map(({ name }) => name)
+  .join(", ");
 export const parseSyncFormat: (text: string) => SyncFormat = oneOf(
   "format to sync",
   named(syncFormats),

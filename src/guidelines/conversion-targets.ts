@@ -6,16 +6,25 @@ import { steeringFrontMatter } from "./render-steering.ts";
 export type FrontMatterValues = Readonly<Record<string, string | boolean | readonly string[]>>;
 
 /** What a guideline becomes in a format: a section of the conventional file, or a file of its own. */
-export type ConversionTarget =
-  | { readonly kind: "section"; readonly file: string }
-  | {
-      readonly kind: "file";
-      readonly folder: string;
-      readonly extension: string;
-      frontMatter(record: GuidelineRecord): FrontMatterValues;
-    };
+export type ConversionTarget = SectionTarget | FileTarget;
 
-export const conversionTargets: Readonly<Record<ConversionFormat, ConversionTarget>> = {
+interface SectionTarget {
+  readonly kind: "section";
+  readonly file: string;
+}
+
+interface FileTarget {
+  readonly kind: "file";
+  readonly folder: string;
+  readonly extension: string;
+  frontMatter(record: GuidelineRecord): FrontMatterValues;
+}
+
+type FileFormat = "steering" | "copilot" | "windsurf" | "cline";
+
+export const conversionTargets: Readonly<
+  Record<FileFormat, FileTarget> & Record<Exclude<ConversionFormat, FileFormat>, SectionTarget>
+> = {
   fw_c: { kind: "section", file: "CLAUDE.md" },
   fw_b: { kind: "section", file: ".cursorrules" },
   gemini: { kind: "section", file: "GEMINI.md" },

@@ -38,44 +38,38 @@ const entryOf = (plan: SyncPlan, path: string): SyncEntry | undefined =>
 
 const agents = "# Shop\n\nSells books.\n\n## Style\n\nTabs.\n\n## Tests\n\nOne per rule.\n";
 
-test("AGENTS.md reaches Claude Code by one import, and others as files of their own", async () => {
+test("AGENTS.md reaches Claude Code by one import, and who does not read it by files of their own", async () => {
   await using shop = await open({ "AGENTS.md": agents, "packages/api/AGENTS.md": "## Routes\n\nNouns.\n" });
-  const request = { source: "agents", targets: ["fw_c", "fw_b", "steering"] } as const;
+  const request = { source: "agents", targets: ["fw_c", "fw_b", "steering", "gemini"] } as const;
   const plan = await shop.project.guidelines.planSync(request);
   expect(plan).toMatchObject({
     source: "agents",
     source_files: ["AGENTS.md", "packages/api/AGENTS.md"],
     guidelines: 4,
+    read_directly: ["Cursor reads AGENTS.md, packages/api/AGENTS.md itself.", "Kiro reads AGENTS.md itself."],
   });
   expect(actions(plan)).toEqual([
-    "create .cursor/rules/shop.mdc",
-    "create .cursor/rules/style.mdc",
-    "create .cursor/rules/tests.mdc",
     "create .kiro/steering/routes.md",
-    "create .kiro/steering/shop.md",
-    "create .kiro/steering/style.md",
-    "create .kiro/steering/tests.md",
     "create CLAUDE.md",
-    "create packages/api/.cursor/rules/routes.mdc",
+    "create GEMINI.md",
     "create packages/api/CLAUDE.md",
+    "create packages/api/GEMINI.md",
   ]);
   expect((await readdir(shop.folder.root)).sort()).toEqual([".kit", "AGENTS.md", "packages"]);
 
   const result = await shop.project.guidelines.sync(request);
-  expect(result.written).toHaveLength(10);
+  expect(result.written).toHaveLength(5);
   expect(await shop.text("CLAUDE.md")).toMatch(
     /^<!-- kit:sync source=agents .*-->\n\n@AGENTS\.md\n\n<!-- \/kit:sync -->\n$/,
   );
-  expect(await shop.text("packages/api/.cursor/rules/routes.mdc")).toMatch(
-    /^---\n# kit:sync .*\ndescription:\nglobs:\nalwaysApply: true\n---\n\n# Routes\n\nNouns\.\n$/,
-  );
+  expect(await shop.text("packages/api/GEMINI.md")).toContain("\n\n@./AGENTS.md\n\n");
   expect(await shop.text(".kiro/steering/routes.md")).toContain(
     'inclusion: fileMatch\nfileMatchPattern: "packages/api/**"\n',
   );
   const again = await shop.project.guidelines.planSync(request);
   expect(again.in_sync).toBe(true);
   expect((await shop.project.guidelines.sync(request)).written).toEqual([]);
-  expect(shop.project.guidelines.list({ source: "steering" }).total_count).toBe(4);
+  expect(shop.project.guidelines.list({ source: "steering" }).total_count).toBe(1);
   expect(shop.project.guidelines.lint()).toEqual([]);
 });
 
@@ -116,7 +110,7 @@ test("text of kit's that somebody edited is a conflict, and is written over only
 
 test("files of another hand keep their place, and text under the same title is a conflict", async () => {
   await using shop = await open({
-    "AGENTS.md": agents,
+    "CLAUDE.md": agents,
     ".kiro/steering/style.md": "---\ninclusion: always\n---\n# House style\n\nOurs.\n",
     ".kiro/steering/other.md": "# Tests\n\nWritten by hand.\n",
     ".kiro/steering/mine.md": "# Shop\n\nSells books.\n",
@@ -126,7 +120,7 @@ test("files of another hand keep their place, and text under the same title is a
     ".kiro/steering/style-2.md": "ignored by Git",
     ".gitignore": "style-2.md\n",
   });
-  const plan = await shop.project.guidelines.planSync({ source: "agents", targets: ["steering"] });
+  const plan = await shop.project.guidelines.planSync({ source: "fw_c", targets: ["steering"] });
   expect(plan.entries.map(({ action, path, reason }) => [action, path, reason])).toEqual([
     ["unchanged", ".kiro/steering/mine.md", "It says the same already."],
     ["create", ".kiro/steering/style-3.md", undefined],
@@ -202,17 +196,17 @@ test("patterns and inclusion are carried where the target knows them, and losses
 });
 
 test("what kit wrote for a guideline that is gone goes, unless somebody edited it", async () => {
-  await using shop = await open({ "AGENTS.md": agents, "CLAUDE.md": "# By hand\n" });
-  const request = { source: "agents", targets: ["fw_b", "fw_c"] } as const;
+  await using shop = await open({ "CLAUDE.md": agents, "AGENTS.md": "# By hand\n" });
+  const request = { source: "fw_c", targets: ["fw_b", "agents"] } as const;
   await shop.project.guidelines.sync(request);
   await shop.folder.write(".cursor/rules/tests.mdc", `${await shop.text(".cursor/rules/tests.mdc")}mine\n`);
-  await shop.folder.write("AGENTS.md", "## Style\n\nTabs.\n");
+  await shop.folder.write("CLAUDE.md", "## Style\n\nTabs.\n");
   const plan = await shop.project.guidelines.sync(request);
   expect(actions(plan)).toEqual([
     "delete .cursor/rules/shop.mdc",
     "unchanged .cursor/rules/style.mdc",
     "conflict .cursor/rules/tests.mdc",
-    "unchanged CLAUDE.md",
+    "update AGENTS.md",
   ]);
   expect((await readdir(join(shop.folder.root, ".cursor/rules"))).sort()).toEqual(["style.mdc", "tests.mdc"]);
 });
@@ -238,9 +232,9 @@ test("nothing is synced from what a sync wrote itself, from nothing, or to nothi
     );
   expect(await refused({})).toContain("one source of truth");
   expect(await refused({ source: "agents" })).toContain("needs a target");
-  expect(await refused({ source: "fw_b" })).toContain("Nobody wrote a guideline in fw_b");
+  expect(await refused({ source: "fw_b" })).toContain("Nobody wrote a guideline in Cursor's rules");
   await shop.project.guidelines.sync({ source: "agents", targets: ["fw_b"] });
-  expect(await refused({ source: "fw_b" })).toContain("Nobody wrote a guideline in fw_b");
+  expect(await refused({ source: "fw_b" })).toContain("Nobody wrote a guideline in Cursor's rules");
 });
 
 test("source and targets come from the configuration, and personal files go nowhere", async () => {
@@ -268,11 +262,11 @@ test.each<readonly [string, (folder: string) => Promise<unknown>]>([
   ["a link to itself", (folder) => symlink(basename(folder), folder)],
   ["one of two links to each other", (folder) => symlink("there", folder)],
   ["a link to nothing outside", (folder) => symlink("/nowhere/at/all", folder)],
-  ["a link to a file", (folder) => symlink("../AGENTS.md", folder)],
+  ["a link to a file", (folder) => symlink("../CLAUDE.md", folder)],
   ["a file", (folder) => writeFile(folder, "in the way\n")],
   ["a pipe", (folder) => promisify(execFile)("mkfifo", [folder])],
 ])("a sync into a folder that is %s ends, and says why nothing is written", async (_name, put) => {
-  await using shop = await open({ "AGENTS.md": `${agents}\n## Style\n\nTwice.\n` });
+  await using shop = await open({ "CLAUDE.md": `${agents}\n## Style\n\nTwice.\n` });
   const format = { ".kiro/steering": "steering", ".cursor/rules": "fw_b", ".claude/rules": "fw_c" } as const;
   const globs = "---\nalwaysApply: false\nglobs: src/**\n---\n# Rule\n\nSo.\n";
   for (const [folder, target] of Object.entries(format)) {
@@ -283,7 +277,7 @@ test.each<readonly [string, (folder: string) => Promise<unknown>]>([
     // Only a rule with a pattern has a file of its own for Claude Code.
     if (target === "fw_c") await rm(join(shop.folder.root, ".cursor/rules"), { force: true });
     if (target === "fw_c") await shop.folder.write(".cursor/rules/rule.mdc", globs);
-    const request = { source: target === "fw_c" ? "fw_b" : "agents", targets: [target] } as const;
+    const request = { source: target === "fw_c" ? "fw_b" : "fw_c", targets: [target] } as const;
     const { entries, written } = await shop.project.guidelines.sync({ ...request, overwrite: true });
     const own = entries.filter(({ path }) => path.startsWith(folder));
     expect(own.length).toBeGreaterThan(0);

@@ -2,6 +2,7 @@ import { posix } from "node:path";
 import { KitError } from "../base/kit-error.ts";
 import { findPlace } from "../files/find-place.ts";
 import { readGuidelines } from "../guidelines/read-guidelines.ts";
+import { sourceLabels } from "../guidelines/sync/managed-mark.ts";
 import { planAdoption } from "../guidelines/sync/plan-adoption.ts";
 import { planSync, type SyncFile, sourceRecords } from "../guidelines/sync/plan-sync.ts";
 import {
@@ -42,7 +43,7 @@ export async function planProjectSync(context: SyncContext, request: SyncRequest
     throw new KitError({
       code: "invalid_request",
       message: "A sync needs one source of truth.",
-      hint: `Name it, or set guidelines.source in the configuration: ${syncFormats.join(", ")}.`,
+      hint: "Name it (--from), or set guidelines.source in the configuration: agents, claude, cursor, steering, copilot, gemini, windsurf, cline or zed.",
     });
   }
   const files: SyncFile[] = [];
@@ -53,7 +54,7 @@ export async function planProjectSync(context: SyncContext, request: SyncRequest
   if (sourceRecords(files, source).length === 0) {
     throw new KitError({
       code: "invalid_request",
-      message: `Nobody wrote a guideline in ${source}, so there is nothing to sync from.`,
+      message: `Nobody wrote a guideline in ${sourceLabels[source]}, so there is nothing to sync from.`,
       hint: "What a sync wrote itself does not count. Name another source.",
     });
   }
@@ -129,8 +130,11 @@ function targetsOf(given: {
   if (targets.length > 0) return targets;
   throw new KitError({
     code: "invalid_request",
-    message: "A sync needs a target beside its source, and the project has no other format.",
-    hint: "Name what to write, or set guidelines.targets in the configuration.",
+    message:
+      (request.targets ?? context.targets) !== undefined
+        ? "A sync needs a target beside its source, and the source is all that is named."
+        : "A sync needs a target beside its source, and the project has no other format.",
+    hint: "Name what to write (--to), or set guidelines.targets in the configuration.",
   });
 }
 

@@ -1,5 +1,15 @@
 /** What a guideline sync can take as the one source of truth, and what it can write. */
-export const syncFormats = ["agents", "fw_c", "fw_b", "steering"] as const;
+export const syncFormats = [
+  "agents",
+  "fw_c",
+  "fw_b",
+  "steering",
+  "copilot",
+  "gemini",
+  "windsurf",
+  "cline",
+  "zed",
+] as const;
 export type SyncFormat = (typeof syncFormats)[number];
 
 export interface SyncRequest {
@@ -39,6 +49,8 @@ export interface SyncPlan {
   /** Guidelines that a target has no place for at all, one sentence each. */
   readonly left_out: readonly string[];
   readonly entries: readonly SyncEntry[];
+  /** Targets whose tool reads files of the source itself, so that nothing is written for them, one sentence each. */
+  readonly read_directly: readonly string[];
   /** True when nothing has to be written: every entry is `unchanged`. */
   readonly in_sync: boolean;
 }

@@ -1,5 +1,5 @@
 import type { SyncEntry, SyncPlan } from "../../protocol/sync.ts";
-import { parseSyncFormat, sourceLabel } from "../choices.ts";
+import { parseSyncFormat, sourceLabel, syncNames } from "../choices.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
 import type { Output, Style } from "../output.ts";
 import { lineDiff } from "../render/line-diff.ts";
@@ -12,14 +12,10 @@ import { withProject } from "../with-project.ts";
 
 export const guidelinesSync: Command = defineCommand({
   options: {
-    from: option(
-      "--from <name>",
-      "The one source of truth: agents, claude, cursor or steering",
-      parseSyncFormat,
-    ),
+    from: option("--from <name>", `The one source of truth: ${syncNames}`, parseSyncFormat),
     to: listOption(
       "--to <names>",
-      "What to write, with commas between (default: every other format that is there)",
+      "What to write, of the same names, with commas between (default: every other format that is there)",
       parseSyncFormat,
     ),
     write: flag("-w, --write", "Write the files"),
@@ -68,16 +64,19 @@ const styles: Readonly<Record<SyncEntry["action"], Style>> = {
 function printPlan(output: Output, plan: SyncPlan, written?: readonly string[]): void {
   const kept = leftAlone(plan, written ?? []);
   const isReplaced = (entry: SyncEntry): boolean => entry.action === "conflict" && !kept.includes(entry);
-  printTable(output, plan.entries, [
-    {
-      header: "ACTION",
-      value: (entry) => (isReplaced(entry) ? "replace" : entry.action),
-      style: (entry) => styles[entry.action],
-    },
-    { header: "FILE", value: ({ path }) => path },
-    { header: "FORMAT", value: ({ format }) => sourceLabel(format) },
-  ]);
+  if (plan.entries.length > 0)
+    printTable(output, plan.entries, [
+      {
+        header: "ACTION",
+        value: (entry) => (isReplaced(entry) ? "replace" : entry.action),
+        style: (entry) => styles[entry.action],
+      },
+      { header: "FILE", value: ({ path }) => path },
+      { header: "FORMAT", value: ({ format }) => sourceLabel(format) },
+    ]);
   for (const entry of plan.entries) if (entry.action !== "unchanged") printDiff(output, entry);
+  for (const sentence of plan.read_directly)
+    output.note(`${output.noteStyle("dim", "nothing to write:")} ${safeLine(sentence)}`);
   for (const sentence of plan.left_out)
     output.note(`${output.noteStyle("yellow", "left out:")} ${safeLine(sentence)}`);
   for (const { path, reason } of kept) {
@@ -91,7 +90,10 @@ function printPlan(output: Output, plan: SyncPlan, written?: readonly string[]):
   }
   const pending = plan.entries.filter(({ action }) => action !== "unchanged").length - kept.length;
   const source = `${count(plan.guidelines, "guideline")} of ${sourceLabel(plan.source)}`;
-  if (plan.in_sync) output.note(`${output.noteStyle("green", "✓")} Everything is up to date with ${source}.`);
+  if (plan.in_sync && plan.entries.length === 0 && plan.read_directly.length > 0)
+    output.note(`${output.noteStyle("green", "✓")} Nothing needs to be written.`);
+  else if (plan.in_sync)
+    output.note(`${output.noteStyle("green", "✓")} Everything is up to date with ${source}.`);
   else if (written) output.note(`${count(written.length, "file")} written from ${source}.`);
   else if (pending > 0) output.note(`${count(pending, "file")} to write from ${source}: --write does it.`);
   if (kept.length > 0)

@@ -125,6 +125,23 @@ describe("lint and sync", () => {
     expect(strict?.exitCode).toBe(1);
   });
 
+  test("sync says which tool reads the source itself, and writes nothing for it", async () => {
+    const own = await createSampleProject();
+    await own.write("AGENTS.md", "## Style\n\nTabs.\n");
+    const at = (...args: readonly string[]) => runKit(["guidelines", "sync", ...args], { cwd: own.root });
+    const { stdout, stderr, exitCode } = await at("--from", "agents", "--to", "windsurf,copilot");
+    expect([stdout, exitCode]).toEqual(["", 0]);
+    expect(stderr).toBe(
+      "nothing to write: GitHub Copilot reads AGENTS.md itself.\nnothing to write: Windsurf reads AGENTS.md itself.\n✓ Nothing needs to be written.\n",
+    );
+    expect((await at("--from", "agents", "--to", "agents")).stderr).toContain(
+      "the source is all that is named",
+    );
+    const { stderr: none } = await at("--from", "zed", "--to", "agents");
+    expect(none).toContain("Nobody wrote a guideline in .rules");
+    await own[Symbol.asyncDispose]();
+  });
+
   test("sync says what it would write, writes it, and checks it", async () => {
     const own = await createSampleProject();
     await own.git("rm", "--quiet", ".cursorrules", ".cursor/rules/tests.mdc");

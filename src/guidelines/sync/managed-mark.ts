@@ -12,11 +12,16 @@ export interface ManagedMark {
 const pattern = /\bkit:sync source=([a-z_]+) sha256=([0-9a-f]{16})\b/;
 
 /** What people call the files of a format. */
-const sourceLabels: Readonly<Record<SyncFormat, string>> = {
+export const sourceLabels: Readonly<Record<SyncFormat, string>> = {
   agents: "AGENTS.md",
   fw_c: "CLAUDE.md and .claude/rules",
   fw_b: "Cursor's rules",
   steering: ".kiro/steering",
+  copilot: "Copilot's instructions",
+  gemini: "GEMINI.md",
+  windsurf: "Windsurf's rules",
+  cline: ".clinerules",
+  zed: ".rules",
 };
 
 /** The words of a mark, for a comment of any syntax. */

@@ -1,9 +1,17 @@
-import type { SyncEntry, SyncFormat, SyncPlan } from "../../protocol/sync.ts";
+import { type SyncEntry, type SyncFormat, type SyncPlan, syncFormats } from "../../protocol/sync.ts";
 import { splitLines } from "../../specs/markdown/split-lines.ts";
 import { isOnlyImports } from "../guideline-imports.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 import { readGuidelines } from "../read-guidelines.ts";
-import { planSync, realPathOf, type SyncFile, type SyncInput, sameText, sourceRecords } from "./plan-sync.ts";
+import {
+  audienceOf,
+  planSync,
+  realPathOf,
+  type SyncFile,
+  type SyncInput,
+  sameText,
+  sourceRecords,
+} from "./plan-sync.ts";
 import { renderTarget, unfit } from "./render-targets.ts";
 
 /** Personal files are not for the others of a team. */
@@ -26,7 +34,9 @@ export function planAdoption(input: SyncInput): SyncPlan {
     if (file.problem !== undefined || personal.test(file.path) || sourceFiles.has(file.linksTo ?? file.path))
       continue;
     for (const record of file.records) {
-      if (record.managed !== undefined || !isOf(targets, record) || isOnlyImports(record.content)) continue;
+      if (record.managed !== undefined || !isOf(targets, record)) continue;
+      // A heading alone says nothing that a source could take over.
+      if (record.content === "" || isOnlyImports(record.content)) continue;
       const reason = unfit(record, source);
       if (reason !== undefined) {
         leftOut.push(`"${record.title}" (${record.source_file}) stays there: it ${reason}`);
@@ -56,10 +66,6 @@ function isOf(formats: readonly SyncFormat[], { source_type }: GuidelineRecord):
 /** The same text for the same files, whatever it is called. */
 function isSameRule(one: GuidelineRecord, other: GuidelineRecord): boolean {
   return audienceOf(one) === audienceOf(other) && sameText(one.content, other.content);
-}
-
-function audienceOf({ scope, inclusion, globs }: GuidelineRecord): string {
-  return JSON.stringify([scope, inclusion === "pattern" ? globs : []]);
 }
 
 function withFreeTitle(record: GuidelineRecord, known: readonly GuidelineRecord[]): GuidelineRecord {
@@ -170,7 +176,10 @@ interface Originals {
 function withOriginals(plan: SyncPlan, { files, texts, source, written, leftOut }: Originals): SyncPlan {
   const originals = new Map(files.map(({ path, linksTo, text }) => [linksTo ?? path, text]));
   const formats = new Map(
-    files.map(({ path, linksTo, records }) => [linksTo ?? path, records[0]?.source_type]),
+    files.map(({ path, linksTo, records: [first] }) => [
+      linksTo ?? path,
+      syncFormats.find((format) => format === first?.source_type),
+    ]),
   );
   const entries = new Map<string, SyncEntry>();
   const seen = new Set<string>();
@@ -182,9 +191,7 @@ function withOriginals(plan: SyncPlan, { files, texts, source, written, leftOut 
   }
   for (const [path, text] of texts) {
     if (seen.has(path)) continue;
-    const format = written.has(path)
-      ? source
-      : (plan.entries.find((one) => one.format === formats.get(path))?.format ?? source);
+    const format = written.has(path) ? source : (formats.get(path) ?? source);
     const own = written.get(path) ?? { reason: "The source has what this file said.", losses: [] };
     entries.set(path, toEntry({ path, format, ...own, action: "update" }, originals.get(path), text));
   }

@@ -14,9 +14,18 @@ type Files = ReadonlyMap<string, string>;
 const read = (files: Files): SyncFile[] =>
   [...files].map(([path, text]) => ({ path, text, records: readGuidelines({ path, text }).records }));
 
+/** What the project has already, one format of files and one of sections: all others are much like them. */
+function targetsOf(source: SyncFormat, files: Files): readonly SyncFormat[] {
+  const has = new Set<string | undefined>(
+    [...files.keys()].map((path) => guidelineAdapterFor(path)?.source_type),
+  );
+  return syncFormats.filter(
+    (format) => format !== source && (has.has(format) || format === "copilot" || format === "zed"),
+  );
+}
+
 function plan(files: Files, source: SyncFormat): SyncPlan {
-  const targets = syncFormats.filter((format) => format !== source);
-  return planSync({ source, targets, files: read(files) });
+  return planSync({ source, targets: targetsOf(source, files), files: read(files) });
 }
 
 function apply(files: Files, { entries }: SyncPlan, overwrite = false): Files {
@@ -62,7 +71,7 @@ test.skipIf(!hasCorpus).each(projects)(
     const originals = new Set(
       sourceRecords(read(before), source).map(({ title, content }) => JSON.stringify([title, content])),
     );
-    const imports = [...texts].filter((text) => /@AGENTS(?:\.override)?\.md/.test(text));
+    const imports = [...texts].filter((text) => /@(?:\.\/)?AGENTS(?:\.override)?\.md/.test(text));
     expect([...texts].filter((text) => !originals.has(text) && !imports.includes(text))).toEqual([]);
 
     // With nothing left in the source, what kit wrote goes again.
@@ -83,7 +92,7 @@ function isOf(source: SyncFormat, path: string): boolean {
 test.skipIf(!hasCorpus).each(projects)(
   "$name is adopted into $source, once, without a loss, and lint agrees",
   ({ source, before }) => {
-    const targets = syncFormats.filter((format) => format !== source);
+    const targets = targetsOf(source, before);
     const adopt = (files: Files): SyncPlan => planAdoption({ source, targets, files: read(files) });
     const after = apply(before, adopt(before));
     const again = adopt(after);

@@ -1,9 +1,11 @@
 import type { SyncEntry, SyncFormat, SyncPlan } from "../../protocol/sync.ts";
 import { folderOf } from "../folders.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
+import { readsItself, toolInfo } from "../tools/tool-reads.ts";
+import type { ToolId } from "../tools/tool-table.ts";
 import { managedFileOf, markFile } from "./managed-file.ts";
 import { managedPartOf, putManagedPart, removeManagedPart, scanShared } from "./managed-part.ts";
-import { type DesiredFile, renderTarget } from "./render-targets.ts";
+import { type DesiredFile, globsFromRoot, renderTarget, sharedFile } from "./render-targets.ts";
 
 /** A guideline file as it lies on disk. */
 export interface SyncFile {
@@ -25,6 +27,19 @@ export interface SyncInput {
   /** The real path of a name, through linked folders too; without it, no folder is a link. */
   readonly realOf?: (path: string) => string;
 }
+
+/** The tools whose own files the formats are; AGENTS.md is nobody's. */
+const toolOf: Readonly<Record<SyncFormat, ToolId | undefined>> = {
+  agents: undefined,
+  fw_c: "claude",
+  fw_b: "cursor",
+  steering: "kiro",
+  copilot: "copilot",
+  gemini: "gemini",
+  windsurf: "windsurf",
+  cline: "cline",
+  zed: "zed",
+};
 
 /** Personal files are not for the others of a team. */
 const personal = /(?:^|\/)CLAUDE\.local\.md$/;
@@ -66,14 +81,38 @@ export function planSync({ source, targets, files, realOf: followed = (path) => 
   const sources = new Set(records.map(({ source_file }) => realOf(source_file)));
   const entries: SyncEntry[] = [];
   const leftOut: string[] = [];
+  const readDirectly: string[] = [];
+  const byHandNames = files
+    .filter(({ records: all }) => all.some(({ managed, content }) => managed === undefined && content !== ""))
+    .map(({ path }) => path);
+  const writtenNames: string[] = [];
   for (const format of targets) {
+    const tool = toolOf[format];
+    // Only who takes the first file of a list is kept from the source by what other targets get.
+    const others =
+      tool !== undefined && toolInfo(tool).readsOne ? [...byHandNames, ...writtenNames] : byHandNames;
+    const read = filesReadBy(tool, records, others);
+    const isRead = ({ source_file }: GuidelineRecord): boolean => read.has(source_file);
+    if (tool !== undefined && read.size > 0)
+      readDirectly.push(`${toolInfo(tool).label} reads ${listed([...read])} itself.`);
     // A file of another hand keeps its place; the guideline goes beside it under another name.
     const isTaken = (path: string): boolean => isOfOthers(byPath.get(path));
-    const rendered = renderTarget(withoutOwn(records, format, realOf), format, isTaken);
+    const rendered = renderTarget(
+      withoutOwn(
+        records.filter((record) => !isRead(record)),
+        format,
+        realOf,
+      ),
+      format,
+      isTaken,
+    );
+    writtenNames.push(...rendered.files.map(({ path }) => path));
     leftOut.push(...rendered.leftOut);
-    const others = files.filter(({ records: own }) => own.some(({ source_type }) => source_type === format));
+    const ofFormat = files.filter(({ records: own }) =>
+      own.some(({ source_type }) => source_type === format),
+    );
     const byHand = Map.groupBy(
-      others
+      ofFormat
         .flatMap((file) => file.records.map((record) => ({ file, record })))
         .filter(({ record }) => record.managed === undefined),
       ({ record }) => record.title,
@@ -90,7 +129,7 @@ export function planSync({ source, targets, files, realOf: followed = (path) => 
     }
     const wanted = new Set(rendered.files.map(({ path }) => path));
     // A target that is another name of the source is the source.
-    const stale = others.filter(({ path }) => !wanted.has(path) && !sources.has(realOf(path)));
+    const stale = ofFormat.filter(({ path }) => !wanted.has(path) && !sources.has(realOf(path)));
     entries.push(...stale.flatMap((file) => planRemoval(file, format)));
   }
   // The source itself may hold parts of an earlier sync the other way round.
@@ -102,6 +141,7 @@ export function planSync({ source, targets, files, realOf: followed = (path) => 
     source_files: [...new Set(records.map(({ source_file }) => source_file))],
     guidelines: records.length,
     left_out: leftOut,
+    read_directly: readDirectly,
     entries: once,
     in_sync: once.every(({ action }) => action === "unchanged"),
   };
@@ -116,12 +156,31 @@ function withoutOwn(
   format: SyncFormat,
   realOf: (path: string) => string,
 ): readonly GuidelineRecord[] {
-  const name = format === "agents" ? "AGENTS.md" : format === "fw_c" ? "CLAUDE.md" : undefined;
-  if (name === undefined) return records;
-  const isOwn = ({ scope, source_file }: GuidelineRecord): boolean =>
-    realOf(source_file) === realOf(scope === "" ? name : `${scope}/${name}`);
+  const isOwn = ({ scope, source_file }: GuidelineRecord): boolean => {
+    const shared = sharedFile(format, scope);
+    return shared !== undefined && realOf(source_file) === realOf(shared);
+  };
   const mixed = new Set(records.filter((record) => !isOwn(record)).map(({ scope }) => scope));
   return records.filter((record) => !isOwn(record) || !mixed.has(record.scope));
+}
+
+/** The source's files that the tool of a target reads itself. */
+function filesReadBy(
+  tool: ToolId | undefined,
+  records: readonly GuidelineRecord[],
+  others: readonly string[],
+): ReadonlySet<string> {
+  if (tool === undefined) return new Set();
+  const sources = new Set(records.map(({ source_file }) => source_file));
+  const read = new Set([...sources].filter((name) => readsItself(tool, name, others)));
+  // Who reads one file only would not read it any more beside the one that holds the rest.
+  return toolInfo(tool).readsOne && read.size < sources.size ? new Set() : read;
+}
+
+/** "a, b and 3 more". */
+function listed(names: readonly string[]): string {
+  const first = names.slice(0, 3).join(", ");
+  return names.length > 3 ? `${first} and ${names.length - 3} more` : first;
 }
 
 /** Each path once, in order, and each file written once, by whichever of its names. */
@@ -281,9 +340,12 @@ function saysTheSame(one: GuidelineRecord, other: GuidelineRecord): boolean {
 
 /** Whether two guidelines have one title and apply to the same files. */
 function isAboutTheSame(one: GuidelineRecord, other: GuidelineRecord): boolean {
-  const globs = ({ inclusion, globs }: GuidelineRecord): string =>
-    inclusion === "pattern" ? globs.join() : "";
-  return one.title === other.title && one.scope === other.scope && globs(one) === globs(other);
+  return one.title === other.title && audienceOf(one) === audienceOf(other);
+}
+
+/** The files that a guideline is for, whether a folder says so or globs from the root do. */
+export function audienceOf({ scope, inclusion, globs }: GuidelineRecord): string {
+  return globsFromRoot({ scope, globs: inclusion === "pattern" ? globs : [] }).join();
 }
 
 export function sameText(one: string, other: string): boolean {

@@ -1,11 +1,19 @@
 import { expandBraces } from "../../base/glob/expand-braces.ts";
+import type { ConversionFormat } from "../../protocol/guideline.ts";
 import type { SyncFormat } from "../../protocol/sync.ts";
-import { frontMatterLosses, importLosses, type LossTarget, patternLosses } from "../conversion-losses.ts";
+import {
+  conversionLosses,
+  frontMatterLosses,
+  importLosses,
+  type LossTarget,
+  patternLosses,
+} from "../conversion-losses.ts";
+import { conversionTargets } from "../conversion-targets.ts";
 import { guidelineFilename } from "../guideline-filename.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 import { renderSection } from "../render-section.ts";
 import { renderWholeFile } from "../render-steering.ts";
-import { toQuotedYaml, toYamlScalar } from "../yaml-value.ts";
+import { toFrontMatter, toQuotedYaml, toYamlScalar } from "../yaml-value.ts";
 
 /** A file, or the managed part of one, as a sync wants it. */
 export interface DesiredFile {
@@ -70,6 +78,43 @@ function filesOf(
       return ownFiles(records, toCursorRule);
     case "steering":
       return ownFiles(records, toSteeringFile);
+    case "gemini":
+      return partsByFolder(records, "GEMINI.md");
+    case "zed":
+      return wholeProjectPart(records, { path: ".rules", format: "zed" });
+    case "copilot": {
+      const isGeneral = ({ inclusion, scope }: GuidelineRecord): boolean =>
+        inclusion === "always" && scope === "";
+      const general = { path: ".github/copilot-instructions.md", format: "copilot" } as const;
+      return [
+        ...wholeProjectPart(records.filter(isGeneral), general),
+        ...ownFiles(
+          records.filter((record) => !isGeneral(record)),
+          (record) => toConvertedFile(record, "copilot"),
+        ),
+      ];
+    }
+    case "windsurf":
+    case "cline":
+      return ownFiles(records, (record) => toConvertedFile(record, target));
+  }
+}
+
+/** The file that a format shares among the guidelines of a folder; undefined where each has its own. */
+export function sharedFile(format: SyncFormat, scope: string): string | undefined {
+  switch (format) {
+    case "agents":
+      return inFolder(scope, "AGENTS.md");
+    case "fw_c":
+      return inFolder(scope, "CLAUDE.md");
+    case "gemini":
+      return inFolder(scope, "GEMINI.md");
+    case "copilot":
+      return scope === "" ? ".github/copilot-instructions.md" : undefined;
+    case "zed":
+      return scope === "" ? ".rules" : undefined;
+    default:
+      return undefined;
   }
 }
 
@@ -78,55 +123,86 @@ export function unfit(record: GuidelineRecord, target: SyncFormat): string | und
   if (/^<!-- \/?kit:sync\b/m.test(record.content)) return "holds the marks of a sync; remove them.";
   if (target === "agents" && isOnlyImport(record, /(?:^|\/)AGENTS\.md$/)) return "only imports AGENTS.md.";
   const isAsked = record.inclusion === "manual" || record.inclusion === "auto";
-  if (!isAsked || target === "fw_b" || target === "steering") return undefined;
-  return `is loaded on request only, which ${target === "agents" ? "AGENTS.md" : "CLAUDE.md"} cannot say.`;
+  const told = cannotAsk[target];
+  if (!isAsked || told === undefined) return undefined;
+  return `is loaded on request only, which ${told} cannot say.`;
 }
+
+/** Formats that load whatever they hold. */
+const cannotAsk: Readonly<Partial<Record<SyncFormat, string>>> = {
+  agents: "AGENTS.md",
+  fw_c: "CLAUDE.md",
+  gemini: "GEMINI.md",
+  cline: "a Cline rule",
+  zed: ".rules",
+};
 
 function isOnlyImport(record: GuidelineRecord, of: RegExp): boolean {
   const words = record.content.split(/\s+/).filter((word) => word !== "");
   return words.length > 0 && words.every((word) => word.startsWith("@") && of.test(word.slice(1)));
 }
 
-const lossTargets: Readonly<Record<SyncFormat, LossTarget>> = {
+/** Formats that are written as a conversion writes them lose what it loses. */
+const lossTargets: Readonly<Partial<Record<SyncFormat, LossTarget>>> = {
   agents: { name: "AGENTS.md", obeysPatterns: false, imports: "none" },
   fw_c: { name: "Claude Code", obeysPatterns: true, imports: "at" },
   fw_b: { name: "Cursor", obeysPatterns: true, imports: "at" },
   steering: { name: "Kiro", obeysPatterns: true, imports: "file-reference" },
+  gemini: { name: "GEMINI.md", obeysPatterns: false, imports: "at" },
 };
 
 function lossesOf(record: GuidelineRecord, target: SyncFormat): readonly string[] {
   const about = lossTargets[target];
   const carried = target === "fw_b" || target === "steering" ? ["description", "name"] : [];
-  const losses = [
-    ...patternLosses(record, about),
-    ...importLosses(record, about),
-    ...frontMatterLosses(record, about, carried),
-  ];
+  const losses =
+    about === undefined
+      ? conversionLosses(record, target as ConversionFormat)
+      : [
+          ...patternLosses(record, about),
+          ...importLosses(record, about),
+          ...frontMatterLosses(record, about, carried),
+        ];
   return losses.map((loss) => `"${record.title}": ${loss}`);
 }
 
 /** One part per folder of scope, in the file that the tool reads there. */
-function partsByFolder(records: readonly GuidelineRecord[], file: "AGENTS.md" | "CLAUDE.md"): DesiredFile[] {
+function partsByFolder(
+  records: readonly GuidelineRecord[],
+  file: "AGENTS.md" | "CLAUDE.md" | "GEMINI.md",
+): DesiredFile[] {
   return [...Map.groupBy(records, ({ scope }) => scope)].map(([scope, own]) => {
     const path = inFolder(scope, file);
-    // Claude Code reads AGENTS.md where it is imported: one line, which never falls behind.
-    const isImport = file === "CLAUDE.md" && own.every(({ source_type }) => source_type === "agents");
+    // Claude Code and Gemini CLI read AGENTS.md where it is imported: one line, which never falls behind.
+    const isImport = file !== "AGENTS.md" && own.every(({ source_type }) => source_type === "agents");
     const sources = new Set(
       own.map(({ source_file }) => source_file.slice(source_file.lastIndexOf("/") + 1)),
     );
     const text = isImport
-      ? [...sources].map((name) => `@${name}`).join("\n")
+      ? [...sources].map((name) => (file === "GEMINI.md" ? `@./${name}` : `@${name}`)).join("\n")
       : own.map(renderSection).join("\n\n");
-    const losses = isImport
-      ? []
-      : own.flatMap((record) => lossesOf(record, file === "AGENTS.md" ? "agents" : "fw_c"));
+    const losses = isImport ? [] : own.flatMap((record) => lossesOf(record, formatsOfFiles[file]));
     return { path, kind: "part", text, guidelines: own, losses };
   });
 }
 
+const formatsOfFiles = { "AGENTS.md": "agents", "CLAUDE.md": "fw_c", "GEMINI.md": "gemini" } as const;
+
+/** One part for the whole project, where a format has one file; what applies to a folder only says so in a line. */
+function wholeProjectPart(
+  records: readonly GuidelineRecord[],
+  { path, format }: { readonly path: string; readonly format: "zed" | "copilot" },
+): DesiredFile[] {
+  if (records.length === 0) return [];
+  const text = records
+    .map((record) => renderSection({ ...record, globs: globsFromRoot(record) }))
+    .join("\n\n");
+  const losses = records.flatMap((record) => lossesOf(record, format));
+  return [{ path, kind: "part", text, guidelines: records, losses }];
+}
+
 interface OwnFile {
   readonly folder: string;
-  readonly extension: ".md" | ".mdc";
+  readonly extension: string;
   readonly frontMatter: string;
   readonly target: SyncFormat;
 }
@@ -154,8 +230,15 @@ function toOwnFiles(
   });
 }
 
+/** A file as a conversion makes it. */
+function toConvertedFile(record: GuidelineRecord, target: "copilot" | "windsurf" | "cline"): OwnFile {
+  const { folder, extension, frontMatter } = conversionTargets[target];
+  const block = toFrontMatter(frontMatter(record)).replace(/^---\n|---\n$/g, "");
+  return { folder, extension, frontMatter: block, target };
+}
+
 function toClaudeRule(record: GuidelineRecord): OwnFile {
-  const frontMatter = yamlList("paths", fromRoot(record));
+  const frontMatter = yamlList("paths", globsFromRoot(record));
   return { folder: ".claude/rules", extension: ".md", frontMatter, target: "fw_c" };
 }
 
@@ -174,7 +257,7 @@ function toCursorRule(record: GuidelineRecord): OwnFile {
 
 function toSteeringFile(record: GuidelineRecord, name: string): OwnFile {
   const base = { folder: ".kiro/steering", extension: ".md", target: "steering" } as const;
-  const globs = fromRoot(record);
+  const globs = globsFromRoot(record);
   if (record.inclusion === "manual") return { ...base, frontMatter: "inclusion: manual\n" };
   const description = descriptionOf(record);
   if (record.inclusion === "auto") {
@@ -192,11 +275,10 @@ function toSteeringFile(record: GuidelineRecord, name: string): OwnFile {
 }
 
 /** Globs relative to the root; a guideline of a folder without globs applies to all of it. */
-function fromRoot(record: GuidelineRecord): readonly string[] {
-  if (record.scope === "") return record.globs;
-  const folder = record.scope.replace(/[\\*?[\]{}()!]/g, "\\$&");
-  const globs = record.globs.length === 0 ? ["**"] : record.globs;
-  return globs.map((glob) => `${folder}/${glob.replace(/^(?:\.?\/)+/, "")}`);
+export function globsFromRoot({ scope, globs }: Pick<GuidelineRecord, "scope" | "globs">): readonly string[] {
+  if (scope === "") return globs;
+  const folder = scope.replace(/[\\*?[\]{}()!]/g, "\\$&");
+  return (globs.length === 0 ? ["**"] : globs).map((glob) => `${folder}/${glob.replace(/^(?:\.?\/)+/, "")}`);
 }
 
 function descriptionOf(record: GuidelineRecord): string {

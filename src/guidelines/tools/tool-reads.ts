@@ -16,6 +16,24 @@ export function readIndex(id: ToolId, name: string): number {
   return toolInfo(id).reads.findIndex(({ files, at }) => matches(at === "any" ? `**/${files}` : files, name));
 }
 
+/**
+ * Whether a tool reads a file of the project by itself, all that it says, where `others` are there too: then
+ * nothing has to be written for it.
+ */
+export function readsItself(id: ToolId, name: string, others: readonly string[]): boolean {
+  const { reads, readsOne = false } = toolInfo(id);
+  const index = readIndex(id, name);
+  const read = reads[index];
+  if (read === undefined) return false;
+  if (readsOne)
+    return !reads.slice(0, index).some(({ files }) => others.some((other) => matches(files, other)));
+  const { sufficesUnless } = read;
+  return (
+    sufficesUnless !== undefined &&
+    !sufficesUnless.some((file) => others.some((other) => matches(`**/${file}`, other)))
+  );
+}
+
 export function matches(glob: string, name: string): boolean {
   let known = compiled.get(glob);
   if (known === undefined) {

@@ -11,6 +11,11 @@ export interface ToolRead {
   readonly at: "root" | "any";
   /** When it is read although the file is there; absent for always. */
   readonly when?: string;
+  /**
+   * Set where a sync writes nothing for what the file says, as the tool reads it itself; the names of files that
+   * keep the tool from it.
+   */
+  readonly sufficesUnless?: readonly string[];
 }
 
 /** What the vendor says that is not read beyond a size. */
@@ -43,6 +48,8 @@ export interface ToolInfo {
   readonly reads: readonly ToolRead[];
   /** How several files are put together, one sentence. */
   readonly order: string;
+  /** It reads the first file of its list that is there, and no other. */
+  readonly readsOne?: true;
   readonly limits: readonly ToolLimit[];
   readonly user: readonly UserFile[];
 }
@@ -62,7 +69,7 @@ export const toolTable: readonly ToolInfo[] = [
     source: "https://kiro.dev/docs/steering/",
     reads: [
       { files: ".kiro/steering/**/*.md", at: "any", when: "as its `inclusion` says" },
-      { files: "AGENTS.md", at: "root" },
+      { files: "AGENTS.md", at: "root", sufficesUnless: [] },
     ],
     order: "Always included, AGENTS.md, matching, then on request.",
     limits: [],
@@ -76,7 +83,7 @@ export const toolTable: readonly ToolInfo[] = [
     source: "https://cursor.com/docs/context/rules",
     reads: [
       { files: ".cursor/rules/**/*.mdc", at: "any", when: "by its rule type" },
-      { files: "AGENTS.md", at: "any" },
+      { files: "AGENTS.md", at: "any", sufficesUnless: [] },
       { files: ".cursorrules", at: "any", when: "legacy" },
     ],
     order: "All together; nested rules and files after those above.",
@@ -130,9 +137,14 @@ export const toolTable: readonly ToolInfo[] = [
     reads: [
       { files: ".github/copilot-instructions.md", at: "root" },
       { files: ".github/instructions/**/*.instructions.md", at: "root", when: "for its `applyTo`" },
-      { files: "AGENTS.md", at: "any", when: "the nearest" },
-      { files: "CLAUDE.md", at: "root", when: "without an AGENTS.md" },
-      { files: "GEMINI.md", at: "root", when: "without an AGENTS.md" },
+      { files: "AGENTS.md", at: "any", when: "the nearest", sufficesUnless: [] },
+      { files: "CLAUDE.md", at: "root", when: "without an AGENTS.md", sufficesUnless: ["AGENTS.md"] },
+      {
+        files: "GEMINI.md",
+        at: "root",
+        when: "without an AGENTS.md",
+        sufficesUnless: ["AGENTS.md", "CLAUDE.md"],
+      },
     ],
     order: "All together; path-specific instructions weigh most.",
     limits: [],
@@ -157,7 +169,7 @@ export const toolTable: readonly ToolInfo[] = [
     source: "https://docs.windsurf.com/windsurf/cascade/memories",
     reads: [
       { files: ".windsurf/rules/**/*.md", at: "any", when: "by its `trigger`" },
-      { files: "AGENTS.md", at: "any" },
+      { files: "AGENTS.md", at: "any", sufficesUnless: [] },
       { files: ".windsurfrules", at: "root", when: "legacy" },
     ],
     order: "All together, from the root down.",
@@ -173,9 +185,9 @@ export const toolTable: readonly ToolInfo[] = [
     reads: [
       { files: ".clinerules/**/*.{md,txt}", at: "root", when: "always, or for its `paths`" },
       { files: ".clinerules", at: "root" },
-      { files: ".cursorrules", at: "root" },
-      { files: ".windsurfrules", at: "root" },
-      { files: "AGENTS.md", at: "any" },
+      { files: ".cursorrules", at: "root", sufficesUnless: [] },
+      { files: ".windsurfrules", at: "root", sufficesUnless: [] },
+      { files: "AGENTS.md", at: "any", sufficesUnless: [] },
     ],
     order: "All together.",
     limits: [],
@@ -202,6 +214,7 @@ export const toolTable: readonly ToolInfo[] = [
       { files: "GEMINI.md", at: "root" },
     ],
     order: "The first of the list that is there, and no other.",
+    readsOne: true,
     limits: [],
     user: [],
   },
