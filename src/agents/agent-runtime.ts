@@ -19,7 +19,7 @@ import type { OperationQueue } from "./session/operation-queue.ts";
 import type { PastOperation } from "./session/past-operation.ts";
 import type { SessionState } from "./session/session-state.ts";
 import type { SourceGuard } from "./source-guard.ts";
-import type { AnyTool, ToolDefinition, ToolLookup } from "./tool.ts";
+import type { AnyTool, ToolLookup } from "./tool.ts";
 import type { Spending } from "./turn/budget.ts";
 import type { RetryPolicy } from "./turn/retry.ts";
 import type { ToolRunOptions } from "./turn/tool-calls.ts";
@@ -91,8 +91,6 @@ export interface Harness {
   drop(live: LiveSession): void;
   /** The Python of a session, with its variables. Throws `unavailable` where the runtime has none. */
   python(name: string): PythonSession;
-  /** What the sessions of a profile share of their tools. */
-  catalogue(profile: AgentProfile): ToolCatalogue;
 }
 
 /**
@@ -104,13 +102,6 @@ export type ToolSource = (operation: Pick<Operation, "signal" | "emit">) => Prom
 /** The tools of a session, and what providers are told of them. */
 export interface Toolkit {
   readonly tools: ToolLookup;
-  readonly schemas: readonly LanguageModelV4FunctionTool[];
-}
-
-/** Of a toolkit, all that does not depend on the session. */
-export interface ToolCatalogue {
-  /** The profile's own tools and those of the project; the built-in ones are each session's. */
-  readonly own: ReadonlyMap<string, ToolDefinition>;
   readonly schemas: readonly LanguageModelV4FunctionTool[];
 }
 

@@ -3,12 +3,11 @@ import { faultOfName } from "../base/name-fault.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../protocol/approval.ts";
 import type { SessionInfo, SessionKey } from "../protocol/session-entry.ts";
 import type { AgentProfile } from "./agent-profile.ts";
-import type { AgentRuntime, Harness, ToolCatalogue } from "./agent-runtime.ts";
+import type { AgentRuntime, Harness } from "./agent-runtime.ts";
 import { notWaiting } from "./approvals/create-approvals.ts";
 import { createEventHub, type EventListener } from "./events/emitter.ts";
 import { PythonSessions } from "./operations/python.ts";
 import { startTask } from "./operations/task.ts";
-import { createCatalogue } from "./operations/toolkit.ts";
 import { createLiveSession } from "./session/live-session.ts";
 import { LiveSessions } from "./session/live-sessions.ts";
 import { createSession, type Session } from "./session/session.ts";
@@ -66,7 +65,6 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
   const store = profile.store ?? runtime.store;
   const lives = new LiveSessions(runtime.maxIdleSessions);
   // Thousands of instances may rest: what few of them need is made when it is asked for.
-  let catalogues: WeakMap<AgentProfile, ToolCatalogue> | undefined;
   let pythons: PythonSessions | undefined;
   let closed = false;
   const harness: Harness = {
@@ -89,15 +87,6 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
     python(name) {
       pythons ??= new PythonSessions(runtime.python, profile);
       return pythons.get(name);
-    },
-    catalogue(of) {
-      catalogues ??= new WeakMap();
-      let catalogue = catalogues.get(of);
-      if (catalogue === undefined) {
-        catalogue = createCatalogue(of, runtime);
-        catalogues.set(of, catalogue);
-      }
-      return catalogue;
     },
   };
   const own = { agent: identity.name, instance_id: identity.id };

@@ -1,4 +1,5 @@
 import type { Sandbox, WorkspaceLocation } from "../sandboxes/contract.ts";
+import type { MaybePromise } from "../stores/contract.ts";
 import type { AnyTool } from "./tool.ts";
 
 /** A guideline as the model is shown it. */
@@ -47,7 +48,7 @@ export interface Repository {
   /** The same tools, about this repository; undefined for one that kit cannot index. */
   readonly tools: readonly AnyTool[] | undefined;
   /** AGENTS.md and CLAUDE.md of the repository and of the folders down to the working folder, as they are now. */
-  instructions(): Promise<ProjectInstructions>;
+  instructions(): MaybePromise<ProjectInstructions>;
   /** The guidelines that apply to a workspace path, in the order in which they are to be read. */
   guidelinesFor(path: string): Promise<readonly ShownGuideline[]>;
 }

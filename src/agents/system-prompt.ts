@@ -1,8 +1,8 @@
 import type { AgentProfile } from "./agent-profile.ts";
 import type { Role } from "./role.ts";
 
-/** The system prompt of an operation: the agent, its role, the project, what it can call on. */
-export function composeSystemPrompt(parts: {
+/** What a system prompt is made of. */
+interface SystemParts {
   readonly profile: AgentProfile;
   readonly role: Role | undefined;
   readonly projectInstructions: string;
@@ -12,7 +12,31 @@ export function composeSystemPrompt(parts: {
   readonly isIndexed: boolean;
   /** What commands may do within their wall; "" where the agent runs none, or no wall stands. */
   readonly commands: string;
-}): string {
+}
+
+/** The newest prompt of a profile: its next operation tells the same, unless something has changed meanwhile. */
+const newest = new WeakMap<AgentProfile, { readonly parts: SystemParts; readonly text: string }>();
+
+/** The system prompt of an operation: the agent, its role, the project, what it can call on. */
+export function systemPromptOf(parts: SystemParts): string {
+  const known = newest.get(parts.profile);
+  if (known !== undefined && isSame(known.parts, parts)) return known.text;
+  const text = compose(parts);
+  newest.set(parts.profile, { parts, text });
+  return text;
+}
+
+function isSame(left: SystemParts, right: SystemParts): boolean {
+  return (
+    left.role === right.role &&
+    left.projectInstructions === right.projectInstructions &&
+    left.workingFolder === right.workingFolder &&
+    left.isIndexed === right.isIndexed &&
+    left.commands === right.commands
+  );
+}
+
+function compose(parts: SystemParts): string {
   const { profile, role } = parts;
   const sections = [profile.instructions ?? defaultInstructions];
   if (role !== undefined) sections.push(`# Role: ${role.name}\n\n${role.instructions}`);

@@ -229,6 +229,8 @@ export interface WorkspaceLocation {
   readonly folder: string;
   /** Whether others work in this folder, too, as in a `hostRoot`; else it is the session's alone. */
   readonly shared: boolean;
+  /** The folder that all such workspaces lie in: where it is not there, neither is any of them. */
+  readonly above?: string;
 }
 
 /** Opens the sandbox of a session. */

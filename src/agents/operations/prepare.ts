@@ -1,12 +1,13 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { ResolvedModel } from "../../models/contract.ts";
 import type { ThinkingLevel } from "../../protocol/thinking-level.ts";
+import type { MaybePromise } from "../../stores/contract.ts";
 import type { AgentProfile } from "../agent-profile.ts";
-import type { Harness, Operation, Toolkit } from "../agent-runtime.ts";
+import type { AgentRuntime, Harness, Operation, Toolkit } from "../agent-runtime.ts";
 import type { ProjectInstructions, Repository } from "../project-context.ts";
 import type { Role } from "../role.ts";
 import { createSecretMask, secretsFor } from "../secrets.ts";
-import { composeSystemPrompt } from "../system-prompt.ts";
+import { systemPromptOf } from "../system-prompt.ts";
 import type { PromptOptions } from "./prompt-options.ts";
 import { extendToolkit } from "./toolkit.ts";
 
@@ -35,7 +36,8 @@ export async function prepare(
   const sources = profile.mcp === false ? [] : (harness.runtime.toolSources ?? []);
   const sourced =
     sources.length === 0 ? [] : (await Promise.all(sources.map((source) => source(operation)))).flat();
-  const repository = await repositoryOf(harness, operation);
+  const located = repositoryOf(harness, operation);
+  const repository = located instanceof Promise ? await located : located;
   const tellsSpecs = repository !== undefined && profile.specs !== false;
   const toolkit = extendToolkit(
     live.toolkit(),
@@ -46,20 +48,23 @@ export async function prepare(
       ...(tellsSpecs && { project: harness.runtime.project?.tools, repository: repository.tools }),
     },
   );
-  const told =
+  const telling =
     repository !== undefined && profile.projectInstructions !== false
-      ? await repository.instructions()
+      ? repository.instructions()
       : nothingTold;
-  const system = composeSystemPrompt({
+  const told = telling instanceof Promise ? await telling : telling;
+  const commands = describeCommands(harness, profile);
+  const system = systemPromptOf({
     profile,
     role,
     projectInstructions: told.text,
-    commands: await describeCommands(harness, profile),
+    commands: typeof commands === "string" ? commands : await commands,
     workingFolder: tellsSpecs ? repository.workingFolder : "",
     isIndexed: !tellsSpecs || repository.tools !== undefined,
   });
   return {
-    ...toolkit,
+    tools: toolkit.tools,
+    schemas: toolkit.schemas,
     resolved: await harness.runtime.resolveModel(modelName),
     thinkingLevel: options.thinkingLevel ?? role?.thinkingLevel ?? profile.thinkingLevel,
     system: operation.mask === undefined ? system : operation.mask(system),
@@ -69,10 +74,13 @@ export async function prepare(
 }
 
 /** What keeps the commands of an agent that runs any, and what they may do; "" for the others. */
-async function describeCommands({ runtime }: Harness, profile: AgentProfile): Promise<string> {
-  if (profile.allowShell !== true && (profile.commands ?? []).length === 0) return "";
-  const { isolation } = runtime;
-  const factory = profile.sandbox ?? runtime.sandbox;
+function describeCommands({ runtime }: Harness, profile: AgentProfile): MaybePromise<string> {
+  const runsAny = profile.allowShell === true || (profile.commands ?? []).length > 0;
+  return runsAny ? describeWall(runtime, profile) : "";
+}
+
+async function describeWall({ isolation, sandbox }: AgentRuntime, profile: AgentProfile): Promise<string> {
+  const factory = profile.sandbox ?? sandbox;
   const stands = await factory.isolation?.(isolation === undefined ? {} : { isolation });
   if (stands === undefined || stands.wall === "none") return "";
   const files =
@@ -86,13 +94,15 @@ async function describeCommands({ runtime }: Harness, profile: AgentProfile): Pr
 const nothingTold: ProjectInstructions = { text: "", sources: new Set() };
 
 /** The repository that the session works in; undefined where the agent is told nothing of any. */
-async function repositoryOf(harness: Harness, { live, signal }: Operation): Promise<Repository | undefined> {
+function repositoryOf(harness: Harness, { live, signal }: Operation): MaybePromise<Repository | undefined> {
   const { project } = harness.runtime;
   const { specs, guidelines, projectInstructions } = live.profile;
   if (project === undefined || (specs === false && guidelines === false && projectInstructions === false))
     return undefined;
   const place = live.workplace(signal);
-  return project.repositoryAt(place instanceof Promise ? await place : place);
+  return place instanceof Promise
+    ? place.then((opened) => project.repositoryAt(opened))
+    : project.repositoryAt(place);
 }
 
 /** Gives an operation the secrets that its call names, for its commands; from now on they are masked, too. */

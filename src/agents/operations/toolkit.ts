@@ -2,7 +2,7 @@ import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import { KitError } from "../../base/kit-error.ts";
 import type { PythonSession } from "../../python/contract.ts";
 import type { AgentProfile } from "../agent-profile.ts";
-import type { AgentRuntime, Harness, LiveSession, ToolCatalogue, Toolkit } from "../agent-runtime.ts";
+import type { AgentRuntime, Harness, LiveSession, Toolkit } from "../agent-runtime.ts";
 import type { KitCommand } from "../command.ts";
 import { commandTools } from "../command-tools.ts";
 import { inputSchemaOf } from "../output/json-schema-of.ts";
@@ -12,8 +12,27 @@ import { createPythonTool, pythonToolName } from "../tools/python-tool.ts";
 import type { ToolEnvironment } from "../tools/tool-environment.ts";
 import { createTaskTool, type StartTask } from "./task-tool.ts";
 
+/** Of a toolkit, all that does not depend on the session. */
+interface ToolCatalogue {
+  readonly runtime: AgentRuntime;
+  /** The profile's own tools and those of the project; the built-in ones are each session's. */
+  readonly own: ReadonlyMap<string, ToolDefinition>;
+  readonly schemas: readonly LanguageModelV4FunctionTool[];
+}
+
+const catalogues = new WeakMap<AgentProfile, ToolCatalogue>();
+
 /** What all sessions of a profile share of their tools: however many there are, it is made once. */
-export function createCatalogue(profile: AgentProfile, runtime: AgentRuntime): ToolCatalogue {
+function catalogueOf(profile: AgentProfile, runtime: AgentRuntime): ToolCatalogue {
+  let catalogue = catalogues.get(profile);
+  if (catalogue?.runtime !== runtime) {
+    catalogue = createCatalogue(profile, runtime);
+    catalogues.set(profile, catalogue);
+  }
+  return catalogue;
+}
+
+function createCatalogue(profile: AgentProfile, runtime: AgentRuntime): ToolCatalogue {
   const own = new Map<string, ToolDefinition>();
   if (profile.specs !== false) addTools(own, runtime.project?.tools ?? []);
   addTools(own, checked(profile.tools ?? [], profile));
@@ -32,14 +51,50 @@ export function createCatalogue(profile: AgentProfile, runtime: AgentRuntime): T
   );
   // A command takes the place of a tool of its name.
   for (const name of own.keys()) if (all.has(name)) own.delete(name);
-  return { own, schemas: schemasOf([...all.values(), ...own.values()]) };
+  return { runtime, own, schemas: schemasOf([...all.values(), ...own.values()]) };
 }
 
-/** The tools of a session. Those that work in its sandbox are made when the model calls the first. */
+/** The tools of a session. */
 export function createToolkit(harness: Harness, live: LiveSession): Toolkit {
-  const { own, schemas } = harness.catalogue(live.profile);
-  let bound: Map<string, ToolDefinition> | undefined;
-  const bind = (): Map<string, ToolDefinition> => {
+  return new SessionToolkit(harness, live);
+}
+
+// A class, because there may be thousands. Tools that work in the session's sandbox are made when the model calls
+// the first.
+class SessionToolkit implements Toolkit, ToolLookup {
+  readonly #harness: Harness;
+  readonly #live: LiveSession;
+  readonly #catalogue: ToolCatalogue;
+  #bound: Map<string, ToolDefinition> | undefined;
+
+  constructor(harness: Harness, live: LiveSession) {
+    this.#harness = harness;
+    this.#live = live;
+    this.#catalogue = catalogueOf(live.profile, harness.runtime);
+  }
+
+  get tools(): ToolLookup {
+    return this;
+  }
+
+  get schemas(): Toolkit["schemas"] {
+    return this.#catalogue.schemas;
+  }
+
+  get(name: string): ToolDefinition | undefined {
+    const tool = this.#catalogue.own.get(name);
+    if (tool !== undefined) return tool;
+    this.#bound ??= this.#bind();
+    return this.#bound.get(name);
+  }
+
+  names(): readonly string[] {
+    return this.schemas.map((schema) => schema.name);
+  }
+
+  #bind(): Map<string, ToolDefinition> {
+    const harness = this.#harness;
+    const live = this.#live;
     const environment = environmentOf(live, harness.runtime);
     const tools = new Map<string, ToolDefinition>();
     const startTask: StartTask = async (text, { key, ...options }) =>
@@ -47,19 +102,7 @@ export function createToolkit(harness: Harness, live: LiveSession): Toolkit {
     const python = harness.runtime.python === undefined ? undefined : () => harness.python(live.key.session);
     addTools(tools, sessionTools({ profile: live.profile, environment, startTask, python }));
     return tools;
-  };
-  return {
-    schemas,
-    tools: {
-      get(name) {
-        const tool = own.get(name);
-        if (tool !== undefined) return tool;
-        bound ??= bind();
-        return bound.get(name);
-      },
-      names: () => schemas.map((schema) => schema.name),
-    },
-  };
+  }
 }
 
 /**

@@ -46,9 +46,13 @@ class OpenSession implements LiveSession {
     this.key = { agent: harness.name, instance_id: harness.id, session: name };
     this.profile = options.profile ?? harness.profile;
     this.depth = options.depth ?? 0;
-    this.queue = new OperationQueue(harness.runtime.maxWaitingOperations, () => harness.rest(this));
+    this.queue = new OperationQueue(harness.runtime.maxWaitingOperations, this);
     this.#harness = harness;
     this.#options = options;
+  }
+
+  onIdle(): void {
+    this.#harness.rest(this);
   }
 
   get current(): Operation | undefined {
@@ -89,7 +93,8 @@ class OpenSession implements LiveSession {
     if (this.#workplace !== undefined) return this.#workplace;
     const location = this.#factory.locate?.(this.#owner);
     if (location === undefined) return this.#workplaceOpened(signal);
-    const place = { location, cwd: folderAt({ location, cwd: "" }, this.profile.cwd ?? "") };
+    const { cwd } = this.profile;
+    const place = { location, cwd: cwd === undefined ? "" : folderAt({ location, cwd: "" }, cwd) };
     this.#workplace = place;
     return place;
   }

@@ -11,19 +11,19 @@ interface Waiting {
  */
 export class OperationQueue {
   readonly #limit: number;
-  readonly #onIdle: () => void;
-  readonly #line: Waiting[] = [];
+  readonly #owner: { onIdle(): void } | undefined;
+  #line: Waiting[] | undefined;
   #busy = false;
   #closed: (() => unknown) | undefined;
 
-  /** `onIdle` is called each time the last operation has ended. */
-  constructor(limit: number, onIdle: () => void = () => undefined) {
+  /** `owner.onIdle` is called each time the last operation has ended. */
+  constructor(limit: number, owner?: { onIdle(): void }) {
     this.#limit = limit;
-    this.#onIdle = onIdle;
+    this.#owner = owner;
   }
 
   get waiting(): number {
-    return this.#line.length;
+    return this.#line?.length ?? 0;
   }
 
   get busy(): boolean {
@@ -34,7 +34,7 @@ export class OperationQueue {
   async run<Value>(work: () => Promise<Value>, signal?: AbortSignal): Promise<Value> {
     if (this.#closed !== undefined) throw this.#closed();
     if (this.#busy) {
-      if (this.#line.length >= this.#limit) throw full(this.#limit);
+      if (this.waiting >= this.#limit) throw full(this.#limit);
       await this.#place(signal);
     }
     this.#busy = true;
@@ -48,7 +48,7 @@ export class OperationQueue {
   /** Turns away whoever waits or comes later, with the reason that is made then. What runs goes on. */
   close(reason: () => unknown): void {
     this.#closed = reason;
-    for (const waiting of this.#line.splice(0)) waiting.refuse(reason());
+    for (const waiting of this.#line?.splice(0) ?? []) waiting.refuse(reason());
   }
 
   /** Resolves when all that was asked until now has ended. */
@@ -60,25 +60,31 @@ export class OperationQueue {
         this.#next();
       };
       // Whoever is refused need not wait either.
-      this.#line.push({ start, refuse: () => resolve() });
+      this.#wait({ start, refuse: () => resolve() });
     });
   }
 
   #next(): void {
-    const first = this.#line.shift();
+    const first = this.#line?.shift();
     if (first !== undefined) first.start();
     else {
       this.#busy = false;
-      this.#onIdle();
+      this.#owner?.onIdle();
     }
+  }
+
+  /** Few sessions are ever asked for two things at once: thousands of them have no line. */
+  #wait(waiting: Waiting): void {
+    this.#line ??= [];
+    this.#line.push(waiting);
   }
 
   #place(signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = (): void => {
-        const index = this.#line.indexOf(waiting);
+        const index = this.#line?.indexOf(waiting) ?? -1;
         if (index === -1) return;
-        this.#line.splice(index, 1);
+        this.#line?.splice(index, 1);
         reject(signal?.reason);
       };
       const waiting: Waiting = {
@@ -96,7 +102,7 @@ export class OperationQueue {
         return;
       }
       signal?.addEventListener("abort", leave, { once: true });
-      this.#line.push(waiting);
+      this.#wait(waiting);
     });
   }
 }

@@ -1,7 +1,7 @@
 import type { Message } from "../../protocol/message.ts";
 import { addUsage, noUsage, type Usage } from "../../protocol/usage.ts";
 import type { SessionStore } from "../../stores/contract.ts";
-import { catchUp, type SessionState } from "./session-state.ts";
+import { begunAt, catchUp, type SessionState } from "./session-state.ts";
 
 /** What the log says of an operation that was begun before, perhaps by a process that died. */
 export interface PastOperation {
@@ -35,7 +35,7 @@ export async function loadPastOperation(
 ): Promise<PastOperation | undefined> {
   // Another process may have begun it, or gone on with it, since this one has read the log.
   await catchUp(store, state);
-  const begun = state.operations.get(id);
+  const begun = begunAt(state, id);
   if (begun === undefined) return undefined;
   const messages: Message[] = [];
   const notes: { name: string; value: unknown }[] = [];

@@ -67,7 +67,13 @@ export async function runOperation<Value>(
       if (closed instanceof Promise) await closed;
     }
     signal.throwIfAborted();
-    const value = await workWithTasks(operation, work);
+    let value: Value;
+    try {
+      value = await work(operation);
+    } finally {
+      // An operation has ended when its tasks have: an abort stops them too, and that may take a moment.
+      if (operation.tasks.length > 0) await Promise.allSettled(operation.tasks);
+    }
     failed = false;
     return value;
   } catch (error) {
@@ -137,7 +143,8 @@ function toOperation(
     },
     append(entries, input) {
       refuseWhenLost(signal);
-      return appendLatest(entries, log, input);
+      // Nobody else brings in what has an id of this operation's own making.
+      return appendLatest(entries, log, request.id === undefined ? undefined : input);
     },
   };
 }
@@ -145,18 +152,6 @@ function toOperation(
 /** Another process does this work by now: what this one added would come between. */
 function refuseWhenLost({ aborted, reason }: AbortSignal): void {
   if (aborted && reason instanceof KitError && reason.code === "lease_lost") throw reason;
-}
-
-/** An operation has ended when its tasks have: an abort stops them too, and that may take a moment. */
-async function workWithTasks<Value>(
-  operation: Operation,
-  work: (operation: Operation) => Promise<Value>,
-): Promise<Value> {
-  try {
-    return await work(operation);
-  } finally {
-    if (operation.tasks.length > 0) await Promise.allSettled(operation.tasks);
-  }
 }
 
 /** Deltas are masked where they arrive, and results where a tool gives them. */

@@ -26,10 +26,12 @@ export interface SessionState {
   notes: readonly SessionNote[];
   /** Tokens of the active context: the provider's count where known, an estimate for the rest. */
   tokens: number;
-  /** Where the log has the first entry of each operation: what is asked again is known by its id. */
-  readonly operations: Map<string, number>;
+  /** Where the log has the first entry of each operation before the last one. See `begunAt`. */
+  operations: Map<string, number> | undefined;
   /** The operation of the newest entry that says whose it is. */
   lastOperation: string | undefined;
+  /** Where the log has its first entry. */
+  lastBegun: number;
   /** Another writer was ahead: the state must be loaded again before the next operation. */
   stale: boolean;
 }
@@ -53,8 +55,9 @@ function emptyState(key: SessionKey, parent?: SessionKey): SessionState {
     prompted: 0,
     notes: [],
     tokens: 0,
-    operations: new Map(),
+    operations: undefined,
     lastOperation: undefined,
+    lastBegun: 0,
     stale: false,
   };
 }
@@ -92,11 +95,12 @@ function fold(state: SessionState, entries: readonly SessionEntry[]): SessionSta
  */
 export function promptOf(state: SessionState, system: string): LanguageModelV4Message[] {
   const { messages, prompt } = state;
-  prompt[0] = { role: "system", content: system };
-  for (const message of messages.slice(state.prompted)) {
-    const made = toPromptMessage(message);
+  if (prompt[0]?.content !== system) prompt[0] = { role: "system", content: system };
+  for (let index = state.prompted; index < messages.length; index += 1) {
+    const message = messages[index];
+    const made = message === undefined ? undefined : toPromptMessage(message);
     // A model may answer nothing at all, and providers refuse to read that again.
-    if (made.content.length > 0) prompt.push(made);
+    if (made !== undefined && made.content.length > 0) prompt.push(made);
   }
   state.prompted = messages.length;
   return prompt;
@@ -176,8 +180,20 @@ function applyEntry(state: SessionState, entry: SessionEntry): void {
 
 function noteOperation(state: SessionState, id: string | undefined): void {
   if (id === undefined || id === state.lastOperation) return;
+  if (state.lastOperation !== undefined) {
+    state.operations ??= new Map();
+    state.operations.set(state.lastOperation, state.lastBegun);
+  }
   state.lastOperation = id;
-  if (!state.operations.has(id)) state.operations.set(id, state.position);
+  state.lastBegun = state.operations?.get(id) ?? state.position;
+}
+
+/** Where the log has the first entry of an operation: what is asked again is known by its id. */
+export function begunAt(
+  { lastOperation, lastBegun, operations }: SessionState,
+  id: string,
+): number | undefined {
+  return id === lastOperation ? lastBegun : operations?.get(id);
 }
 
 function applyCompaction(state: SessionState, entry: Extract<SessionEntry, { type: "compaction" }>): void {

@@ -58,18 +58,28 @@ export interface TurnLoop {
  * call in the history has a result, so that the next operation can go on from it.
  */
 export async function runTurns(loop: TurnLoop): Promise<AssistantMessage> {
-  using watch = new CallWatch(loop);
-  for (;;) {
-    loop.spending.check();
-    if (loop.makesRoom("threshold")) await loop.makeRoom("threshold");
-    const turnId = createId("turn");
-    const message = await runModelTurn(loop, turnId, watch);
-    const calls = message.content.filter((part) => part.type === "tool_call");
-    if (calls.length > 0) await runTools(loop, calls, { turnId });
-    loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
-    if (calls.length === 0) return message;
-    if (loop.signal.aborted) throw loop.signal.reason;
+  const watch = new CallWatch(loop);
+  try {
+    for (;;) {
+      loop.spending.check();
+      if (loop.makesRoom("threshold")) await loop.makeRoom("threshold");
+      const turnId = createId("turn");
+      const message = await runModelTurn(loop, turnId, watch);
+      const calls = callsOf(message);
+      if (calls.length > 0) await runTools(loop, calls, { turnId });
+      loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
+      if (calls.length === 0) return message;
+      if (loop.signal.aborted) throw loop.signal.reason;
+    }
+  } finally {
+    watch[Symbol.dispose]();
   }
+}
+
+function callsOf({ content }: AssistantMessage): readonly ToolCallPart[] {
+  const calls: ToolCallPart[] = [];
+  for (const part of content) if (part.type === "tool_call") calls.push(part);
+  return calls;
 }
 
 /**
@@ -218,7 +228,7 @@ async function storeReply(loop: TurnLoop, reply: ModelReply, timing: Timing): Pr
 async function storePartial(loop: TurnLoop, partial: ModelReply, timing: Timing): Promise<void> {
   if (partial.content.length === 0) return;
   const message = await storeReply(loop, partial, timing);
-  const calls = message.content.filter((part) => part.type === "tool_call");
+  const calls = callsOf(message);
   if (calls.length === 0) return;
   const content = calls.map((call) =>
     notRun(call, "The call was never run: the answer that asked for it broke off."),

@@ -132,6 +132,19 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
     const target = { agent: agentName(agent), instance_id: id, session };
     return await service.lasting().dispatch(target, input, rest);
   };
+  // A description that is the same for every instance is one profile: its tools and schemas are made once.
+  const profiles = new WeakMap<
+    AgentProfile,
+    { readonly of: ProjectSources; readonly profile: AgentProfile }
+  >();
+  const profileOf = (own: AgentProfile): AgentProfile => {
+    const known = profiles.get(own);
+    if (known?.of === sources) return known.profile;
+    const shared: AgentProfile = { ...options.defaults, skills: sources.skills, roles: sources.roles };
+    const profile = mergeProfiles(withOwnFirst(mergeProfiles(shared, own)), options.overrides ?? {});
+    profiles.set(own, { of: sources, profile });
+    return profile;
+  };
   const bring = async (
     definition: AgentDefinition,
     context: Omit<AgentContext, "dispatch"> &
@@ -140,11 +153,9 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
     const { id, env, payload, name, ...identity } = context;
     const file = sources.agents.find((agent) => agent.definition === definition);
     const own = await describe(definition, { context: { id, env, payload, dispatch }, file, root });
-    const shared: AgentProfile = { ...options.defaults, skills: sources.skills, roles: sources.roles };
-    const profile = mergeProfiles(withOwnFirst(mergeProfiles(shared, own)), options.overrides ?? {});
     return createHarness(
       { ...identity, id, name: name ?? file?.name ?? own.name ?? "agent" },
-      profile,
+      profileOf(own),
       runtime,
     );
   };

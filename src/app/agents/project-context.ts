@@ -10,6 +10,7 @@ import { specImpactTool } from "../../mcp/tools/spec-impact.ts";
 import { specSearchTool } from "../../mcp/tools/spec-search.ts";
 import type { Project } from "../../project/project.ts";
 import type { AppliedGuideline } from "../../protocol/guideline-query.ts";
+import { type Glance, glanceAt, holds } from "./glance.ts";
 import { createInstructionReader } from "./read-instructions.ts";
 import { createRepositories, type IdleIndexes } from "./repositories.ts";
 
@@ -22,6 +23,7 @@ export interface OpenProjectContext extends ProjectContext {
 export function createProjectContext(own: Project, idle?: IdleIndexes): OpenProjectContext {
   const repositories = createRepositories(own, idle);
   const instructions = createInstructionReader();
+  const hasWorkspaces = createWorkspaceLook();
   const toolsAt = (root: string): readonly AnyTool[] => [
     toAgentTool(own, guidelinesForTool, (work) => repositories.use(root, work)),
     toAgentTool(
@@ -67,9 +69,11 @@ export function createProjectContext(own: Project, idle?: IdleIndexes): OpenProj
     repositoryAt(place) {
       const { location } = place;
       if (location === undefined) return elsewhere(place);
-      const { folder, shared } = location;
-      if (shared) return at(repositoryRoot(folder, own.root), place, folder);
+      const { shared, above } = location;
+      if (shared) return at(repositoryRoot(location.folder, own.root), place, location.folder);
       // Most sessions only talk, and have made none.
+      if (above !== undefined && !hasWorkspaces(above)) return beside(place, undefined);
+      const { folder } = location;
       if (!isFolder(folder)) return beside(place, undefined);
       // A session that has put a repository into its own workspace works in that one.
       return existsSync(join(folder, ".git")) ? at(folder, place, folder) : beside(place, folder);
@@ -86,6 +90,17 @@ export function createProjectContext(own: Project, idle?: IdleIndexes): OpenProj
       guidelinesFor: async () => [],
     };
   }
+}
+
+/** Asked before every prompt of every session, with the same folder as a rule. */
+function createWorkspaceLook(): (above: string) => boolean {
+  let last: { readonly above: string; readonly seen: Glance; readonly isThere: boolean } | undefined;
+  return (above) => {
+    const now = performance.now();
+    if (last?.above !== above || !holds(last.seen, now))
+      last = { above, seen: glanceAt(now), isThere: isFolder(above) };
+    return last.isThere;
+  };
 }
 
 function isFolder(path: string): boolean {

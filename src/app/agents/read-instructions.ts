@@ -1,7 +1,8 @@
-import { statSync } from "node:fs";
-import { join } from "node:path";
+import { type Stats, statSync } from "node:fs";
 import type { ProjectInstructions } from "../../agents/project-context.ts";
 import { readFileInside } from "../../project/write-file.ts";
+import type { MaybePromise } from "../../stores/contract.ts";
+import { type Glance, glanceAt, holds } from "./glance.ts";
 
 /** The conventional instruction files of coding agents. */
 const names = ["AGENTS.md", "CLAUDE.md"];
@@ -43,11 +44,10 @@ interface InstructionFile {
 }
 
 interface Remembered {
-  /** What the file system says of each file that there could be; another mark is another file. */
-  marks: string;
+  /** What the file system says of each file that there could be; other numbers are another file. */
+  readonly marks: readonly number[];
   /** When that was looked at last. */
-  turn: number;
-  lookedAt: number;
+  seen: Glance;
   readonly told: ProjectInstructions;
 }
 
@@ -56,58 +56,59 @@ interface Remembered {
  * look at each name costs a microsecond. (Watched folders would spare that microsecond; and a prompt that follows a
  * change at once would come before the news of it.)
  */
-export function createInstructionReader(): (places: readonly Place[]) => Promise<ProjectInstructions> {
+export function createInstructionReader(): (places: readonly Place[]) => MaybePromise<ProjectInstructions> {
   const remembered = new Map<string, Remembered>();
-  return async (places) => {
-    const folders = places.filter((place) => "root" in place);
-    if (folders.length < places.length) return await readAll(places);
-    const key = folders.map(({ root, cwd }) => `${root}\0${cwd}`).join("\0");
-    const known = remembered.get(key);
-    const now = performance.now();
-    if (known?.turn === turn && now - known.lookedAt < sharedMs) return known.told;
-    const marks = folders.map(marksOf).join();
-    const look = { marks, turn: thisTurn(), lookedAt: now };
-    if (known?.marks === marks) return Object.assign(known, look).told;
+  const readAnew = async (
+    places: readonly Place[],
+    key: string,
+    look: Omit<Remembered, "told">,
+  ): Promise<ProjectInstructions> => {
     const told = await readAll(places);
-    if (known === undefined && remembered.size >= maxRemembered) remembered.clear();
+    if (!remembered.has(key) && remembered.size >= maxRemembered) remembered.clear();
     remembered.set(key, { ...look, told });
     return told;
   };
+  return (places) => {
+    let key = "";
+    for (const place of places) {
+      if (!("root" in place)) return readAll(places);
+      key += `${place.root}\0${place.cwd}\0`;
+    }
+    const known = remembered.get(key);
+    const now = performance.now();
+    if (known !== undefined && holds(known.seen, now)) return known.told;
+    const marks = marksOf(places);
+    const seen = glanceAt(now);
+    if (known === undefined || !isSame(known.marks, marks)) return readAnew(places, key, { marks, seen });
+    known.seen = seen;
+    return known.told;
+  };
 }
 
-/**
- * Prompts that come in one turn of the process share a look: what somebody has changed and waited for is behind
- * them. A change without waiting, in the midst of a turn, is seen a millisecond later.
- */
-const sharedMs = 1;
-let turn = 0;
-let isTurning = false;
-
-function thisTurn(): number {
-  if (!isTurning) {
-    isTurning = true;
-    setImmediate(() => {
-      turn += 1;
-      isTurning = false;
-    });
+function marksOf(places: readonly Place[]): readonly number[] {
+  const marks: number[] = [];
+  for (const place of places) {
+    if (!("root" in place)) continue;
+    for (const path of pathsTo(place.cwd)) {
+      const stats = look(`${place.root}/${path}`);
+      if (stats === undefined) marks.push(0, 0, 0, 0);
+      else marks.push(stats.ino, stats.size, stats.mtimeMs, stats.ctimeMs);
+    }
   }
-  return turn;
-}
-
-function marksOf({ root, cwd }: FolderPlace): string {
-  let marks = "";
-  for (const path of pathsTo(cwd)) marks += `${markOf(join(root, path))};`;
   return marks;
 }
 
 /** Whether it may be read is found out on reading. */
-function markOf(path: string): string {
+function look(path: string): Stats | undefined {
   try {
-    const stats = statSync(path, { throwIfNoEntry: false });
-    return stats === undefined ? "" : `${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}`;
+    return statSync(path, { throwIfNoEntry: false });
   } catch {
-    return "";
+    return undefined;
   }
+}
+
+function isSame(left: readonly number[], right: readonly number[]): boolean {
+  return left.length === right.length && left.every((mark, index) => mark === right[index]);
 }
 
 async function readAll(places: readonly Place[]): Promise<ProjectInstructions> {

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { SandboxFactory } from "../contract.ts";
+import type { SandboxFactory, SandboxOwner, WorkspaceLocation } from "../contract.ts";
 import type { VirtualOptions } from "./virtual-options.ts";
 import { folderOfAll, workspaceName } from "./workspace-name.ts";
 
@@ -23,14 +23,32 @@ export function virtual(options: VirtualOptions = {}): SandboxFactory {
       return await openVirtual(options, context);
     },
     locate(owner) {
-      const folder = join(folderOfAll(options, owner), workspaceName(owner));
+      const location = new OwnFolder(folderOfAll(options, owner), owner);
       // The files of a new workspace are there once it is opened.
       const isBare = options.files === undefined || Object.keys(options.files).length === 0;
-      return isBare || existsSync(folder) ? { folder, shared: false } : undefined;
+      return isBare || existsSync(location.folder) ? location : undefined;
     },
     async remove(owner) {
       const { removeVirtual } = await import("./open-virtual.ts");
       await removeVirtual(options, owner);
     },
   };
+}
+
+/** Most sessions only talk: the name of a workspace, a hash, is made when somebody looks for it. */
+class OwnFolder implements WorkspaceLocation {
+  readonly shared = false;
+  readonly above: string;
+  readonly #owner: SandboxOwner;
+  #folder: string | undefined;
+
+  constructor(above: string, owner: SandboxOwner) {
+    this.above = above;
+    this.#owner = owner;
+  }
+
+  get folder(): string {
+    this.#folder ??= join(this.above, workspaceName(this.#owner));
+    return this.#folder;
+  }
 }

@@ -7,7 +7,8 @@ interface Log {
   readonly created_at: string;
   readonly parent: SessionKey | undefined;
   readonly entries: SessionEntry[];
-  readonly inputs: Set<string>;
+  /** None until one comes with a name. */
+  inputs: Set<string> | undefined;
 }
 
 /** Sessions that live as long as the process: for tests, and for work that nobody will continue. */
@@ -16,15 +17,19 @@ export class InMemorySessionStore implements SessionStore {
 
   append(request: AppendRequest): void {
     const { key, expected, entries, input } = request;
-    let log = this.#find(key);
+    const name = nameOf(key);
+    let log = this.#logs.get(name);
     if ((log?.entries.length ?? 0) !== expected) throw conflict();
-    if (input !== undefined && log?.inputs.has(input)) throw conflict();
+    if (input !== undefined && log?.inputs?.has(input) === true) throw conflict();
     if (log === undefined) {
       const created_at = new Date().toISOString();
-      log = { key, created_at, parent: request.parent, entries: [], inputs: new Set() };
-      this.#logs.set(nameOf(key), log);
+      log = { key, created_at, parent: request.parent, entries: [], inputs: undefined };
+      this.#logs.set(name, log);
     }
-    if (input !== undefined) log.inputs.add(input);
+    if (input !== undefined) {
+      log.inputs ??= new Set();
+      log.inputs.add(input);
+    }
     for (const entry of entries) log.entries.push(entry);
   }
 
