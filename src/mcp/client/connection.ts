@@ -1,9 +1,9 @@
-import type { CallToolResult, Client } from "@modelcontextprotocol/client";
+import type { Client } from "@modelcontextprotocol/client";
 import { version } from "../../base/version.ts";
 import { type AddressTransport, createAddressTransport } from "./address-transport.ts";
 import { within } from "./deadline.ts";
 import { times } from "./limits.ts";
-import { type Listing, listPages } from "./list-pages.ts";
+import { anything, type Listing, listPages } from "./list-pages.ts";
 import type { ListedTool } from "./listed-tool.ts";
 import { loadSdk, type McpSdk } from "./load-sdk.ts";
 import { createProcessTransport, type ProcessTransport } from "./process-transport.ts";
@@ -19,11 +19,8 @@ export interface Connection {
   /** A process that speaks the protocol from before 2026. */
   readonly isOld: boolean;
   list(): Promise<Listing>;
-  call(
-    tool: ListedTool,
-    args: Readonly<Record<string, unknown>>,
-    signal: AbortSignal,
-  ): Promise<CallToolResult>;
+  /** The result as the server gave it, unread. */
+  call(tool: ListedTool, args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<unknown>;
   close(): Promise<void>;
   /** Ends it at once, without a word to the server. */
   kill(): void;
@@ -95,6 +92,7 @@ function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: Connect
       },
     },
   );
+  takeAnyResult(client);
   const transport = isProcess ? createProcessTransport(sdk, endpoint) : createAddressTransport(sdk, endpoint);
   const kill = (): void => {
     if ("kill" in transport) transport.kill();
@@ -132,6 +130,15 @@ function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: Connect
       return toConnection(sdk, { client, transport, settings, listeners, kill });
     },
   };
+}
+
+/** The SDK would refuse a whole result for one part that it does not know. */
+function takeAnyResult(client: Client): void {
+  const request = client.request.bind(client);
+  client.request = (({ method, ...rest }: Parameters<Client["request"]>[0], ...more: [never, never?]) =>
+    method === "tools/call"
+      ? request({ method, ...rest }, anything, more[0])
+      : request({ method, ...rest }, ...more)) as Client["request"];
 }
 
 interface Opened {

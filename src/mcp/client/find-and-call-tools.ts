@@ -76,7 +76,7 @@ function createExecuteTool({ links, validateJson }: FindAndCallOptions): AnyTool
       const owner = links.filter((link) => wanted.startsWith(`mcp__${link.name}__`));
       const offers = await offersOf(owner.length === 0 ? links : owner, context.signal);
       const found = offers.find(({ tool }) => tool.fullName === wanted);
-      if (found === undefined) return unknownTool(wanted, offers, owner);
+      if (found === undefined) return leftOutTool(wanted, links) ?? unknownTool(wanted, offers, owner);
       const issues = await issuesOf(found.tool, args, validateJson);
       if (issues.length > 0 || !isPlainObject(args)) return wrongArguments(found.tool, issues);
       return runServerTool(found.link, { tool: found.tool, args }, context);
@@ -120,10 +120,13 @@ function describeFound(
   return [heading, ...missing, ...sections].join("\n\n");
 }
 
-/** What a model is told of servers that cannot be used. */
+/** What a model is told of servers that cannot be used, or not with all they offer. */
 function missingOf(links: readonly ServerLink[]): readonly string[] {
   return links.flatMap((link) => {
     const failure = link.failure();
+    const leftOut = link.known()?.leftOut.size ?? 0;
+    if (failure === undefined && leftOut > 0)
+      return [`The MCP server "${link.name}" offers more tools than kit takes: ${leftOut} are left out.`];
     if (failure === undefined) return [];
     return [
       `The MCP server "${link.name}" is not available. ${maskSecrets(failure.message, link.settings.secrets)}`,
@@ -131,14 +134,26 @@ function missingOf(links: readonly ServerLink[]): readonly string[] {
   });
 }
 
+function leftOutTool(wanted: string, links: readonly ServerLink[]): ToolOutput | undefined {
+  const owner = links.find((link) => link.known()?.leftOut.has(wanted));
+  if (owner === undefined) return undefined;
+  const content = `The MCP server "${owner.name}" has this tool, but it is left out: kit takes the first ${owner.known()?.tools.length} of its tools. The person who configured it can name it in \`allow\`.`;
+  return { content, isError: true };
+}
+
 function unknownTool(wanted: string, offers: readonly Offer[], owner: readonly ServerLink[]): ToolOutput {
-  const missing = missingOf(owner);
+  const missing = missingOf(owner.filter((link) => link.failure() !== undefined));
   if (missing.length > 0) return { content: missing.join(" "), isError: true };
   const near = suggest(
     wanted,
     offers.map(({ tool }) => tool.fullName),
   );
-  const hint = near === undefined ? "Find tools with mcp_search." : `Did you mean ${near}?`;
+  const isPartial = owner.some((link) => link.known()?.isPartial);
+  const hint = isPartial
+    ? "It may be one of those that the server lists past the ones kit reads."
+    : near === undefined
+      ? "Find tools with mcp_search."
+      : `Did you mean ${near}?`;
   return { content: `There is no tool named "${wanted}" now. ${hint}`, isError: true };
 }
 

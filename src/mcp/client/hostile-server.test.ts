@@ -130,13 +130,16 @@ test.each(["huge-result", "endless-line"])(
 
 test("a result of any depth or shape is a result", async () => {
   expect(textOf(await callTool(open("deep-result"), "plain"))).toContain("nested too deeply");
-  expect(textOf(await callTool(open("odd-result"), "plain"))).toContain("not what the protocol asks for");
+  expect(textOf(await callTool(open("no-result"), "plain"))).toContain("not what the protocol asks for");
+  expect(textOf(await callTool(open("odd-result"), "plain"))).toBe(
+    "[A part of type hologram, which kit does not know, is left out.]\nbeside it",
+  );
 });
 
-test("a large result is cut, with its images that are too large or none", async () => {
+test("a large result comes whole, without what is no image", async () => {
   const client = openServer({ ...hostileServer("large-result"), timeout_seconds: 60 });
   const output = await callTool(client, "plain");
-  expect(textOf(output).length).toBeLessThan(2 * limits.resultChars);
+  expect(textOf(output).length).toBeGreaterThan(3_000_000);
   expect(textOf(output)).toContain("An image of type image/svg+xml");
 });
 
@@ -147,18 +150,37 @@ test("thousands of tools are cut to what a request takes, and that is told", asy
     {
       server: "s",
       message: expect.stringMatching(
-        /^It offers too many tools: the first 128 are used\. Name those you need in `allow`/,
+        /^It offers too many tools: the first 128 are used, 4872 others are left out: tool_128, .* more\. Name those you need in `allow`, or set mcp\.mode to search_execute\.$/,
       ),
     },
   ]);
   const chosen = open("many-tools", { allow: ["tool_4999"] });
   expect(await namesOf(chosen)).toEqual(["mcp__s__tool_4999"]);
+  const unread = await toolsAndProblems(open("endless-tools", { allow: ["tool_4", "tool_99999"] }));
+  expect(unread.tools).toHaveLength(1);
+  expect(unread.problems.map((problem) => problem.message)).toEqual([
+    "It lists more tools than kit reads: those after the first 10000 are left out.",
+    '`allow` names "tool_99999", and no tool of the server that was read is called so.',
+  ]);
   const searched = openClient({
     mode: "search_execute",
     servers: { s: { ...hostileServer("many-tools"), timeout_seconds: 60 } },
   });
   const found = textOf(await callTool(searched, "mcp_search", { args: { query: "tool_1999" } }));
   expect(found).toContain("mcp__s__tool_1999");
+  expect(searched.problems()[0]?.message).toBe(
+    "It offers too many tools: the first 2000 are used, 3000 others are left out: tool_2000, tool_2001, tool_2002, tool_2003, tool_2004 and 2995 more. Name those you need in `allow`.",
+  );
+  for (const query of ["tool_2000", "tool"]) {
+    const missed = textOf(await callTool(searched, "mcp_search", { args: { query } }));
+    expect(missed).toContain('The MCP server "s" offers more tools than kit takes: 3000 are left out');
+  }
+  const call = async (tool: string): Promise<string> =>
+    textOf(await callTool(searched, "mcp_execute", { args: { tool } }));
+  expect(await call("mcp__s__tool_4999")).toBe(
+    'The MCP server "s" has this tool, but it is left out: kit takes the first 2000 of its tools. The person who configured it can name it in `allow`.',
+  );
+  expect(await call("mcp__s__tool_5000")).toContain("There is no tool named");
 });
 
 test("pages without end, or the same page again and again, are read for a while", async () => {

@@ -35,7 +35,6 @@ export const limits = {
   errorChars: 500,
   stderrChars: 2_000,
   resultParts: 200,
-  resultChars: 200_000,
   resultImages: 20,
   /** One image: what the strictest provider takes. */
   imageBytes: 5_242_880,

@@ -22,6 +22,10 @@ export interface ListedTool {
 /** The tools of a server, and what is wrong with what it offers. */
 export interface Catalogue {
   readonly tools: readonly ListedTool[];
+  /** Whole names of tools that the server offers past what kit takes. */
+  readonly leftOut: ReadonlySet<string>;
+  /** The server lists more tools than kit reads. */
+  readonly isPartial: boolean;
   /** Sentences for the person who configured the server. */
   readonly remarks: readonly string[];
 }

@@ -31,7 +31,7 @@ export function createProcessTransport(
   const gate = createFloodGate(limits.flood);
   let server: ServerProcess | undefined;
   let failure: ServerFailure | undefined;
-  const asked = new Set<unknown>();
+  const asked = new Set<string | number>();
 
   const fail = (message: string, isFlood = false): void => {
     failure ??= new ServerFailure(message, {
@@ -51,14 +51,21 @@ export function createProcessTransport(
       return sdk.deserializeMessage(line.toString("utf8"));
     } catch (error) {
       transport.onerror?.(error instanceof Error ? error : new Error(String(error)));
-      return undefined;
+      const id = idOf(line);
+      if (id === undefined || !asked.has(id)) return undefined;
+      const data = new ServerFailure("Its answer is not what the protocol asks for.", { outcome: "unknown" });
+      return { jsonrpc: "2.0", id, error: { code: -32_000, message: "", data } };
     }
   };
   const reader = new LineReader(limits.messageBytes, {
     onLine(line) {
       if (failure !== undefined) return;
       const message = read(line);
-      const isAnswer = message !== undefined && !("method" in message) && asked.delete(message.id);
+      const isAnswer =
+        message !== undefined &&
+        !("method" in message) &&
+        message.id !== undefined &&
+        asked.delete(message.id);
       if (!isAnswer && !gate.take(line.length, 1)) {
         cutOff("It flooded its output with what nobody had asked for.");
       } else if (message !== undefined) transport.onmessage?.(message);
@@ -112,6 +119,16 @@ export function createProcessTransport(
     },
   };
   return transport;
+}
+
+/** The id of what may be an answer, however malformed; undefined where there is none. */
+function idOf(line: Buffer): string | number | undefined {
+  try {
+    const { id, method } = JSON.parse(line.toString("utf8"));
+    return method === undefined ? id : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether a line begins as an object does: what else is printed costs no more than a look. */

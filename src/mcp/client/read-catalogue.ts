@@ -29,13 +29,13 @@ export function readCatalogue(listing: Listing, options: CatalogueOptions): Cata
   const remarks: string[] = [];
   const offered = uniqueTools(listing.tools, remarks);
   const tools: UnnamedTool[] = [];
+  const leftOut: string[] = [];
   let chars = 0;
-  let isCut = listing.isCut;
   for (const [name, raw] of offered) {
     if (!isWantedTool(name, options)) continue;
     if (tools.length >= options.maxTools || chars > limits.catalogueChars) {
-      isCut = true;
-      break;
+      leftOut.push(name);
+      continue;
     }
     try {
       const tool = readTool(name, raw, options);
@@ -46,11 +46,36 @@ export function readCatalogue(listing: Listing, options: CatalogueOptions): Cata
       remarks.push(`The tool "${name}" is left out: its schema ${error.message}.`);
     }
   }
-  const cut = `It offers too many tools: the first ${tools.length} are used. Name those you need in \`allow\`, or set mcp.mode to search_execute.`;
   return {
     tools: withFullNames(tools, options.server),
-    remarks: shortened([...(isCut ? [cut] : []), ...unmatched(options.allow, offered), ...remarks]),
+    leftOut: new Set(toolNames(options.server, leftOut)),
+    isPartial: listing.isCut,
+    remarks: shortened([
+      ...tooMany(tools.length, leftOut, options),
+      ...unread(listing),
+      ...unmatched(listing, offered, options.allow),
+      ...remarks,
+    ]),
   };
+}
+
+function tooMany(
+  used: number,
+  leftOut: readonly string[],
+  { maxTools }: CatalogueOptions,
+): readonly string[] {
+  if (leftOut.length === 0) return [];
+  const names = leftOut.slice(0, 5).join(", ");
+  const more = leftOut.length > 5 ? ` and ${leftOut.length - 5} more` : "";
+  const search = maxTools < limits.tools ? ", or set mcp.mode to search_execute" : "";
+  return [
+    `It offers too many tools: the first ${used} are used, ${leftOut.length} others are left out: ${names}${more}. Name those you need in \`allow\`${search}.`,
+  ];
+}
+
+function unread({ isCut, tools }: Listing): readonly string[] {
+  if (!isCut) return [];
+  return [`It lists more tools than kit reads: those after the first ${tools.length} are left out.`];
 }
 
 /** The tools by their names, in the server's order; the first of each name. */
@@ -123,12 +148,14 @@ function textOf(value: unknown): string {
 
 // A name in `allow` that fits no tool is most often misspelled, and then a tool is missing without a word.
 function unmatched(
-  allow: readonly string[] | undefined,
+  { isCut }: Listing,
   offered: ReadonlyMap<string, unknown>,
+  allow: readonly string[] = [],
 ): readonly string[] {
   const names = [...offered.keys()];
-  const open = (allow ?? []).filter((pattern) => !names.some((name) => matchesName(name, pattern)));
-  return open.map((pattern) => `\`allow\` names "${pattern}", and no tool of the server is called so.`);
+  const open = allow.filter((pattern) => !names.some((name) => matchesName(name, pattern)));
+  const those = isCut ? "no tool of the server that was read" : "no tool of the server";
+  return open.map((pattern) => `\`allow\` names "${pattern}", and ${those} is called so.`);
 }
 
 function shortened(all: readonly string[]): readonly string[] {

@@ -1,5 +1,3 @@
-// From the package that every installation has: the declarations of kit/testing reach this file.
-import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { Clock } from "../../base/clock.ts";
 import { createBackoff } from "./backoff.ts";
 import { type Connection, type Dialect, openConnection } from "./connection.ts";
@@ -25,11 +23,7 @@ export interface ServerLink {
    * Calls a tool. Where the connection broke, it is called again only if nothing was done, or if it may be
    * done twice. Rejects with `ServerFailure`, which says whether it may have been done.
    */
-  call(
-    tool: ListedTool,
-    args: Readonly<Record<string, unknown>>,
-    signal: AbortSignal,
-  ): Promise<CallToolResult>;
+  call(tool: ListedTool, args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<unknown>;
   /** Why it cannot be used now; undefined while it can, and before it was tried. */
   failure(): ServerFailure | undefined;
   close(): Promise<void>;
@@ -145,7 +139,7 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
       }
     },
     async call(tool, args, signal) {
-      const attempt = async (connected: Connection): Promise<CallToolResult> => {
+      const attempt = async (connected: Connection): Promise<unknown> => {
         const result = await connected.call(tool, args, signal);
         backoff.succeeded();
         return result;

@@ -64,6 +64,8 @@ function listOf(request: Request): unknown {
   switch (scenario) {
     case "many-tools":
       return page(Number(cursor ?? 0), 1_000, 5);
+    case "endless-tools":
+      return page(Number(cursor ?? 0), 1_000, 1_000);
     case "endless-pages":
       return {
         tools: [{ ...plain, name: `tool_${String(cursor ?? 0)}` }],
@@ -178,7 +180,15 @@ function call(request: Request): void {
       );
       return;
     case "odd-result":
-      answer(request, { content: [{ type: "hologram", data: 7 }] });
+      answer(request, {
+        content: [
+          { type: "hologram", data: 7 },
+          { type: "text", text: "beside it" },
+        ],
+      });
+      return;
+    case "no-result":
+      answer(request, "done");
       return;
     case "tell-secrets":
       answer(request, { content: [{ type: "text", text: `It is ${process.env.API_TOKEN}.` }] });
