@@ -1,5 +1,5 @@
 import { KitError } from "../base/kit-error.ts";
-import { type ErrorCode, type ErrorEnvelope, errorCodes } from "../protocol/error-code.ts";
+import { type ErrorCode, type ErrorEnvelope, isErrorCode, isRetryableCode } from "../protocol/error-code.ts";
 
 /** The error of a reply: its envelope's type is the code, also where this client does not know it. */
 export async function toKitError(response: Response): Promise<KitError> {
@@ -66,7 +66,7 @@ export function isTransient(error: unknown): error is KitError {
 }
 
 function retryable(code: string): boolean {
-  return !Object.hasOwn(errorCodes, code) || errorCodes[code as ErrorCode].retryable;
+  return !isErrorCode(code) || isRetryableCode(code);
 }
 
 function parse(text: string): unknown {

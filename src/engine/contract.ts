@@ -10,7 +10,8 @@ import type { SessionKey } from "../protocol/session-entry.ts";
  * Promises that every implementation keeps (`contract.suite.ts` tests them):
  * - `admit` and `startRun` resolve once the work is on disk (fsync), and never before. The same
  *   idempotency key within the same scope gives the same receipt, and the work is done once; the same
- *   key with another input is a `conflict`.
+ *   key with another input is a `conflict`. What failed in a way that may pass, or was cancelled, is no answer
+ *   to a key: the next request with it has the input done again (a dispatch under its id, a run as a new one).
  * - Per session: one writer at a time, in the order of admission, whatever an attempt's outcome.
  *   Between principals: equal shares; between the sessions of one: in turn. Where nobody is asked who they are, an
  *   instance or a workflow stands for a principal. A session that has failed inputs goes on with the next.
@@ -18,6 +19,8 @@ import type { SessionKey } from "../protocol/session-entry.ts";
  *   `meta.scope` (`session`, `principal`, `instance`, `workflow`, `engine`) and `meta.retry_after_s`.
  * - An attempt that fails in a way that may pass is repeated with backoff; one that crashes its
  *   process counts. After its attempts it is `failed`: a dead letter, to be seen and redriven.
+ * - An attempt that met a store which is away (`store_unavailable`) is none: work waits for as long as that
+ *   lasts, with backoff. So does a step of a run; neither ends because of it.
  * - A settlement is written exactly once, by the holder of the fence. Who has lost it is told at once
  *   by its `signal` (reason: `KitError` `lease_lost`), and cannot write any more.
  * - Payloads are JSON; above 256 KiB they lie in a blob store and come back as they went in.
@@ -146,6 +149,8 @@ export interface EngineHandlers {
   run(context: RunContext, request: RunRequest): Promise<unknown>;
   /** Whether what an attempt threw may pass by itself. Default: a `KitError` of a retryable code. */
   isRetryable?(error: unknown): boolean;
+  /** Told each time that work meets a store which is away, and begins to wait. */
+  onOutage?(error: unknown, workId: string): void;
   /** What records keep of an error beside its code and message. Default: nothing, since anything may stand there. */
   causeOf?(error: unknown): ErrorCause | undefined;
 }

@@ -32,6 +32,7 @@ export const errorCodes = {
   model_timeout: { status: 504, retryable: true },
   internal_error: { status: 500, retryable: false },
   unavailable: { status: 503, retryable: true },
+  store_unavailable: { status: 503, retryable: true },
 } as const;
 
 export type ErrorCode = keyof typeof errorCodes;
@@ -39,6 +40,11 @@ export type ErrorCode = keyof typeof errorCodes;
 /** Whether kit knows the code: an error of a project's code may have any. */
 export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(errorCodes, code);
+}
+
+/** Whether the same call can succeed later, as far as its code tells. */
+export function isRetryableCode(code: string): boolean {
+  return isErrorCode(code) && errorCodes[code].retryable;
 }
 
 /** The body of every error reply. `dev` is added by `kit dev` only. */

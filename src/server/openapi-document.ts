@@ -135,7 +135,7 @@ const withBody: readonly ErrorCode[] = ["invalid_json", "payload_too_large", "un
 const retryAfter = { description: "Seconds, where it is known.", schema: { type: "integer" } };
 
 function mayPass(codes: readonly ErrorCode[]): boolean {
-  return codes.includes("too_many_requests") || codes.includes("unavailable");
+  return codes.some((code) => code === "too_many_requests" || errorCodes[code].status === 503);
 }
 
 function errorReplies(route: Route, schema: unknown): Json {

@@ -24,10 +24,11 @@ export async function openTestService(options: TestServiceOptions): Promise<Test
   return await createTestService(options);
 }
 
-/** The same, under other limits. */
+/** The same, under other limits; `onError` is told what a server's log is. */
 export async function createTestService(
   options: TestServiceOptions,
   limits: Partial<EngineLimits> = {},
+  onError: (error: unknown) => void = () => undefined,
 ): Promise<TestService> {
   const [{ createService }, { createEmbeddedEngine }, { createApprovals }] = await Promise.all([
     import("../app/service/create-service.ts"),
@@ -42,7 +43,7 @@ export async function createTestService(
     ...(engineFolder === undefined ? {} : { folder: engineFolder }),
   });
   try {
-    const service = await createService({ app, engine });
+    const service = await createService({ app, engine, onError });
     return {
       ...service,
       async close({ timeoutMs = 0 } = {}) {

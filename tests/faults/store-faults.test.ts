@@ -78,11 +78,11 @@ test.skipIf(!hasLimits)(
           await delay(50 + random(100));
           limitFiles(kit.pid, 4_096);
           const refused = await send(`${kit.url}/agents/worker/new/dispatch`, { input: "more" });
-          expect(refused).toMatchObject({ status: 503, body: { error: { type: "unavailable" } } });
+          expect(refused).toMatchObject({ status: 503, body: { error: { type: "store_unavailable" } } });
           const large = await send(`${kit.url}/agents/worker/new/dispatch`, { input: "x".repeat(300_000) });
-          expect(large).toMatchObject({ status: 503, body: { error: { type: "unavailable" } } });
+          expect(large).toMatchObject({ status: 503, body: { error: { type: "store_unavailable" } } });
           const prompt = await send(`${kit.url}/agents/worker/prompted`, { message: "more" });
-          expect(prompt).toMatchObject({ status: 503, body: { error: { type: "unavailable" } } });
+          expect(prompt).toMatchObject({ status: 503, body: { error: { type: "store_unavailable" } } });
           expect((await send(`${kit.url}/health`)).body).toMatchObject({ ok: true });
           await delay(random(300));
           limitFiles(kit.pid, "unlimited");

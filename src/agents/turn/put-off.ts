@@ -1,6 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 
-/** Thrown by a call that is to go on when its operation does: it has no result yet. */
+/** Thrown by a call that is to go on when its operation does: it has no result yet. The cause is why. */
 export class PutOff extends Error {
   override readonly name = "PutOff";
 }

@@ -4,6 +4,7 @@ import { isStandardSchema, issueText, type StandardResult } from "../../base/sta
 import { type ErrorCause, messagesOf, thrownText } from "../../protocol/error-cause.ts";
 import type { EventBody } from "../../protocol/event.ts";
 import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
+import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { SecretMask } from "../secrets.ts";
 import type { ToolContext, ToolDefinition, ToolLookup, ToolOutput } from "../tool.ts";
 import { builtInToolNames } from "../tools/built-in-tools.ts";
@@ -41,6 +42,8 @@ export interface ToolTurn {
   readonly callKey: string;
   /** The process ended while these calls ran: what may not run twice is not run again. */
   readonly interrupted?: boolean;
+  /** Told why a call is put off, where something else than the signal says so. */
+  readonly onPutOff?: (cause: unknown) => void;
 }
 
 const defaultToolTimeoutMs = 120_000;
@@ -85,7 +88,11 @@ async function runToolCall(
   try {
     outcome = await outcomeOf(keyed, turn, options);
   } catch (error) {
-    if (error instanceof PutOff) return undefined;
+    // Nothing has run where the store of its approval was away.
+    const isAway = isStoreUnavailable(error);
+    if (isAway || (error instanceof PutOff && error.cause !== undefined))
+      turn.onPutOff?.(isAway ? error : error.cause);
+    if (isAway || error instanceof PutOff) return undefined;
     outcome = threw(error);
   }
   const result = toResult(call, outcome, options);
@@ -130,7 +137,8 @@ function outcomeOf(
       context.approved = isApproved;
       if (goesOnLater(tool, signal)) throw new PutOff();
       if (signal.aborted) return failed("The call was aborted before it started.");
-      return execute(tool, { input: input.value, context, signal, ended: options.begin?.(tool.name) });
+      const ended = options.begin?.(tool.name);
+      return execute(tool, { input: input.value, context, signal, ended });
     };
     const gated = { call, turnId: turn.id, input: input.value, context };
     return passGate(gate, { tool, gated, interrupted: turn.interrupted === true }, start);
@@ -194,7 +202,7 @@ function execute(
     work = tool.execute(run.input, context);
   } catch (error) {
     ended?.();
-    throw error;
+    return threw(error);
   }
   if (!isPromise(work)) {
     ended?.();
@@ -230,7 +238,12 @@ function execute(
     signal.addEventListener("abort", onAbort, { once: true });
     work.then(
       (output) => end(settledOutcome(output)),
-      (error: unknown) => end(threw(error)),
+      (error: unknown) => {
+        // What kit itself stores the work of, a task for instance, is gone on with when its store is back.
+        if (tool.idempotent !== true || !isStoreUnavailable(error)) return end(threw(error));
+        rest();
+        reject(new PutOff("The store is away.", { cause: error }));
+      },
     );
     // The tool may have fired the abort itself, before anybody listened.
     if (signal.aborted) onAbort();

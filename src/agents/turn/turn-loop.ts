@@ -93,7 +93,11 @@ export async function runTools(
 ): Promise<void> {
   // The place in the log is the same whenever these calls are made again; ids of calls are not unique.
   const callKey = `${loop.operationId}:${loop.state.positions.at(-1) ?? 0}`;
-  const turn = { id: how.turnId, callKey, interrupted: how.interrupted === true };
+  let putOff: unknown;
+  const onPutOff = (cause: unknown): void => {
+    putOff ??= cause;
+  };
+  const turn = { id: how.turnId, callKey, interrupted: how.interrupted === true, onPutOff };
   const outcomes = await runToolCalls(calls, turn, loop.toolRun);
   const results = outcomes.filter((result) => result !== undefined);
   if (results.length < calls.length) {
@@ -102,7 +106,7 @@ export async function runTools(
       result === undefined ? [] : [[keyOf(turn, at), result] as const],
     );
     await loop.toolRun.gate.keep(new Map(done));
-    throw loop.signal.reason;
+    throw loop.signal.aborted ? loop.signal.reason : putOff;
   }
   const message: ToolMessage = { role: "tool", content: results, timestamp: isoTime(loop.clock.now()) };
   const entries = [toEntry(loop, message)];

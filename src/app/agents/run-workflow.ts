@@ -5,6 +5,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { causeLine, type ErrorCause } from "../../protocol/error-cause.ts";
 import { isErrorCode } from "../../protocol/error-code.ts";
 import type { EventBody, EventError, KitEvent } from "../../protocol/event.ts";
+import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { WorkflowContext } from "../../workflows/workflow-context.ts";
 import { checkPayload } from "./check-payload.ts";
 import type { RunWork } from "./hosted-app.ts";
@@ -44,6 +45,7 @@ export async function runWorkflow(
   if (work.startedAt === undefined) emit({ type: "run_start", workflow: workflow.name });
   const closing: (() => Promise<void>)[] = [];
   let failed = true;
+  let goesOnLater = false;
   let said: EventError | undefined;
   try {
     signal.throwIfAborted();
@@ -65,6 +67,9 @@ export async function runWorkflow(
     return host.mask === undefined ? result : maskValue(result, host.mask);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
+    // The engine takes it up again when the store is back: nothing has ended.
+    goesOnLater = isStoreUnavailable(error);
+    if (goesOnLater) throw error;
     const failure = masked(toRunError(error, { host, name: workflow.name, runId: id }), host);
     said = toEventError(failure, host);
     work.local?.onFailure?.(failure);
@@ -74,7 +79,7 @@ export async function runWorkflow(
     // Of a run that is left behind, to go on later, nothing is heard any more.
     const duration_ms = Date.now() - startedAt;
     const ending = endingOf(failed, { aborted: signal.aborted, error: said });
-    emit({ type: "run_end", workflow: workflow.name, ...ending, duration_ms });
+    if (!goesOnLater) emit({ type: "run_end", workflow: workflow.name, ...ending, duration_ms });
   }
 }
 

@@ -2,14 +2,16 @@ import { createApprovals } from "../../agents/approvals/create-approvals.ts";
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { agentStream, type Engine, type WorkContext } from "../../engine/contract.ts";
-import { type ErrorCode, errorCodes } from "../../protocol/error-code.ts";
+import { isRetryableCode } from "../../protocol/error-code.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";
+import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { HostedApp } from "../agents/hosted-app.ts";
 import { keyed, toSessionKey } from "../agents/session-key.ts";
 import { createHeldSlots } from "./held-slots.ts";
 import { createInstanceAdmin } from "./instance-admin.ts";
 import { createOperationListeners } from "./operation-listeners.ts";
+import { createOutageLog } from "./outage-log.ts";
 import { promptDurably } from "./prompt-durably.ts";
 import type { Service } from "./service.ts";
 import { toDispatchInput, toPromptInput } from "./session-input.ts";
@@ -83,12 +85,14 @@ export async function createService({
         return await slots.hold({ ...request, context }, () => work.run(context, request));
       } catch (error) {
         // Nobody waits for a dispatch: why it failed is said here, or nowhere.
-        if (!context.signal.aborted && isDispatch(context)) onError(nameDispatch(error, context));
+        if (!context.signal.aborted && isDispatch(context) && !isStoreUnavailable(error))
+          onError(nameDispatch(error, context));
         throw error;
       }
     },
     run: (context, request) => slots.hold({ ...request, context }, () => runs.perform(context, request)),
     isRetryable,
+    onOutage: createOutageLog(onError),
     causeOf: app.causeOf,
   });
   const renewSchedules = async (): Promise<void> => {
@@ -141,7 +145,7 @@ export async function createService({
 function isRetryable(error: unknown): boolean {
   if (!(error instanceof KitError) || error.code === "aborted") return false;
   if (error.code === "conflict") return true;
-  return Object.hasOwn(errorCodes, error.code) && errorCodes[error.code as ErrorCode].retryable;
+  return isRetryableCode(error.code);
 }
 
 /** A call lives in its caller, who is told what it failed with. */

@@ -9,6 +9,7 @@ import {
 import { causeLine, fromErrorCause } from "../../protocol/error-cause.ts";
 import type { EventError } from "../../protocol/event.ts";
 import type { RunRecord } from "../../protocol/run.ts";
+import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { RunOptions, WorkflowResult } from "../agents/app.ts";
 import type { HostedApp, LocalRun } from "../agents/hosted-app.ts";
 import { keyed } from "../agents/session-key.ts";
@@ -74,7 +75,8 @@ export function createWorkflowRuns(
         return await app.perform({ context, request, startedAt, local });
       } catch (error) {
         // Who waits for it in this process is told by the call.
-        if (!context.signal.aborted && local?.onFailure === undefined) onFailure(error);
+        const isOver = !context.signal.aborted && !isStoreUnavailable(error);
+        if (isOver && local?.onFailure === undefined) onFailure(error);
         throw error;
       } finally {
         // A run that goes on later does so without a request that was answered long ago.

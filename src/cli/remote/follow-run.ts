@@ -61,5 +61,5 @@ async function findRun(run: FollowedRun): Promise<{ client: KitClient; record: R
 }
 
 function isGone(error: unknown): boolean {
-  return error instanceof KitError && error.code === "unavailable";
+  return error instanceof KitError && (error.code === "unavailable" || error.code === "store_unavailable");
 }

@@ -92,6 +92,7 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
     state = "closed";
     started.resolve();
     base.lines.close({ clear: true });
+    core.drain();
     const { lines } = base;
     if (await within(timeoutMs, lines.calm())) {
       await within(Math.min(timeoutMs, asidePatienceMs), lines.idle());

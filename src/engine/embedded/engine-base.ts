@@ -14,6 +14,8 @@ export interface EngineBase {
    * is given back as if its attempt had not been.
    */
   readonly stopping: AbortSignal;
+  /** Fires as soon as a drain begins: what only waits for a store that is away is not waited for. */
+  readonly draining: AbortSignal;
   /** For reading; it sees all that was committed, by other processes too. */
   readonly database: DatabaseSync;
   /**

@@ -18,6 +18,8 @@ export interface EngineCore {
   readonly limits: EngineLimits;
   /** Whether other processes may have a part in it. */
   readonly isShared: boolean;
+  /** Fires `base.draining`. */
+  drain(): void;
   /** Fires `base.stopping`. */
   stop(): void;
   /** Writes what is due, then closes the database. */
@@ -38,12 +40,14 @@ export function createEngineCore({ folder, clock, limits }: CoreOptions): Engine
   const lease = createLease(database, { clock, ttlMs: limits.leaseMs, lock });
   const blobs = createBlobStore(folder === undefined ? undefined : join(folder, "blobs"), database);
   const stopping = new AbortController();
+  const draining = new AbortController();
   const base: EngineBase = {
     clock,
     lease,
     blobs,
     database,
     stopping: stopping.signal,
+    draining: draining.signal,
     lines: createWorkLines({ clock, slots: limits.running }),
     commit(write, options = {}) {
       const { fence } = options;
@@ -65,6 +69,7 @@ export function createEngineCore({ folder, clock, limits }: CoreOptions): Engine
     blobs,
     limits,
     isShared: folder !== undefined,
+    drain: () => draining.abort(stopped()),
     stop: () => stopping.abort(stopped()),
     async close() {
       await queue.idle();

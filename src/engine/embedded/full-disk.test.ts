@@ -34,7 +34,7 @@ test.skipIf(!hasLimits)(
     limitFiles(child.pid, 4_096);
     const from = child.news.length;
     child.tell({ order: "admit", request: { ...key, input: 2 } });
-    expect(await child.hear("refused", from)).toEqual({ news: "refused", code: "unavailable" });
+    expect(await child.hear("refused", from)).toEqual({ news: "refused", code: "store_unavailable" });
     limitFiles(child.pid, "unlimited");
     child.tell({ order: "admit", request: { ...key, input: 3 } });
     accepted.push((await child.hear("admitted", from)).dispatch_id);

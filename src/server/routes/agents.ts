@@ -87,7 +87,7 @@ export function agentRoutes(context: ServiceContext): readonly Route[] {
       body: dispatchBodySchema,
       reply: dispatchAcceptedSchema,
       status: 202,
-      errors: ["agent_not_found", "agent_not_webhook", "conflict", "unavailable"],
+      errors: ["agent_not_found", "agent_not_webhook", "conflict", "unavailable", "store_unavailable"],
       guard: guardFor("agent.dispatch"),
       async handle(input) {
         const { input: message, session = defaultSession } = input.body;
@@ -112,7 +112,7 @@ export function agentRoutes(context: ServiceContext): readonly Route[] {
       query: instanceEventsQuerySchema,
       reply: eventSchema,
       stream: "always",
-      errors: ["agent_not_found", "agent_not_webhook", "unavailable"],
+      errors: ["agent_not_found", "agent_not_webhook", "unavailable", "store_unavailable"],
       guard: guardFor("agent.read"),
       handle: (input) => {
         const { session } = input.query;
@@ -188,4 +188,5 @@ export const promptErrors = [
   "context_overflow",
   "model_timeout",
   "unavailable",
+  "store_unavailable",
 ] as const;

@@ -104,7 +104,7 @@ export function runRoutes(context: ServiceContext): readonly Route[] {
       query: runStreamQuerySchema,
       reply: eventSchema,
       stream: "always",
-      errors: ["run_not_found", "unavailable"],
+      errors: ["run_not_found", "unavailable", "store_unavailable"],
       async handle(input) {
         const after = readEventPosition(input, input.query);
         const run = await find(input, "run.read");

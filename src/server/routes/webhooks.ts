@@ -29,6 +29,7 @@ export function webhookRoutes({ service, limits, masked }: ServiceContext): read
         "payload_too_large",
         "unsupported_media_type",
         "unavailable",
+        "store_unavailable",
       ],
       async handle({ segment, raw, incoming }) {
         const name = segment("name");

@@ -64,6 +64,7 @@ export function workflowRoutes(context: ServiceContext): readonly Route[] {
         "context_overflow",
         "model_timeout",
         "unavailable",
+        "store_unavailable",
       ],
       async guard({ segment, principal }) {
         const workflow = segment("name");

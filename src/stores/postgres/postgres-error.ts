@@ -1,4 +1,5 @@
 import { KitError } from "../../base/kit-error.ts";
+import { storeUnavailable } from "../../protocol/store-fault.ts";
 import { conflict } from "../conflict.ts";
 
 /** Conditions of Postgres that mean: another writer was there. See its manual, appendix A. */
@@ -9,19 +10,43 @@ const conflicts = new Set([
   "40P01", // deadlock_detected
 ]);
 
+/** Classes of conditions that say something about the server, the connection or the rights, not about the statement. */
+const outages: readonly string[] = [
+  "08", // connection exception
+  "25006", // read_only_sql_transaction: a standby answers, as in the middle of a failover
+  "28", // invalid authorization
+  "3D000", // invalid_catalog_name: the database is not there
+  "3F000", // invalid_schema_name
+  "42501", // insufficient_privilege
+  "42P01", // undefined_table: the tables are being put back
+  "53", // insufficient resources: connections, memory, disk
+  "55", // not in prerequisite state: locks, a database that is being started
+  "57", // operator intervention: shutdown, cannot connect now, cancelled
+  "58", // system error: reading or writing failed
+];
+
 /** What a query threw, as an error of kit. */
 export function toStoreError(error: unknown): KitError {
   if (error instanceof KitError) return error;
-  const code = codeOf(error);
+  const code = sqlState(error);
   if (code !== undefined && conflicts.has(code)) return conflict(error);
+  const reason = "its database does not answer as it should";
+  const said = error instanceof Error && error.message !== "" ? error.message : String(code);
+  const hint = `Postgres: ${said}`;
+  // What has no condition is no answer of Postgres: the way there is at fault.
+  if (code === undefined || outages.some((start) => code.startsWith(start))) {
+    return storeUnavailable({ store: "The session store", reason, hint, cause: error });
+  }
   return new KitError({
     code: "unavailable",
-    message: "The session store cannot be used: its database does not answer as it should.",
-    hint: `Postgres: ${error instanceof Error && error.message !== "" ? error.message : String(code)}`,
+    message: `The session store cannot be used: ${reason}.`,
+    hint,
     cause: error,
   });
 }
 
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+/** The condition that the server has named: five digits or capitals, where a code of Node's has a word. */
+function sqlState(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return undefined;
+  return /^(?=.*\d)[0-9A-Z]{5}$/.test(error.code) ? error.code : undefined;
 }

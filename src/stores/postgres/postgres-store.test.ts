@@ -112,7 +112,7 @@ test("a connection that the server has ended while it rested is replaced", async
   await admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()");
   // What was on its way to the dead connection may fail; nothing is lost, and the next call has a new one.
   await store.append({ key, expected: 1, entries: [entry] }).catch((error: unknown) => {
-    expect(error).toMatchObject({ code: "unavailable" });
+    expect(error).toMatchObject({ code: "store_unavailable" });
   });
   expect((await store.read(key)).length).toBeGreaterThan(0);
 });
@@ -180,6 +180,29 @@ async function readFrom(url: string): Promise<unknown> {
   const store = new PostgresSessionStore({ url });
   return await store.read(key).finally(() => store.close());
 }
+
+test.each([
+  ["08006", "store_unavailable"],
+  ["25006", "store_unavailable"],
+  ["28P01", "store_unavailable"],
+  ["53300", "store_unavailable"],
+  ["57014", "store_unavailable"],
+  ["57P01", "store_unavailable"],
+  ["57P03", "store_unavailable"],
+  ["58030", "store_unavailable"],
+  ["ECONNREFUSED", "store_unavailable"],
+  ["EPIPE", "store_unavailable"],
+  [undefined, "store_unavailable"],
+  ["40001", "conflict"],
+  ["22021", "unavailable"],
+  ["42601", "unavailable"],
+])("a query that fails with %s is %s, whatever the text says", async (code, expected) => {
+  const fail = async (): Promise<never> => {
+    throw Object.assign(new Error("a text of some language"), code === undefined ? {} : { code });
+  };
+  const store = new PostgresSessionStore({ pool: { query: fail, connect: fail } });
+  await expect(store.read(key)).rejects.toMatchObject({ code: expected });
+});
 
 test("without its package, the error is the command that installs it", async () => {
   const code = `

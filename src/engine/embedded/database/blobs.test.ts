@@ -84,7 +84,10 @@ test("a disk that takes no file is unavailable for now, and leaves no draft", as
   const large = "x".repeat(300_000);
   rmSync(place, { recursive: true });
   writeFileSync(place, "in the way");
-  await expect(blobs.store(large)).rejects.toMatchObject({ code: "unavailable", meta: { retry_after_s: 5 } });
+  await expect(blobs.store(large)).rejects.toMatchObject({
+    code: "store_unavailable",
+    meta: { retry_after_s: 5 },
+  });
   rmSync(place);
   mkdirSync(place);
   expect(blobs.load(await blobs.store(large))).toBe(large);

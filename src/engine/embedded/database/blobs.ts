@@ -4,6 +4,7 @@ import { open, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { KitError } from "../../../base/kit-error.ts";
+import { storeUnavailable } from "../../../protocol/store-fault.ts";
 import type { Blobs } from "../engine-base.ts";
 
 /** In bytes of UTF-8: what is larger gets a file of its own. */
@@ -113,10 +114,10 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 function cannotStore(cause: unknown): KitError {
-  return new KitError({
-    code: "unavailable",
-    message: "A large payload could not be stored.",
-    meta: { retry_after_s: 5 },
+  return storeUnavailable({
+    store: "The engine's store",
+    reason: "a large payload could not be written",
+    hint: "Look at the disk of the engine's folder.",
     cause,
   });
 }

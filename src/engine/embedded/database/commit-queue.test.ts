@@ -75,7 +75,7 @@ test("a lock of another process is waited for without stopping this one, and the
     one.catch((error: unknown) => error),
   );
   for (const error of await Promise.all(refused)) {
-    expect(error).toMatchObject({ code: "unavailable", meta: { retry_after_s: 5 } });
+    expect(error).toMatchObject({ code: "store_unavailable", meta: { retry_after_s: 5 } });
   }
   const waiting = Promise.all([queue.commit(insert(3)), queue.commit(insert(4))]);
   setImmediate(() => {
@@ -98,7 +98,7 @@ test("a store without room refuses the whole transaction, and takes the next whe
     queue.commit(insert("a")),
     queue.commit(insert("b".repeat(50_000))),
   ]);
-  for (const result of results) expect(result).toMatchObject({ reason: { code: "unavailable" } });
+  for (const result of results) expect(result).toMatchObject({ reason: { code: "store_unavailable" } });
   expect(rows()).toEqual([]);
   database.exec("PRAGMA max_page_count = 1000");
   await queue.commit(insert("c"));

@@ -9,6 +9,7 @@ import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { EngineLimits } from "../engine-limits.ts";
 import { checkJson } from "../runs/check-json.ts";
+import { isNoAnswer } from "../work/is-no-answer.ts";
 import { ownerOfInput } from "../work/owner.ts";
 import { checkShare, retryAfter } from "../work/share-of-line.ts";
 import type { LineScope } from "../work/work-lines.ts";
@@ -16,15 +17,15 @@ import { type DispatchPlace, type DispatchRow, lineOf } from "./dispatch-rows.ts
 
 export interface Admission {
   readonly receipt: DispatchReceipt;
-  /** Set when it is new: it has to join its line. */
+  /** Set when it is new, or to be done again: it has to join its line. */
   readonly place?: DispatchPlace;
 }
 
 export interface Admissions {
   /** Resolves once the input is on disk. */
   admit(request: AdmitRequest): Promise<Admission>;
-  /** In a transaction: throws when there is no room for one more. */
-  checkRoom(key: SessionKey, owner: string): void;
+  /** In a transaction: puts what has ended back, at the end of its line. Throws when there is no room for one more. */
+  putBack(row: DispatchRow): DispatchPlace;
   /** For an input that is not stored: the same, as a rule without asking the database. */
   checkRoomInLine(key: SessionKey, owner: string): void;
 }
@@ -54,6 +55,12 @@ export function createAdmissions(base: EngineBase, options: AdmissionOptions): A
     `INSERT INTO dispatches (dispatch_id, agent, instance_id, session, status, idempotency_key, accepted_at, input, owner)
      VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?) RETURNING seq`,
   );
+  const remove = query(database, "DELETE FROM dispatches WHERE dispatch_id = ?");
+  const again = query<{ seq: number }>(
+    database,
+    `INSERT INTO dispatches (dispatch_id, agent, instance_id, session, status, idempotency_key, accepted_at, error, input, owner)
+     VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?) RETURNING seq`,
+  );
 
   function checkRoom(key: SessionKey, owner: string): void {
     const line = lineOf(key);
@@ -76,13 +83,36 @@ export function createAdmissions(base: EngineBase, options: AdmissionOptions): A
     if (!hasRoom) checkRoom(key, owner);
   }
 
-  /** What the key has been used for before. */
+  function putBack(row: DispatchRow): DispatchPlace {
+    const {
+      dispatch_id,
+      agent,
+      instance_id,
+      session,
+      idempotency_key: key,
+      accepted_at,
+      error,
+      input,
+      owner,
+    } = row;
+    checkRoom(row, owner);
+    // A new row has a new place: the end of the line.
+    remove.run(dispatch_id);
+    const added = again.get(dispatch_id, agent, instance_id, session, key, accepted_at, error, input, owner);
+    return { seq: Number(added?.seq), dispatch_id, agent, instance_id, session, owner };
+  }
+
+  /**
+   * What the key has been used for before, in a transaction. What failed in a way that may pass is no answer to it,
+   * and done again.
+   */
   function earlier(request: AdmitRequest, input: string): Admission | undefined {
     if (request.idempotency_key === undefined) return undefined;
     const row = byKey.get(request.agent, request.instance_id, request.idempotency_key);
     if (row === undefined) return undefined;
     if (row.session !== request.session || !isSame(row.input, input)) throw otherInput();
-    return { receipt: { dispatch_id: row.dispatch_id, accepted_at: isoTime(row.accepted_at) } };
+    const receipt = { dispatch_id: row.dispatch_id, accepted_at: isoTime(row.accepted_at) };
+    return isNoAnswer(row) ? { receipt, place: putBack(row) } : { receipt };
   }
 
   /** Members of an object may come in another order: that is no other input. */
@@ -91,7 +121,7 @@ export function createAdmissions(base: EngineBase, options: AdmissionOptions): A
   }
 
   return {
-    checkRoom,
+    putBack,
     checkRoomInLine,
     async admit(request) {
       checkJson(request.input, "The input");

@@ -118,12 +118,7 @@ export function createDispatches(base: EngineBase, limits: EngineLimits): Dispat
         const row = sql.byId.get(id);
         if (row === undefined) throw unknown();
         if (row.status !== "failed") throw notDead();
-        admissions.checkRoom(row, row.owner);
-        // A new row has a new place: the end of the line.
-        sql.remove.run(id);
-        const { agent, instance_id, session, idempotency_key: key, accepted_at, error, input, owner } = row;
-        const added = sql.putBack.get(id, agent, instance_id, session, key, accepted_at, error, input, owner);
-        return { seq: Number(added?.seq), dispatch_id: id, agent, instance_id, session, owner };
+        return admissions.putBack(row);
       });
       takeIn(place);
       const record = find(id);
@@ -221,12 +216,6 @@ function statements({ database }: EngineBase) {
     cancelling: query<Pick<DispatchRow, "dispatch_id">>(
       database,
       "SELECT dispatch_id FROM dispatches INDEXED BY dispatches_cancelling WHERE cancelling = 1",
-    ),
-    remove: query(database, "DELETE FROM dispatches WHERE dispatch_id = ?"),
-    putBack: query<{ seq: number }>(
-      database,
-      `INSERT INTO dispatches (dispatch_id, agent, instance_id, session, status, idempotency_key, accepted_at, error, input, owner)
-       VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?) RETURNING seq`,
     ),
     cancelLeft: query(
       database,

@@ -6,6 +6,7 @@ import type { EngineLimits } from "../engine-limits.ts";
 import { isLost } from "../lease/lease-holder.ts";
 import { createPace } from "../work/create-pace.ts";
 import { type LinkedSignals, linkSignals } from "../work/link-signals.ts";
+import { isOutage, outagePause } from "../work/outage.ts";
 import { principalOf } from "../work/owner.ts";
 import { mayPass, toEventError } from "../work/to-event-error.ts";
 import type { Work, WorkEnd } from "../work/work-lines.ts";
@@ -52,11 +53,13 @@ const perTurn = 8;
 const suspectPauseMs = 25;
 
 export function createDispatchAttempts(base: EngineBase, options: AttemptOptions): DispatchAttempts {
-  const { database, clock, blobs, lease, stopping } = base;
+  const { database, clock, blobs, lease, stopping, draining } = base;
   const { limits } = options;
   const pace = createPace(perTurn);
   const running = new Map<string, Attempt>();
   const retrying = new Map<string, DispatchPlace>();
+  /** How often each has met a store that is away, since it last reached one. */
+  const outages = new Map<string, number>();
   /** The one that is at work. */
   let suspect: string | undefined;
   const claim = query<DispatchRow>(
@@ -153,8 +156,8 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
       try {
         return await write(attempt, outcome, handlers);
       } catch (error) {
-        if (isLost(error) || stopping.aborted) return ended;
-        const early = linkSignals([attempt.tenure, stopping]);
+        if (isLost(error) || draining.aborted) return ended;
+        const early = linkSignals([attempt.tenure, draining]);
         await clock.sleep(limits.backoffMs, early.signal).catch(() => undefined);
         early.unlink();
       }
@@ -202,20 +205,33 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
       await base.commit(() => giveBack.run(1, null, row.error, row.dispatch_id, fence), { fence });
       return ended;
     }
+    if (isOutage(error, row.dispatch_id, handlers)) return await giveBackUntil(outageEnd(row), 1);
+    outages.delete(row.dispatch_id);
     const mayRetry = row.attempts < limits.attempts && isRetryable(handlers, error);
     if (!mayRetry) return await end("failed", null, text);
-    const at = clock.now() + delay(row.attempts, error);
-    const isBack = await base.commit(() => giveBack.run(0, at, text, row.dispatch_id, fence), { fence });
-    // Somebody has cancelled it while it was failing.
-    return isBack > 0 ? waitFor(row, at) : await end("cancelled", null, null);
+    return await giveBackUntil(clock.now() + delay(row.attempts, error), 0);
+
+    async function giveBackUntil(at: number, uncounted: 0 | 1): Promise<WorkEnd> {
+      const write = (): number => giveBack.run(uncounted, at, text, row.dispatch_id, fence);
+      const isBack = await base.commit(write, { fence });
+      // Somebody has cancelled it while it was failing.
+      return isBack > 0 ? waitFor(row, at) : await end("cancelled", null, null);
+    }
 
     async function end(status: string, result: string | null, why: string | null): Promise<WorkEnd> {
       await base.commit(() => finish.get(clock.now(), status, result, why, row.dispatch_id, fence), {
         fence,
       });
+      outages.delete(row.dispatch_id);
       options.ended(row.dispatch_id);
       return ended;
     }
+  }
+
+  function outageEnd({ dispatch_id: id }: DispatchRow): number {
+    const times = outages.get(id) ?? 0;
+    outages.set(id, times + 1);
+    return Math.ceil(clock.now() + outagePause(times));
   }
 
   /** Doubled each time, between half and the whole of it, and no less than the error asks for. */
@@ -249,6 +265,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
     },
     clear() {
       retrying.clear();
+      outages.clear();
       suspect = undefined;
     },
   };

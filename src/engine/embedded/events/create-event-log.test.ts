@@ -164,7 +164,7 @@ test("a log that another program locks is read, written in memory, and on disk o
   const other = new DatabaseSync(join(folder, "events.db"));
   other.exec("BEGIN IMMEDIATE");
   log.append(stream, delta(2));
-  await expect(log.flush()).rejects.toMatchObject({ code: "unavailable" });
+  await expect(log.flush()).rejects.toMatchObject({ code: "store_unavailable" });
   expect(await indexesOf(log)).toEqual([1, 2]);
   // A new stream as well, for readers that are there already, too.
   const heard: number[] = [];

@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
+import { sqliteFault, storeDamaged, storeUnavailable } from "../../../protocol/store-fault.ts";
 import type { EventLog, EventReadOptions } from "../../contract.ts";
 import type { Lease } from "../engine-base.ts";
 import { createEventReader } from "./event-reader.ts";
@@ -190,16 +191,11 @@ function stored<Value>(work: () => Value): Value {
 
 function rethrow(error: unknown): never {
   if (error instanceof KitError) throw error;
-  throw unavailable(error);
-}
-
-function unavailable(cause: unknown): KitError {
-  return new KitError({
-    code: "unavailable",
-    message: "The event log cannot be read or written at present.",
-    hint: "The disk of the engine's folder is full, or events.db is locked or damaged.",
-    cause,
-  });
+  const store = "The event log";
+  const fault = sqliteFault(error);
+  const hint = "Look at events.db in the engine's folder, and at its disk.";
+  if (fault?.isDamage === true) throw storeDamaged({ store, hint, cause: error });
+  throw storeUnavailable({ store, reason: fault?.reason ?? "it does not answer", hint, cause: error });
 }
 
 function badLimit(): KitError {

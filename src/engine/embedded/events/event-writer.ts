@@ -1,5 +1,6 @@
 import { KitError } from "../../../base/kit-error.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
+import { storeUnavailable } from "../../../protocol/store-fault.ts";
 import { isStoreError } from "../database/store-error.ts";
 import type { Lease } from "../engine-base.ts";
 import type { EventTable, StreamRow } from "./event-table.ts";
@@ -366,9 +367,9 @@ function notAbove(index: number, last: number): KitError {
 }
 
 function full(): KitError {
-  return new KitError({
-    code: "unavailable",
-    message: "Events cannot be stored at present.",
+  return storeUnavailable({
+    store: "The event log",
+    reason: "too many events wait to be written",
     hint: "The disk of the engine's folder is full, or locked by another program.",
   });
 }

@@ -6,6 +6,7 @@ import type { RunReceipt, RunRequest } from "../../contract.ts";
 import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { EngineLimits } from "../engine-limits.ts";
+import { isNoAnswer } from "../work/is-no-answer.ts";
 import { ownerOfRun } from "../work/owner.ts";
 import { checkShare } from "../work/share-of-line.ts";
 import { checkJson } from "./check-json.ts";
@@ -23,6 +24,7 @@ export function createRunAdmission(
     `INSERT INTO runs (run_id, workflow, status, idempotency_key, accepted_at, payload, owner)
      VALUES (?, ?, 'queued', ?, ?, ?, ?) RETURNING id`,
   );
+  const freeKey = query(database, "UPDATE runs SET idempotency_key = NULL WHERE id = ?");
   const enqueue = query(database, "INSERT INTO run_queue (run) VALUES (?)");
   const load = query<{ waiting: number; of_owner: number }>(
     database,
@@ -47,8 +49,9 @@ export function createRunAdmission(
     const stored = await blobs.store(payload);
     return await base.commit(() => {
       const earlier = key === undefined ? undefined : byKey.get(workflow, key);
-      if (earlier !== undefined) {
-        if (!isSame(earlier.payload, stored)) throw otherPayload();
+      if (earlier !== undefined && !isSame(earlier.payload, stored)) throw otherPayload();
+      if (earlier !== undefined && isNoAnswer(earlier)) freeKey.run(earlier.id);
+      else if (earlier !== undefined) {
         return { run_id: earlier.run_id, accepted_at: isoTime(earlier.accepted_at) };
       }
       checkRoom(owner);

@@ -1,5 +1,6 @@
 import type { Clock } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
+import { isStoreUnavailable } from "../../../protocol/store-fault.ts";
 import type { StepOptions, StepWork } from "../../contract.ts";
 
 /** The longest time between two attempts. */
@@ -15,8 +16,8 @@ export interface StepCall {
 }
 
 /**
- * Runs the work of a step until an attempt succeeds, or throws what the last one threw. When the
- * run's signal fires, rejects at once with its reason, whether or not the work heeds it.
+ * Runs the work of a step until an attempt succeeds, or throws what the last one threw; that a store is away at once,
+ * because it is no attempt. When the run's signal fires, rejects at once with its reason, whether or not the work heeds it.
  */
 export async function attemptStep<Value>(work: StepWork<Value>, call: StepCall): Promise<Value> {
   const { attempts = 1, backoffMs = 500 } = call.options;
@@ -24,7 +25,7 @@ export async function attemptStep<Value>(work: StepWork<Value>, call: StepCall):
     try {
       return await attemptOnce(work, { ...call, attempt });
     } catch (error) {
-      if (call.signal.aborted || attempt >= attempts) throw error;
+      if (call.signal.aborted || attempt >= attempts || isStoreUnavailable(error)) throw error;
       await call.clock.sleep(Math.min(longestBackoffMs, backoffMs * 2 ** (attempt - 1)), call.signal);
     }
   }

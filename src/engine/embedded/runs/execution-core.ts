@@ -22,7 +22,7 @@ export interface ExecutionCore {
   readonly host: ExecutionHost;
   readonly run: RunRow;
   readonly signal: AbortSignal;
-  readonly causeOf: EngineHandlers["causeOf"];
+  readonly handlers: EngineHandlers;
   readonly guard: GuardedCalls["guard"];
   /** Takes the next position. Throws `replay_mismatch`, which is then the run's end. */
   readonly ask: Replay["ask"];
@@ -33,6 +33,8 @@ export interface ExecutionCore {
   store(value: unknown): Promise<string | null>;
   /** In a transaction: records an end. */
   record(head: Omit<JournalEntry, "outcome">, end: Omit<EntryEnd, "ended_as">): EntryEnd;
+  /** Waits for a store that is away; a run that a drain finds so is left to the next start, and does not go on. */
+  waitForStore(ms: number): Promise<void>;
   /** Gives what was recorded, when it is its turn. */
   told(end: EntryEnd): Promise<unknown>;
   /** Something has changed that may let the run be suspended, or not any more. */

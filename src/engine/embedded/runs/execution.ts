@@ -1,6 +1,10 @@
 import { KitError } from "../../../base/kit-error.ts";
+import { isRetryableCode } from "../../../protocol/error-code.ts";
 import { type EngineHandlers, type RunContext, runStream } from "../../contract.ts";
 import { type EngineBase, fenceCheck } from "../engine-base.ts";
+import { isLost } from "../lease/lease-holder.ts";
+import { linkSignals } from "../work/link-signals.ts";
+import { isOutage, outagePause } from "../work/outage.ts";
 import { principalOf } from "../work/owner.ts";
 import { checkJson } from "./check-json.ts";
 import { createDeliveries } from "./deliveries.ts";
@@ -119,19 +123,29 @@ export function createExecution(
       try {
         return await write();
       } catch (error) {
-        const code = error instanceof KitError ? error.code : undefined;
-        if (code === "unavailable") await base.clock.sleep(retryMs);
-        else close(code === "lease_lost" ? { kind: "left" } : { kind: "failed", error }, error);
+        if (isLost(error)) close({ kind: "left" }, error);
+        else if (error instanceof KitError && isRetryableCode(error.code)) await waitForStore(retryMs);
+        else close({ kind: "failed", error }, error);
       }
     }
     return await new Promise<never>(() => undefined);
+  }
+
+  async function waitForStore(ms: number): Promise<void> {
+    const { draining } = base;
+    // One that is cancelled cleans up, and goes on trying.
+    const { signal } = controller;
+    const early = linkSignals(signal.aborted ? [draining] : [draining, signal]);
+    await base.clock.sleep(ms, early.signal).catch(() => undefined);
+    early.unlink();
+    if (draining.aborted) close({ kind: "left" }, draining.reason);
   }
 
   const core: ExecutionCore = {
     host,
     run,
     signal: controller.signal,
-    causeOf: handlers.causeOf,
+    handlers,
     guard: calls.guard,
     ask(kind, name) {
       // A run that has left its journal gets nowhere, also when its code looks past the error.
@@ -168,6 +182,7 @@ export function createExecution(
     async store(value) {
       return value === undefined ? null : await insist(() => base.blobs.store(value));
     },
+    waitForStore,
     record(head, { state, value }) {
       ends += 1;
       const end: EntryEnd = { state, value, ended_as: ends };
@@ -222,7 +237,10 @@ export function createExecution(
       const result = await core.store(value);
       close({ kind: "completed", result }, ended());
     } catch (error) {
-      verdict ??= { kind: "failed", error };
+      // It goes on from its journal once the store is back.
+      verdict ??= isOutage(error, run.run_id, handlers)
+        ? { kind: "suspended", wakeAt: Math.ceil(base.clock.now() + outagePause(4)) }
+        : { kind: "failed", error };
     } finally {
       if (verdict !== undefined) close(verdict, ended());
     }

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { KitError } from "../../../base/kit-error.ts";
 import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
 import type { RunContext, StepOptions, StepWork } from "../../contract.ts";
+import { isOutage, outagePause } from "../work/outage.ts";
 import { principalOf } from "../work/owner.ts";
 import { attemptStep } from "./attempt-step.ts";
 import { checkJson } from "./check-json.ts";
@@ -41,15 +42,22 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
     });
 
     async function attempt(work: (key: string) => Promise<unknown>, key: string) {
-      try {
-        const value = await work(key);
-        checkJson(value, `The result of ${kind} ${JSON.stringify(name)}`, "internal_error");
-        return { state: "done", value } as const;
-      } catch (error) {
-        // What a cancelled run's step throws is no outcome of the step.
-        if (core.signal.aborted) throw core.signal.reason;
-        const failure = toStepError(error, `The ${kind} ${JSON.stringify(name)}`);
-        return { state: "failed", value: storeError(failure, core.causeOf) } as const;
+      for (let outages = 0; ; outages += 1) {
+        try {
+          const value = await work(key);
+          checkJson(value, `The result of ${kind} ${JSON.stringify(name)}`, "internal_error");
+          return { state: "done", value } as const;
+        } catch (error) {
+          // What a cancelled run's step throws is no outcome of the step.
+          if (core.signal.aborted) throw core.signal.reason;
+          if (isOutage(error, run.run_id, core.handlers)) {
+            await core.waitForStore(outagePause(outages));
+            if (!core.signal.aborted) continue;
+            throw core.signal.reason;
+          }
+          const failure = toStepError(error, `The ${kind} ${JSON.stringify(name)}`);
+          return { state: "failed", value: storeError(failure, core.handlers.causeOf) } as const;
+        }
       }
     }
   }

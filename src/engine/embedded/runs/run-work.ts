@@ -1,6 +1,8 @@
 import { KitError } from "../../../base/kit-error.ts";
+import { isRetryableCode } from "../../../protocol/error-code.ts";
 import { type EngineHandlers, runStream, type WorkContext } from "../../contract.ts";
 import { query } from "../database/query.ts";
+import { isLost } from "../lease/lease-holder.ts";
 import { toEventError } from "../work/to-event-error.ts";
 import type { Work, WorkEnd } from "../work/work-lines.ts";
 import { createExecution, type Execution, type ExecutionEnd } from "./execution.ts";
@@ -34,7 +36,7 @@ const suspectPauseMs = 500;
 
 /** Takes runs from their queue, and sees each to its end or to its next long wait. */
 export function createRunWork(host: ExecutionHost, options: RunWorkOptions): RunWork {
-  const { database, clock, lease, stopping, commit } = host.base;
+  const { database, clock, lease, stopping, draining, commit } = host.base;
   const executions = new Map<string, Execution>();
   // One that was claimed and could not be begun is claimed again.
   const claim = query<RunRow>(
@@ -100,9 +102,9 @@ export function createRunWork(host: ExecutionHost, options: RunWorkOptions): Run
         else options.ended(run.run_id);
         return over;
       } catch (error) {
-        const passes = error instanceof KitError && error.code === "unavailable";
-        if (!passes || stopping.aborted) return over;
-        await clock.sleep(retryMs, stopping).catch(() => undefined);
+        const passes = error instanceof KitError && isRetryableCode(error.code) && !isLost(error);
+        if (!passes || draining.aborted) return over;
+        await clock.sleep(retryMs, draining).catch(() => undefined);
       }
     }
   }

@@ -99,7 +99,7 @@ test("while the store cannot be written a run waits, and no step is done twice",
   other.exec("BEGIN IMMEDIATE");
   goOn.open();
   const refused = await engine.startRun({ workflow: "w", payload: {} }).catch((error: unknown) => error);
-  expect(refused).toMatchObject({ code: "unavailable" });
+  expect(refused).toMatchObject({ code: "store_unavailable" });
   other.exec("ROLLBACK");
   other.close();
   expect((await engine.awaitRun(run_id))?.status).toBe("completed");

@@ -1,5 +1,5 @@
 import { KitError } from "../../../base/kit-error.ts";
-import { errorCodes, isErrorCode } from "../../../protocol/error-code.ts";
+import { isErrorCode, isRetryableCode } from "../../../protocol/error-code.ts";
 import type { EventError } from "../../../protocol/event.ts";
 import type { EngineHandlers } from "../../contract.ts";
 
@@ -19,5 +19,5 @@ export function toEventError(error: unknown, causeOf: EngineHandlers["causeOf"])
 
 /** The default of `EngineHandlers.isRetryable`. */
 export function mayPass(error: unknown): boolean {
-  return error instanceof KitError && isErrorCode(error.code) && errorCodes[error.code].retryable;
+  return error instanceof KitError && isRetryableCode(error.code);
 }

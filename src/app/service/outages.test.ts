@@ -1,0 +1,230 @@
+import { expect, onTestFinished, test } from "vitest";
+import { textOf } from "../../protocol/message.ts";
+import { storeUnavailable } from "../../protocol/store-fault.ts";
+import type { SessionStore } from "../../stores/contract.ts";
+import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
+import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { createTestService, type TestService } from "../../testing/test-service.ts";
+
+const agent = `export default { kind: "kit.agent", describe: async () => ({ instructions: "Help.", compaction: { contextWindowTokens: 400, reserveTokens: 100, keepRecentTokens: 1 } }) };\n`;
+const flow = `import helper from "../agents/helper.ts";
+export async function run(ctx) {
+  const session = (await ctx.init(helper)).session();
+  return (await session.prompt("from the run")).text;
+}`;
+const files = { "src/agents/helper.ts": agent, "src/workflows/flow.ts": flow };
+const one = { agent: "helper", instance_id: "1", session: "default" };
+
+/** A store that can be away, as one over a network is. */
+interface FailingStore extends SessionStore {
+  isAway: boolean;
+  /** Is called before each append; may take the store away. */
+  onAppend: (texts: string) => void;
+  /** Calls that met it away. */
+  refused: number;
+}
+
+function createFailingStore(): FailingStore {
+  const store = new InMemorySessionStore();
+  const asked = async <Value>(work: () => Value): Promise<Value> => {
+    if (failing.isAway) {
+      failing.refused += 1;
+      throw storeUnavailable({ store: "The session store", reason: "it is away", hint: "" });
+    }
+    return work();
+  };
+  const failing: FailingStore = {
+    isAway: false,
+    onAppend: () => undefined,
+    refused: 0,
+    append: (request) => {
+      failing.onAppend(JSON.stringify(request.entries));
+      return asked(() => store.append(request));
+    },
+    read: (key, after) => asked(() => store.read(key, after)),
+    info: (key) => asked(() => store.info(key)),
+    list: (filter) => asked(() => store.list(filter)),
+    delete: (key) => asked(() => store.delete(key)),
+    close: () => undefined,
+  };
+  return failing;
+}
+
+async function open(script: Script = () => ({ text: "done" })) {
+  const repository = await createTemporaryRepository(files);
+  const store = createFailingStore();
+  const told: string[] = [];
+  const service = await createTestService(
+    { root: repository.root, model: createScriptedModel(script), store },
+    { attempts: 2, backoffMs: 1 },
+    (error) => told.push(String(error)),
+  );
+  onTestFinished(async () => {
+    await service.close();
+    await repository[Symbol.asyncDispose]();
+  });
+  return { service, store, told };
+}
+
+async function untilRefused(store: FailingStore, times: number): Promise<void> {
+  await expect.poll(() => store.refused, { timeout: 5_000, interval: 10 }).toBeGreaterThanOrEqual(times);
+}
+
+const inputsOf = async (service: TestService): Promise<readonly string[]> =>
+  (await service.history(one)).flatMap((message) =>
+    message.role === "user" && message.source === undefined ? [textOf(message)] : [],
+  );
+
+test("accepted inputs wait for a store that is away, longer than their attempts last, and it is told once", async () => {
+  const { service, store, told } = await open();
+  store.isAway = true;
+  const receipts = [];
+  for (const [index, id] of ["1", "1", "2", "3"].entries())
+    receipts.push(await service.dispatch({ ...one, instance_id: id }, `input ${index}`));
+  const keyed = service.prompt(one, { message: "keyed" }, { idempotencyKey: "k" });
+  await expect(service.prompt({ ...one, session: "x" }, { message: "x" })).rejects.toMatchObject({
+    code: "store_unavailable",
+  });
+  await untilRefused(store, 10);
+  store.isAway = false;
+  for (const { dispatch_id } of receipts) {
+    const record = await service.engine.awaitDispatch(dispatch_id);
+    expect(record).toMatchObject({ status: "completed", attempts: 1 });
+  }
+  expect((await keyed).text).toBe("done");
+  expect(await inputsOf(service)).toEqual(["input 0", "input 1", "keyed"]);
+  expect(told).toEqual([expect.stringContaining("Accepted work waits for it")]);
+});
+
+test("a store that goes away in the middle costs no attempt, and no part of the history stands twice", async () => {
+  const { service, store } = await open(({ prompt }) =>
+    prompt.at(-1)?.role === "tool" ? { text: "done" } : { toolCalls: [{ name: "look", input: {} }] },
+  );
+  let appends = 0;
+  store.onAppend = () => {
+    appends += 1;
+    if (appends % 2 === 0 && appends < 12) {
+      store.isAway = true;
+      setTimeout(() => {
+        store.isAway = false;
+      }, 5);
+    }
+  };
+  const { dispatch_id } = await service.dispatch(one, "go");
+  expect(await service.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed", attempts: 1 });
+  expect(await inputsOf(service)).toEqual(["go"]);
+});
+
+test("a run waits for a store that is away, and ends once", async () => {
+  const { service, store } = await open();
+  store.isAway = true;
+  const { run_id } = await service.startRun("flow", {});
+  await untilRefused(store, 3);
+  expect(await service.engine.getRun(run_id)).toMatchObject({ status: "running" });
+  store.isAway = false;
+  expect(await service.engine.awaitRun(run_id)).toMatchObject({ status: "completed", result: "done" });
+  const events = await service.engine.events.read(`run/${run_id}`, { types: ["run_end"] });
+  expect(events).toHaveLength(1);
+});
+
+test("a task that meets it goes on as the same task, and its parent is told no failure", async () => {
+  const { service, store } = await open(({ prompt }) => {
+    const shown = JSON.stringify(prompt.slice(1));
+    if (prompt.at(-1)?.role === "tool") return { text: shown.includes("cannot be used") ? "failed" : "done" };
+    if (shown.includes("the part")) return { text: "part done" };
+    return { toolCalls: [{ name: "task", input: { prompt: "the part" } }] };
+  });
+  store.onAppend = (entries) => {
+    if (!entries.includes("part done") || store.refused > 0) return;
+    store.isAway = true;
+    setTimeout(() => {
+      store.isAway = false;
+    }, 300);
+  };
+  const { dispatch_id } = await service.dispatch(one, "go");
+  const record = await service.engine.awaitDispatch(dispatch_id);
+  expect(record).toMatchObject({ status: "completed", attempts: 1, result: { text: "done" } });
+  expect(store.refused).toBeGreaterThan(0);
+});
+
+test("a compaction that meets it is done when it is back", async () => {
+  const { service, store } = await open(() => ({ text: "word ".repeat(300) }));
+  await service.prompt(one, { message: "first" });
+  store.onAppend = (entries) => {
+    if (!entries.includes('"compaction"') || store.refused > 0) return;
+    store.isAway = true;
+    setTimeout(() => {
+      store.isAway = false;
+    }, 200);
+  };
+  const { dispatch_id } = await service.dispatch(one, "second");
+  expect(await service.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed", attempts: 1 });
+  expect(store.refused).toBeGreaterThan(0);
+  expect((await service.history(one))[0]).toMatchObject({ source: "summary" });
+});
+
+test("what waits for a store can be cancelled, and does not keep a stop waiting", async () => {
+  const { service, store } = await open();
+  store.isAway = true;
+  const { dispatch_id } = await service.dispatch(one, "go");
+  const { run_id } = await service.startRun("flow", {});
+  await service.dispatch({ ...one, instance_id: "2" }, "go");
+  await untilRefused(store, 4);
+  expect(await service.engine.cancelDispatch(dispatch_id)).toBe(true);
+  expect(await service.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "cancelled" });
+  expect(await service.engine.cancelRun(run_id)).toBe(true);
+  expect(await service.engine.awaitRun(run_id)).toMatchObject({ status: "cancelled" });
+  await service.startRun("flow", {});
+  await untilRefused(store, store.refused + 2);
+  const begun = performance.now();
+  await service.close({ timeoutMs: 30_000 });
+  expect(performance.now() - begun).toBeLessThan(5_000);
+});
+
+test.each(["model_error", "aborted"])("%s is no answer that a key keeps", async (code) => {
+  let isBroken = true;
+  const stuck = Promise.withResolvers<void>();
+  const { service } = await open(() => {
+    if (!isBroken) return { text: "now" };
+    if (code === "model_error") throw new TypeError("The model is broken.");
+    stuck.resolve();
+    return { text: "never", delayMs: 600_000 };
+  });
+  const ask = () => service.prompt(one, { message: "ask" }, { idempotencyKey: "k" });
+  const first = ask();
+  first.catch(() => undefined);
+  if (code === "aborted") {
+    await stuck.promise;
+    await service.abort(one);
+  }
+  await expect(first).rejects.toMatchObject({ code });
+  isBroken = false;
+  const replies = await Promise.all([ask(), ask()]);
+  expect(replies.map(({ text }) => text)).toEqual(["now", "now"]);
+  expect((await ask()).text).toBe("now");
+  expect(await inputsOf(service)).toEqual(["ask"]);
+  await expect(service.prompt(one, { message: "other" }, { idempotencyKey: "k" })).rejects.toMatchObject({
+    code: "conflict",
+  });
+});
+
+test("a run that failed in a way that may pass is begun anew by its key, and one that was completed is not", async () => {
+  let isBroken = true;
+  const { service } = await open(() => {
+    if (isBroken) throw new TypeError("The model is broken.");
+    return { text: "now" };
+  });
+  const start = async () => await service.startRun("flow", {}, { idempotencyKey: "k" });
+  const first = await start();
+  expect(await service.engine.awaitRun(first.run_id)).toMatchObject({
+    status: "failed",
+    error: { type: "model_error" },
+  });
+  isBroken = false;
+  const second = await start();
+  expect(second.run_id).not.toBe(first.run_id);
+  expect(await service.engine.awaitRun(second.run_id)).toMatchObject({ status: "completed" });
+  expect((await start()).run_id).toBe(second.run_id);
+  expect(await service.engine.getRun(first.run_id)).toMatchObject({ status: "failed" });
+});

@@ -1,0 +1,21 @@
+import { isStoreUnavailable } from "../../../protocol/store-fault.ts";
+import type { EngineHandlers } from "../../contract.ts";
+
+const firstMs = 250;
+const longestMs = 5_000;
+
+/** How long to wait for a store that is away, in ms: doubled each time, between half and the whole of it. */
+export function outagePause(times: number): number {
+  return Math.min(longestMs, firstMs * 2 ** Math.min(times, 10)) * (0.5 + Math.random() / 2);
+}
+
+/** Whether work met a store that is away; whoever handles the work is told. */
+export function isOutage(error: unknown, id: string, { onOutage }: EngineHandlers): boolean {
+  if (!isStoreUnavailable(error)) return false;
+  try {
+    onOutage?.(error, id);
+  } catch {
+    // The waiting does not depend on who hears of it.
+  }
+  return true;
+}
