@@ -1,4 +1,6 @@
 import { availableParallelism } from "node:os";
+import { KitError } from "../base/kit-error.ts";
+import { checkKeys } from "./check-keys.ts";
 import type { PythonRunner } from "./contract.ts";
 import { createProcessPool } from "./process/process-pool.ts";
 import { createPythonSession } from "./python-session.ts";
@@ -19,6 +21,13 @@ export interface PythonOptions {
  * pass a limit. Nothing is started, and Monty not loaded, before the first run.
  */
 export function createPython(options: PythonOptions = {}): PythonRunner {
+  const keys = ["maxRunning", "maxProcesses", "idleMs", "backend"];
+  checkKeys(options, "The options of createPython", { of: "option of createPython", keys });
+  for (const name of ["maxRunning", "maxProcesses"] as const) {
+    const { [name]: count = 1 } = options;
+    if (Number.isInteger(count) && count >= 1) continue;
+    throw new KitError({ code: "invalid_request", message: `${name} must be a whole number from 1 up.` });
+  }
   const pool = createProcessPool({
     backend: options.backend ?? "@pydantic/monty",
     maxRunning: options.maxRunning ?? Math.min(availableParallelism(), 8),
@@ -26,7 +35,10 @@ export function createPython(options: PythonOptions = {}): PythonRunner {
     idleMs: options.idleMs ?? 30_000,
   });
   return {
-    createSession: ({ dataclasses = [] } = {}) => createPythonSession(pool, dataclasses),
+    createSession(session = {}) {
+      checkKeys(session, "The options of a session", { of: "option of a session", keys: ["dataclasses"] });
+      return createPythonSession(pool, session.dataclasses ?? []);
+    },
     close: () => pool.close(),
   };
 }

@@ -1,4 +1,5 @@
 import { KitError } from "../base/kit-error.ts";
+import { checkKeys } from "./check-keys.ts";
 import type { AnyPythonDataclass, PythonField, PythonObject } from "./contract.ts";
 import { isPythonName } from "./values/identifier.ts";
 
@@ -41,7 +42,11 @@ export function createDataclassRegistry(): DataclassRegistry {
       return name === undefined ? undefined : registered.get(name);
     },
     build(name, fields) {
-      const instance = builders.get(name)?.(fields) ?? fields;
+      const builder = builders.get(name);
+      const instance: unknown = builder === undefined ? fields : builder(fields);
+      if (typeof instance !== "object" || instance === null) {
+        throw refused(`\`create\` of the dataclass ${name} gave no object.`);
+      }
       made.set(instance, name);
       return instance as PythonObject;
     },
@@ -53,12 +58,26 @@ function builderOf(dataclass: AnyPythonDataclass): (fields: PythonObject) => obj
   const prototype: object | undefined = dataclass.class?.prototype;
   return prototype === undefined
     ? (fields) => fields
-    : (fields) => Object.assign(Object.create(prototype), fields);
+    : (fields) => {
+        const instance: object = Object.create(prototype);
+        // Only what is registered: what a dump says of fields can be anything.
+        for (const field of dataclass.fields) {
+          const name = typeof field === "string" ? field : field.name;
+          if (Object.hasOwn(fields, name)) Reflect.set(instance, name, fields[name]);
+        }
+        return instance;
+      };
 }
 
 function checkDataclass(dataclass: AnyPythonDataclass): RegisteredDataclass {
+  checkKeys(dataclass, "A dataclass", {
+    of: "field of a dataclass's definition",
+    keys: ["name", "fields", "frozen", "methods", "class", "create"],
+  });
   const { name } = dataclass;
-  if (!isPythonName(name)) throw refused(`"${name}" cannot be the name of a dataclass.`);
+  if (!Array.isArray(dataclass.fields)) throw refused("`fields` of a dataclass must be a list.");
+  if (typeof name !== "string" || !isPythonName(name))
+    throw refused(`"${String(name)}" cannot be the name of a dataclass.`);
   const fields = dataclass.fields.map((field) => (typeof field === "string" ? { name: field } : field));
   const seen = new Set<string>();
   let defaults = false;

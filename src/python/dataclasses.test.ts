@@ -144,3 +144,27 @@ test("a dataclass that Python cannot have is refused when it is registered", () 
     );
   }
 });
+
+test("a run whose result cannot be made on the host changes nothing", async () => {
+  const session = python.createSession();
+  session.registerDataclass({
+    name: "Age",
+    fields: ["years"],
+    create: ({ years }) => {
+      if (Number(years) < 0) throw new RangeError("nobody is so young");
+      return { years };
+    },
+  });
+  session.registerDataclass({ name: "Lost", fields: [], create: () => undefined as unknown as object });
+  await session.run("n = 1");
+  await expect(session.run("n = 2\nm = 3\n[Age(5), Age(-1)]")).rejects.toThrow("nobody is so young");
+  await expect(session.run("n = 2\nLost()")).rejects.toMatchObject({
+    code: "invalid_request",
+    message: "`create` of the dataclass Lost gave no object.",
+  });
+  expect((await session.run("n")).result).toBe(1);
+  await expect(session.run("m")).rejects.toMatchObject({ exception: { type: "NameError" } });
+  expect(() => session.registerDataclass({ name: "A", field: ["x"] } as never)).toThrow(
+    "did you mean fields?",
+  );
+});

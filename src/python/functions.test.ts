@@ -158,3 +158,86 @@ test("names that cannot be, or that are two things, are refused", async () => {
     '"a" is both a function and an input.',
   );
 });
+
+test("whatever a function throws is an exception that Python can catch, with a text of bounded length", async () => {
+  const withProperty = (name: string, property: PropertyDescriptor): Error =>
+    Object.defineProperty(new Error("own text"), name, property);
+  const fails = {
+    get(): never {
+      throw new Error("do not look");
+    },
+  };
+  const noText = "the function threw a value that has no text";
+  const cases: readonly (readonly [unknown, string, string])[] = [
+    [Object.create(null), "RuntimeError", noText],
+    [Proxy.revocable({}, {}).proxy, "RuntimeError", "[object Object]"],
+    [new Proxy(new Error("x"), { getPrototypeOf: fails.get }), "RuntimeError", noText],
+    [{ toString: fails.get }, "RuntimeError", noText],
+    [Symbol("s"), "RuntimeError", "Symbol(s)"],
+    [undefined, "RuntimeError", "undefined"],
+    [10n, "RuntimeError", "10"],
+    [withProperty("message", { value: { no: "text" } }), "RuntimeError", ""],
+    [withProperty("message", fails), "RuntimeError", ""],
+    [withProperty("name", fails), "RuntimeError", "own text"],
+    [withProperty("code", fails), "RuntimeError", "own text"],
+    [withProperty("syscall", { value: 5 }), "RuntimeError", "own text"],
+    [Object.assign(new PythonException("KeyError", "k"), { type: { no: "text" } }), "RuntimeError", "k"],
+    [new PythonException("Fancy", ""), "RuntimeError", "Fancy"],
+    [new Error("e".repeat(5_000_000)), "RuntimeError", `${"e".repeat(2_000)}…`],
+    [new PythonException("F".repeat(100_000), "m"), "RuntimeError", `${"F".repeat(200)}: m`],
+  ];
+  const session = python.createSession();
+  const code = "try:\n    f()\nexcept Exception as e:\n    r = [type(e).__name__, str(e)]\nr";
+  for (const [thrown, ...expected] of cases) {
+    const { result } = await session.run(code, {
+      functions: {
+        f: () => {
+          throw thrown;
+        },
+      },
+    });
+    expect(result).toEqual(expected);
+  }
+});
+
+test("whatever a function returns that Python cannot have is an exception there", async () => {
+  const session = python.createSession();
+  const thrown = async (value: unknown): Promise<unknown> => {
+    const { result } = await session.run(
+      "try:\n    f()\n    r = 'none'\nexcept Exception as e:\n    r = str(e)\nr",
+      {
+        functions: { f: () => value },
+      },
+    );
+    return result;
+  };
+  const failing = {
+    get part(): never {
+      throw new Error("no");
+    },
+  };
+  const cyclic: { self?: unknown } = {};
+  cyclic.self = cyclic;
+  expect(await thrown([failing])).toBe("Python cannot take the result of f(): reading it failed.");
+  expect(await thrown(new Map([[{ a: 1 }, 2]]))).toBe(
+    "Python cannot take the result of f() (a key): it cannot be hashed.",
+  );
+  expect(await thrown(cyclic)).toContain("nested deeper than 100 levels");
+  expect(await thrown(new Array(4_000_000_000))).toContain("has more than 1,000,000 parts");
+  expect(await thrown(Object.assign(Object.create(null), { a: 1 }))).toBe("none");
+});
+
+test("keywords arrive under any name, or are refused", async () => {
+  const session = python.createSession();
+  const functions = { see: (kwargs: object) => Object.entries(kwargs).flat() };
+  const { result } = await session.run("see(**{'__proto__': [1], 'constructor': 2, 'a b': 3})", {
+    functions,
+  });
+  expect(result).toEqual(["__proto__", [1], "constructor", 2, "a b", 3]);
+  await expect(session.run("see(**{'a\\0b': 1})", { functions })).rejects.toThrow(
+    "keywords must be texts without NUL",
+  );
+  await expect(session.run("see(**{'k' * 5000000: 1})", { functions })).rejects.toThrow(
+    "What see() is called with holds more than 4,000,000 characters.",
+  );
+});

@@ -26,33 +26,51 @@ const maxMessageChars = 2_000;
 
 /**
  * What a function of the host threw, as Python sees it: a type that Python code can catch and the message,
- * without the stack and without paths of this machine.
+ * without the stack and without paths of this machine. Anything can be thrown, and looking at it can throw.
  */
 export function toPythonException(error: unknown): PythonExceptionInfo {
-  const { type, message } = describe(error);
-  const hidden = hidePaths(message);
+  const { type, message } = attempt(() => describe(error)) ?? {
+    type: "RuntimeError",
+    message: "the function threw a value that has no text",
+  };
+  // Twice what is kept: a path that ends beyond the cut is still a path.
+  const hidden = hidePaths(message.slice(0, 2 * maxMessageChars));
   const cut = hidden.length > maxMessageChars ? `${hidden.slice(0, maxMessageChars)}…` : hidden;
-  return raisable.has(type)
-    ? { type, message: cut }
-    : { type: "RuntimeError", message: cut === "" ? type : `${type}: ${cut}` };
+  if (raisable.has(type)) return { type, message: cut };
+  const name = type.slice(0, 200);
+  return { type: "RuntimeError", message: cut === "" ? name : `${name}: ${cut}` };
 }
 
 function describe(error: unknown): PythonExceptionInfo {
-  if (error instanceof PythonException) return { type: error.type, message: error.message };
   if (!(error instanceof Error)) return { type: "RuntimeError", message: String(error) };
-  const { message } = error;
+  const message = textOf(error, "message") ?? "";
+  if (error instanceof PythonException) return { type: textOf(error, "type") ?? "RuntimeError", message };
+  const code = textOf(error, "code") ?? "";
   if (error instanceof KitError) {
-    return { type: error.code === "forbidden" ? "PermissionError" : "RuntimeError", message };
+    return { type: code === "forbidden" ? "PermissionError" : "RuntimeError", message };
   }
-  const code = "code" in error && typeof error.code === "string" ? error.code : "";
   // Node's text ends in the path: "ENOENT: no such file or directory, open '/…'".
-  if ("syscall" in error) {
+  if (textOf(error, "syscall") !== undefined) {
     return { type: systemErrors[code] ?? "OSError", message: message.split(", ")[0] ?? code };
   }
-  if (error.name === "TimeoutError") return { type: "TimeoutError", message };
+  if (textOf(error, "name") === "TimeoutError") return { type: "TimeoutError", message };
   if (error instanceof TypeError) return { type: "TypeError", message };
   if (error instanceof RangeError) return { type: "ValueError", message };
   return { type: "RuntimeError", message };
+}
+
+/** A text that an error has under this name; undefined where it is something else, or throws. */
+function textOf(error: Error, name: string): string | undefined {
+  const value = attempt((): unknown => Reflect.get(error, name));
+  return typeof value === "string" ? value : undefined;
+}
+
+function attempt<Value>(work: () => Value): Value | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
 }
 
 /** Takes paths of this machine out of a text: those that begin with a folder that its root has. */

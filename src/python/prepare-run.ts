@@ -1,8 +1,10 @@
+import { defined } from "../base/defined.ts";
 import { KitError } from "../base/kit-error.ts";
+import { checkKeys, checkTable } from "./check-keys.ts";
 import type { PythonFunction, PythonRunOptions } from "./contract.ts";
 import type { DataclassRegistry } from "./dataclass-registry.ts";
 import type { RunMessage } from "./process/messages.ts";
-import { deadlineOf, defaultResourceLimits, memoryCeilingOf } from "./resource-limits.ts";
+import { checkLimits, deadlineOf, defaultResourceLimits, memoryCeilingOf } from "./resource-limits.ts";
 import { encodeValue } from "./values/encode-value.ts";
 import { isPythonName } from "./values/identifier.ts";
 
@@ -24,7 +26,9 @@ export function prepareRun(
   if (code.length > maxCodeChars) {
     throw refused(`Python code has at most ${maxCodeChars.toLocaleString("en")} characters.`);
   }
+  checkOptions(options);
   const functions = new Map(Object.entries(options.functions ?? {}));
+  for (const [name, definition] of functions) checkFunction(name, definition);
   const inputs = Object.entries(options.inputs ?? {});
   const dataclasses = registry.all();
   const taken = new Map<string, string>();
@@ -38,7 +42,6 @@ export function prepareRun(
   for (const name of functions.keys()) claim(name, "a function");
   for (const [name] of inputs) claim(name, "an input");
   const limits = options.resourceLimits ?? defaultResourceLimits;
-  const given = Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
   return {
     functions,
     message: {
@@ -56,12 +59,37 @@ export function prepareRun(
             : { name: field.name },
         ),
       })),
-      limits: encodeValue(given, "resourceLimits", registry),
+      limits: encodeValue(defined(limits), "resourceLimits", registry),
       returns: options.returns ?? "value",
       deadline_ms: deadlineOf(limits),
       memory_ceiling: memoryCeilingOf(limits),
     },
   };
+}
+
+function checkOptions(options: PythonRunOptions): void {
+  checkKeys(options, "The options of a run", {
+    of: "option of a run of Python",
+    keys: ["inputs", "functions", "resourceLimits", "signal", "returns"],
+  });
+  const { inputs = {}, functions = {}, resourceLimits = {}, returns = "value" } = options;
+  checkTable(inputs, "inputs");
+  checkTable(functions, "functions");
+  checkLimits(resourceLimits);
+  if (returns !== "value" && returns !== "repr") throw refused('`returns` must be "value" or "repr".');
+}
+
+function checkFunction(name: string, definition: PythonFunction): void {
+  if (typeof definition === "function") return;
+  checkKeys(definition, `functions.${name}`, {
+    of: `field of the function ${name}`,
+    keys: ["execute", "signature", "description", "timeoutMs"],
+  });
+  const { execute, timeoutMs = 1 } = definition;
+  if (typeof execute !== "function") throw refused(`functions.${name} needs \`execute\`, a function.`);
+  if (!(typeof timeoutMs === "number" && timeoutMs > 0)) {
+    throw refused(`functions.${name}.timeoutMs must be a number of milliseconds above 0.`);
+  }
 }
 
 function refused(message: string): KitError {

@@ -79,9 +79,11 @@ export function createPythonSession(
         });
         const { message, attachment } = completed(ended, { code, stdout });
         const updated = updateVariables(variables, selected.names, { saved: message.saved, attachment });
+        // The host's `create` can throw: nothing is kept before the result is known.
+        const result = decodeValue(message.result, registry);
         variables = updated.variables;
         return {
-          result: decodeValue(message.result, registry),
+          result,
           stdout,
           dropped_chars: message.dropped_chars,
           forgotten: updated.forgotten,

@@ -1,4 +1,6 @@
 import { longestTimerMs } from "../base/clock.ts";
+import { KitError } from "../base/kit-error.ts";
+import { checkKeys } from "./check-keys.ts";
 import type { PythonResourceLimits } from "./contract.ts";
 
 /**
@@ -18,6 +20,17 @@ const graceMs = 500;
 const longestMs = 300_000;
 
 const mebibyte = 1024 * 1024;
+
+const limitNames = ["maxAllocations", "maxDurationSecs", "maxMemory", "maxRecursionDepth", "gcInterval"];
+
+/** Throws `invalid_request` for limits that are none of Monty's, and for those that are no numbers. */
+export function checkLimits(limits: PythonResourceLimits): void {
+  checkKeys(limits, "resourceLimits", { of: "limit of Python", keys: limitNames });
+  for (const [name, value] of Object.entries(limits)) {
+    if (value === undefined || (typeof value === "number" && !Number.isNaN(value))) continue;
+    throw new KitError({ code: "invalid_request", message: `resourceLimits.${name} must be a number.` });
+  }
+}
 
 /** Milliseconds of computing after which the process is ended. */
 export function deadlineOf(limits: PythonResourceLimits): number {

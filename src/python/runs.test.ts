@@ -262,3 +262,60 @@ test("after close nothing runs", async () => {
   await expect(running).rejects.toMatchObject({ code: "unavailable" });
   await expect(session.run("1")).rejects.toMatchObject({ code: "unavailable" });
 });
+
+test("options, limits and functions that nobody reads are refused by their names", async () => {
+  const session = python.createSession();
+  const cases: readonly (readonly [object, string])[] = [
+    [{ resourceLimits: { maxMemmory: 5 } }, "`maxMemmory` is no limit of Python; did you mean maxMemory?"],
+    [
+      { resourceLimits: { maxdurationsecs: 5 } },
+      "`maxdurationsecs` is no limit of Python; did you mean maxDurationSecs?",
+    ],
+    [
+      { resourceLimits: JSON.parse('{"__proto__": 5}') },
+      "`__proto__` is no limit of Python; there are maxAllocations, maxDurationSecs, maxMemory, maxRecursionDepth, gcInterval.",
+    ],
+    [{ resourceLimits: { maxMemory: "1" } }, "resourceLimits.maxMemory must be a number."],
+    [{ resourceLimits: { maxMemory: null } }, "resourceLimits.maxMemory must be a number."],
+    [{ resourceLimits: { maxDurationSecs: Number.NaN } }, "resourceLimits.maxDurationSecs must be a number."],
+    [{ resourceLimits: [1] }, "resourceLimits must be an object."],
+    [{ input: {} }, "`input` is no option of a run of Python; did you mean inputs?"],
+    [{ inputs: new Map() }, "inputs must be an object, by name."],
+    [{ functions: { f: 5 } }, "functions.f must be an object."],
+    [
+      { functions: { f: { execute: () => 1, timeoutMS: 5 } } },
+      "`timeoutMS` is no field of the function f; did you mean timeoutMs?",
+    ],
+    [{ functions: { f: { timeoutMs: 5 } } }, "functions.f needs `execute`, a function."],
+    [
+      { functions: { f: { execute: () => 1, timeoutMs: 0 } } },
+      "functions.f.timeoutMs must be a number of milliseconds above 0.",
+    ],
+    [{ returns: "text" }, '`returns` must be "value" or "repr".'],
+  ];
+  for (const [options, message] of cases) {
+    await expect(session.run("1", options)).rejects.toMatchObject({ code: "invalid_request", message });
+  }
+  expect(() => createPython({ maxRuning: 1 } as object)).toThrow("did you mean maxRunning?");
+  expect(() => createPython({ maxRunning: 0 })).toThrow("maxRunning must be a whole number from 1 up.");
+  expect(() => python.createSession({ dataclass: [] } as object)).toThrow("did you mean dataclasses?");
+});
+
+test("texts of an exception are bounded, wherever they come from", async () => {
+  const session = python.createSession();
+  const codes = [
+    "raise ValueError('x' * 5000000)",
+    "{}['k' * 5000000]",
+    "assert False, 'z' * 5000000",
+    `def ${"g".repeat(100_000)}(): return 1 / 0\n${"g".repeat(100_000)}()`,
+    `${"n".repeat(100_000)}`,
+    `'${"a".repeat(100_000)}`,
+  ];
+  for (const code of codes) {
+    const error = await failureOf(session.run(code));
+    expect(error.message.length).toBeLessThan(2_100);
+    expect(error.exception.message.length).toBeLessThan(2_100);
+    expect(error.traceback.length).toBeLessThan(6_000);
+  }
+  await expect(session.run(`__kit_${"y".repeat(100_000)}`)).rejects.toThrow(/^.{1,2100}$/s);
+});

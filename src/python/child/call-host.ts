@@ -25,7 +25,11 @@ export function callHost(
   host: { readonly link: HostLink; readonly types: DataclassTypes },
 ): Answer | typeof asked {
   const { functionName, args } = snapshot;
-  const kwargs = new Map(Object.entries(snapshot.kwargs));
+  const kwargs = keywordsOf(snapshot);
+  if (kwargs === undefined) {
+    const message = "keywords must be texts without NUL";
+    return { exception: { type: "TypeError", message } };
+  }
   const [, kind, name = ""] = /^(host|class) (.*)$/s.exec(functionName) ?? [];
   if (kind === "class") {
     const shape = host.types.get(name);
@@ -42,6 +46,15 @@ export function callHost(
     return { exception: { type: "AttributeError", message } };
   }
   return ask({ name: functionName, dataclass, args, kwargs }, host);
+}
+
+function keywordsOf(snapshot: MontySnapshot): ReadonlyMap<string, unknown> | undefined {
+  try {
+    return new Map(Object.entries(snapshot.kwargs));
+  } catch {
+    // Monty makes properties of the keywords, whose names cannot hold a NUL there.
+    return undefined;
+  }
 }
 
 function unknownName(name: string): Answer {
@@ -68,7 +81,10 @@ function ask(call: HostCall, { link }: { readonly link: HostLink }): Answer | ty
   }, fromPythonLimits);
   try {
     const args = call.args.map((value) => fromMonty(value, budget));
-    const kwargs = Array.from(call.kwargs, ([key, value]) => [key, fromMonty(value, budget)] as const);
+    const kwargs = Array.from(call.kwargs, ([key, value]) => {
+      budget.text(key.length);
+      return [key, fromMonty(value, budget)] as const;
+    });
     const { name, dataclass } = call;
     link.send({ type: "call", name, args, kwargs, ...(dataclass === undefined ? {} : { dataclass }) });
     return asked;

@@ -15,7 +15,7 @@ export function toMonty(wire: WireValue, typeId: (name: string) => bigint): unkn
   const inside = (part: WireValue): unknown => toMonty(part, typeId);
   // In a place where Python hashes, a list has to be a tuple.
   const key = (part: WireValue): unknown =>
-    toMonty(isWireList(part) ? { t: "tuple", v: part } : part, typeId);
+    isWireList(part) ? Object.assign(part.map(key), { __tuple__: true }) : inside(part);
   if (isWireList(wire)) return wire.map(inside);
   switch (wire.t) {
     case "number":

@@ -7,8 +7,11 @@ export interface Frame {
   readonly attachment: Uint8Array;
 }
 
-/** A longer frame is an error: whoever sends it is not kit. */
-export const maxFrameBytes: number = 64 * 1024 * 1024;
+/**
+ * A longer frame is an error: whoever sends it is not kit. The largest value of the host takes 100 MB as JSON, where
+ * each of its characters is escaped; the largest answer, a result of that kind and 48 MiB of variables, as much.
+ */
+export const maxFrameBytes: number = 256 * 1024 * 1024;
 
 const prefixBytes = 8;
 const nothing = new Uint8Array(0);

@@ -41,7 +41,8 @@ const readyTimeoutMs = 30_000;
  * `unavailable` where Monty is not installed or does not load here.
  */
 export async function startPythonProcess(backend: string): Promise<PythonProcess> {
-  const flags = ["--max-old-space-size=384", "--no-warnings"];
+  // Monty gives keyword arguments as an object: `__proto__` is to be a key of it like any other.
+  const flags = ["--max-old-space-size=1024", "--no-warnings", "--disable-proto=delete"];
   const child = spawn(process.execPath, [...flags, entryFile(), backend, String(process.pid)], {
     stdio: ["pipe", "pipe", "pipe"],
     env: systemEnvironment(),

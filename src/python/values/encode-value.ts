@@ -28,7 +28,17 @@ export function encodeValue(value: unknown, name: string, registry: DataclassReg
     });
   };
   const budget = createValueBudget((problem) => fail(problem, name), toPythonLimits);
-  return encode(value, { path: name, depth: 0 }, { registry, budget, fail });
+  try {
+    return encode(value, { path: name, depth: 0 }, { registry, budget, fail });
+  } catch (cause) {
+    throw cause instanceof KitError ? cause : unreadable(name, cause);
+  }
+}
+
+/** A getter, a proxy or an iterator of the host's has thrown. */
+function unreadable(name: string, cause: unknown): KitError {
+  const message = `Python cannot take ${name}: reading it failed.`;
+  return new KitError({ code: "invalid_request", message, cause });
 }
 
 interface Place {
@@ -46,7 +56,7 @@ function encode(value: unknown, place: Place, encoding: Encoding): WireValue {
     case "number":
       // Python's int has any size, so a number without a fraction is one, also beyond what JSON says exactly.
       return Number.isInteger(value) && !Number.isSafeInteger(value)
-        ? { t: "int", v: BigInt(value).toString() }
+        ? { t: "int", v: value }
         : toWireNumber(value);
     case "bigint":
       encoding.budget.text(digitsOf(value));
@@ -65,21 +75,31 @@ function encodeObject(value: object, place: Place, encoding: Encoding): WireValu
   const { budget, registry } = encoding;
   const inside = (part: unknown, step: string): WireValue =>
     encode(part, { path: `${place.path}${step}`, depth: place.depth + 1 }, encoding);
-  if (Array.isArray(value)) return value.map((part, index) => inside(part, `[${index}]`));
+  // With its holes, which an array of any length can have.
+  if (Array.isArray(value)) {
+    budget.count(value.length);
+    return Array.from(value, (part, index) => inside(part, `[${index}]`));
+  }
   if (value instanceof Uint8Array) {
     budget.text(Math.ceil(value.byteLength / 3) * 4);
     return { t: "bytes", v: base64Of(value) };
   }
+  const hashed = (part: unknown, step: string): WireValue => {
+    if (!isHashable(part, registry)) encoding.fail("cannot be hashed", `${place.path}${step}`);
+    return inside(part, step);
+  };
   if (value instanceof Map) {
-    const pairs = [...value].map(
-      ([key, part]) => [inside(key, " (a key)"), inside(part, stepOf(key))] as const,
+    const entries = [...value].map(
+      ([key, part]) => [hashed(key, " (a key)"), inside(part, stepOf(key))] as const,
     );
-    return { t: "dict", v: pairs };
+    return { t: "dict", v: entries };
   }
-  if (value instanceof Set) return { t: "set", v: [...value].map((part) => inside(part, " (an element)")) };
+  if (value instanceof Set) return { t: "set", v: [...value].map((part) => hashed(part, " (an element)")) };
   if (value instanceof Date) return encodeDate(value, place, encoding);
   const dataclass = registry.dataclassOf(value);
   if (dataclass !== undefined) {
+    // Every instance carries the names, so that it can be read where the dataclass is not registered.
+    budget.text(dataclass.fields.reduce((sum, field) => sum + field.name.length, dataclass.name.length));
     const fields = dataclass.fields.map((field) => inside(Reflect.get(value, field.name), `.${field.name}`));
     return {
       t: "dataclass",
@@ -93,7 +113,19 @@ function encodeObject(value: object, place: Place, encoding: Encoding): WireValu
   if (prototype !== Object.prototype && prototype !== null) {
     return encoding.fail("is an instance of a class that is no registered dataclass", place.path);
   }
-  return { t: "dict", v: Object.entries(value).map(([key, part]) => [key, inside(part, stepOf(key))]) };
+  const pairs = Object.entries(value).map(([key, part]) => {
+    budget.text(key.length);
+    return [key, inside(part, stepOf(key))] as const;
+  });
+  return { t: "dict", v: pairs };
+}
+
+/** Whether it can be a key in Python, where an array is a tuple. What is nested too deep is told elsewhere. */
+function isHashable(value: unknown, registry: DataclassRegistry, depth = 0): boolean {
+  if (typeof value !== "object" || value === null || depth > toPythonLimits.depth) return true;
+  if (Array.isArray(value)) return value.every((part) => isHashable(part, registry, depth + 1));
+  if (value instanceof Date || value instanceof Uint8Array) return true;
+  return registry.dataclassOf(value)?.frozen === true;
 }
 
 function encodeDate(value: Date, place: Place, { fail }: Encoding): WireValue {

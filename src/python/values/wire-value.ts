@@ -7,7 +7,8 @@ export type WireValue = null | boolean | number | string | readonly WireValue[] 
 export type WireTagged =
   /** A float that JSON has no number for. */
   | { readonly t: "number"; readonly v: "NaN" | "Infinity" | "-Infinity" | "-0" }
-  | { readonly t: "int"; readonly v: string }
+  /** As text, or as a number beyond what JSON says exactly, which is an integer as it stands. */
+  | { readonly t: "int"; readonly v: string | number }
   /** Base64. */
   | { readonly t: "bytes"; readonly v: string }
   | { readonly t: "tuple"; readonly v: readonly WireValue[] }
@@ -65,16 +66,22 @@ export const fromPythonLimits: ValueLimits = { depth: 100, nodes: 200_000, chars
 /** Counts what a value holds while it is walked. `report` throws, and is told what is too much. */
 export interface ValueBudget {
   enter(depth: number): void;
+  /** Fails for a list of `length` before it is walked; what it holds is counted by `enter`. */
+  count(length: number): void;
   text(length: number): void;
 }
 
 export function createValueBudget(report: (problem: string) => never, limits: ValueLimits): ValueBudget {
   let nodes = 0;
   let chars = 0;
+  const count = (more: number): void => {
+    if (nodes + more > limits.nodes) report(`has more than ${limits.nodes.toLocaleString("en")} parts`);
+  };
   return {
+    count,
     enter(depth) {
+      count(1);
       nodes += 1;
-      if (nodes > limits.nodes) report(`has more than ${limits.nodes.toLocaleString("en")} parts`);
       if (depth > limits.depth) report(`is nested deeper than ${limits.depth} levels`);
     },
     text(length) {
