@@ -144,11 +144,13 @@ function maskAny(value: unknown, mask: (text: string) => string): unknown {
     return items.every((item, at) => item === value[at]) ? value : items;
   }
   let changed: Record<string, unknown> | undefined;
-  for (const [name, field] of Object.entries(value)) {
+  const fields = value as Readonly<Record<string, unknown>>;
+  for (const name of Object.keys(fields)) {
+    const field = fields[name];
     const masked = maskAny(field, mask);
     const key = mask(name);
     if (masked === field && key === name) continue;
-    changed ??= { ...value };
+    changed ??= { ...fields };
     if (key !== name) delete changed[name];
     changed[key] = masked;
   }

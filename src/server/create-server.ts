@@ -10,11 +10,12 @@ import { type AccessOptions, createAccess } from "./access/access.ts";
 import { createAuthorization } from "./access/authorize.ts";
 import { createGate } from "./access/gate.ts";
 import { isLoopbackAddress } from "./access/host.ts";
+import { createAnswer } from "./answer-request.ts";
 import { toErrorEnvelope, toErrorReply } from "./error-reply.ts";
 import { defaultLimits, type ServerLimits } from "./limits.ts";
 import { createListener, type ListenAddress, type ListenOptions } from "./listen.ts";
-import { checkAccess, reportTo, shareWithPages } from "./middleware.ts";
 import { mountRoutes } from "./mount-routes.ts";
+import { createPathRouter } from "./path-router.ts";
 import { createReach } from "./reach.ts";
 import type { ReplyParts } from "./reply.ts";
 import type { RequestEntry } from "./request-entry.ts";
@@ -119,9 +120,7 @@ export function createServer(options: ServerOptions): KitServer {
       return envelope;
     },
   };
-  const app = new Hono<ServerEnv>({ getPath: pathAsSent });
-  if (onRequest !== undefined) app.use(reportTo(onRequest));
-  app.use(shareWithPages(gate), checkAccess(gate));
+  const app = new Hono<ServerEnv>({ getPath: pathAsSent, router: createPathRouter() });
   const routes = [
     ...homeRoutes({ project, app: service?.app, authorization, reach }),
     ...healthRoutes(),
@@ -129,13 +128,8 @@ export function createServer(options: ServerOptions): KitServer {
     ...specRoutes(project, authorization),
     ...(context === undefined ? [] : serviceRoutes(context)),
   ];
-  mountRoutes(app, [...routes, ...openApiRoutes(routes)], { limits, masked });
-  app.notFound(() =>
-    toResponse(
-      new KitError({ code: "not_found", message: "There is no such route: GET /openapi.json lists them." }),
-    ),
-  );
-  app.onError(toResponse);
+  const answer = createAnswer({ gate, toResponse, onRequest });
+  mountRoutes(app, [...routes, ...openApiRoutes(routes)], { limits, masked, answer });
   const sockets =
     context && createSocketServer(context, { gate, ...(onRequest === undefined ? {} : { onRequest }) });
   const listener = createListener({ app, limits, toReply, ...(sockets === undefined ? {} : { sockets }) });

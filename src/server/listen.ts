@@ -141,15 +141,19 @@ function hasBody({ headers }: IncomingMessage): boolean {
 /** A reply, once nothing more of the request is on its way: also one that did not wait for that. */
 async function afterBody(reply: Response | Promise<Response>, incoming: IncomingMessage): Promise<Response> {
   const response = await reply;
-  await discardBody(incoming);
+  if (!incoming.complete) await discardBody(incoming);
   return response;
 }
 
 /** Looks at what the router never sees, since a URL object has already tidied it. */
 function faultOf({ rawHeaders, url = "" }: IncomingMessage, limits: ServerLimits): string | undefined {
   if (rawHeaders.length > 2 * limits.headerCount) return `There are more than ${limits.headerCount} headers.`;
-  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "host");
-  if (hosts.length !== 1) return "There must be one Host header.";
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? "";
+    if (name.length === 4 && name.toLowerCase() === "host") hosts += 1;
+  }
+  if (hosts !== 1) return "There must be one Host header.";
   // A proxy's form of the target (http://name/path) could name another host than the header does.
   if (!url.startsWith("/")) return "The request target must be a path.";
   return hasDotSegment(url) ? "The path must not hold dot segments." : undefined;

@@ -117,6 +117,7 @@ export function defineRoute<Query = undefined, Body = undefined>(spec: RouteSpec
 
 function toRouteRequest(context: ServerContext, names: readonly string[]): RouteRequest {
   const { req, env } = context;
+  let parts: readonly string[] | undefined;
   return {
     principal: context.get("principal"),
     raw: req.raw,
@@ -125,7 +126,8 @@ function toRouteRequest(context: ServerContext, names: readonly string[]): Route
     accept: req.header("accept") ?? "",
     header: (name) => req.header(name),
     segment(name, options = {}) {
-      return readSegment(req.path.split("/")[names.indexOf(`{${name}}`)] ?? "", { name, ...options });
+      parts ??= req.path.split("/");
+      return readSegment(parts[names.indexOf(`{${name}}`)] ?? "", { name, ...options });
     },
     untilGone({ silent } = { silent: false }) {
       // Requests that come without a socket have no connection to keep.

@@ -70,8 +70,9 @@ function readIncoming(incoming: IncomingMessage, limit: number): Promise<Uint8Ar
   let length = 0;
   const settle = (error?: KitError): void => {
     incoming.off("data", onData).off("end", onEnd).off("error", onCut).off("close", onCut);
-    if (error === undefined) resolve(Buffer.concat(chunks, length));
-    else reject(error);
+    const [only] = chunks;
+    if (error !== undefined) reject(error);
+    else resolve(only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks, length));
   };
   const onData = (chunk: Uint8Array): void => {
     length += chunk.length;
@@ -102,9 +103,11 @@ async function readStream(request: Request, limit: number): Promise<Uint8Array> 
   return Buffer.concat(chunks, length);
 }
 
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
 function decodeUtf8(bytes: Uint8Array): string {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return utf8.decode(bytes);
   } catch (cause) {
     throw unreadable("invalid_json", cause);
   }

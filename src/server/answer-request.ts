@@ -1,0 +1,79 @@
+import type { Principal } from "../app/config/access-config.ts";
+import type { Gate } from "./access/gate.ts";
+import type { RequestEntry } from "./request-entry.ts";
+import type { ServerContext } from "./route.ts";
+
+/** Answers a request by what `work` gives, once it is let in; refuses it otherwise. */
+export type AnswerRequest = (
+  context: ServerContext,
+  work: () => Response | Promise<Response>,
+) => Promise<Response>;
+
+export interface AnswerOptions {
+  readonly gate: Gate;
+  /** The error reply for anything thrown. */
+  readonly toResponse: (error: unknown) => Response;
+  /** Told of every request once its reply has begun. */
+  readonly onRequest: ((entry: RequestEntry) => void) | undefined;
+}
+
+/** What happens around every route: one function, because each layer that a request passes costs it some. */
+export function createAnswer({ gate, toResponse, onRequest }: AnswerOptions): AnswerRequest {
+  return async (context, work) => {
+    const started = onRequest === undefined ? 0 : performance.now();
+    let reply: Response;
+    try {
+      const principal = await checkAccess(gate, context);
+      if (principal !== undefined) context.set("principal", principal);
+      reply = await work();
+    } catch (error) {
+      reply = toResponse(error);
+    }
+    shareWithPages(gate, context, reply);
+    if (onRequest !== undefined) {
+      const { method, path } = context.req;
+      const principal = context.get("principal")?.id;
+      onRequest({
+        method,
+        path,
+        status: reply.status,
+        duration_ms: performance.now() - started,
+        ...(principal === undefined ? {} : { principal }),
+      });
+    }
+    return reply;
+  };
+}
+
+/** Lets a request through to the routes, which then know who asks, or refuses it. */
+function checkAccess(gate: Gate, { req, env }: ServerContext): Promise<Principal | undefined> {
+  const socket = env?.incoming?.socket;
+  return gate.check({
+    method: req.method,
+    path: req.path,
+    headers: req.raw.headers,
+    host: req.header("host") ?? new URL(req.url).host,
+    localAddress: socket?.localAddress ?? "127.0.0.1",
+    remoteAddress: socket?.remoteAddress ?? "",
+  });
+}
+
+/** Lets allowed foreign pages read what comes back, refusals too, and their browsers ask what they may send. */
+function shareWithPages(gate: Gate, { req }: ServerContext, reply: Response): void {
+  const shared = gate.crossOriginHeaders(req.header("origin"));
+  if (shared === undefined) return;
+  const asks = req.method === "OPTIONS" && req.header("access-control-request-method") !== undefined;
+  for (const [name, value] of Object.entries({ ...shared, ...readable, ...(asks ? preflight : {}) })) {
+    reply.headers.set(name, value);
+  }
+}
+
+const preflight = {
+  "access-control-allow-methods": "GET, POST, DELETE",
+  // A star stands for those that `auth` of the configuration asks for; not for the first, nor in older browsers.
+  "access-control-allow-headers": "authorization, content-type, idempotency-key, last-event-id, *",
+  "access-control-max-age": "600",
+};
+
+// A page may read only what it is told of.
+const readable = { "access-control-expose-headers": "retry-after" };
