@@ -92,11 +92,11 @@ test("waiting for a workflow's result survives cuts, and gives the run's id when
 test("an instance's events go on after cuts while more are made", async () => {
   const client = await clientBehind([900, 1_700, 600]);
   const direct = new KitClient({ baseUrl: served.url });
-  const seen: number[] = [];
+  const seen: KitEvent[] = [];
   const reading = (async () => {
     let operations = 0;
     for await (const event of client.agents.events("echo", { id: "followed" })) {
-      seen.push(event.index);
+      seen.push(event);
       if (event.type === "operation") operations += 1;
       if (operations === 6) return;
     }
@@ -106,7 +106,10 @@ test("an instance's events go on after cuts while more are made", async () => {
     proxy?.cutAll();
   }
   await reading;
-  expect(seen).toEqual(upTo(seen.length));
+  const texts = seen.map((event) => (event.type === "text_delta" ? event.text : `|${event.type}|`)).join("");
+  const replies = [...texts.matchAll(/words of prompt (\d)/g)].map(([, prompt]) => Number(prompt));
+  expect(replies).toEqual(upTo(6));
+  expect(texts.match(/\|turn_end\|/g)).toHaveLength(6);
 });
 
 test("a prompt's stream that breaks says so; under a key its result comes all the same", async () => {

@@ -62,6 +62,7 @@ export function createEventLog({ folder, clock, lease, retention }: EventLogOpti
     onDirty() {
       if (!ticking) void tick();
     },
+    isRead: (stream) => watchers.isRead(stream),
   });
   const watchers = createWatchers({
     table,

@@ -37,6 +37,7 @@ export function createEventReader(
   let waiting: Waiting | undefined;
   let done = false;
   let listens = false;
+  const leave = watchers.read(stream);
 
   /** The next event; undefined when there is none yet. */
   function step(): IteratorResult<KitEvent> | undefined {
@@ -72,6 +73,7 @@ export function createEventReader(
   }
 
   function finish(): IteratorResult<KitEvent> {
+    if (!done) leave();
     done = true;
     row = [];
     if (listens) signal?.removeEventListener("abort", wake);

@@ -29,6 +29,8 @@ export interface WriterOptions {
   now(): number;
   /** Called when the first event after a flush comes in. */
   onDirty(): void;
+  /** Whether somebody follows a stream. */
+  isRead(stream: string): boolean;
 }
 
 /** The streams that this process writes. */
@@ -218,7 +220,7 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
       live.id = id;
       live.isOwn = true;
       finished.note(live, written, open);
-      settle(live);
+      settle(live, options.isRead(live.name));
     }
     dirty.clear();
     unwrittenLength = 0;
@@ -288,7 +290,7 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
       let gone = 0;
       for (const live of streams.values()) {
         if (touched.has(live) || dirty.has(live)) continue;
-        settle(live);
+        settle(live, options.isRead(live.name));
         if (gone >= mayRest || live.open !== undefined) continue;
         streams.delete(live.name);
         gone += 1;

@@ -46,12 +46,12 @@ export function unwrittenEvents({ tail, unwritten }: LiveStream): readonly KitEv
 }
 
 /**
- * Notes that all is on disk now. What was written just now stays for readers who are nearly up to
- * date, what was written before goes.
+ * Notes that all is on disk now. Where somebody reads the stream, what was written just now stays for readers who are
+ * nearly up to date, what was written before goes.
  */
-export function settle(live: LiveStream): void {
+export function settle(live: LiveStream, isRead: boolean): void {
   const { tail, unwritten } = live;
-  const gone = Math.max(tail.length - unwritten, tail.length - maxWrittenEvents);
+  const gone = isRead ? Math.max(tail.length - unwritten, tail.length - maxWrittenEvents) : tail.length;
   live.unwritten = 0;
   live.length = 0;
   if (gone === 0) return;

@@ -7,6 +7,9 @@ const pollWritingMs = 1_000;
 
 /** Those who wait for something new in a stream. Each is called once, and waits again if it wants to. */
 export interface Watchers {
+  /** Counts somebody who reads a stream, waiting or not; the function returned counts them out. */
+  read(stream: string): () => void;
+  isRead(stream: string): boolean;
   wait(stream: string, wake: () => void): void;
   leave(stream: string, wake: () => void): void;
   wake(stream: string): void;
@@ -31,6 +34,7 @@ interface Watch {
 
 export function createWatchers({ table, clock, signal, ...options }: WatcherOptions): Watchers {
   const watches = new Map<string, Watch>();
+  const readers = new Map<string, number>();
   let polling = false;
   let version = table.dataVersion();
 
@@ -70,6 +74,15 @@ export function createWatchers({ table, clock, signal, ...options }: WatcherOpti
   }
 
   return {
+    isRead: (stream) => readers.has(stream),
+    read(stream) {
+      readers.set(stream, (readers.get(stream) ?? 0) + 1);
+      return () => {
+        const left = (readers.get(stream) ?? 0) - 1;
+        if (left > 0) readers.set(stream, left);
+        else readers.delete(stream);
+      };
+    },
     wake,
     wakeAll() {
       for (const stream of [...watches.keys()]) wake(stream);
