@@ -1,6 +1,7 @@
 import { type Clock, isoTime } from "../base/clock.ts";
 import type { ToolCallPart } from "../protocol/message.ts";
 import type { SessionEntry } from "../protocol/session-entry.ts";
+import type { MaybePromise } from "../stores/contract.ts";
 import type { Operation } from "./agent-runtime.ts";
 import type { Repository, ShownGuideline } from "./project-context.ts";
 import type { ToolLookup } from "./tool.ts";
@@ -27,9 +28,9 @@ export interface GuidelineWork {
 export function guidelineEntries(
   repository: Repository,
   work: GuidelineWork,
-): (calls: readonly ToolCallPart[]) => Promise<readonly SessionEntry[]> {
-  return async (calls) => {
-    const paths = await touchedPaths(calls, work);
+): (calls: readonly ToolCallPart[]) => MaybePromise<readonly SessionEntry[]> {
+  const told = async (named: ReadonlySet<string>): Promise<readonly SessionEntry[]> => {
+    const paths = await pathsOf(named, work);
     if (paths.size === 0) return [];
     const shown = new Set(shownIn(work.operation));
     const fresh = new Map<string, { readonly guideline: ShownGuideline; readonly path: string }>();
@@ -52,6 +53,10 @@ export function guidelineEntries(
       { version: 1, type: "note", name: noteName, value: [...fresh.keys()], timestamp },
     ];
   };
+  return (calls) => {
+    const named = namesIn(calls, work);
+    return named === undefined ? [] : told(named);
+  };
 }
 
 /** Whether the system prompt holds the guideline's file, under whichever of its names. */
@@ -65,21 +70,24 @@ function shownIn(operation: Operation): readonly string[] {
   );
 }
 
-/** The files that the calls were about, relative to the workspace, wherever the session works in it. */
-async function touchedPaths(
-  calls: readonly ToolCallPart[],
-  work: GuidelineWork,
-): Promise<ReadonlySet<string>> {
-  const named = new Set<string>();
+/** The files that the calls were about, as they name them; undefined for calls of tools that touch none. */
+function namesIn(calls: readonly ToolCallPart[], { tools }: GuidelineWork): ReadonlySet<string> | undefined {
+  let named: Set<string> | undefined;
   for (const call of calls) {
-    const tool = work.tools.get(call.tool);
+    const tool = tools.get(call.tool);
     if (tool?.touches === undefined || call.invalid === true) continue;
     try {
+      named ??= new Set();
       for (const path of tool.touches(call.args)) named.add(path);
     } catch {
       // The arguments were not what the tool takes: it was not run, and touched nothing.
     }
   }
+  return named;
+}
+
+/** The same files relative to the workspace, wherever the session works in it. */
+async function pathsOf(named: ReadonlySet<string>, work: GuidelineWork): Promise<ReadonlySet<string>> {
   if (named.size === 0) return named;
   const sandbox = await work.operation.live.sandbox().catch(() => undefined);
   const paths = new Set<string>();

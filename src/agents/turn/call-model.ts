@@ -47,6 +47,7 @@ interface OpenPart {
   /** As they came: a text that is put together piece by piece is as many objects, alive to the end of the answer. */
   readonly deltas: string[];
   provider: ProviderData | undefined;
+  ended: boolean;
 }
 
 /** A million tokens and more: no model says that much in one answer, but a broken provider may never stop. */
@@ -54,8 +55,6 @@ const maxReplyChars = 4_000_000;
 
 interface Draft {
   readonly parts: (OpenPart | ToolCallPart)[];
-  // Seldom more than one at a time.
-  readonly open: OpenPart[];
   usage: LanguageModelV4Usage | undefined;
   finishReason: FinishReason | undefined;
   /** Characters of texts, and of arguments that are on their way. */
@@ -70,7 +69,7 @@ interface Draft {
  * is given up with `budget_exceeded`, and nothing of it is kept.
  */
 export async function callModel(call: ModelCall): Promise<ModelReply> {
-  const draft: Draft = { parts: [], open: [], usage: undefined, finishReason: undefined, size: 0 };
+  const draft: Draft = { parts: [], usage: undefined, finishReason: undefined, size: 0 };
   const { watch } = call;
   try {
     const abortSignal = watch.begin();
@@ -119,7 +118,7 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
       const open = openOf(draft, part.id);
       if (open !== undefined && part.providerMetadata !== undefined)
         open.provider = part.providerMetadata as ProviderData;
-      if (open !== undefined) draft.open.splice(draft.open.indexOf(open), 1);
+      if (open !== undefined) open.ended = true;
       return;
     }
     case "tool-input-delta":
@@ -154,14 +153,17 @@ function grow(draft: Draft, delta: string): void {
   });
 }
 
-function openOf({ open }: Draft, id: string): OpenPart | undefined {
-  for (const part of open) if (part.id === id) return part;
+/** As a rule, the one that was begun last. */
+function openOf({ parts }: Draft, id: string): OpenPart | undefined {
+  for (let index = parts.length - 1; index >= 0; index -= 1) {
+    const part = parts[index];
+    if (part?.type !== "tool_call" && part?.id === id && !part.ended) return part;
+  }
   return undefined;
 }
 
 function openPart(draft: Draft, id: string, type: "text" | "reasoning"): OpenPart {
-  const open: OpenPart = { id, type, deltas: [], provider: undefined };
-  draft.open.push(open);
+  const open: OpenPart = { id, type, deltas: [], provider: undefined, ended: false };
   draft.parts.push(open);
   return open;
 }

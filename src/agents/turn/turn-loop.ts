@@ -99,7 +99,8 @@ export async function runTools(
   };
   const turn = { id: how.turnId, callKey, interrupted: how.interrupted === true, onPutOff };
   const outcomes = await runToolCalls(calls, turn, loop.toolRun);
-  const results = outcomes.filter((result) => result !== undefined);
+  // What stays in the history is a slice: it has no room for elements that never come.
+  const results = outcomes.filter((result) => result !== undefined).slice();
   if (results.length < calls.length) {
     // The turn is not over: it goes on when the operation does, with the results that it has.
     const done = outcomes.flatMap((result, at) =>
@@ -112,7 +113,8 @@ export async function runTools(
   const entries = [toEntry(loop, message)];
   try {
     if (loop.afterTools !== undefined && !loop.signal.aborted) {
-      const told = await loop.afterTools(calls);
+      const telling = loop.afterTools(calls);
+      const told = telling instanceof Promise ? await telling : telling;
       entries.push(...(loop.toolRun.mask === undefined ? told : maskValue(told, loop.toolRun.mask)));
     }
   } finally {

@@ -18,7 +18,8 @@ export function createJsonValidator(): (
   const issuesOf = (schema: object, value: unknown): readonly string[] => {
     const document = documents.get(schema) ?? createSchemaDocument(schema);
     documents.set(schema, document);
-    return [...new Set((check?.(document, value) ?? []).map(issueText))].slice(0, maxIssues);
+    const issues = check?.(document, value) ?? [];
+    return issues.length === 0 ? [] : [...new Set(issues.map(issueText))].slice(0, maxIssues);
   };
   return (schema, value) => {
     if (check !== undefined) return issuesOf(schema, value);

@@ -20,14 +20,20 @@ class Uncheckable extends Error {}
 
 /** What the schemas of one place have looked at, for `unevaluatedProperties` and `unevaluatedItems`. */
 class Seen {
-  readonly names = new Set<string>();
-  readonly indices = new Set<number>();
+  readonly names: Set<string> | undefined;
+  readonly indices: Set<number> | undefined;
   allNames = false;
   allItems = false;
 
+  /** `isAsked`: few schemas have keywords that ask for it. */
+  constructor(isAsked: boolean) {
+    this.names = isAsked ? new Set() : undefined;
+    this.indices = isAsked ? new Set() : undefined;
+  }
+
   add(other: Seen): void {
-    for (const name of other.names) this.names.add(name);
-    for (const index of other.indices) this.indices.add(index);
+    for (const name of other.names ?? []) this.names?.add(name);
+    for (const index of other.indices ?? []) this.indices?.add(index);
     this.allNames ||= other.allNames;
     this.allItems ||= other.allItems;
   }
@@ -71,10 +77,10 @@ class Check {
     if (this.#steps > maxSteps) throw new Uncheckable("cannot be checked: its schema takes too many steps");
     if (this.#depth >= maxDepth) throw new Uncheckable("cannot be checked: its schema is nested without end");
     if (schema === false) return this.#refuse(path, "must not be there");
-    if (!isJsonObject(schema)) return new Seen();
+    if (!isJsonObject(schema)) return new Seen(this.#document.hasUnevaluated);
     this.#depth += 1;
     const before = this.issues.length;
-    const seen = new Seen();
+    const seen = new Seen(this.#document.hasUnevaluated);
     this.#values(schema, value, path);
     this.#applicators(schema, value, { path, seen });
     if (isJsonObject(value)) this.#properties(schema, value, { path, seen });
@@ -111,8 +117,8 @@ class Check {
 
   #values(schema: JsonObject, value: unknown, path: Path): void {
     const matches = (pattern: string, text: string): boolean => this.#matches(pattern, text);
-    for (const [keyword, rule] of Object.entries(schema)) {
-      const message = valueKeywords.get(keyword)?.({ value, rule, schema, matches });
+    for (const keyword of Object.keys(schema)) {
+      const message = valueKeywords.get(keyword)?.({ value, rule: schema[keyword], schema, matches });
       if (message !== undefined) this.#refuse(path, message);
     }
   }
@@ -186,7 +192,7 @@ class Check {
       }
       seen.allNames = true;
     }
-    for (const name of known) seen.names.add(name);
+    if (seen.names !== undefined) for (const name of known) seen.names.add(name);
     const propertyNames = own(schema, "propertyNames");
     for (const name of propertyNames === undefined ? [] : names) {
       if (this.#fits(propertyNames, name, path) === undefined)
@@ -213,7 +219,7 @@ class Check {
       const part = index < prefix.length ? prefix[index] : rest;
       if (part === undefined) continue;
       this.schema(part, item, [...path, index]);
-      seen.indices.add(index);
+      seen.indices?.add(index);
     }
     if (rest !== undefined) seen.allItems = true;
     const contains = own(schema, "contains");
@@ -221,7 +227,7 @@ class Check {
     let count = 0;
     for (const [index, item] of value.entries()) {
       if (this.#fits(contains, item, [...path, index]) === undefined) continue;
-      seen.indices.add(index);
+      seen.indices?.add(index);
       count += 1;
     }
     const { min, max } = { min: own(schema, "minContains") ?? 1, max: own(schema, "maxContains") };
@@ -234,7 +240,7 @@ class Check {
   #unevaluated(schema: JsonObject, value: unknown, { path, seen }: { path: Path; seen: Seen }): void {
     const names = own(schema, "unevaluatedProperties");
     if (names !== undefined && isJsonObject(value) && !seen.allNames) {
-      for (const name of propertiesOf(value).filter((one) => !seen.names.has(one))) {
+      for (const name of propertiesOf(value).filter((one) => seen.names?.has(one) !== true)) {
         if (names === false) this.#refuse(path, `"${name}" is not known`);
         else this.schema(names, value[name], [...path, name]);
       }
@@ -243,7 +249,7 @@ class Check {
     const items = own(schema, "unevaluatedItems");
     if (items !== undefined && Array.isArray(value) && !seen.allItems) {
       for (const [index, item] of value.entries())
-        if (!seen.indices.has(index)) this.schema(items, item, [...path, index]);
+        if (seen.indices?.has(index) !== true) this.schema(items, item, [...path, index]);
       seen.allItems = true;
     }
   }

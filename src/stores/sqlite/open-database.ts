@@ -15,7 +15,7 @@ CREATE TABLE sessions (
   parent_id INTEGER REFERENCES sessions (id) ON DELETE CASCADE,
   UNIQUE (agent, instance_id, session)
 ) STRICT;
-CREATE INDEX sessions_by_parent ON sessions (parent_id);
+CREATE INDEX sessions_by_parent ON sessions (parent_id) WHERE parent_id IS NOT NULL;
 `;
 
 /**
