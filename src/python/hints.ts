@@ -58,6 +58,10 @@ const hints: readonly (readonly [exception: RegExp, hint: string])[] = [
     "Make lists, dicts, numbers and texts of the value before json.dumps().",
   ],
   [/^TypeError: print\(\) 'file' argument/, "print() writes to the output alone."],
+  [
+    /^RuntimeError: invalid (return|input) type/,
+    "Fields of a dataclass hold data: no built-ins and no types.",
+  ],
   [/^TypeError: an exception takes one text/, 'Write ValueError(str(value)), or ValueError(f"…").'],
   [
     /^AttributeError: module 'sys' has no attribute 'exit'/,

@@ -82,7 +82,12 @@ except ZeroDivisionError:
     true,
     6,
   ]);
-  expect((await session.run("[old, area(1)]")).result).toEqual([new Map([["a", [1, 2]]]), 3]);
+  expect((await session.run("[old, area(1), values[1].year, values[0].pattern]")).result).toEqual([
+    new Map([["a", [1, 2]]]),
+    3,
+    2026,
+    "a+",
+  ]);
 });
 
 test("an exception after the wait has the lines of the program", async () => {

@@ -78,6 +78,58 @@ a.append('end')
   ]);
 });
 
+test("dates, times, spans and zones stay what they are, wherever they lie", async () => {
+  const session = python.createSession();
+  session.registerDataclass({ name: "Visit", fields: ["day"] });
+  const { forgotten } = await session.run(`
+import datetime
+from datetime import date, timedelta, timezone
+day, span, zone = date(2026, 1, 2), timedelta(days=1, seconds=2), timezone.utc
+moment, other = datetime.datetime(2026, 1, 2, 3), timezone(timedelta(hours=-3), 'X')
+days = [day, {day: span}, (zone, {day}), day]
+visit = Visit({'on': [day, span]})
+`);
+  expect(forgotten).toEqual([]);
+  const { result } = await session.run(`
+[
+    isinstance(day, date), day.year, span + span == timedelta(days=2, seconds=4), str(zone), moment.hour, repr(other),
+    days[0] is days[3], days[1][day] == span, days[2] == (zone, {day}), visit.day['on'][0] < date(2027, 1, 1),
+]
+`);
+  const otherZone = "datetime.timezone(datetime.timedelta(days=-1, seconds=75600), 'X')";
+  expect(result).toEqual([true, 2026, true, "UTC", 3, otherZone, true, true, true, true]);
+});
+
+test("what a dataclass holds is kept as what it was, or the dataclass is told of", async () => {
+  const session = python.createSession();
+  session.registerDataclass({ name: "Box", fields: ["x"] });
+  const { forgotten } = await session.run(`
+from pathlib import Path
+def f(): return 1
+data, empty = Box([1, {'a': (2.5, None)}, Box(b'')]), Box(0)
+span, dots, error, path, call, around = Box(0), Box(0), Box(0), [Box(0)], Box(0), Box(0)
+span.x = [range(3)]
+dots.x = ...
+error.x = ValueError('x')
+path[0].x = {'at': Path('a')}
+call.x = f
+around.x = [around]
+numbers, nothing, step = range(3), ..., [range(2)]
+`);
+  expect(Object.fromEntries(forgotten.map(({ name, reason }) => [name, reason]))).toEqual({
+    span: "a dataclass that holds a value of the type range cannot be kept",
+    dots: "a dataclass that holds a value of the type ellipsis cannot be kept",
+    error: "a dataclass that holds a value of the type ValueError cannot be kept",
+    path: "a dataclass that holds a value of the type PosixPath cannot be kept",
+    call: "a dataclass that holds a value of the type function cannot be kept",
+    around: "a dataclass that holds itself cannot be kept",
+    numbers: "a value of the type range cannot be kept",
+    nothing: "a value of the type ellipsis cannot be kept",
+    step: "a value of the type range cannot be kept",
+  });
+  expect((await session.run("repr(data)")).result).toBe("Box(x=[1, {'a': (2.5, None)}, Box(x=b'')])");
+});
+
 test("functions that are values of variables and containers are the functions they were", async () => {
   const session = python.createSession();
   await session.run(`

@@ -26,8 +26,8 @@ export function checkCode(code: string, monty: MontyModule): void {
 export function compileProgram(parts: ProgramParts, monty: MontyModule): CompiledProgram {
   const attempt = (functions: ProgramParts["reading"]["functions"]): CompiledProgram => {
     const composed = composeProgram({ ...parts, reading: { ...parts.reading, functions } });
-    const inputs = parts.inputs.size === 0 ? {} : { inputs: [...parts.inputs] };
-    return { program: new monty.Monty(composed.text, { scriptName: "main.py", ...inputs }), composed };
+    const inputs = [...parts.inputs];
+    return { program: new monty.Monty(composed.text, { scriptName: "main.py", inputs }), composed };
   };
   const { functions } = parts.reading;
   try {

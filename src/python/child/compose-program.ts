@@ -26,6 +26,9 @@ export interface ProgramParts {
   /** Variables of earlier runs. */
   readonly variables: readonly string[];
   readonly returns: "value" | "repr";
+  /** Names of fields that its dataclasses have, and of the functions of the host. */
+  readonly fields: readonly string[];
+  readonly hosts: readonly string[];
   /** Names that the program is started with. */
   readonly inputs: ReadonlySet<string>;
   /** Those of them that are inputs, and so take the place of what was called so. */
@@ -37,6 +40,9 @@ export interface ProgramParts {
 /** The name under which a program finds the tables of its variables. */
 export const tablesInput = "__kit_tables__";
 
+/** The name of an instance of a dataclass: Python has no other name for the type of them all. */
+export const dataclassInput = "__kit_dataclass__";
+
 /**
  * Lays the program of one run out: kit's prelude, what is kept of earlier runs, the code, and last a call
  * that gives its result and takes its variables.
@@ -44,6 +50,8 @@ export const tablesInput = "__kit_tables__";
 export function composeProgram(parts: ProgramParts): ComposedProgram {
   const writer = createLineWriter();
   writer.own(prelude);
+  // Before the code can give these names to something else.
+  writer.own(`__kit_known__ = (${JSON.stringify(parts.fields)}, [${parts.hosts.join(", ")}])`);
   // To Monty, a function can only speak of variables that are set somewhere above it; here, they all are.
   const mentioned = new Set([
     ...parts.functions.flatMap(({ mentions }) => mentions),
@@ -64,16 +72,15 @@ export function composeProgram(parts: ProgramParts): ComposedProgram {
     writer.own(`${name} = __kit_given_${index}__`);
   });
   if (parts.variables.length > 0) {
-    writer.own("from pathlib import Path as __kit_path__");
-    writer.own("from re import compile as __kit_pattern__");
-    writer.own(`${tablesInput} = __kit_restore__(${tablesInput}, __kit_path__, __kit_pattern__)`);
+    writer.own(`${tablesInput} = __kit_restore__(${tablesInput})`);
     for (const name of parts.variables) writer.own(`${name} = ${tablesInput}["${name}"]`);
     // What the program lets go of is free again.
     writer.own(`${tablesInput} = None`);
   }
   writeCode(writer, parts);
   const pairs = parts.names.map((name) => `("${name}", lambda: ${name})`).join(", ");
-  writer.own(`__kit_finish__(__kit_result__, [${pairs}], ${parts.returns === "repr" ? "True" : "False"})`);
+  const asText = parts.returns === "repr" ? "True" : "False";
+  writer.own(`__kit_finish__(__kit_result__, [${pairs}], ${asText}, __kit_known__)`);
   return writer.finish();
 }
 

@@ -18,11 +18,17 @@
  */
 export const prelude: string = `
 from json import dumps as __kit_dumps__, loads as __kit_loads__
+from datetime import date as __kit_date__, datetime as __kit_datetime__
+from datetime import timedelta as __kit_timedelta__, timezone as __kit_timezone__
+from pathlib import Path as __kit_path__
+from re import Pattern as __kit_regex__, compile as __kit_compile__
 def __kit_tools__(
     type=type, id=id, len=len, list=list, dict=dict, set=set, frozenset=frozenset, tuple=tuple, float=float,
     int=int, bool=bool, str=str, repr=repr, map=map, zip=zip, enumerate=enumerate, range=range,
-    NameError=NameError,
-    ValueError=ValueError, dumps=__kit_dumps__, loads=__kit_loads__,
+    NameError=NameError, ValueError=ValueError, hasattr=hasattr, getattr=getattr, bytes=bytes,
+    dumps=__kit_dumps__, loads=__kit_loads__, date=__kit_date__, datetime=__kit_datetime__,
+    timedelta=__kit_timedelta__, timezone=__kit_timezone__, to_path=__kit_path__, regex=__kit_regex__,
+    to_pattern=__kit_compile__, dataclass=type(__kit_dataclass__),
 ):
     plain = {type(None), bool, int, str}
     text = {str}
@@ -30,10 +36,9 @@ def __kit_tools__(
     floats = {float}
     sequences = {list: 'list', tuple: 'tuple', set: 'set', frozenset: 'frozenset'}
     function = type(lambda: 0)
-    natives = {
-        "<class 'bytes'>", "<class 'dataclass'>", "<class 'datetime.datetime'>", "<class 'datetime.date'>",
-        "<class 'datetime.timedelta'>", "<class 'datetime.timezone'>",
-    }
+    natives = {bytes, datetime, date, timedelta, timezone}
+    fields = []
+    hosts = []
     defined = {}
     kept = set()
     table = []
@@ -126,18 +131,56 @@ def __kit_tools__(
                 if defined[name] is value:
                     used[-1].add(name)
                     return ('function', name)
-            problems.append('host function' if repr(value).endswith(' external>') else 'function')
+            for host in hosts:
+                if host is value:
+                    problems.append('host function')
+            problems.append('function')
             return ('v', None)
-        name = str(kind)
-        if name in natives:
+        problem = inner_problem(value) if kind is dataclass else None
+        if kind in natives or (kind is dataclass and problem is None):
             beside[-1].append((len(table), value))
             return ('native', len(table))
-        if name == "<class 'PosixPath'>":
+        if kind is to_path:
             return ('path', str(value))
-        if name == "<class 're.Pattern'>":
+        if kind is regex:
             return ('pattern', value.pattern, value.flags)
-        problems.append(name)
+        problems.append(str(kind) if problem is None else problem)
         return ('v', None)
+
+    # A dataclass leaves Python as it stands, and what its fields hold with it: only data comes back as it was.
+    def inner_problem(value):
+        around = set()
+        done = set()
+        stack = [(value, False)]
+        while stack:
+            item, leaving = stack.pop()
+            key = id(item)
+            if leaving:
+                around.discard(key)
+                done.add(key)
+                continue
+            kind = type(item)
+            if kind in scalars or kind in natives or key in done:
+                continue
+            if key in around:
+                return 'dataclass cycle'
+            inner = []
+            if kind is dict:
+                inner.extend(item.keys())
+                inner.extend(item.values())
+            elif kind in sequences:
+                inner.extend(item)
+            elif kind is dataclass:
+                for name in fields:
+                    if hasattr(item, name):
+                        inner.append(getattr(item, name))
+            else:
+                return 'dataclass of ' + str(kind)
+            around.add(key)
+            stack.append((item, True))
+            for part in inner:
+                stack.append((part, False))
+        return None
 
     def save(pairs):
         variables = []
@@ -218,7 +261,7 @@ def __kit_tools__(
             return list(map(float, values))
         return [made[value[0]] if type(value) is list else value for value in values]
 
-    def restore(groups, to_path, to_pattern):
+    def restore(groups):
         variables = {}
         for text, values in groups:
             roots, ranges, entries = loads(text)
@@ -226,12 +269,12 @@ def __kit_tools__(
             places = []
             for first, count in ranges:
                 places.extend(range(first, first + count))
-            build(places, entries, made, to_path, to_pattern)
+            build(places, entries, made)
             for name, at in roots:
                 variables[name] = made[at]
         return variables
 
-    def build(places, entries, made, to_path, to_pattern):
+    def build(places, entries, made):
         waiting = {}
         unfilled = []
         for at, entry in zip(places, entries):
@@ -289,7 +332,9 @@ def __kit_tools__(
                 values = parts(part, made)
                 made[at] = tuple(values) if kind == 'tuple' else frozenset(values)
 
-    def finish(result, pairs, as_text):
+    def finish(result, pairs, as_text, known):
+        fields.extend(known[0])
+        hosts.extend(known[1])
         if as_text:
             result = repr(result)[:20000]
         return (result, save(pairs))

@@ -4,7 +4,7 @@ import { boundedException, exceptionLine, type PythonExceptionInfo } from "../py
 import { createValueBudget, fromPythonLimits, type WireValue } from "../values/wire-value.ts";
 import { hostFunction, toAnswer } from "./call-host.ts";
 import { checkCode, compileProgram, withTextExits } from "./compile-program.ts";
-import { tablesInput } from "./compose-program.ts";
+import { dataclassInput, tablesInput } from "./compose-program.ts";
 import { createDataclassTypes, type DataclassTypes } from "./dataclass-calls.ts";
 import { driveProgram, type Progress } from "./drive-program.ts";
 import type { Machine } from "./machine.ts";
@@ -14,7 +14,7 @@ import { type ProgramReading, readProgram } from "./read-program.ts";
 import { RunFailed, RunRefused } from "./run-failed.ts";
 import { saveVariables, type TakenVariables } from "./save-variables.ts";
 import { formatTraceback, refusedFailure } from "./traceback.ts";
-import { decodeTable, tableToMonty, type VariableTable } from "./variables.ts";
+import { decodeTable, fieldsOf, tableToMonty, type VariableTable } from "./variables.ts";
 
 export interface RunRequest {
   readonly message: RunMessage;
@@ -80,6 +80,7 @@ function execute(
   const types = createDataclassTypes(message.dataclasses);
   const given: ReadonlySet<string> = new Set(message.inputs.map(([name]) => name));
   const variables = message.state.groups.flatMap(({ names }) => names.filter((name) => !given.has(name)));
+  const tables = resumed === undefined ? tablesOf(request) : [];
   const { program, composed } = compileProgram(
     {
       code,
@@ -89,6 +90,8 @@ function execute(
       imports: message.state.imports,
       variables,
       returns: message.returns,
+      hosts: message.functions,
+      fields: fieldNamesOf(message, tables),
       inputs: new Set(inputNamesOf(message, variables)),
       given,
       names: namesOf(message, reading, variables),
@@ -102,8 +105,8 @@ function execute(
       const snapshot = machine.monty.MontySnapshot.load(Buffer.from(attachment), { printCallback });
       return snapshot.resume(toAnswer(resumed.answer, types));
     }
-    const inputs = inputsOf(request, { variables, types });
-    return program.start({ limits, printCallback, ...(Object.keys(inputs).length > 0 && { inputs }) });
+    const inputs = inputsOf(message, { tables, variables, types });
+    return program.start({ limits, printCallback, inputs });
   };
   try {
     const complete = driveProgram(begin, {
@@ -155,6 +158,7 @@ function namesOf(
 
 function inputNamesOf(message: RunMessage, variables: readonly string[]): readonly string[] {
   return [
+    dataclassInput,
     ...message.functions,
     ...message.dataclasses.map(({ name }) => name),
     ...message.inputs.map(([name]) => name),
@@ -162,20 +166,28 @@ function inputNamesOf(message: RunMessage, variables: readonly string[]): readon
   ];
 }
 
+function fieldNamesOf(message: RunMessage, tables: readonly VariableTable[]): readonly string[] {
+  const registered = message.dataclasses.flatMap(({ fields }) => fields.map(({ name }) => name));
+  return [...new Set([...registered, ...fieldsOf(tables)])];
+}
+
 function inputsOf(
-  request: RunRequest,
-  { variables, types }: { readonly variables: readonly string[]; readonly types: DataclassTypes },
+  message: RunMessage,
+  given: {
+    readonly tables: readonly VariableTable[];
+    readonly variables: readonly string[];
+    readonly types: DataclassTypes;
+  },
 ): Record<string, unknown> {
-  const { message } = request;
-  const inputs = new Map<string, unknown>();
+  const { tables, variables, types } = given;
+  const anyDataclass: WireValue = { t: "dataclass", name: "_", frozen: true, fields: [], v: [] };
+  const inputs = new Map([[dataclassInput, toMonty(anyDataclass, types.typeId)]]);
   for (const name of message.functions) inputs.set(name, hostFunction("host", name));
   for (const { name } of message.dataclasses) inputs.set(name, hostFunction("class", name));
   for (const [name, value] of message.inputs) inputs.set(name, toMonty(value, types.typeId));
   if (variables.length > 0) {
-    inputs.set(
-      tablesInput,
-      tablesOf(request).map((table) => tableToMonty(table, types.typeId)),
-    );
+    const taken = tables.map((table) => tableToMonty(table, types.typeId));
+    inputs.set(tablesInput, taken);
   }
   return Object.fromEntries(inputs);
 }

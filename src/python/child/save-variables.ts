@@ -89,7 +89,16 @@ function reasonOf(kind: string): string {
       return "a function of the host is given anew to every run";
     case "huge number":
       return "it holds a number of more than 4,300 digits";
+    case "dataclass cycle":
+      return "a dataclass that holds itself cannot be kept";
     default:
-      return `a value of the type ${/^<class '(.*)'>$/.exec(kind)?.[1] ?? kind} cannot be kept`;
+      if (kind.startsWith("dataclass of ")) {
+        return `a dataclass that holds a value of the type ${typeName(kind)} cannot be kept`;
+      }
+      return `a value of the type ${typeName(kind)} cannot be kept`;
   }
+}
+
+function typeName(text: string): string {
+  return (/<class '(.*)'>$/.exec(text)?.[1] ?? text).slice(0, 100);
 }

@@ -1,4 +1,4 @@
-import { createValueBudget, type WireValue } from "../values/wire-value.ts";
+import { createValueBudget, isWireList, type WireValue } from "../values/wire-value.ts";
 import { fromMonty, toMonty } from "./monty-values.ts";
 
 /**
@@ -23,6 +23,23 @@ export function encodeTable({ text, values }: VariableTable): Buffer {
 export function decodeTable(bytes: Buffer): VariableTable {
   const end = 4 + bytes.readUInt32BE(0);
   return { values: JSON.parse(bytes.toString("utf8", 4, end)), text: bytes.toString("utf8", end) };
+}
+
+/** Names of the fields of all dataclasses beside the tables. */
+export function fieldsOf(tables: readonly VariableTable[]): ReadonlySet<string> {
+  const fields = new Set<string>();
+  const stack = tables.flatMap(({ values }) => values.map(([, value]) => value));
+  for (let wire = stack.pop(); wire !== undefined; wire = stack.pop()) {
+    if (wire === null || typeof wire !== "object") continue;
+    if (isWireList(wire)) for (const part of wire) stack.push(part);
+    else if (wire.t === "dict") for (const pair of wire.v) stack.push(...pair);
+    else if (wire.t === "tuple" || wire.t === "set") for (const part of wire.v) stack.push(part);
+    else if (wire.t === "dataclass") {
+      for (const name of wire.fields) fields.add(name);
+      for (const part of wire.v) stack.push(part);
+    }
+  }
+  return fields;
 }
 
 /** The table as the prelude's `restore` takes it. */
