@@ -1,3 +1,4 @@
+import { listSpecs } from "../project/list-specs.ts";
 import type { ProjectSpecs } from "../project/project.ts";
 import type { Framework, Lifecycle, Priority, SpecType } from "../protocol/spec-block.ts";
 import type { SpecPage, SpecQuery } from "../protocol/spec-query.ts";
@@ -57,13 +58,13 @@ export function toSpecQuery(options: SpecFilters, context: CommandContext): Spec
 
 /** One page, or with `all` every page as one. */
 export function readSpecs(specs: ProjectSpecs, query: SpecQuery, all: boolean): SpecPage {
-  let page = specs.query(all ? { ...query, limit: 1000 } : query);
+  let page = listSpecs(specs, all ? { ...query, limit: 1000 } : query);
   if (!all) return page;
   const found = [...page.specs];
   while (page.next_cursor !== undefined) {
-    page = specs.query({ ...query, limit: 1000, cursor: page.next_cursor });
+    page = listSpecs(specs, { ...query, limit: 1000, cursor: page.next_cursor });
     found.push(...page.specs);
   }
-  const { total_count, counts_by_framework } = page;
-  return { specs: found, total_count, counts_by_framework };
+  const { next_cursor: _, ...whole } = page;
+  return { ...whole, specs: found };
 }

@@ -8,7 +8,10 @@ export interface SpecQuery {
   readonly lifecycle?: Lifecycle;
   readonly priority?: Priority;
   readonly tag?: string;
-  /** False leaves out the rules of instruction files: constraints of `fw_b` and `fw_c`. */
+  /**
+   * The rules of instruction files, constraints of `fw_b` and `fw_c`. Lists of other specs leave them out unless this
+   * is true, or a search or filter finds them.
+   */
   readonly rules?: boolean;
   /** A project-relative path (exact), a folder (its subtree) or a glob. */
   readonly path?: string;
@@ -23,6 +26,8 @@ export interface SpecPage {
   /** Of the whole match, not of the page; so are the counts. */
   readonly total_count: number;
   readonly counts_by_framework: Readonly<Record<string, number>>;
+  /** Rules of instruction files that a list leaves out; absent where it leaves out none. */
+  readonly rules_left_out?: number;
   readonly next_cursor?: string;
 }
 

@@ -158,6 +158,7 @@ function toQuery(query: Record<string, unknown>, spec: Reading): Record<string, 
     const given = query[name];
     if (typeof given === "string" && /^\d{1,15}$/.test(given)) query[name] = Number(given);
   }
+  if (query.rules === "true" || query.rules === "false") query.rules = query.rules === "true";
   return withAliases(query, spec);
 }
 

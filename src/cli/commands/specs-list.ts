@@ -1,5 +1,3 @@
-import type { Project } from "../../project/project.ts";
-import type { SpecQuery } from "../../protocol/spec-query.ts";
 import { type Command, defineCommand, flag } from "../command.ts";
 import { hasSpecs, noSpecsHint } from "../render/no-specs.ts";
 import { count } from "../render/places.ts";
@@ -13,7 +11,7 @@ export const specsList: Command = defineCommand({
     rules: flag("--rules", "Also the rules of instruction files (CLAUDE.md, Cursor's rules)"),
   },
   details:
-    "Leaves out the rules of instruction files where there is anything else, unless a filter, --rules, --all or --json asks for them.",
+    "Leaves out the rules of instruction files where there is anything else, unless a filter or --rules asks for them; so does --json.",
   examples: [
     "kit specs list",
     "kit specs list --framework kiro --type requirement",
@@ -22,15 +20,9 @@ export const specsList: Command = defineCommand({
   run: ({ options }, context) =>
     withProject(context, async ({ project }) => {
       const query = toSpecQuery(options, context);
-      const asked =
-        query.framework ?? query.spec_type ?? query.path ?? query.tag ?? query.cursor ?? options.rules;
-      const isDefault = asked === undefined && options.all !== true && !context.json;
-      const left = isDefault ? rulesBeside(project, query) : 0;
-      const page = readSpecs(
-        project.specs,
-        left > 0 ? { ...query, rules: false } : query,
-        options.all ?? false,
-      );
+      const asked = options.rules === true ? { ...query, rules: true } : query;
+      const page = readSpecs(project.specs, asked, options.all ?? false);
+      const { rules_left_out: left = 0 } = page;
       if (context.json) context.output.json(page);
       else if (page.total_count > 0) {
         printSpecPage(context.output, page);
@@ -39,10 +31,3 @@ export const specsList: Command = defineCommand({
       return 0;
     }),
 });
-
-/** How many rules of instruction files match beside other specs; 0 where there is nothing but rules. */
-function rulesBeside(project: Project, query: SpecQuery): number {
-  const total = project.specs.query({ ...query, limit: 1 }).total_count;
-  const without = project.specs.query({ ...query, rules: false, limit: 1 }).total_count;
-  return without > 0 ? total - without : 0;
-}

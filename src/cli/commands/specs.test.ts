@@ -307,8 +307,8 @@ describe("coverage and stale", () => {
 
 test("no terminal sequence of a file gets out, in a table or in JSON", async () => {
   const outputs = await Promise.all([
-    kit("list", "--all"),
-    kit("list", "--all", "--json"),
+    kit("list", "--all", "--rules"),
+    kit("list", "--all", "--rules", "--json"),
     kit("query", "errors"),
     kit("graph"),
     kit("graph", "--format", "dot"),

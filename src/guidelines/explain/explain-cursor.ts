@@ -11,7 +11,9 @@ import { inReadingOrder, type ToolView, toApplied } from "./explain-request.ts";
  * @see FORMATS.md, Cursor
  */
 export function explainCursor(matches: readonly GuidelineMatch[]): ToolView {
-  return { applied: inReadingOrder(readBy("cursor", matches), rankOf).map(toApplied), shadowed: [] };
+  // CLAUDE.md is read by Cursor's command line, and not by the editor, whose view this is.
+  const read = readBy("cursor", matches).filter(({ record }) => record.tool !== "claude");
+  return { applied: inReadingOrder(read, rankOf).map(toApplied), shadowed: [] };
 }
 
 function rankOf(record: GuidelineRecord): number {

@@ -85,6 +85,8 @@ export const toolTable: readonly ToolInfo[] = [
       { files: ".cursor/rules/**/*.mdc", at: "any", when: "by its rule type" },
       { files: "AGENTS.md", at: "any", sufficesUnless: [] },
       { files: ".cursorrules", at: "any", when: "legacy" },
+      // @see https://cursor.com/docs/cli/using
+      { files: "CLAUDE.md", at: "root", when: "only by Cursor's command line" },
     ],
     order: "All together; nested rules and files after those above.",
     limits: [],
@@ -120,7 +122,9 @@ export const toolTable: readonly ToolInfo[] = [
       { files: "AGENTS.override.md", at: "any" },
       { files: "AGENTS.md", at: "any", when: "where the folder has no override" },
     ],
-    order: "All from the root down, one file per folder.",
+    // The other names are of the person's own configuration, which is not the repository's.
+    order:
+      "All from the root down, one file per folder; `project_doc_fallback_filenames` in its configuration names others.",
     limits: [{ files: "AGENTS.md", max: 32 * 1024, unit: "bytes", per: "total" }],
     user: [
       { path: ".codex/AGENTS.override.md", like: "AGENTS.override.md" },

@@ -41,6 +41,13 @@ export const specQuerySchema: z.ZodType<SpecQuery> = z.strictObject({
   path: textField(4_096)
     .exactOptional()
     .meta({ description: "A file, a folder (its subtree) or a glob, relative to the project root." }),
+  rules: z
+    .boolean({ error: needed("must be true or false") })
+    .exactOptional()
+    .meta({
+      description:
+        "The rules of instruction files (CLAUDE.md, Cursor's rules). Without it, and without a search or a filter for them, they are left out where there are other specs.",
+    }),
   limit: limitField.exactOptional().meta({ description: "Blocks per page, 1 to 1,000; default 50." }),
   cursor: cursorField.exactOptional(),
 });
@@ -137,6 +144,10 @@ export const specPageSchema: z.ZodType<SpecPage> = z
     specs: z.array(specBlockSchema),
     total_count: z.int().meta({ description: "Of the whole match, not of the page." }),
     counts_by_framework: z.record(z.string(), z.int()),
+    rules_left_out: z
+      .int()
+      .exactOptional()
+      .meta({ description: "Rules of instruction files that are left out; `rules=true` has them." }),
     next_cursor: z.string().exactOptional(),
   })
   .meta({ id: "SpecPage" });

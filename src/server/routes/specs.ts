@@ -1,6 +1,7 @@
 import { KitError } from "../../base/kit-error.ts";
 import { maxNameBytes } from "../../base/name-fault.ts";
 import { pageCoverage, specCoverage } from "../../project/coverage.ts";
+import { listSpecs } from "../../project/list-specs.ts";
 import type { Project, ProjectSpecs } from "../../project/project.ts";
 import { pageStale, staleSpecs } from "../../project/stale.ts";
 import {
@@ -38,13 +39,13 @@ export function specRoutes(project: Project, authorization: Authorization): read
       path: "/api/specs",
       summary: "List or search spec blocks",
       description:
-        "Filters combine with AND. With `q`, ranked by relevance, lifecycle and priority; without it, in order of file, then position. `framework` also takes the names kiro, cursor, claude, speckit and tessl.",
+        "Filters combine with AND. With `q`, ranked by relevance, lifecycle and priority; without it, in order of file, then position. Rules of instruction files are left out where there are other specs, unless `rules=true`, a search or a filter asks for them. `framework` also takes the names kiro, cursor, claude, speckit and tessl.",
       tag,
       guard,
       query: specQuerySchema,
       aliases: { framework: frameworkOf },
       reply: specPageSchema,
-      handle: ({ query }) => specs.query(query),
+      handle: ({ query }) => listSpecs(specs, query),
     }),
     defineRoute({
       operation: "listDiagnostics",

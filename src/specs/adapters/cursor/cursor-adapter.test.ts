@@ -181,11 +181,53 @@ test("a rule without a heading has the topic of the first of its words that is i
   expect(rulesOf("## Style\n\n- Write tests first.\n")).toEqual([["Write tests first.", "style"]]);
 });
 
-test("titles are words that people read: tables by their columns, the rest without its marks", () => {
+test("each row of a table is a rule, in words that need no columns", () => {
+  const text = [
+    "# Errors",
+    "",
+    "Never do these:",
+    "",
+    "| Do not | Instead | Why |",
+    "|:---|---|:---:|",
+    "| Rethrow the same error | Let it **pass** | CWE-755 |",
+    "| Log \\| print `a | b` | – | |",
+    "| | | |",
+    "| Swallow | | — |",
+    "",
+    "- Keep this table:",
+    "",
+    "  | a | b |",
+    "  | - | - |",
+    "  | 1 | 2 |",
+    "",
+    "a | b",
+    "no table",
+    "",
+    "| only | columns |",
+    "| --- | --- |",
+  ].join("\n");
+  const { drafts } = parse(text);
+  expect(drafts.map(({ title, span }) => [title, span.start_line, span.end_line])).toEqual([
+    ["Cursor rule: Rethrow the same error — Instead: Let it pass; Why: CWE-755", 5, 7],
+    ["Cursor rule: Log | print `a: b`", 8, 8],
+    ["Cursor rule: Swallow", 10, 10],
+    ["Cursor rule: Keep this table:", 12, 16],
+    ["Cursor rule: a | b no table", 18, 19],
+    ["Cursor rule: Never do these: only, columns", 21, 22],
+  ]);
+  expect(drafts[0]?.content).toBe("Rethrow the same error — Instead: Let it **pass**; Why: CWE-755");
+  expect(drafts[0]?.tags).toEqual(["fw_b", "never-do-these"]);
+  const silent = "| |\n|-|\n".repeat(20_000);
+  const started = performance.now();
+  parse(silent);
+  expect(performance.now() - started).toBeLessThan(2_000);
+});
+
+test("titles are words that people read: rows of tables, the rest without its marks", () => {
   const text =
     "## Commands\n\n| Command | What it does |\n| --- | --- |\n| `npm test` | tests |\n\n- **Testing**: write *unit* tests with [vitest](https://vitest.dev).\n- [ ] Use `a * b * c` and snake_case_names.\n";
   expect(parse(text).drafts.map(({ title }) => title)).toEqual([
-    "Cursor rule: Commands: Command, What it does",
+    "Cursor rule: `npm test`: tests",
     "Cursor rule: Testing: write unit tests with vitest.",
     "Cursor rule: Use `a * b * c` and snake_case_names.",
   ]);

@@ -3,6 +3,7 @@ import { markerWidth } from "../../markdown/list-item.ts";
 import { type LineKind, lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
 
 import { endsWithColon, isLabel, labelText } from "./label.ts";
+import { type Table, tableAt } from "./table-rows.ts";
 
 /** A rule of a `.cursorrules` file: where it stands, what it says, and what it is about. */
 export interface ListedRule {
@@ -32,7 +33,8 @@ interface OpenRule {
  * The rules of a `.cursorrules` text. The format is free, so what people take for a rule decides: each
  * list item of the outer list with all that is nested in it, and each paragraph outside of lists.
  *
- * - Code, tables and HTML belong to the rule before them.
+ * - Code and HTML belong to the rule before them, and so does a table that is indented below a list item.
+ * - Each row of any other table is a rule, in words that need no columns above them.
  * - Headings are topics, and so are labels: a short line in bold or with a colon at its end, or any
  *   short line without a full stop that stands before a list.
  * - A longer line that ends with a colon introduces the list below it, and both are one rule.
@@ -46,9 +48,12 @@ export function rulesOf(scan: MarkdownScan): ListedRule[] {
     if (heading !== undefined) {
       reader.heading(heading.title, { from: line, to: heading.end_line, level: heading.level });
       line = heading.end_line;
-    } else {
-      reader.line(line, scan.kinds[line - 1] ?? lineKinds.prose);
+      continue;
     }
+    const kind = scan.kinds[line - 1] ?? lineKinds.prose;
+    const table = kind === lineKinds.prose ? tableAt(scan, line) : undefined;
+    if (table !== undefined && reader.table(table, line)) line = table.endLine;
+    else reader.line(line, kind);
   }
   return reader.finish();
 }
@@ -83,6 +88,19 @@ class RuleReader {
     else if (isThematicBreak(text) && !(this.open?.kind === "item" && columnsBefore(text) >= 2)) this.close();
     else this.proseLine(line, text);
     this.gap = false;
+  }
+
+  /** Takes the rows as rules; false for a table that belongs to the list item above it. */
+  table({ rows, endLine }: Table, from: number): boolean {
+    const indent = columnsBefore(lineText(this.scan, from));
+    if (this.open?.kind === "item" && indent >= this.open.indent + 2) return false;
+    this.close();
+    this.bareTopic = undefined;
+    // The columns are lines of the first row, and what says nothing of the last one, so that no line is nobody's.
+    for (const [index, { line, text }] of rows.entries())
+      this.add(index === 0 ? from : line, index === rows.length - 1 ? endLine : line, text);
+    this.gap = false;
+    return true;
   }
 
   finish(): ListedRule[] {
