@@ -2,6 +2,13 @@
 export interface Clock {
   /** Milliseconds since 1970-01-01 UTC. */
   now(): number;
+  /**
+   * Milliseconds since a moment of its own choice, which nobody sets: for how long something has taken. The time that
+   * the machine was asleep is not in it. Default: the process's own (`performance.now`).
+   */
+  elapsed?(): number;
+  /** How many milliseconds the machine was asleep since the process began. Default: none. */
+  asleep?(): number;
   /** Resolves after `ms`; rejects with `signal.reason` when the signal fires first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
@@ -36,6 +43,11 @@ export const systemClock: Clock = {
       signal?.addEventListener("abort", stop, { once: true });
     }),
 };
+
+/** What a clock has counted, whatever was done to the time of day. */
+export function elapsedOf(clock: Clock): number {
+  return clock.elapsed?.() ?? performance.now();
+}
 
 let lastMs = Number.NaN;
 let lastText = "";

@@ -4,8 +4,10 @@ import type { Clock } from "../base/clock.ts";
 export interface ManualClock extends Clock {
   /** Lets time pass: wakes who sleeps, one after the other, and lets them get on. */
   advance(ms: number): Promise<void>;
-  /** Says another time (ms since 1970) from now on: somebody has set it, or the machine was asleep. Sleepers sleep on. */
+  /** Says another time (ms since 1970) from now on, because somebody has set it. Sleepers sleep on. */
   set(ms: number): void;
+  /** The machine falls asleep, and wakes so much later. Sleepers sleep on: a timer counts only while it is awake. */
+  suspend(ms: number): void;
 }
 
 /** A clock that stands still until it is told to go on. */
@@ -14,8 +16,15 @@ export function createManualClock(startMs: number = Date.parse("2026-11-21T10:00
   // What sleepers count, and what the clock says beside that.
   let now = 0;
   let ahead = startMs;
+  let asleep = 0;
   return {
     now: () => ahead + now,
+    elapsed: () => now,
+    asleep: () => asleep,
+    suspend(ms) {
+      ahead += ms;
+      asleep += ms;
+    },
     set(ms) {
       ahead = ms - now;
     },

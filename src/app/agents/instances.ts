@@ -58,7 +58,7 @@ export function createInstances(
     }
   };
   const sweep = async (ms: number): Promise<void> => {
-    const usedBefore = Date.now() - ms;
+    const usedBefore = performance.now() - ms;
     await endIdle((live) => live.usedAt <= usedBefore);
     sweeper = undefined;
     if (alive.size > 0) sweepLater();
@@ -77,14 +77,14 @@ export function createInstances(
       const key = keyOf(request.name, request.id);
       let live = alive.get(key);
       if (live === undefined) {
-        const made: Live = { agent: create(key, request), usedAt: Date.now() };
+        const made: Live = { agent: create(key, request), usedAt: performance.now() };
         made.agent.catch(() => {
           if (alive.get(key) === made) alive.delete(key);
         });
         live = made;
         sweepLater();
       } else {
-        live.usedAt = Date.now();
+        live.usedAt = performance.now();
         alive.delete(key);
       }
       alive.set(key, live);

@@ -55,7 +55,7 @@ export function createRepositories(own: Project, limits: IdleIndexes = {}): Repo
   };
   const sweep = (): void => {
     sweeper = undefined;
-    const usedBefore = Date.now() - idleMs;
+    const usedBefore = performance.now() - idleMs;
     const idle = [...entries].filter(([, { users }]) => users === 0);
     const excess = idle.length - maxIdle;
     for (const [index, [root, entry]] of idle.entries()) {
@@ -75,7 +75,7 @@ export function createRepositories(own: Project, limits: IdleIndexes = {}): Repo
         return await work(project);
       } finally {
         entry.users -= 1;
-        entry.usedAt = Date.now();
+        entry.usedAt = performance.now();
         if (entries.get(root) === entry) {
           entries.delete(root);
           entries.set(root, entry);
@@ -93,7 +93,7 @@ export function createRepositories(own: Project, limits: IdleIndexes = {}): Repo
 }
 
 function toEntry(project: Promise<Project>): Entry {
-  return { project, looking: undefined, lookAgainAt: 0, users: 0, usedAt: Date.now() };
+  return { project, looking: undefined, lookAgainAt: 0, users: 0, usedAt: performance.now() };
 }
 
 /**

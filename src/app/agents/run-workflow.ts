@@ -77,7 +77,8 @@ export async function runWorkflow(
   } finally {
     for (const close of closing) await close();
     // Of a run that is left behind, to go on later, nothing is heard any more.
-    const duration_ms = Date.now() - startedAt;
+    // The clock may have been set back meanwhile.
+    const duration_ms = Math.max(0, Date.now() - startedAt);
     const ending = endingOf(failed, { aborted: signal.aborted, error: said });
     if (!goesOnLater) emit({ type: "run_end", workflow: workflow.name, ...ending, duration_ms });
   }

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
@@ -10,15 +13,25 @@ const key = { agent: "worker", instance_id: "i", session: "default" };
 const hour = 3_600_000;
 const noon = Date.parse("2026-11-21T12:00:00Z");
 const opened: Engine[] = [];
+const folders: string[] = [];
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((engine) => engine.drain({ timeoutMs: 0 })));
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
 });
 
-function open(): { engine: Engine; clock: ManualClock } {
-  const clock = createManualClock(noon);
-  const engine = createEmbeddedEngine({ clock });
+function open({ clock = createManualClock(noon), folder }: { clock?: ManualClock; folder?: string } = {}): {
+  engine: Engine;
+  clock: ManualClock;
+} {
+  const engine = createEmbeddedEngine({ clock, ...(folder === undefined ? {} : { folder }) });
   opened.push(engine);
   return { engine, clock };
+}
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "kit-clock-"));
+  folders.push(folder);
+  return folder;
 }
 
 /** Lets some time pass, and what hangs on it be done. */
@@ -38,7 +51,7 @@ test("after a machine was asleep, what is due begins within a minute: runs that 
   await engine.startRun({ workflow: "w", payload: "sleeps" });
   await engine.putSchedule({ name: "evening", workflow: "w", cron: "0 18 * * *", payload: "scheduled" });
   await pass(clock, 5_000);
-  clock.set(noon + 12 * hour);
+  clock.suspend(12 * hour);
   await pass(clock, 70_000);
   expect(begun.toSorted()).toEqual(["scheduled", "sleeps"]);
 });
@@ -82,7 +95,7 @@ test("what was under way when a machine fell asleep goes on, where nobody else h
   );
   const { dispatch_id } = await engine.admit({ ...key, input: 1 });
   await pass(clock, 5_000);
-  clock.set(noon + 12 * hour);
+  clock.suspend(12 * hour);
   await pass(clock, 10_000);
   letEnd();
   expect(await engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed", result: false });
@@ -122,4 +135,140 @@ test("a schedule that was put while the clock was far ahead comes at its time, a
   expect(keys).toHaveLength(1);
   await pass(clock, hour);
   expect(keys.slice(1)).toEqual(["schedule:s:2026-11-21T14:00:00.000Z"]);
+});
+
+test.each([
+  ["back", -hour],
+  ["forward", hour],
+])(
+  "a sleep takes as long as it is to when the clock is set %s an hour, also once it is no longer in memory",
+  async (_, jump) => {
+    const { engine, clock } = open();
+    const woken: string[] = [];
+    await engine.start(
+      handlers({
+        async run({ sleep, waitFor }, { payload }) {
+          if (payload === "wait") await waitFor("nothing", { timeoutMs: 20_000 });
+          else await sleep(20_000);
+          woken.push(String(payload));
+        },
+      }),
+    );
+    for (const payload of ["sleep", "wait"]) await engine.startRun({ workflow: "w", payload });
+    await pass(clock, 5_000);
+    clock.set(clock.now() + jump);
+    const ends = (await engine.listRuns()).items.map(({ waiting_for: [wait] = [] }) =>
+      Date.parse(`${wait?.until}`),
+    );
+    const left = Math.min(...ends) - clock.now();
+    expect(left).toBeGreaterThanOrEqual(15_000);
+    await pass(clock, left - 1_000);
+    expect(woken).toEqual([]);
+    await pass(clock, 3_000);
+    expect(woken.toSorted()).toEqual(["sleep", "wait"]);
+  },
+);
+
+test("a sleep goes on after a restart, with a clock that was set back while nobody ran", async () => {
+  const folder = temporaryFolder();
+  const clock = createManualClock(noon);
+  const woken: unknown[] = [];
+  const run: EngineHandlers["run"] = async ({ sleep }) => {
+    await sleep(20_000);
+    woken.push(1);
+  };
+  const before = open({ clock, folder });
+  await before.engine.start(handlers({ run }));
+  await before.engine.startRun({ workflow: "w", payload: 1 });
+  await pass(clock, 10_000);
+  const drained = before.engine.drain({ timeoutMs: 0 });
+  await pass(clock, 3_000);
+  await drained;
+  clock.set(clock.now() - hour);
+  const after = open({ clock, folder });
+  await after.engine.start(handlers({ run }));
+  await pass(clock, 6_000);
+  expect(woken).toEqual([]);
+  await pass(clock, 6_000);
+  expect(woken).toEqual([1]);
+});
+
+test("a schedule of every minute goes on when the clock is set back an hour, and one of every day is not done twice", async () => {
+  const { engine, clock } = open();
+  const keys: string[] = [];
+  const run: EngineHandlers["run"] = async (_, { idempotency_key }) => void keys.push(`${idempotency_key}`);
+  await engine.start(handlers({ run }));
+  await engine.putSchedule({ name: "minute", workflow: "w", cron: "* * * * *" });
+  await engine.putSchedule({ name: "day", workflow: "w", cron: "1 12 * * *" });
+  await pass(clock, 125_000);
+  expect(keys).toEqual([
+    "schedule:minute:2026-11-21T12:01:00.000Z",
+    "schedule:day:2026-11-21T12:01:00.000Z",
+    "schedule:minute:2026-11-21T12:02:00.000Z",
+  ]);
+  clock.set(clock.now() - hour);
+  await pass(clock, 3 * 60_000);
+  expect(keys.slice(3)).toEqual([
+    "schedule:minute:2026-11-21T11:03:00.000Z#1",
+    "schedule:minute:2026-11-21T11:04:00.000Z#1",
+    "schedule:minute:2026-11-21T11:05:00.000Z#1",
+  ]);
+  await pass(clock, hour);
+  expect(keys.slice(6).filter((key) => key.startsWith("schedule:day"))).toEqual([]);
+  expect(keys.length).toBeGreaterThanOrEqual(65);
+});
+
+test("a clock that is set forward an hour makes up for a schedule once, and comes at its new times", async () => {
+  const { engine, clock } = open();
+  const keys: string[] = [];
+  const run: EngineHandlers["run"] = async (_, { idempotency_key }) => void keys.push(`${idempotency_key}`);
+  await engine.start(handlers({ run }));
+  await engine.putSchedule({ name: "minute", workflow: "w", cron: "* * * * *" });
+  await pass(clock, 5_000);
+  clock.set(clock.now() + hour);
+  await pass(clock, 58_000);
+  expect(keys).toEqual([
+    "schedule:minute:2026-11-21T12:01:00.000Z",
+    "schedule:minute:2026-11-21T13:01:00.000Z",
+  ]);
+});
+
+test.each([
+  ["back", -hour],
+  ["forward", hour],
+])("nobody takes over from a process that lives when the clock is set %s an hour", async (_, jump) => {
+  const folder = temporaryFolder();
+  const clock = createManualClock(noon);
+  const { engine } = open({ clock, folder });
+  const standby = open({ clock, folder }).engine;
+  const fences: number[] = [];
+  const end = gate();
+  const dispatch: EngineHandlers["dispatch"] = async ({ fence, signal }) => {
+    fences.push(fence);
+    await end.opened;
+    return signal.aborted;
+  };
+  await engine.start(handlers({ dispatch }));
+  await standby.start(handlers({ dispatch }));
+  const { dispatch_id } = await engine.admit({ ...key, input: 1 });
+  await pass(clock, 1_000);
+  clock.set(clock.now() + jump);
+  await pass(clock, 15_000);
+  end.open();
+  await pass(clock, 1_000);
+  expect(await engine.getDispatch(dispatch_id)).toMatchObject({ status: "completed", result: false });
+  expect(fences).toHaveLength(1);
+});
+
+test("a clock that is a year ahead for a while removes nothing", async () => {
+  const { engine, clock } = open();
+  await engine.start(handlers({}));
+  const { dispatch_id } = await engine.admit({ ...key, input: 1 });
+  await engine.awaitDispatch(dispatch_id);
+  clock.set(clock.now() + 365 * 24 * hour);
+  await pass(clock, 3 * 60_000);
+  expect(await engine.getDispatch(dispatch_id)).toBeDefined();
+  clock.set(clock.now() - 365 * 24 * hour);
+  await pass(clock, 3 * 60_000);
+  expect(await engine.getDispatch(dispatch_id)).toBeDefined();
 });

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../../base/clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { AdmitRequest, Engine, EngineHandlers } from "../contract.ts";
 import { toStoreError } from "./database/store-error.ts";
@@ -11,6 +11,7 @@ import { createTenure } from "./lease/tenure.ts";
 import { createOutcomes } from "./outcomes/create-outcomes.ts";
 import { createRuns } from "./runs/create-runs.ts";
 import { createSchedules } from "./schedules/create-schedules.ts";
+import { createMachineClock } from "./time/machine-clock.ts";
 
 export interface EmbeddedEngineOptions {
   /** Where work is kept; created when absent. Without one it is in memory, and gone with the process. */
@@ -32,7 +33,7 @@ const asidePatienceMs = 5_000;
  * Throws `unavailable` when the folder's store is damaged, or of a newer kit.
  */
 export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engine {
-  const { clock = systemClock, folder } = options;
+  const { clock = createMachineClock(), folder } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const core = createEngineCore({ folder, clock, limits });
   const { base, lease } = core;
@@ -41,6 +42,7 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
     ...(folder === undefined ? {} : { folder }),
     clock,
     lease,
+    mayRemove: base.time.mayRemove,
     retention: { maxAgeMs: limits.retentionMs, maxEvents: limits.eventsPerStream },
   });
   const runs = createRuns(base, { limits, events, admit: dispatches.admit });

@@ -1,10 +1,14 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../../base/clock.ts";
+import type { Timeline } from "./time/timeline.ts";
 import type { WorkLines } from "./work/work-lines.ts";
 
 /** What the parts of the embedded engine share. */
 export interface EngineBase {
+  /** The time of day: what records say, and when schedules are due. */
   readonly clock: Clock;
+  /** What waits, pauses and claims are counted by. */
+  readonly time: Timeline;
   readonly lease: Lease;
   readonly blobs: Blobs;
   /** Where all that is to be done stands in line. */

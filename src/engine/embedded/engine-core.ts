@@ -8,6 +8,7 @@ import type { EngineBase } from "./engine-base.ts";
 import type { EngineLimits } from "./engine-limits.ts";
 import { createLease, isLost, type LeaseHolder } from "./lease/lease-holder.ts";
 import { createProcessLock } from "./lease/process-lock.ts";
+import { createTimeline } from "./time/timeline.ts";
 import { createWorkLines } from "./work/create-work-lines.ts";
 
 /** What the parts share, and what only the engine itself may use. */
@@ -41,14 +42,16 @@ export function createEngineCore({ folder, clock, limits }: CoreOptions): Engine
   const blobs = createBlobStore(folder === undefined ? undefined : join(folder, "blobs"), database);
   const stopping = new AbortController();
   const draining = new AbortController();
+  const time = createTimeline(database, clock);
   const base: EngineBase = {
     clock,
+    time,
     lease,
     blobs,
     database,
     stopping: stopping.signal,
     draining: draining.signal,
-    lines: createWorkLines({ clock, slots: limits.running }),
+    lines: createWorkLines({ clock: time, slots: limits.running }),
     commit(write, options = {}) {
       const { fence } = options;
       if (options.fenced !== true && fence === undefined) return queue.commit(write);

@@ -14,6 +14,8 @@ export interface EnginePart {
    * takes up what was admitted, and heeds what was cancelled.
    */
   lookAround(): void;
+  /** Somebody has set the time of day, forward or back. */
+  clockSet?(): Promise<void>;
   /** The engine is about to close: whoever waits for an end is told so, with `reason`. */
   close(reason: unknown): void;
   /** Removes a small batch of what ended before a time (ms); false once there is no more. */

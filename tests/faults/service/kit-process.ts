@@ -12,8 +12,8 @@ export interface KitProcess {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** Starts it, and resolves once it listens. */
-  start(): Promise<void>;
+  /** Starts it, with more in its environment, and resolves once it listens. */
+  start(environment?: Readonly<Record<string, string>>): Promise<void>;
   /** Ends it by a signal; gives its exit code, null after a kill. */
   end(signal: "SIGKILL" | "SIGTERM"): Promise<number | null>;
   /** What it wrote to stderr, all starts together. */
@@ -34,11 +34,11 @@ export async function createKitProcess(root: string): Promise<KitProcess> {
     get pid() {
       return pid();
     },
-    async start() {
+    async start(environment = {}) {
       const { KIT_API_KEYS: _, ...env } = process.env;
       const started = spawn(process.execPath, [launcher, "start", "--port", `${port}`, "--json"], {
         cwd: root,
-        env,
+        env: { ...env, ...environment },
         stdio: ["ignore", "pipe", "pipe"],
       });
       child = started;

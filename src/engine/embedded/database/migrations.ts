@@ -2,7 +2,8 @@ import { dispatchTables } from "../dispatches/dispatch-tables.ts";
 import { leaseTables } from "../lease/lease-tables.ts";
 import { outcomeTable } from "../outcomes/outcome-table.ts";
 import { openWaitsIndex, runTables } from "../runs/run-tables.ts";
-import { scheduleTables } from "../schedules/schedule-tables.ts";
+import { scheduleRounds, scheduleTables } from "../schedules/schedule-tables.ts";
+import { timelineTable } from "../time/timeline.ts";
 import { shareTables } from "../work/share-tables.ts";
 import { blobTables } from "./blob-tables.ts";
 
@@ -15,4 +16,5 @@ export const migrations: readonly string[] = [
   openWaitsIndex,
   outcomeTable,
   shareTables,
+  timelineTable + scheduleRounds,
 ];

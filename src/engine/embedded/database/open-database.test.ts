@@ -43,7 +43,8 @@ test("a store of an older kit is brought up to date, with what it holds", () => 
   database.exec("DROP INDEX run_journal_open; DROP TABLE outcomes; PRAGMA user_version = 1");
   const shares = "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE '%_shares_%'";
   for (const { name } of database.prepare(shares).all()) database.exec(`DROP TRIGGER ${name}`);
-  database.exec("DROP TABLE dispatch_shares; DROP TABLE run_shares");
+  database.exec("DROP TABLE dispatch_shares; DROP TABLE run_shares; DROP TABLE timeline");
+  database.exec("ALTER TABLE schedules DROP COLUMN round");
   for (const table of ["dispatches", "runs"]) database.exec(`ALTER TABLE ${table} DROP COLUMN owner`);
   database.exec(`INSERT INTO dispatches (dispatch_id, agent, instance_id, session, status, accepted_at, input)
     VALUES ('d1', 'a', 'i', 's', 'queued', 0, '1'), ('d2', 'a', 'i', 's', 'completed', 0, '1')`);

@@ -34,7 +34,7 @@ const pruned = 500;
 
 /** Inputs for sessions, from admission to their end. */
 export function createDispatches(base: EngineBase, limits: EngineLimits): Dispatches {
-  const { blobs, clock, lease, lines } = base;
+  const { clock, lease, lines } = base;
   const waiters = createWaiters();
   const calls = createAttachedCalls(base);
   const admissions = createAdmissions(base, { limits, attached: calls.waiting });
@@ -82,14 +82,14 @@ export function createDispatches(base: EngineBase, limits: EngineLimits): Dispat
 
   function find(id: string): DispatchRecord | undefined {
     const row = sql.byId.get(id);
-    return row === undefined ? undefined : toRecord(row, blobs);
+    return row === undefined ? undefined : toRecord(row, base);
   }
 
   async function awaitDispatch(id: string, signal?: AbortSignal): Promise<DispatchRecord | undefined> {
     for (;;) {
       const row = sql.byId.get(id);
       if (row === undefined) return undefined;
-      if (row.ended_at !== null) return toRecord(row, blobs);
+      if (row.ended_at !== null) return toRecord(row, base);
       await waiters.wait(id, signal);
     }
   }

@@ -53,7 +53,7 @@ const perTurn = 8;
 const suspectPauseMs = 25;
 
 export function createDispatchAttempts(base: EngineBase, options: AttemptOptions): DispatchAttempts {
-  const { database, clock, blobs, lease, stopping, draining } = base;
+  const { database, clock, time, blobs, lease, stopping, draining } = base;
   const { limits } = options;
   const pace = createPace(perTurn);
   const running = new Map<string, Attempt>();
@@ -66,8 +66,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
     database,
     `UPDATE dispatches SET status = 'running', attempts = attempts + 1, fence = ?, next_attempt_at = NULL,
        started_at = coalesce(started_at, ?)
-     WHERE dispatch_id = ? AND status = 'queued'
-       AND coalesce(next_attempt_at, 0) NOT BETWEEN ? + 1 AND ? RETURNING *`,
+     WHERE dispatch_id = ? AND status = 'queued' AND coalesce(next_attempt_at, 0) <= ? RETURNING *`,
   );
   const nextAttempt = query<{ next_attempt_at: number | null }>(
     database,
@@ -104,7 +103,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
       return await work({ row, tenure, stop, standAside, isCancelled: false }, handlers);
     } catch {
       // The store cannot be written, or the lease is gone; then the line is closed, and this goes nowhere.
-      return tenure.aborted ? ended : { retryAt: clock.now() + limits.backoffMs };
+      return tenure.aborted ? ended : { retryAt: time.now() + limits.backoffMs };
     }
   }
 
@@ -114,7 +113,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
     standAside: Attempt["standAside"],
   ): Promise<WorkEnd> {
     const { dispatch_id: id } = place;
-    if (suspect !== undefined) return waitFor(place, clock.now() + suspectPauseMs);
+    if (suspect !== undefined) return waitFor(place, time.now() + suspectPauseMs);
     suspect = id;
     const release = (): void => {
       if (suspect === id) suspect = undefined;
@@ -127,10 +126,9 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
     return await begin(place, handlers, releasing).finally(release);
   }
 
-  /** In a transaction. A time that is further away than any pause was put down by a clock that has been set back. */
+  /** In a transaction. */
   function takeOne({ dispatch_id }: DispatchPlace, fence: number): DispatchRow | undefined {
-    const now = clock.now();
-    return claim.get(fence, now, dispatch_id, now, now + limits.longestBackoffMs);
+    return claim.get(fence, clock.now(), dispatch_id, time.now());
   }
 
   function waitFor(place: DispatchPlace, retryAt: number): WorkEnd {
@@ -209,7 +207,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
     outages.delete(row.dispatch_id);
     const mayRetry = row.attempts < limits.attempts && isRetryable(handlers, error);
     if (!mayRetry) return await end("failed", null, text);
-    return await giveBackUntil(clock.now() + delay(row.attempts, error), 0);
+    return await giveBackUntil(time.now() + delay(row.attempts, error), 0);
 
     async function giveBackUntil(at: number, uncounted: 0 | 1): Promise<WorkEnd> {
       const write = (): number => giveBack.run(uncounted, at, text, row.dispatch_id, fence);
@@ -231,7 +229,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
   function outageEnd({ dispatch_id: id }: DispatchRow): number {
     const times = outages.get(id) ?? 0;
     outages.set(id, times + 1);
-    return Math.ceil(clock.now() + outagePause(times));
+    return Math.ceil(time.now() + outagePause(times));
   }
 
   /** Doubled each time, between half and the whole of it, and no less than the error asks for. */

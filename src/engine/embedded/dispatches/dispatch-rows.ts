@@ -1,7 +1,7 @@
 import { isoTime } from "../../../base/clock.ts";
 import type { DispatchRecord, DispatchStatus } from "../../../protocol/dispatch.ts";
 import type { SessionKey } from "../../../protocol/session-entry.ts";
-import type { Blobs } from "../engine-base.ts";
+import type { EngineBase } from "../engine-base.ts";
 
 /** A row of `dispatches`; times in ms since 1970. */
 export interface DispatchRow extends SessionKey {
@@ -30,7 +30,10 @@ export type DispatchPlace = Pick<
   "seq" | "dispatch_id" | "agent" | "instance_id" | "session" | "owner"
 >;
 
-export function toRecord(row: DispatchRow, blobs: Blobs): DispatchRecord {
+export function toRecord(
+  row: DispatchRow,
+  { blobs, time }: Pick<EngineBase, "blobs" | "time">,
+): DispatchRecord {
   return {
     dispatch_id: row.dispatch_id,
     accepted_at: isoTime(row.accepted_at),
@@ -41,7 +44,7 @@ export function toRecord(row: DispatchRow, blobs: Blobs): DispatchRecord {
     input: blobs.load(row.input),
     attempts: row.attempts,
     ...(row.idempotency_key === null ? {} : { idempotency_key: row.idempotency_key }),
-    ...(row.next_attempt_at === null ? {} : { next_attempt_at: isoTime(row.next_attempt_at) }),
+    ...(row.next_attempt_at === null ? {} : { next_attempt_at: isoTime(time.toWall(row.next_attempt_at)) }),
     ...(row.started_at === null ? {} : { started_at: isoTime(row.started_at) }),
     ...(row.ended_at === null ? {} : { ended_at: isoTime(row.ended_at) }),
     ...(row.result === null ? {} : { result: blobs.load(row.result) }),

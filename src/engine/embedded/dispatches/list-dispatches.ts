@@ -9,10 +9,8 @@ const columns = ["agent", "instance_id", "status"] as const;
 type Column = (typeof columns)[number];
 
 /** Newest first, by their ids, which sort by time: the last one of a page is the cursor to the next. */
-export function createDispatchList({
-  database,
-  blobs,
-}: EngineBase): (filter?: DispatchFilter) => Page<DispatchRecord> {
+export function createDispatchList(base: EngineBase): (filter?: DispatchFilter) => Page<DispatchRecord> {
+  const { database, blobs } = base;
   const queries = new Map<string, Query<DispatchRow>>();
 
   function find(used: readonly Column[], filter: DispatchFilter): Query<DispatchRow> {
@@ -37,7 +35,7 @@ export function createDispatchList({
       rows: (most) => find(used, filter).each(...values, cursor ?? "~", most),
       limit,
       size: ({ input, result }) => blobs.size(input) + (result === null ? 0 : blobs.size(result)),
-      toItem: (row) => toRecord(row, blobs),
+      toItem: (row) => toRecord(row, base),
       toCursor: ({ dispatch_id }) => dispatch_id,
     });
   };

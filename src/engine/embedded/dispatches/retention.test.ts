@@ -11,6 +11,7 @@ function createTestClock(): Clock & { forward(ms: number): void; passMinute(): v
   let minute = Promise.withResolvers<void>();
   return {
     now: () => Date.now() + offset,
+    elapsed: () => performance.now() + offset,
     sleep: (ms, signal) =>
       ms === 60_000
         ? Promise.race([minute.promise, systemClock.sleep(3_600_000, signal)])

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { Clock } from "../../../base/clock.ts";
+import { type Clock, elapsedOf } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
 import { sqliteFault, storeDamaged, storeUnavailable } from "../../../protocol/store-fault.ts";
@@ -29,6 +29,8 @@ export interface EventLogOptions {
   /** Who does not hold it may read only. */
   readonly lease: Lease;
   readonly retention?: EventRetention;
+  /** Whether what is old may be removed now; default: always. The clock may have been set forward by mistake. */
+  readonly mayRemove?: () => boolean;
 }
 
 /** What is kept. Older events are deleted in the background; the indexes of a stream go on. */
@@ -47,7 +49,8 @@ export interface EmbeddedEventLog extends EventLog {
 }
 
 /** Opens the event log of an engine's folder. Throws `unavailable` for a file that is none. */
-export function createEventLog({ folder, clock, lease, retention }: EventLogOptions): EmbeddedEventLog {
+export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
+  const { folder, clock, lease, retention, mayRemove = () => true } = options;
   const database = openEventsDatabase(folder);
   const table = createEventTable(database);
   const closing = new AbortController();
@@ -58,7 +61,7 @@ export function createEventLog({ folder, clock, lease, retention }: EventLogOpti
     table,
     lease,
     maxEvents: retention?.maxEvents ?? 100_000,
-    now: () => clock.now(),
+    clock,
     onDirty() {
       if (!ticking) void tick();
     },
@@ -100,9 +103,9 @@ export function createEventLog({ folder, clock, lease, retention }: EventLogOpti
 
   /** Deletes a few rows that are too old; whether there are more. */
   function prune(): boolean {
-    const now = clock.now();
+    const now = elapsedOf(clock);
     if (now < pruneAtMs || !writer.isWriting()) return false;
-    const more = writer.fenced(() => table.deleteBefore(now - maxAgeMs, pruneRows));
+    const more = mayRemove() && writer.fenced(() => table.deleteBefore(clock.now() - maxAgeMs, pruneRows));
     if (!more) pruneAtMs = now + pruneEveryMs;
     return more;
   }

@@ -1,3 +1,4 @@
+import { type Clock, elapsedOf } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
 import { storeUnavailable } from "../../../protocol/store-fault.ts";
@@ -26,7 +27,7 @@ export interface WriterOptions {
   readonly table: EventTable;
   readonly lease: Lease;
   readonly maxEvents: number;
-  now(): number;
+  readonly clock: Clock;
   /** Called when the first event after a flush comes in. */
   onDirty(): void;
   /** Whether somebody follows a stream. */
@@ -183,12 +184,12 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
    * waits for other programs, and each event would.
    */
   function unlessRefused(write: () => void): void {
-    if (options.now() < restUntil) return;
+    if (elapsedOf(options.clock) < restUntil) return;
     try {
       write();
     } catch (error) {
       if (!isStoreError(error)) throw error;
-      restUntil = options.now() + restMs;
+      restUntil = elapsedOf(options.clock) + restMs;
     }
   }
 
@@ -213,7 +214,7 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
 
   function flush(): void {
     if (dirty.size === 0) return;
-    const writtenMs = options.now();
+    const writtenMs = options.clock.now();
     const own = claim();
     const all = fenced(() => [...dirty].map((live) => write(live, own, writtenMs)));
     for (const { live, id, written, open } of all) {

@@ -26,7 +26,12 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
   async function tryFor(handlers: EngineHandlers): Promise<void> {
     if (!lease.isFree()) return;
     try {
-      const gained = await base.commit(() => lease.acquire());
+      const gained = await base.commit(() => {
+        if (!lease.acquire()) return false;
+        base.time.resume();
+        base.time.mark();
+        return true;
+      });
       if (!gained || over.signal.aborted) return;
       lease.begin();
       lease.signal.addEventListener("abort", () => lines.close({ clear: true }), { once: true });
@@ -42,7 +47,16 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
   async function beat(handlers: EngineHandlers): Promise<void> {
     if (!lease.isHeld) return await tryFor(handlers);
     // Seen at once by who wakes and has lost it. However late this comes, what nobody has taken is still ours.
-    if (!lease.isOurs() || !(await base.commit(() => lease.renew()))) lease.lose();
+    if (!lease.isOurs() || !(await base.commit(() => lease.renew()))) return lease.lose();
+    const jump = base.time.jump();
+    await base.commit(() => noteTime(jump), { fenced: true });
+    if (jump !== 0) for (const part of parts) await part.clockSet?.();
+  }
+
+  /** In a transaction. A clock that was set forward may be set back: what seems old by it now is kept for as long. */
+  function noteTime(jump: number): void {
+    base.time.mark();
+    if (jump > 0) base.time.keepUntil(base.time.now() + Math.min(jump, limits.retentionMs));
   }
 
   async function look(): Promise<void> {
@@ -53,7 +67,7 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
   }
 
   async function prune(): Promise<void> {
-    if (!lease.isHeld) return;
+    if (!lease.isHeld || !base.time.mayRemove()) return;
     for (const part of parts) {
       while (lease.isHeld && (await part.prune?.(clock.now() - limits.retentionMs)) === true);
     }

@@ -72,7 +72,11 @@ test("an outcome outlives the process, large ones too, and every key is a key", 
 test("what another process does now is unavailable, and is taken up when that process is gone", async () => {
   const folder = mkdtempSync(join(root, "engine-"));
   let ahead = 0;
-  const clock: Clock = { now: () => Date.now() + ahead, sleep: systemClock.sleep };
+  const clock: Clock = {
+    now: () => Date.now() + ahead,
+    elapsed: () => performance.now() + ahead,
+    sleep: systemClock.sleep,
+  };
   const one = await open(folder);
   const other = createEmbeddedEngine({ folder, clock });
   const held = Promise.withResolvers<string>();
@@ -94,6 +98,7 @@ test("an outcome is forgotten with other ended work", async () => {
   let minute = Promise.withResolvers<void>();
   const clock: Clock = {
     now: () => Date.now() + ahead,
+    elapsed: () => performance.now() + ahead,
     sleep: (ms, signal) =>
       ms === 60_000
         ? Promise.race([minute.promise, systemClock.sleep(3_600_000, signal)])

@@ -20,7 +20,7 @@ interface OutcomeRow {
 
 /** What is done once for a key, with its outcome on disk. */
 export function createOutcomes(base: EngineBase): Outcomes {
-  const { database, blobs, clock } = base;
+  const { database, blobs, clock, time } = base;
   const byKey = query<OutcomeRow>(
     database,
     "SELECT claimed_until, value FROM outcomes WHERE outcome_key = ?",
@@ -50,7 +50,7 @@ export function createOutcomes(base: EngineBase): Outcomes {
   /** What is stored already; undefined once the key is claimed for us. */
   function claimOrFind(key: string, claim: string): Promise<string | undefined> {
     return base.commit(() => {
-      const now = clock.now();
+      const now = time.now();
       const row = byKey.get(key);
       if (row !== undefined && row.value !== null) return row.value;
       if (row !== undefined && row.claimed_until > now) throw busy(row.claimed_until - now);
@@ -64,7 +64,7 @@ export function createOutcomes(base: EngineBase): Outcomes {
     const known = await claimOrFind(key, claim);
     if (known !== undefined) return blobs.load(known);
     const renewing = setInterval(() => {
-      const write = (): number => renew.run(clock.now() + claimMs, key, claim);
+      const write = (): number => renew.run(time.now() + claimMs, key, claim);
       base.commit(write).catch(() => undefined);
     }, renewMs);
     try {

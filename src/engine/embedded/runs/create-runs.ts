@@ -92,7 +92,7 @@ export function createRuns(base: EngineBase, options: RunsOptions): Runs {
 
   function toRecord(row: RunRow): RunRecord {
     return toRunRecord(row, blobs, {
-      waits: hasEnded(row.status) ? [] : journal.waits(row.id),
+      waits: hasEnded(row.status) ? [] : journal.waits(row.id, base.time.toWall),
       event_count: events.count(runStream(row.run_id)),
     });
   }
@@ -178,7 +178,7 @@ export function createRuns(base: EngineBase, options: RunsOptions): Runs {
         joinNew();
         for (const { run_id } of sql.cancelling.all()) work.executions.get(run_id)?.cancel();
         for (const execution of work.executions.values()) execution.look();
-        endStreams(sql.cancelledSince.all(lookedAt - lastMs));
+        endStreams(sql.cancelledSince.all(Math.min(lookedAt, clock.now()) - lastMs));
         lookedAt = clock.now();
       }
       wakeEnded();

@@ -239,7 +239,7 @@ export function createExecution(
     } catch (error) {
       // It goes on from its journal once the store is back.
       verdict ??= isOutage(error, run.run_id, handlers)
-        ? { kind: "suspended", wakeAt: Math.ceil(base.clock.now() + outagePause(4)) }
+        ? { kind: "suspended", wakeAt: Math.ceil(base.time.now() + outagePause(4)) }
         : { kind: "failed", error };
     } finally {
       if (verdict !== undefined) close(verdict, ended());

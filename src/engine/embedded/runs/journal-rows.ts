@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { isoTime } from "../../../base/clock.ts";
 import type { RunWait } from "../../../protocol/run.ts";
 import { query } from "../database/query.ts";
+import type { Timeline } from "../time/timeline.ts";
 import type { EntryEnd, EntryKind, JournalEntry } from "./journal-entry.ts";
 
 type EntryHead = Omit<JournalEntry, "outcome">;
@@ -18,7 +19,7 @@ export interface JournalRows {
   /** Whether a wait has begun for which there is a signal already. */
   canGoOn(run: number): boolean;
   /** What a run waits for that has not ended. */
-  waits(run: number): readonly RunWait[];
+  waits(run: number, toWall: Timeline["toWall"]): readonly RunWait[];
   delete(run: number): void;
 }
 
@@ -83,7 +84,7 @@ export function createJournalRows(database: DatabaseSync): JournalRows {
     nextSignal: (run, name, deadline) => signal.get(run, name, deadline ?? Number.MAX_SAFE_INTEGER),
     take: ({ id }) => void take.run(id),
     canGoOn: (run) => signalled.get(run) !== undefined,
-    waits: (run) => open.all(run).map(toWait),
+    waits: (run, toWall) => open.all(run).map((row) => toWait(row, toWall)),
     delete(run) {
       for (const deletion of deletions) deletion.run(run);
     },
@@ -93,10 +94,14 @@ export function createJournalRows(database: DatabaseSync): JournalRows {
 /** The last time that a date can be (ECMA-262, 21.4.1.1): what waits for longer waits for no date. */
 const latestMs = 8.64e15;
 
-function toWait({ kind, name, deadline }: Pick<EntryRow, "kind" | "name" | "deadline">): RunWait {
+function toWait(
+  { kind, name, deadline }: Pick<EntryRow, "kind" | "name" | "deadline">,
+  toWall: Timeline["toWall"],
+): RunWait {
+  const until = deadline === null ? Number.POSITIVE_INFINITY : toWall(deadline);
   return {
     ...(kind === "wait" ? { signal: name } : {}),
-    ...(deadline === null || deadline > latestMs ? {} : { until: isoTime(deadline) }),
+    ...(until > latestMs ? {} : { until: isoTime(until) }),
   };
 }
 

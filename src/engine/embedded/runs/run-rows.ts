@@ -41,7 +41,7 @@ export function toRunRecord(
     accepted_at: isoTime(row.accepted_at),
     ...(started_at === null ? {} : { started_at: isoTime(started_at) }),
     ...(ended_at === null ? {} : { ended_at: isoTime(ended_at) }),
-    ...(started_at === null || ended_at === null ? {} : { duration_ms: ended_at - started_at }),
+    ...(started_at === null || ended_at === null ? {} : { duration_ms: Math.max(0, ended_at - started_at) }),
     ...(more.waits.length === 0 ? {} : { waiting_for: more.waits }),
     event_count: more.event_count,
   };

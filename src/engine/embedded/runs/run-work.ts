@@ -36,7 +36,7 @@ const suspectPauseMs = 500;
 
 /** Takes runs from their queue, and sees each to its end or to its next long wait. */
 export function createRunWork(host: ExecutionHost, options: RunWorkOptions): RunWork {
-  const { database, clock, lease, stopping, draining, commit } = host.base;
+  const { database, clock, time, lease, stopping, draining, commit } = host.base;
   const executions = new Map<string, Execution>();
   // One that was claimed and could not be begun is claimed again.
   const claim = query<RunRow>(
@@ -83,7 +83,7 @@ export function createRunWork(host: ExecutionHost, options: RunWorkOptions): Run
       const end = await execution.end.finally(() => executions.delete(run.run_id));
       return await write(run, end, { fence, signal, failure: toFailure(end, run, handlers) });
     } catch {
-      return signal.aborted ? over : { retryAt: clock.now() + retryMs };
+      return signal.aborted ? over : { retryAt: time.now() + retryMs };
     }
   }
 
@@ -143,13 +143,13 @@ export function createRunWork(host: ExecutionHost, options: RunWorkOptions): Run
     toWork(place, handlers) {
       // Something else may be what the process dies of: a suspect waits a little, and longer the second
       // time, so that it is not at work when that strikes again.
-      const notBefore = isSuspect(place) ? clock.now() + suspectPauseMs * 2 ** (place.crashes - 3) : 0;
+      const notBefore = isSuspect(place) ? time.now() + suspectPauseMs * 2 ** (place.crashes - 3) : 0;
       return {
         id: place.run_id,
         line: lineOfRun(place),
         owner: place.owner,
         begin: async (standAside) =>
-          clock.now() < notBefore ? { retryAt: notBefore } : await begin(place, handlers, standAside),
+          time.now() < notBefore ? { retryAt: notBefore } : await begin(place, handlers, standAside),
       };
     },
   };

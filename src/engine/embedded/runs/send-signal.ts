@@ -19,7 +19,7 @@ export function createSignalSender(
   base: EngineBase,
   journal: JournalRows,
 ): (runId: string, signal: RunSignal) => Promise<void> {
-  const { database, blobs, clock } = base;
+  const { database, blobs, time } = base;
   const find = query<Pick<RunRow, "id" | "status">>(database, "SELECT id, status FROM runs WHERE run_id = ?");
   const byKey = query(database, "SELECT 1 FROM run_signals WHERE run = ? AND idempotency_key = ?");
   const untaken = query<{ count: number }>(
@@ -43,7 +43,7 @@ export function createSignalSender(
       if (key !== null && byKey.get(run.id, key) !== undefined) return;
       if (hasEnded(run.status)) throw alreadyEnded();
       if (Number(untaken.get(run.id)?.count) >= mostUntaken) throw crowded();
-      insert.run(run.id, name, key, clock.now(), stored);
+      insert.run(run.id, name, key, time.now(), stored);
       if (run.status !== "waiting" || !journal.canGoOn(run.id)) return;
       wake.run(run.id);
       enqueue.run(run.id);

@@ -24,7 +24,7 @@ interface OpenWait {
 
 export function createWaits(core: ExecutionCore): Waits {
   const { run, host } = core;
-  const { clock } = host.base;
+  const { time } = host.base;
   const { journal } = host;
   const open = new Map<number, OpenWait>();
   let looking = false;
@@ -40,12 +40,12 @@ export function createWaits(core: ExecutionCore): Waits {
         return core.record(head, { state: "done", value: signal.payload });
       }
     }
-    const isOver = deadline !== undefined && deadline <= clock.now();
+    const isOver = deadline !== undefined && deadline <= time.now();
     return isOver ? core.record(head, { state: "done", value: null }) : undefined;
   }
 
   function isDue({ head, deadline }: OpenWait): boolean {
-    if (deadline !== undefined && deadline <= clock.now()) return true;
+    if (deadline !== undefined && deadline <= time.now()) return true;
     return head.kind === "wait" && journal.nextSignal(run.id, head.name, deadline) !== undefined;
   }
 
@@ -63,7 +63,7 @@ export function createWaits(core: ExecutionCore): Waits {
     const at = earliest();
     if (closed || at === undefined) return;
     callOff = new AbortController();
-    sleepUntil(clock, at, callOff.signal).then(look, () => undefined);
+    sleepUntil(time, at, callOff.signal).then(look, () => undefined);
   }
 
   function look(): void {
@@ -112,11 +112,7 @@ export function createWaits(core: ExecutionCore): Waits {
       if (outcome !== undefined && outcome.state !== "pending") return await core.told(outcome);
       const head = { position, kind, name };
       const isNew = outcome === undefined;
-      const deadline = isNew
-        ? ms === undefined
-          ? undefined
-          : Math.ceil(clock.now() + ms)
-        : outcome.deadline;
+      const deadline = isNew ? (ms === undefined ? undefined : Math.ceil(time.now() + ms)) : outcome.deadline;
       const ended = isNew ? await begin(head, deadline) : undefined;
       if (ended !== undefined) return await core.told(ended);
       if (closed) return await new Promise<never>(() => undefined);

@@ -15,7 +15,7 @@ const retryMs = 1_000;
 
 /** Queues the runs whose time has come. Those that wait cost nothing: the first of them is read from an index. */
 export function createWakeUps(base: EngineBase, options: { readonly queued: () => void }): WakeUps {
-  const { database, clock } = base;
+  const { database, time } = base;
   const first = query<{ at: number | null }>(
     database,
     "SELECT min(wake_at) AS at FROM runs WHERE wake_at IS NOT NULL",
@@ -39,7 +39,7 @@ export function createWakeUps(base: EngineBase, options: { readonly queued: () =
     stop();
     armedAt = at;
     timer = new AbortController();
-    sleepUntil(clock, at, timer.signal).then(
+    sleepUntil(time, at, timer.signal).then(
       () => void wakeThoseDue(),
       () => undefined,
     );
@@ -56,7 +56,7 @@ export function createWakeUps(base: EngineBase, options: { readonly queued: () =
     try {
       await base.commit(
         () => {
-          for (const { id } of due.all(clock.now(), batch)) {
+          for (const { id } of due.all(time.now(), batch)) {
             wake.run(id);
             enqueue.run(id);
           }
@@ -65,7 +65,7 @@ export function createWakeUps(base: EngineBase, options: { readonly queued: () =
       );
     } catch {
       // The store is locked or full, which passes; or the lease is lost, and somebody else does it.
-      if (!signal.aborted && !base.stopping.aborted) setTimer(clock.now() + retryMs);
+      if (!signal.aborted && !base.stopping.aborted) setTimer(time.now() + retryMs);
       return;
     }
     if (signal.aborted || base.stopping.aborted) return;

@@ -23,6 +23,8 @@ interface ScheduleRow {
   readonly next_at: number | null;
   readonly last_run_id: string | null;
   readonly payload: string | null;
+  /** How often its times have passed again. */
+  readonly round: number;
 }
 
 /** After a run that could not be started. */
@@ -30,7 +32,8 @@ const retryMs = 5_000;
 
 /**
  * Starts runs at the times of cron expressions. What came while nobody worked is made up for once. An
- * occurrence is named by schedule and time, so that it starts one run, whoever starts it and however often.
+ * occurrence is named by schedule and time, so that it starts one run, whoever starts it and however often; when the
+ * clock is set back by so much that several of a schedule's times pass again, they are other occurrences.
  */
 export function createSchedules(base: EngineBase, options: SchedulesOptions): Schedules {
   const { clock, lease, stopping, blobs } = base;
@@ -84,7 +87,7 @@ export function createSchedules(base: EngineBase, options: SchedulesOptions): Sc
     const request = {
       workflow: row.workflow,
       payload: row.payload === null ? {} : blobs.load(row.payload),
-      idempotency_key: `schedule:${row.name}:${isoTime(at)}`,
+      idempotency_key: `schedule:${row.name}:${isoTime(at)}${row.round === 0 ? "" : `#${row.round}`}`,
     };
     try {
       return (await options.startRun(request)).run_id;
@@ -95,12 +98,18 @@ export function createSchedules(base: EngineBase, options: SchedulesOptions): Sc
     }
   }
 
-  /** In a transaction. A clock that was far ahead for a while has put down times which are far away by now. */
-  function bringForward(): void {
+  /**
+   * In a transaction: has schedules go by a clock that was set back. One of whose times several pass again keeps its
+   * rhythm, and comes at them again; of one that comes more seldom, its time has passed, and is not done twice. What
+   * never came was put down by a clock that was far ahead.
+   */
+  function followClock(): void {
     for (const row of sql.all.all()) {
-      const next = nextOccurrence(toSpec(row), clock.now());
-      if (next !== undefined && next < Number(row.next_at))
-        sql.advance.run(next, row.last_run_id, row.id, row.next_at);
+      const first = nextOccurrence(toSpec(row), clock.now());
+      if (row.next_at === null || first === undefined || first >= row.next_at) continue;
+      const second = nextOccurrence(toSpec(row), first);
+      if (row.last_run_id === null) sql.turnBack.run(first, 0, row.id);
+      else if (second !== undefined && second < row.next_at) sql.turnBack.run(first, 1, row.id);
     }
   }
 
@@ -137,11 +146,16 @@ export function createSchedules(base: EngineBase, options: SchedulesOptions): Sc
     async takeUp() {
       tenure = lease.signal;
       tenure.addEventListener("abort", () => timer?.abort(), { once: true });
-      await base.commit(bringForward, { fenced: true });
+      await base.commit(followClock, { fenced: true });
       arm();
     },
 
     lookAround: () => arm(),
+
+    async clockSet() {
+      await base.commit(followClock, { fenced: true });
+      arm();
+    },
 
     close() {
       timer?.abort();
@@ -175,6 +189,7 @@ function statements({ database }: EngineBase) {
       database,
       "UPDATE schedules SET next_at = ?, last_run_id = ? WHERE id = ? AND next_at = ?",
     ),
+    turnBack: query(database, "UPDATE schedules SET next_at = ?, round = round + ? WHERE id = ?"),
     remove: query(database, "DELETE FROM schedules WHERE name = ?"),
   };
 }

@@ -14,3 +14,8 @@ CREATE TABLE schedules (
 ) STRICT;
 CREATE INDEX schedules_by_next ON schedules (next_at) WHERE next_at IS NOT NULL;
 ${noteBlobs("schedules", "id", ["payload"])}`;
+
+/** How often the times of a schedule have passed again: it is a part of each occurrence's name. */
+export const scheduleRounds = `
+ALTER TABLE schedules ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
+`;

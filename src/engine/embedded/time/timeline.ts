@@ -1,0 +1,96 @@
+import type { DatabaseSync } from "node:sqlite";
+import { type Clock, elapsedOf } from "../../../base/clock.ts";
+import { query } from "../database/query.ts";
+
+/**
+ * The time that durable waits are counted in. It goes on as evenly as the machine does, asleep or awake, over restarts
+ * and changes of hands, whatever is done to the time of day; so a sleep of 20 s takes 20 s. While no process
+ * runs, the time of day is all there is to count by: then it never goes back, and a clock that was set forward counts
+ * as time that has passed.
+ */
+export interface Timeline extends Clock {
+  /** Milliseconds; close to those since 1970 on a machine whose clock nobody has set. */
+  now(): number;
+  /** What the time of day will be, as it is set now, at a time of this. */
+  toWall(ms: number): number;
+  /** Reads how far another process has come. */
+  resume(): void;
+  /** In a transaction: puts down how far it has come. */
+  mark(): void;
+  /**
+   * By how many milliseconds the time of day was set since the last look: forward, back (negative), or 0. What is less than
+   * 1.5 s is none: a time service corrects it bit by bit.
+   */
+  jump(): number;
+  /** In a transaction: nothing is to be removed for its age until that time of this. */
+  keepUntil(ms: number): void;
+  /** Whether what is old may be removed. */
+  mayRemove(): boolean;
+}
+
+/** The row is there once a process has worked. `kept_until` is a time of the timeline, as `time` is. */
+export const timelineTable = `
+CREATE TABLE timeline (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  time INTEGER NOT NULL,
+  wall INTEGER NOT NULL,
+  kept_until INTEGER NOT NULL DEFAULT 0
+) STRICT;
+`;
+
+interface TimelineRow {
+  readonly time: number;
+  readonly wall: number;
+  readonly kept_until: number;
+}
+
+const leastJumpMs = 1_500;
+
+export function createTimeline(database: DatabaseSync, clock: Clock): Timeline {
+  const read = query<TimelineRow>(database, "SELECT time, wall, kept_until FROM timeline");
+  const write = query(
+    database,
+    `INSERT INTO timeline (id, time, wall) VALUES (1, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET time = excluded.time, wall = excluded.wall`,
+  );
+  const keep = query(database, "UPDATE timeline SET kept_until = max(kept_until, ?) WHERE id = 1");
+  /** What this is ahead of what the process has counted. */
+  let ahead = 0;
+  /** What the time of day is ahead of this. */
+  let offset = 0;
+
+  const counted = (): number => elapsedOf(clock) + (clock.asleep?.() ?? 0);
+  const now = (): number => Math.floor(ahead + counted());
+
+  /** By how much the time of day has left this since the last look; 0 while that is little. */
+  function drift(): number {
+    const by = clock.now() - now() - offset;
+    return Math.abs(by) < leastJumpMs ? 0 : by;
+  }
+
+  function resume(): void {
+    const row = read.get();
+    const wall = clock.now();
+    const away = row === undefined ? 0 : Math.max(0, wall - row.wall);
+    ahead = (row === undefined ? wall : row.time + away) - counted();
+    offset = wall - now();
+  }
+
+  resume();
+  return {
+    sleep: clock.sleep,
+    now,
+    toWall: (ms) => Math.round(ms + offset + drift()),
+    resume,
+    mark: () => void write.run(now(), Math.round(clock.now())),
+    jump() {
+      const by = drift();
+      offset += by;
+      return by;
+    },
+    keepUntil: (ms) => void keep.run(Math.ceil(ms)),
+    mayRemove() {
+      return drift() <= 0 && Number(read.get()?.kept_until ?? 0) <= now();
+    },
+  };
+}

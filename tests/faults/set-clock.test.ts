@@ -1,0 +1,68 @@
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { createRandom } from "./seeded-random.ts";
+import { createFaultProject } from "./service/fault-project.ts";
+import { send } from "./service/requests.ts";
+
+/** Debian's libfaketime: tells a process another time of day, while its timers go on. */
+const library = ["x86_64-linux-gnu", "aarch64-linux-gnu"]
+  .map((architecture) => `/usr/lib/${architecture}/faketime`)
+  .filter((folder) => existsSync(folder))
+  .flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)))
+  .find((file) => file.endsWith("libfaketimeMT.so.1"));
+
+const sleeper = `export async function run(ctx) {
+  await ctx.sleep(4_000);
+  return "awake";
+}
+`;
+const tick = `import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+
+export const schedule = "* * * * * *";
+export async function run(ctx) {
+  await ctx.step("tick", () => appendFileSync(join(process.cwd(), "ticks.log"), ctx.id + " tick#1\\n"));
+}
+`;
+
+test.skipIf(library === undefined)(
+  "a server whose clock is set an hour back, then two forward: sleeps take as long as they are to, schedules go on, work is kept",
+  async () => {
+    const { kit, root, effects } = await createFaultProject(createRandom(1), {
+      files: { "src/workflows/sleeper.ts": sleeper, "src/workflows/tick.ts": tick },
+    });
+    const clock = join(root, "clock");
+    const setClock = (hours: number): void => writeFileSync(clock, `${hours >= 0 ? "+" : ""}${hours}h\n`);
+    setClock(0);
+    await kit.start({
+      LD_PRELOAD: `${library}`,
+      FAKETIME_TIMESTAMP_FILE: clock,
+      FAKETIME_NO_CACHE: "1",
+      FAKETIME_DONT_FAKE_MONOTONIC: "1",
+    });
+    const ticks = (): number => effects("ticks").length;
+    for (const hours of [-1, 1]) {
+      const { body } = await send(`${kit.url}/workflows/sleeper`, { body: {} });
+      await delay(1_500);
+      setClock(hours);
+      const before = performance.now();
+      await expect
+        .poll(async () => (await send(`${kit.url}/runs/${body.run_id}`)).body.status, { timeout: 30_000 })
+        .toBe("completed");
+      const took = performance.now() - before;
+      expect(took).toBeGreaterThan(1_500);
+      expect(took).toBeLessThan(15_000);
+      // Once it has noticed: within one beat of its lease.
+      const count = ticks();
+      await delay(4_000);
+      expect(ticks() - count).toBeGreaterThanOrEqual(2);
+      expect(ticks() - count).toBeLessThan(10);
+      const reply = await send(`${kit.url}/agents/worker/a`, { body: { message: `#${hours + 5}` } });
+      expect(reply.status).toBe(200);
+    }
+    expect(await kit.end("SIGTERM")).toBe(0);
+  },
+  90_000,
+);
