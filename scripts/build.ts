@@ -23,7 +23,7 @@ const startedByPath = [
   "cli/main",
   "python/child/main",
   "python/child/watchdog",
-  "project/index/build-thread",
+  "project/index/writer-thread",
 ];
 
 if (import.meta.main) {

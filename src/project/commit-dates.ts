@@ -2,10 +2,7 @@ import { headKeyOf } from "../files/git-folder.ts";
 import { type FileDates, type FileDatesUpdate, readFileDates } from "./git/file-dates.ts";
 import { readGitState } from "./git/git-state.ts";
 import type { IndexDatabase } from "./index/index-database.ts";
-import { readMeta, writeMeta } from "./index/meta.ts";
-import { beginWrite, rollback } from "./index/transaction.ts";
-import type { IndexSession } from "./index-session.ts";
-import type { PassSteps } from "./pass-steps.ts";
+import { readMeta, writeMeta } from "./index/open-index.ts";
 
 /** The first and last commit of a file and its first author, as the index knows them. */
 export function readDates(database: IndexDatabase, path: string): FileDates | undefined {
@@ -25,45 +22,37 @@ export interface DatesUpdate {
   readonly headKey: string;
 }
 
+interface IndexReader {
+  read<Result>(question: (database: IndexDatabase) => Result): Result;
+}
+
 /**
  * Asks Git for the commits since those that the index knows. While the same commit is checked out
  * that takes a look at two files; undefined when there is nothing to save, also when Git fails: it
  * is then asked again with the next pass.
  */
 export async function readDatesUpdate(
-  session: IndexSession,
+  session: IndexReader,
   { root, signal }: { readonly root: string; readonly signal: AbortSignal },
 ): Promise<DatesUpdate | undefined> {
   const headKey = headKeyOf(root);
-  const ask = <Result>(question: (database: IndexDatabase) => Result): Result | undefined =>
-    session.isOpen() ? session.read(question) : undefined;
-  if (headKey !== undefined && headKey === ask((database) => readMeta(database, "head_key")))
+  if (headKey !== undefined && headKey === session.read((database) => readMeta(database, "head_key")))
     return undefined;
   if (headKey === "none") return { update: undefined, headKey };
   const state = await readGitState(root, signal);
   if (state.kind === "none") return undefined;
-  const historyKey = ask((database) => readMeta(database, "history_key"));
-  const lookup = (path: string): FileDates | undefined => ask((database) => readDates(database, path));
+  const historyKey = session.read((database) => readMeta(database, "history_key"));
+  const lookup = (path: string): FileDates | undefined =>
+    session.read((database) => readDates(database, path));
   const previous = historyKey === undefined ? {} : { previous: { historyKey, lookup } };
   const update = await readFileDates({ root, state, signal, ...previous });
   return update === undefined && state.head !== undefined ? undefined : { update, headKey: headKey ?? "" };
 }
 
-/** Saves the dates in one transaction. */
-export function* saveDatesUpdate(session: IndexSession, { update, headKey }: DatesUpdate): PassSteps<void> {
-  const database = session.forPass().writer();
-  yield* beginWrite(database);
-  try {
-    const isChanged = update === undefined ? forgetDates(database) : writeDates(database, update);
-    writeMeta(database, "head_key", headKey);
-    const generation = (readMeta(database, "generation") ?? 0) + (isChanged ? 1 : 0);
-    writeMeta(database, "generation", generation);
-    database.exec("COMMIT");
-    session.committed(generation);
-  } catch (error) {
-    rollback(database);
-    throw error;
-  }
+/** Saves the dates, within a transaction of the caller's. Returns whether any differ. */
+export function saveDates(database: IndexDatabase, { update, headKey }: DatesUpdate): boolean {
+  writeMeta(database, "head_key", headKey);
+  return update === undefined ? forgetDates(database) : writeDates(database, update);
 }
 
 /** Returns whether there were any. */

@@ -1,22 +1,24 @@
+import { createHash } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { relative, sep } from "node:path";
 import { version } from "../base/version.ts";
+import { createIgnoreScope } from "../files/ignore-scope.ts";
+import { loadOuterRules } from "../files/outer-rules.ts";
 import { createAliases } from "./aliases.ts";
-import { type DatesUpdate, readDates, readDatesUpdate, saveDatesUpdate } from "./commit-dates.ts";
-import { classFingerprint } from "./index/block-key.ts";
-import { isDamage } from "./index/damaged-index-error.ts";
+import { readDates, readDatesUpdate } from "./commit-dates.ts";
 import { createGuidelineStore } from "./index/guideline-store.ts";
-import { loadLinks } from "./index/link-store.ts";
-import { readMeta } from "./index/meta.ts";
-import { createIndexPasses } from "./index-passes.ts";
-import { createIndexSession, type IndexSession } from "./index-session.ts";
-import { type PassSteps, runAtOnce, runInTurns } from "./pass-steps.ts";
-import type { ScanSummary } from "./project.ts";
+import { type IndexDatabase, isDamage, parseStored } from "./index/index-database.ts";
+import { IndexSession, loadLinks } from "./index/index-session.ts";
+import { readMeta } from "./index/open-index.ts";
+import type { PassContext, PassCounts } from "./index-pass.ts";
+import type { IndexingProgress, ScanSummary } from "./project.ts";
 import type { IndexRefreshOptions, ProjectIndex } from "./project-index.ts";
 import { specDiagnostics } from "./query/spec-diagnostics.ts";
 import { decodeText } from "./read/decode-text.ts";
 import type { SourceCatalog } from "./read/source-catalog.ts";
 import { createSourceReader } from "./read/source-reader.ts";
+import { refillIndex, refreshIndex, writeDates } from "./refresh-index.ts";
+import { IndexingState } from "./source-queue.ts";
 import { createFileSet, filesOf } from "./tree/folder.ts";
 
 export interface ProjectIndexOptions {
@@ -34,7 +36,8 @@ const maxDatesWaitMs = 3000;
 export function createProjectIndex({ root, file, catalog }: ProjectIndexOptions): ProjectIndex {
   const readSource = createSourceReader(root);
   const guidelines = createGuidelineStore();
-  const fileSet = createFileSet(() => session.tree().folders);
+  const fileSet = createFileSet(() => session.tree());
+  const state = new IndexingState();
   const closing = new AbortController();
   let last: Promise<unknown> = Promise.resolve();
 
@@ -44,21 +47,19 @@ export function createProjectIndex({ root, file, catalog }: ProjectIndexOptions)
     const source = readSource(real);
     return source.kind === "bytes" ? decodeText(source.bytes, path).text : undefined;
   };
-  const fingerprint = `${version} ${classFingerprint} ${catalog.fingerprint}`;
-  const passes = createIndexPasses({
-    root,
+  const rules: PassContext["rules"] = () => {
+    const outer = loadOuterRules(root);
+    return {
+      scope: createIgnoreScope({ outer, readText: (path) => readText(path) ?? "" }),
+      outerRules: createHash("sha256").update(JSON.stringify(outer)).digest("base64url"),
+    };
+  };
+  const session: IndexSession = new IndexSession({
     file,
-    fingerprint,
-    catalog,
-    readSource,
-    readText,
-    session: () => session,
+    fingerprint: `${version} ${catalog.fingerprint}`,
+    rebuild: () => refillIndex(context),
   });
-  const session: IndexSession = createIndexSession({
-    file,
-    fingerprint,
-    rebuild: () => runAtOnce(passes.make()),
-  });
+  const context: PassContext = { root, file, catalog, readSource, session, state, rules };
 
   /** Runs a piece of work behind the one before it. */
   const enqueue = async <Result>(work: () => Promise<Result>): Promise<Result> => {
@@ -67,73 +68,73 @@ export function createProjectIndex({ root, file, catalog }: ProjectIndexOptions)
     return await result;
   };
 
-  const run = async <Result>(steps: () => PassSteps<Result>, signal: AbortSignal): Promise<Result> => {
+  /** Work on a damaged index is done again on a new one. */
+  const onWholeIndex = async <Result>(work: () => Promise<Result>): Promise<Result> => {
     try {
-      return await runInTurns(steps(), signal);
+      return await work();
     } catch (error) {
       if (!isDamage(error)) throw error;
-      session.drop("The index was damaged.");
-      return await runInTurns(steps(), signal);
+      session.discard();
+      return await work();
     }
   };
 
-  const save = async (dates: DatesUpdate): Promise<void> =>
-    await run(() => saveDatesUpdate(session, dates), closing.signal);
-
-  /** Waits for Git, but not for long. */
-  const takeDates = async (asked: Promise<DatesUpdate | undefined>): Promise<void> => {
+  /** Adds the dates of commits, and waits for Git, but not for long. */
+  const addDates = async (asked: ReturnType<typeof readDatesUpdate>): Promise<void> => {
     const timer = Promise.withResolvers<"late">();
     const timeout = setTimeout(() => timer.resolve("late"), maxDatesWaitMs);
-    const answer = await Promise.race([asked, timer.promise]);
+    const dates = await Promise.race([asked, timer.promise]);
     clearTimeout(timeout);
-    if (answer === "late") {
+    if (dates === "late") {
       asked
-        .then(async (dates) => dates && (await enqueue(() => save(dates))))
+        .then(async (late) => late && (await enqueue(() => onWholeIndex(() => writeDates(context, late)))))
         // Whoever closes the project meanwhile gives up the dates.
         .catch(() => undefined);
-    } else if (answer !== undefined) await save(answer);
+    } else if (dates !== undefined) await onWholeIndex(() => writeDates(context, dates));
   };
 
   const refreshOnce = async (options: IndexRefreshOptions): Promise<ScanSummary> => {
     const start = performance.now();
     const signal = options.signal ? AbortSignal.any([options.signal, closing.signal]) : closing.signal;
     signal.throwIfAborted();
-    if (session.isOpen() || session.open()) session.changes();
-    // Git works on another core meanwhile.
-    const dates = readDatesUpdate(session, { root, signal: closing.signal });
-    dates.catch(() => undefined);
-    const counts = await run(() => passes.refresh(options), signal);
-    await takeDates(dates);
-    return toSummary(counts, performance.now() - start);
+    try {
+      // Git works on another core meanwhile.
+      const dates = readDatesUpdate(session, { root, signal: closing.signal });
+      dates.catch(() => undefined);
+      const counts = await onWholeIndex(() => refreshIndex(context, { ...options, signal }));
+      state.end();
+      await addDates(dates);
+      return toSummary(counts, performance.now() - start);
+    } finally {
+      state.end();
+    }
   };
 
-  const toSummary = (
-    { parsed, removed }: { readonly parsed: number; readonly removed: number },
-    durationMs: number,
-  ): ScanSummary => {
-    const reason = session.takeReason();
+  const toSummary = ({ parsed, removed }: PassCounts, durationMs: number): ScanSummary => {
+    const rebuilt = session.takeRebuilt();
+    const guidelineCount = "SELECT total(guideline_count) FROM files WHERE guideline_count > 0";
     return session.read((database) => ({
       source_files: database.get<[number]>("SELECT count(*) FROM files")?.[0] ?? 0,
       parsed_files: parsed,
       removed_files: removed,
       specs: database.get<[number]>("SELECT total(blocks) FROM classes")?.[0] ?? 0,
-      guidelines: readMeta(database, "guidelines") ?? 0,
+      guidelines: database.get<[number]>(guidelineCount)?.[0] ?? 0,
       // Looking for references that lead nowhere takes longer than most passes, so it is done on demand.
       get diagnostics() {
         return index.specDiagnostics().length + index.guidelineDiagnostics().length;
       },
       duration_ms: durationMs,
-      ...(reason === undefined ? {} : { rebuilt: reason }),
+      ...(rebuilt === undefined ? {} : { rebuilt }),
     }));
   };
 
   const index: ProjectIndex = {
     root,
-    read: session.read,
-    cached: session.cached,
-    generation: session.changes,
-    tree: () => session.tree().folders,
-    files: () => session.cached("files", () => filesOf(session.tree().folders)),
+    read: (question) => session.read(question),
+    cached: (name, question) => session.cached(name, question),
+    generation: () => session.changes(),
+    tree: () => session.tree(),
+    files: () => session.cached("files", () => filesOf(session.tree())),
     hasFile: (path) => fileSet.has(path) || fileSet.has(index.aliases().realOf(path)),
     aliases: () => session.cached("aliases", (database) => createAliases(loadLinks(database), fileSet.has)),
     guidelineRecords: () => session.cached("guidelines", guidelines.load),
@@ -145,6 +146,10 @@ export function createProjectIndex({ root, file, catalog }: ProjectIndexOptions)
       ) || undefined,
     datesOf: (path) => session.read((database) => readDates(database, index.aliases().realOf(path))),
     readText,
+    indexing: () => state.progress ?? session.cached("indexing", indexingOf),
+    async ready(path) {
+      await state.wait(path);
+    },
     refresh: async (options = {}) => await enqueue(() => refreshOnce(options)),
     async close() {
       closing.abort(new Error("The project was closed."));
@@ -153,6 +158,12 @@ export function createProjectIndex({ root, file, catalog }: ProjectIndexOptions)
     },
   };
   return index;
+}
+
+/** How far another process has come that indexes the project. */
+function indexingOf(database: IndexDatabase): IndexingProgress | undefined {
+  const indexing = readMeta(database, "indexing");
+  return indexing === undefined ? undefined : parseStored<IndexingProgress>(indexing);
 }
 
 /** The real path of a name, through links of its folders too; nothing where there is none or it lies outside. */

@@ -3,7 +3,7 @@ import type { Diagnostic } from "../protocol/diagnostic.ts";
 import type { Aliases } from "./aliases.ts";
 import type { FileDates } from "./git/file-dates.ts";
 import type { IndexDatabase } from "./index/index-database.ts";
-import type { RefreshOptions, ScanSummary } from "./project.ts";
+import type { IndexingProgress, RefreshOptions, ScanSummary } from "./project.ts";
 import type { Tree } from "./tree/folder.ts";
 
 /** The index of an open project: what the parts of a `Project` are made from. */
@@ -38,6 +38,10 @@ export interface ProjectIndex {
   datesOf(path: string): FileDates | undefined;
   /** The text of any project file, decoded; undefined for one that cannot be read. Never leaves the root. */
   readText(path: string): string | undefined;
+  /** Set while answers may lack files that are not read yet. */
+  indexing(): IndexingProgress | undefined;
+  /** Resolves once all that may apply to a file by where it lies can be read; puts it before the rest. */
+  ready(path: string): Promise<void>;
   refresh(options?: IndexRefreshOptions): Promise<ScanSummary>;
   close(): Promise<void>;
 }

@@ -12,6 +12,12 @@ import type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../p
 import type { SyncFormat, SyncPlan, SyncRequest, SyncResult } from "../protocol/sync.ts";
 import type { FileDates } from "./git/file-dates.ts";
 
+/** How much of a project is indexed while that takes a while. `total` is 0 until the files are counted. */
+export interface IndexingProgress {
+  readonly done: number;
+  readonly total: number;
+}
+
 /** What one pass over the repository did. */
 export interface ScanSummary {
   /** Spec and guideline files known now. */

@@ -28,27 +28,66 @@ export interface AssignedIds {
  * bases never meet: X-k belongs to the base X alone. An index can keep them current group by group.
  */
 export function assignIds(requests: readonly IdRequest[]): AssignedIds {
-  const bases = new Set<string>();
-  const declared = new Set<string>();
-  for (const { id } of requests) {
-    if (id.kind === "base") bases.add(id.value);
-    else if (id.kind === "declared") declared.add(id.value);
-  }
-  const isTaken = (id: string): boolean => bases.has(id) || declared.has(id);
-  const sequenceIds = sequences();
-  const baseIds = suffixes({ isDeclared: (id) => declared.has(id), isTaken });
+  const groups = new Map<string, { readonly kinds: DraftId["kind"][]; readonly places: number[] }>();
+  const taken = new Set<string>();
   const firstPlaces = new Map<string, IdRequest>();
   const diagnostics: Diagnostic[] = [];
-  const ids = requests.map((request): string => {
+  for (const [place, request] of requests.entries()) {
     const { id } = request;
-    if (id.kind === "sequence") return sequenceIds(id.prefix);
-    if (id.kind === "base") return baseIds(id.value);
-    const first = firstPlaces.get(id.value);
-    if (first === undefined) firstPlaces.set(id.value, request);
-    else diagnostics.push(duplicateId(id.value, request, first));
-    return id.value;
-  });
+    const base = id.kind === "sequence" ? id.prefix : id.value;
+    const group = groups.get(base) ?? { kinds: [], places: [] };
+    group.kinds.push(id.kind);
+    group.places.push(place);
+    groups.set(base, group);
+    if (id.kind === "sequence") continue;
+    taken.add(base);
+    if (id.kind === "base") continue;
+    const first = firstPlaces.get(base);
+    if (first === undefined) firstPlaces.set(base, request);
+    else diagnostics.push(duplicateId(base, request, first));
+  }
+  const ids = new Array<string>(requests.length).fill("");
+  for (const [base, { kinds, places }] of groups) {
+    const numbers = numberGroup(base, { kinds, isTaken: (id) => taken.has(id) });
+    for (const [at, place] of places.entries()) ids[place] = toId(kinds[at], base, numbers[at] ?? 1);
+  }
   return { ids, diagnostics };
+}
+
+/** The id that a kind, base and number stand for. */
+export function toId(kind: DraftId["kind"] | undefined, base: string, n: number): string {
+  if (kind === "sequence") return `${base}${n}`;
+  return kind === "base" && n > 1 ? `${base}-${n}` : base;
+}
+
+export interface IdGroup {
+  /** Of the blocks of one base, in path, then position order. */
+  readonly kinds: readonly DraftId["kind"][];
+  /** Whether some block has an id as its base or declares it. */
+  readonly isTaken: (id: string) => boolean;
+}
+
+/** Numbers the blocks of one base: the number is the `n` of `toId`. */
+export function numberGroup(base: string, { kinds, isTaken }: IdGroup): number[] {
+  let sequence = 0;
+  // A declared id is nobody else's: the first block that only wished for it counts from 2.
+  let last = kinds.includes("declared") ? 1 : 0;
+  return kinds.map((kind) => {
+    if (kind === "declared") return 1;
+    if (kind === "sequence") {
+      sequence += 1;
+      return sequence - 1;
+    }
+    last += 1;
+    while (last > 1 && isTaken(`${base}-${last}`)) last += 1;
+    return last;
+  });
+}
+
+/** X for X-3: a base that may want to give out the same id. */
+export function parentBaseOf(base: string): string | undefined {
+  const hyphen = base.lastIndexOf("-");
+  return hyphen > 0 && /^[1-9]\d*$/.test(base.slice(hyphen + 1)) ? base.slice(0, hyphen) : undefined;
 }
 
 /** The `duplicate-id` error of a block whose file declares an id that an earlier one declares. */
@@ -65,32 +104,5 @@ export function duplicateId(
     line: place.line,
     id,
     field: "id",
-  };
-}
-
-function sequences(): (prefix: string) => string {
-  const next = new Map<string, number>();
-  return (prefix) => {
-    const n = next.get(prefix) ?? 0;
-    next.set(prefix, n + 1);
-    return `${prefix}${n}`;
-  };
-}
-
-function suffixes(known: {
-  isDeclared: (id: string) => boolean;
-  isTaken: (id: string) => boolean;
-}): (base: string) => string {
-  const last = new Map<string, number>();
-  return (base) => {
-    let k = last.get(base) ?? 0;
-    if (k === 0 && !known.isDeclared(base)) {
-      last.set(base, 1);
-      return base;
-    }
-    k = Math.max(k, 1) + 1;
-    while (known.isTaken(`${base}-${k}`)) k += 1;
-    last.set(base, k);
-    return `${base}-${k}`;
   };
 }

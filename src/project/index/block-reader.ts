@@ -1,13 +1,21 @@
 import type { SpecBlock } from "../../protocol/spec-block.ts";
+import { toId } from "../../specs/assign-ids.ts";
 import { type FileRefs, resolveMentions } from "../../specs/resolve-mentions.ts";
 import { toSpecBlock } from "../../specs/to-spec-block.ts";
 import type { Aliases } from "../aliases.ts";
 import { parentOf } from "../tree/folder.ts";
-import { toBlockId } from "./block-id.ts";
-import { DamagedIndexError } from "./damaged-index-error.ts";
-import type { IndexDatabase } from "./index-database.ts";
+import { type BlockClass, classIdOf, readClasses } from "./block-class.ts";
+import type { IdKind } from "./block-id.ts";
+import {
+  type BlockEdges,
+  type EdgeColumns,
+  type StoredBlock,
+  type TextColumns,
+  toEdges,
+  toStoredBlock,
+} from "./block-row.ts";
+import { DamagedIndexError, type IndexDatabase } from "./index-database.ts";
 import { createLinkResolver } from "./link-resolver.ts";
-import { type BlockEdges, type StoredBlock, unpackBlock, unpackEdges } from "./stored-block.ts";
 
 /** What the index does not know of a file by itself. */
 export interface ProjectFacts {
@@ -30,29 +38,30 @@ export interface PlacedBlock extends BlockEdges {
 
 /** Reads where a block lies; throws a `DamagedIndexError` when the index does not hold what it names. */
 export function readPlacedBlock(database: IndexDatabase, key: number): PlacedBlock {
-  const row = database.get<
-    [kind: number, base: string, n: number, edges: string, checksum: number, path: string]
-  >(
-    `SELECT b.kind, b.base, b.n, b.edges, b.edges_checksum, f.path
+  const row = database.get<[path: string, kind: IdKind, base: string, n: number, ...EdgeColumns]>(
+    `SELECT f.path, b.id_kind, b.base, b.n, b.feature, b.links, b.mentions, b.aliases
      FROM blocks b JOIN files f ON f.id = b.file WHERE b.key = ?`,
     key,
   );
   if (row === undefined) throw new DamagedIndexError("A block is missing.");
-  const [kind, base, n, edges, checksum, path] = row;
-  return { key, id: toBlockId(kind, base, n), base, path, ...unpackEdges(edges, checksum) };
+  const [path, kind, base, n, ...edges] = row;
+  return { key, id: toId(kind, base, n), base, path, ...toEdges(edges) };
 }
 
 /** Reads what a block says. */
-export function readStoredBlock(database: IndexDatabase, placed: PlacedBlock): StoredBlock {
-  const row = database.get<[title: string, content: string, data: string, checksum: number]>(
-    "SELECT title, content, data, checksum FROM blocks WHERE key = ?",
+export function readStoredBlock(
+  database: IndexDatabase,
+  placed: PlacedBlock,
+  classes: ReadonlyMap<number, BlockClass> = readClasses(database),
+): StoredBlock {
+  const row = database.get<[...TextColumns]>(
+    `SELECT start_line, end_line, created_at, updated_at, title, summary, tags, metadata, content
+     FROM blocks WHERE key = ?`,
     placed.key,
   );
-  if (row === undefined) throw new DamagedIndexError("A block is missing.");
-  const [title, content, data, checksum] = row;
-  const { feature, links, mentions } = placed;
-  const edges = feature === undefined ? { links, mentions } : { feature, links, mentions };
-  return unpackBlock({ title, content, data }, { key: placed.key, checksum, edges });
+  const found = classes.get(classIdOf(placed.key));
+  if (row === undefined || found === undefined) throw new DamagedIndexError("A block is missing.");
+  return toStoredBlock(row, found, placed);
 }
 
 /** Reads blocks by key, in the order given, as the project around them makes them now. */
@@ -61,10 +70,11 @@ export function readBlocks(
   { keys, facts }: { readonly keys: Iterable<number>; readonly facts: ProjectFacts },
 ): SpecBlock[] {
   const links = createLinkResolver(database);
+  const classes = readClasses(database);
   const blocks: SpecBlock[] = [];
   for (const key of keys) {
     const placed = readPlacedBlock(database, key);
-    const block = readStoredBlock(database, placed);
+    const block = readStoredBlock(database, placed, classes);
     const { id, path } = placed;
     const folder = parentOf(path);
     const related = new Set<string>();

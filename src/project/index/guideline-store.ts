@@ -1,15 +1,13 @@
 import type { GuidelineRecord } from "../../guidelines/guideline-record.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
-import type { StoredDiagnostics } from "../read/stored-diagnostics.ts";
-import type { IndexDatabase } from "./index-database.ts";
-import { verifyRecords } from "./stored-block.ts";
+import type { StoredDiagnostics } from "../read/parse-source.ts";
+import { type IndexDatabase, parseStored } from "./index-database.ts";
 
 /** The guidelines of an index in memory; after a change only the files that differ are read again. */
 export interface GuidelineStore {
   /** In path, then position order. */
   load(database: IndexDatabase): readonly GuidelineRecord[];
   diagnostics(database: IndexDatabase): readonly Diagnostic[];
-  clear(): void;
 }
 
 interface Known {
@@ -22,8 +20,8 @@ export function createGuidelineStore(): GuidelineStore {
   return {
     load(database) {
       const rows = database.all<[path: string, hash: string]>(
-        // The checksum covers the names of a file, which its hash does not.
-        "SELECT path, hash || checksum FROM files WHERE guideline_count > 0",
+        // What a file says depends on its names, too.
+        "SELECT path, hash || aliases FROM files WHERE guideline_count > 0",
       );
       const now = new Map<string, Known>();
       for (const [path, hash] of rows) {
@@ -36,27 +34,13 @@ export function createGuidelineStore(): GuidelineStore {
     },
     diagnostics(database) {
       return database
-        .all<[string, string, number]>(
-          "SELECT guidelines, diagnostics, checksum FROM files WHERE diagnostics <> ''",
-        )
-        .flatMap(([guidelines, diagnostics, checksum]) => {
-          verifyRecords(guidelines, diagnostics, checksum);
-          return (JSON.parse(diagnostics) as StoredDiagnostics).guidelines ?? [];
-        });
-    },
-    clear() {
-      known = new Map();
+        .all<[string]>("SELECT diagnostics FROM files WHERE diagnostics <> ''")
+        .flatMap(([diagnostics]) => parseStored<StoredDiagnostics>(diagnostics).guidelines ?? []);
     },
   };
 }
 
 function readRecords(database: IndexDatabase, path: string): readonly GuidelineRecord[] {
-  const row = database.get<[string, string, number]>(
-    "SELECT guidelines, diagnostics, checksum FROM files WHERE path = ?",
-    path,
-  );
-  if (row === undefined) return [];
-  const [guidelines, diagnostics, checksum] = row;
-  verifyRecords(guidelines, diagnostics, checksum);
-  return JSON.parse(guidelines) as readonly GuidelineRecord[];
+  const [guidelines] = database.get<[string]>("SELECT guidelines FROM files WHERE path = ?", path) ?? [];
+  return guidelines === undefined ? [] : parseStored<readonly GuidelineRecord[]>(guidelines);
 }

@@ -5,13 +5,9 @@ export type Row = readonly SQLOutputValue[];
 
 /** One connection to an index. Statements are prepared once and kept; rows are lists. */
 export interface IndexDatabase {
-  readonly file: string;
   /** Of the file that was opened, which may have been replaced since. */
   readonly inode: number;
-  /**
-   * All rows of a query. The caller states the shape of a row, which the SQL beside it gives; what
-   * the columns hold is what this version wrote, or the index is damaged and its checksums say so.
-   */
+  /** All rows of a query. The caller states the shape of a row, which the SQL beside it gives. */
   all<Shape extends Row>(sql: string, ...values: SQLInputValue[]): Shape[];
   get<Shape extends Row>(sql: string, ...values: SQLInputValue[]): Shape | undefined;
   /** A statement to run many times. */
@@ -22,16 +18,11 @@ export interface IndexDatabase {
   close(): void;
 }
 
-export interface OpenDatabaseOptions {
-  /** How long a statement waits for another process, in milliseconds. */
-  readonly busyTimeoutMs: number;
-}
-
 /** Opens a connection; throws what SQLite throws. The file is created when it is missing. */
-export function openDatabase(file: string, { busyTimeoutMs }: OpenDatabaseOptions): IndexDatabase {
+export function openDatabase(file: string, options: { readonly busyTimeoutMs: number }): IndexDatabase {
   // Not imported: a Node without this module could not even load the check that says so.
   const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
-  const database = new DatabaseSync(file, { timeout: busyTimeoutMs });
+  const database = new DatabaseSync(file, { timeout: options.busyTimeoutMs });
   const statements = new Map<string, StatementSync>();
   const prepare = (sql: string): StatementSync => {
     let statement = statements.get(sql);
@@ -43,7 +34,6 @@ export function openDatabase(file: string, { busyTimeoutMs }: OpenDatabaseOption
     return statement;
   };
   return {
-    file,
     inode: statSync(file).ino,
     all: <Shape extends Row>(sql: string, ...values: SQLInputValue[]) =>
       prepare(sql).all(...values) as unknown as Shape[],
@@ -56,4 +46,35 @@ export function openDatabase(file: string, { busyTimeoutMs }: OpenDatabaseOption
     exec: (sql) => database.exec(sql),
     close: () => database.close(),
   };
+}
+
+/** Says that the index cannot be trusted. It never reaches a caller: the index is built anew. */
+export class DamagedIndexError extends Error {
+  override readonly name = "DamagedIndexError";
+}
+
+/** A value that the index keeps as JSON; throws a `DamagedIndexError` for a text that is none. */
+export function parseStored<Value>(json: string): Value {
+  try {
+    return JSON.parse(json) as Value;
+  } catch (cause) {
+    throw new DamagedIndexError("A value of the index is not JSON.", { cause });
+  }
+}
+
+/** Whether an error means that the index is damaged, as opposed to busy, full or misused. */
+export function isDamage(error: unknown): boolean {
+  if (error instanceof DamagedIndexError) return true;
+  // SQLITE_CORRUPT and SQLITE_NOTADB; and SQLITE_ERROR, which on statements that are known to be right means
+  // that the schema is not what it says it is. Extended codes carry the primary one in their low byte.
+  return [11, 26, 1].includes(primaryCodeOf(error));
+}
+
+/** Whether another process holds the lock that a statement needs (SQLITE_BUSY). */
+export function isBusy(error: unknown): boolean {
+  return primaryCodeOf(error) === 5;
+}
+
+function primaryCodeOf(error: unknown): number {
+  return error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : 0;
 }

@@ -1,5 +1,6 @@
+import { toId } from "../../specs/assign-ids.ts";
 import { parentOf } from "../tree/folder.ts";
-import { keysOfId, toBlockId } from "./block-id.ts";
+import { type IdKind, keysOfId } from "./block-id.ts";
 import type { IndexDatabase } from "./index-database.ts";
 import { aliasRef } from "./refs.ts";
 
@@ -23,13 +24,13 @@ export function createLinkResolver(database: IndexDatabase): LinkResolver {
   const known = new Map<string, readonly LinkTarget[]>();
   const aliased = new Map<string, readonly LinkTarget[]>();
   const load = (target: string): readonly LinkTarget[] => {
-    const found = database.all<[key: number, kind: number, n: number, path: string]>(
-      `SELECT b.key, b.kind, b.n, f.path FROM blocks b JOIN files f ON f.id = b.file
-       WHERE b.base = ? AND b.kind <> 1 ORDER BY f.path, b.position`,
+    const found = database.all<[key: number, kind: IdKind, n: number, path: string]>(
+      `SELECT b.key, b.id_kind, b.n, f.path FROM blocks b JOIN files f ON f.id = b.file
+       WHERE b.base = ? AND b.id_kind <> 'sequence' ORDER BY f.path, b.position`,
       target,
     );
     if (found.length > 0) {
-      return found.map(([key, kind, n, path]) => ({ key, id: toBlockId(kind, target, n), path }));
+      return found.map(([key, kind, n, path]) => ({ key, id: toId(kind, target, n), path }));
     }
     return keysOfId(database, target).map((key) => {
       const [path] =
@@ -42,12 +43,12 @@ export function createLinkResolver(database: IndexDatabase): LinkResolver {
   };
   const loadAliased = (alias: string): readonly LinkTarget[] =>
     database
-      .all<[key: number, kind: number, base: string, n: number, path: string]>(
-        `SELECT b.key, b.kind, b.base, b.n, f.path FROM refs r JOIN blocks b ON b.key = r.key
+      .all<[key: number, kind: IdKind, base: string, n: number, path: string]>(
+        `SELECT b.key, b.id_kind, b.base, b.n, f.path FROM refs r JOIN blocks b ON b.key = r.key
          JOIN files f ON f.id = b.file WHERE r.target = ? ORDER BY f.path, b.position`,
         aliasRef(alias),
       )
-      .map(([key, kind, base, n, path]) => ({ key, id: toBlockId(kind, base, n), path }));
+      .map(([key, kind, base, n, path]) => ({ key, id: toId(kind, base, n), path }));
   return {
     resolve(target, folder) {
       const targets = remember(known, target, load);

@@ -4,15 +4,12 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { DraftId, SpecDraft } from "../../specs/adapter.ts";
-import { assignIds } from "../../specs/assign-ids.ts";
-import { toBlockEntry } from "../read/block-entry.ts";
-import { keysOfId, toBlockId } from "./block-id.ts";
-import { comparePaths } from "./compare-paths.ts";
-import type { FileEntry } from "./file-entry.ts";
-import { createIndexBuild } from "./index-build.ts";
+import { assignIds, toId } from "../../specs/assign-ids.ts";
+import { type IdKind, keysOfId } from "./block-id.ts";
+import { toBlockEntry } from "./block-row.ts";
 import type { IndexDatabase } from "./index-database.ts";
-import { createIndexWriter } from "./index-writer.ts";
-import { openWriter } from "./open-index.ts";
+import { type FileEntry, type IndexBatch, writeBatch } from "./index-writer.ts";
+import { openIndex, readMeta } from "./open-index.ts";
 
 const draft = (id: DraftId): SpecDraft => ({
   id,
@@ -33,23 +30,35 @@ type Files = ReadonlyMap<string, readonly DraftId[]>;
 
 function entryOf(path: string, ids: readonly DraftId[]): FileEntry {
   const blocks = ids.map((id) => toBlockEntry(draft(id)));
-  return { path, hash: "", guidelines: "", guidelineCount: 0, diagnostics: "", blocks, features: [] };
+  return {
+    path,
+    hash: "",
+    aliases: "",
+    guidelines: "",
+    guidelineCount: 0,
+    diagnostics: "",
+    blocks,
+    features: [],
+  };
 }
 
-function build(file: string, files: Files): IndexDatabase {
-  const target = createIndexBuild(file);
-  target.put([...files].sort(([a], [b]) => comparePaths(a, b)).map(([path, ids]) => entryOf(path, ids)));
-  target.finish({ tree: [], links: [], fingerprint: "", outerRules: "" });
-  return openWriter(file);
+function write(database: IndexDatabase, batch: Pick<IndexBatch, "files" | "removedFiles">): void {
+  const generation = readMeta(database, "generation") ?? 0;
+  expect(writeBatch(database, { ...batch, generation, isVisible: true }).kind).toBe("written");
+}
+
+/** The order of SQLite for texts, which is that of code points. */
+function comparePaths(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
 /** Ids in path, then position order. */
 function idsIn(database: IndexDatabase): string[] {
   return database
-    .all<[number, string, number]>(
-      "SELECT b.kind, b.base, b.n FROM blocks b JOIN files f ON f.id = b.file ORDER BY f.path, b.position",
+    .all<[IdKind, string, number]>(
+      "SELECT b.id_kind, b.base, b.n FROM blocks b JOIN files f ON f.id = b.file ORDER BY f.path, b.position",
     )
-    .map(([kind, base, n]) => toBlockId(kind, base, n));
+    .map(([kind, base, n]) => toId(kind, base, n));
 }
 
 function assigned(files: Files): readonly string[] {
@@ -74,6 +83,7 @@ const content = fc.array(draftId, { maxLength: 5 });
 
 test("ids kept group by group are those given to the whole project, after any changes", () => {
   const folder = mkdtempSync(join(tmpdir(), "kit-ids-"));
+  let count = 0;
   try {
     fc.assert(
       fc.property(
@@ -81,20 +91,17 @@ test("ids kept group by group are those given to the whole project, after any ch
         fc.array(fc.tuple(path, fc.option(content)), { maxLength: 8 }),
         (first, changes) => {
           const files = new Map(first);
-          const database = build(join(folder, "index.db"), files);
+          const { database } = openIndex(join(folder, `${count++}.db`), "");
+          write(database, { files: [...files].map(([each, ids]) => entryOf(each, ids)) });
           expect(idsIn(database)).toEqual(assigned(files));
           for (const [changed, ids] of changes) {
-            database.exec("BEGIN");
-            const writer = createIndexWriter(database);
             if (ids === null) {
               files.delete(changed);
-              writer.removeFile(changed);
+              write(database, { removedFiles: [changed] });
             } else {
               files.set(changed, ids);
-              writer.putFile(entryOf(changed, ids));
+              write(database, { files: [entryOf(changed, ids)] });
             }
-            writer.finish();
-            database.exec("COMMIT");
             expect(idsIn(database)).toEqual(assigned(files));
           }
           for (const id of new Set(assigned(files))) expect(keysOfId(database, id)).not.toEqual([]);

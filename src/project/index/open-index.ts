@@ -1,65 +1,207 @@
-import { mkdirSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { isDamage } from "./damaged-index-error.ts";
-import { type IndexDatabase, openDatabase } from "./index-database.ts";
-import { readMeta } from "./meta.ts";
-import { applicationId, schemaVersion } from "./schema.ts";
-import { isSealed } from "./seal.ts";
+import type { SQLInputValue } from "node:sqlite";
+import { type IndexDatabase, isDamage, openDatabase } from "./index-database.ts";
 
-/** An index that can be used, or why there is none. */
-export type OpenedIndex =
-  | { readonly kind: "usable"; readonly database: IndexDatabase }
-  | { readonly kind: "missing" }
-  | { readonly kind: "unusable"; readonly reason: string };
+/** Marks a database as an index of kit: "kit1" in ASCII. */
+const applicationId = 0x6b697431;
+
+/** Raise it with every change of the tables or of what adapters make of a file. */
+const schemaVersion = 6;
+
+/**
+ * Tables of the index. Everything in it can be made again from the files of the project. Lists and records
+ * are JSON; an empty list is "".
+ *
+ * - `folders`: the folders as the last pass saw them (`Folder`).
+ * - `links`: links inside the root (`aliases.ts`).
+ * - `files`: sources; `aliases` are their other names.
+ * - `classes`: the combinations of framework, type, lifecycle and priority, and how many blocks each has.
+ * - `blocks`: `key` is the class and a running number (`block-class.ts`); the id follows from `id_kind`,
+ *   `base` and `n` (`block-id.ts`).
+ * - `refs`: what blocks name (`refs.ts`).
+ * - `features`: the files that hold documents of a feature.
+ * - `dates`: first and last commit of a file, in seconds since 1970, and the name of its first author.
+ * - `search`: the words of the blocks; its text is not kept twice (contentless).
+ */
+const schema = `
+CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE folders (
+  path TEXT PRIMARY KEY, folders TEXT NOT NULL, files TEXT NOT NULL, sources TEXT NOT NULL, stamps TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE links (path TEXT PRIMARY KEY, kind TEXT NOT NULL, target TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE files (
+  id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, hash TEXT NOT NULL, aliases TEXT NOT NULL,
+  guideline_count INTEGER NOT NULL, diagnostics TEXT NOT NULL, guidelines TEXT NOT NULL
+);
+CREATE INDEX files_with_diagnostics ON files (path) WHERE diagnostics <> '';
+CREATE INDEX files_with_guidelines ON files (path, hash, aliases, guideline_count) WHERE guideline_count > 0;
+CREATE TABLE classes (
+  id INTEGER PRIMARY KEY, framework TEXT NOT NULL, spec_type TEXT NOT NULL, lifecycle TEXT NOT NULL,
+  priority TEXT NOT NULL, blocks INTEGER NOT NULL, UNIQUE (framework, spec_type, lifecycle, priority)
+);
+CREATE TABLE blocks (
+  key INTEGER PRIMARY KEY, file INTEGER NOT NULL, position INTEGER NOT NULL,
+  id_kind TEXT NOT NULL, base TEXT NOT NULL, n INTEGER NOT NULL,
+  feature TEXT, links TEXT NOT NULL, mentions TEXT NOT NULL, aliases TEXT NOT NULL,
+  start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, created_at TEXT, updated_at TEXT,
+  title TEXT NOT NULL, summary TEXT, tags TEXT NOT NULL, metadata TEXT NOT NULL, content TEXT NOT NULL
+);
+CREATE INDEX blocks_by_file ON blocks (file, position);
+CREATE INDEX blocks_by_base ON blocks (base, id_kind, n);
+CREATE TABLE refs (target TEXT NOT NULL, key INTEGER NOT NULL, PRIMARY KEY (target, key)) WITHOUT ROWID;
+CREATE TABLE features (
+  feature TEXT NOT NULL, file INTEGER NOT NULL, PRIMARY KEY (feature, file)
+) WITHOUT ROWID;
+CREATE INDEX features_by_file ON features (file);
+CREATE TABLE dates (
+  path TEXT PRIMARY KEY, first INTEGER, last INTEGER NOT NULL, hash TEXT NOT NULL, author TEXT
+) WITHOUT ROWID;
+CREATE VIRTUAL TABLE search USING fts5(
+  title, body, tags, marks, content='', contentless_delete=1, tokenize='unicode61 remove_diacritics 2'
+);
+`;
+
+/** Single values of the index, by name. */
+export interface Meta {
+  /** What the content depends on beside the files: kit's version and the configuration. */
+  readonly fingerprint: string;
+  /** Counts the commits that changed what a read can give, from a random number on. */
+  readonly generation: number;
+  /** The running number of the next block. */
+  readonly next_number: number;
+  /** JSON of `IndexingProgress` while some process reads a project of many files; absent afterwards. */
+  readonly indexing: string;
+  /** The ignore rules from outside of the project, as they were at the last pass. */
+  readonly outer_rules: string;
+  /** `FileDatesUpdate.historyKey` of the dates. */
+  readonly history_key: string;
+  /** `headKeyOf` the project when its dates were read. */
+  readonly head_key: string;
+}
+
+export function readMeta<Name extends keyof Meta>(
+  database: IndexDatabase,
+  name: Name,
+): Meta[Name] | undefined {
+  return database.get<[never]>("SELECT value FROM meta WHERE name = ?", name)?.[0];
+}
+
+/** Sets a value; undefined takes it out. */
+export function writeMeta<Name extends keyof Meta>(
+  database: IndexDatabase,
+  name: Name,
+  value: (Meta[Name] & SQLInputValue) | undefined,
+): void {
+  if (value === undefined) database.run("DELETE FROM meta WHERE name = ?", name);
+  else database.run("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", name, value);
+}
+
+export interface OpenedIndex {
+  readonly database: IndexDatabase;
+  /** Why what was there before was thrown away. */
+  readonly rebuilt?: string;
+}
 
 /** How long a statement waits for another process that writes. */
-const busyTimeoutMs = 5000;
+export const busyTimeoutMs = 5000;
 
-/** Opens the index at a path. Nothing of a file that is damaged, foreign or of another version is used. */
+export const damaged = "The index was damaged.";
+
+/**
+ * Opens the index at a path. A file that is damaged, foreign or of another version is thrown away, and a new
+ * index, with nothing in it yet, takes its place.
+ */
 export function openIndex(file: string, fingerprint: string): OpenedIndex {
+  makeIndexFolder(file);
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   // Nothing is lost with a file that a system crash has left empty.
-  if (size === 0) return { kind: "missing" };
-  let database: IndexDatabase | undefined;
+  const found = size === 0 ? undefined : openExisting(file, fingerprint);
+  if (found !== undefined && "database" in found) return found;
+  if (found !== undefined) removeIndex(file);
+  const database = openDatabase(file, { busyTimeoutMs });
   try {
-    database = openDatabase(file, { busyTimeoutMs });
-    const reason = whyUnusable(database, fingerprint);
-    if (reason === undefined) {
-      database.exec("PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY");
-      return { kind: "usable", database };
-    }
-    database.close();
-    return { kind: "unusable", reason };
+    create(database, fingerprint);
+    configure(database);
+    return { database, ...found };
   } catch (error) {
-    database?.close();
-    if (isDamage(error)) return { kind: "unusable", reason: "The index was damaged." };
+    database.close();
     throw error;
   }
 }
 
-/** Opens a connection to write with, to an index that is open. It never waits: its user does. */
-export function openWriter(file: string): IndexDatabase {
-  const database = openDatabase(file, { busyTimeoutMs: 0 });
-  // What a power failure can take away is found again by the next pass.
-  database.exec(
-    "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY",
-  );
-  return database;
+function openExisting(file: string, fingerprint: string): OpenedIndex | { readonly rebuilt: string } {
+  let database: IndexDatabase | undefined;
+  try {
+    database = openDatabase(file, { busyTimeoutMs });
+    const rebuilt = whyUnusable(database, fingerprint);
+    if (rebuilt === undefined) {
+      configure(database);
+      return { database };
+    }
+    database.close();
+    return { rebuilt };
+  } catch (error) {
+    database?.close();
+    if (isDamage(error)) return { rebuilt: damaged };
+    throw error;
+  }
 }
 
 function whyUnusable(database: IndexDatabase, fingerprint: string): string | undefined {
-  const pragma = (name: string): number => database.get<[number]>(`PRAGMA ${name}`)?.[0] ?? 0;
-  if (pragma("application_id") !== applicationId) return "The file was not an index of kit.";
-  const version = pragma("user_version");
+  const [id] = database.get<[number]>("PRAGMA application_id") ?? [0];
+  const [version = 0] = database.get<[number]>("PRAGMA user_version") ?? [];
+  if (id !== applicationId) return "The file was not an index of kit.";
   if (version < schemaVersion) return "The index was made by an older version of kit.";
   if (version > schemaVersion) return "The index was made by a newer version of kit.";
-  if (!isSealed(database.file)) return "The index was damaged, or changed by something else than kit.";
   const known = readMeta(database, "fingerprint");
   return known === fingerprint ? undefined : "The configuration or the version of kit has changed.";
 }
 
+/** Makes the tables, unless another process has done so meanwhile. */
+function create(database: IndexDatabase, fingerprint: string): void {
+  database.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; BEGIN IMMEDIATE");
+  try {
+    if (database.get<[number]>("PRAGMA application_id")?.[0] !== applicationId) {
+      database.exec(schema);
+      // While it merges, FTS5 writes all text several times. It is told when to, by `index-writer.ts`.
+      for (const [name, value] of Object.entries({ automerge: 0, crisismerge: 500, hashsize: 4 << 20 }))
+        database.exec(`INSERT INTO search (search, rank) VALUES ('${name}', ${value})`);
+      writeMeta(database, "fingerprint", fingerprint);
+      writeMeta(database, "next_number", 0);
+      writeMeta(database, "indexing", JSON.stringify({ done: 0, total: 0 }));
+      // A random start tells the generations of one index from those of another.
+      writeMeta(database, "generation", Math.floor(Math.random() * 2 ** 40));
+      database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${schemaVersion}`);
+    }
+    database.exec("COMMIT");
+  } catch (error) {
+    rollback(database);
+    throw error;
+  }
+}
+
+/** What a power failure can take away is found again by the next pass. */
+export function configure(database: IndexDatabase): void {
+  database.exec("PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY");
+}
+
+/** Undoes a transaction after an error; one that SQLite has undone itself is left alone. */
+export function rollback(database: IndexDatabase): void {
+  try {
+    database.exec("ROLLBACK");
+  } catch {
+    // There is nothing to undo any more.
+  }
+}
+
+/** Removes an index and the files that SQLite keeps beside it. */
+export function removeIndex(file: string): void {
+  for (const suffix of ["", "-journal", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
+}
+
 /** Makes the folder of an index, and keeps what is in it out of Git. */
-export function makeIndexFolder(file: string): void {
+function makeIndexFolder(file: string): void {
   const folder = dirname(file);
   mkdirSync(folder, { recursive: true });
   try {

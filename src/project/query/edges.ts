@@ -76,7 +76,7 @@ export function createEdges(database: IndexDatabase, { hasFile, aliases }: Named
     );
 
   const linksTo = (to: PlacedBlock): BlockEdge[] => {
-    const names = new Set([to.base, to.id, ...(to.aliases ?? [])].map(blockRef));
+    const names = new Set([to.base, to.id, ...to.aliases].map(blockRef));
     return [...names].flatMap((name) =>
       database.all<[number]>("SELECT key FROM refs WHERE target = ?", name).flatMap(([key]) => {
         const from = block(key);

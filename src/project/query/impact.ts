@@ -8,8 +8,8 @@ import type {
   SpecEdgeKind,
 } from "../../protocol/spec-query.ts";
 import { isTestPath } from "../../specs/test-path.ts";
+import { classIdOf, readClasses } from "../index/block-class.ts";
 import { keysOfId } from "../index/block-id.ts";
-import { classCodeOfKey, classOf } from "../index/block-key.ts";
 import type { PlacedBlock } from "../index/block-reader.ts";
 import type { IndexDatabase } from "../index/index-database.ts";
 import { type BlockEdge, createEdges, type NamedFiles } from "./edges.ts";
@@ -55,6 +55,8 @@ export function findImpact(database: IndexDatabase, options: FindImpactOptions):
   if (!Number.isInteger(depth) || depth < 1 || depth > 5)
     throw invalid("depth", "must be a whole number from 1 to 5");
   const edges = createEdges(database, options);
+  const classes = readClasses(database);
+  const isObsolete = ({ key }: PlacedBlock): boolean => classes.get(classIdOf(key))?.lifecycle === "obsolete";
   const asked = new Map<number, Reached>();
   for (const id of ids) {
     const [key] = keysOfId(database, id);
@@ -117,10 +119,6 @@ export function findImpact(database: IndexDatabase, options: FindImpactOptions):
     tests: all.tests,
     files: all.files,
   };
-}
-
-function isObsolete({ key }: PlacedBlock): boolean {
-  return classOf(classCodeOfKey(key)).lifecycle === "obsolete";
 }
 
 function countByFeature(folded: readonly Reached[]): SameFeature[] {

@@ -1,4 +1,4 @@
-import { toKey } from "../index/block-key.ts";
+import { toKey } from "../index/block-class.ts";
 import type { IndexDatabase } from "../index/index-database.ts";
 import { parseCursor, toCursor, wrongCursor } from "./cursor.ts";
 import { type Match, type MatchCounts, toCounts } from "./match.ts";
@@ -41,13 +41,19 @@ function placeOf(plan: QueryPlan, cursor: string): [string, number] {
 }
 
 function countBlocks(database: IndexDatabase, plan: QueryPlan): MatchCounts {
-  if (plan.mark === undefined && plan.files === undefined) return toCounts(plan.classes);
+  const { classes } = plan;
+  if (plan.mark === undefined && plan.files === undefined)
+    return toCounts(
+      [...classes].map(([id, { blocks }]) => [id, blocks] as const),
+      classes,
+    );
   const filter = filterOf(plan);
   return toCounts(
     database.all<[number, number]>(
-      `SELECT b.key / ${toKey(1, 0)} AS code, count(*) FROM blocks b WHERE TRUE ${filter.sql} GROUP BY code`,
+      `SELECT b.key / ${toKey(1, 0)} AS class, count(*) FROM blocks b WHERE TRUE ${filter.sql} GROUP BY class`,
       ...filter.values,
     ),
+    classes,
   );
 }
 

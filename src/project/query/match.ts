@@ -1,4 +1,4 @@
-import { classOf } from "../index/block-key.ts";
+import type { BlockClass } from "../index/block-class.ts";
 
 /** The page of a match, and the counts of all of it. */
 export interface Match {
@@ -13,12 +13,15 @@ export interface MatchCounts {
 }
 
 /** Adds up the blocks of a match, given per class. */
-export function toCounts(perClass: Iterable<readonly [classCode: number, blocks: number]>): MatchCounts {
+export function toCounts(
+  perClass: Iterable<readonly [classId: number, blocks: number]>,
+  classes: ReadonlyMap<number, BlockClass>,
+): MatchCounts {
   const byFramework: Record<string, number> = {};
   let total = 0;
-  for (const [code, blocks] of perClass) {
-    if (blocks === 0) continue;
-    const { framework } = classOf(code);
+  for (const [id, blocks] of perClass) {
+    const framework = classes.get(id)?.framework;
+    if (blocks === 0 || framework === undefined) continue;
     byFramework[framework] = (byFramework[framework] ?? 0) + blocks;
     total += blocks;
   }

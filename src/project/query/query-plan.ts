@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { compileGlob } from "../../base/glob/glob.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { SpecQuery } from "../../protocol/spec-query.ts";
-import { classOf } from "../index/block-key.ts";
+import { type BlockClass, readClasses } from "../index/block-class.ts";
 import type { IndexDatabase } from "../index/index-database.ts";
 import { tagMark, toSearchTerms } from "../index/search-text.ts";
 
@@ -10,8 +10,8 @@ import { tagMark, toSearchTerms } from "../index/search-text.ts";
 export interface QueryPlan {
   /** FTS5 terms that must all match; undefined for a query without `q`, empty for one without words. */
   readonly terms: readonly string[] | undefined;
-  /** The classes of blocks that pass the filters on enums, with the number of blocks in each. */
-  readonly classes: ReadonlyMap<number, number>;
+  /** The classes of blocks that pass the filters on framework, type, lifecycle and priority, by their id. */
+  readonly classes: ReadonlyMap<number, BlockClass>;
   /** The word of the tag filter. */
   readonly mark: string | undefined;
   /** Ids of the files that pass the path filter. */
@@ -35,11 +35,7 @@ export function planQuery(database: IndexDatabase, query: SpecQuery): QueryPlan 
   const terms = query.q === undefined || query.q.trim() === "" ? undefined : toSearchTerms(query.q);
   if (terms !== undefined && terms.length > maxTerms)
     throw invalid("q", `may have at most ${maxTerms} words`);
-  const classes = new Map(
-    database
-      .all<[number, number]>("SELECT code, blocks FROM classes")
-      .filter(([code]) => passes(code, query)),
-  );
+  const classes = new Map([...readClasses(database)].filter(([, each]) => passes(each, query)));
   const { q, framework, spec_type, lifecycle, priority, tag, path, rules } = query;
   return {
     terms,
@@ -63,8 +59,7 @@ export function invalid(field: string, message: string, cause?: unknown): KitErr
   });
 }
 
-function passes(code: number, query: SpecQuery): boolean {
-  const { framework, spec_type, lifecycle, priority } = classOf(code);
+function passes({ framework, spec_type, lifecycle, priority }: BlockClass, query: SpecQuery): boolean {
   const isRule = spec_type === "constraint" && (framework === "fw_b" || framework === "fw_c");
   if (isRule && query.rules === false) return false;
   return (

@@ -1,4 +1,4 @@
-import { classCodeOfKey, keyRangeOf, toKey, weightOf } from "../index/block-key.ts";
+import { type BlockClass, classIdOf, keyRangeOf, toKey, weightOf } from "../index/block-class.ts";
 import type { IndexDatabase } from "../index/index-database.ts";
 import { parseCursor, toCursor, wrongCursor } from "./cursor.ts";
 import { type Match, toCounts } from "./match.ts";
@@ -15,7 +15,7 @@ interface Search {
   readonly expression: string;
   /** The same, but all words must be in the title. */
   readonly titleExpression: string;
-  readonly classes: readonly number[];
+  readonly classes: ReadonlyMap<number, BlockClass>;
   /** The blocks that pass the path filter. */
   readonly allowed: ReadonlySet<number> | undefined;
 }
@@ -33,7 +33,7 @@ export function searchBlocks(
 ): Match {
   const offset = cursor === undefined ? 0 : offsetOf(plan, cursor);
   const search = toSearch(database, plan);
-  if (search === undefined) return { keys: [], counts: toCounts([]) };
+  if (search === undefined) return { keys: [], counts: toCounts([], plan.classes) };
   const { keys, counts } = isCommon(database, search)
     ? matchCommon(database, search, offset + plan.limit)
     : matchRare(database, search);
@@ -67,7 +67,7 @@ function toSearch(database: IndexDatabase, { terms, mark, classes, files }: Quer
   return {
     expression: `(${words})${tagged}`,
     titleExpression: `title : (${words})${tagged}`,
-    classes: [...classes.keys()],
+    classes,
     allowed: allowed && new Set(allowed.map(([key]) => key)),
   };
 }
@@ -87,16 +87,16 @@ function matchRare(database: IndexDatabase, search: Search): Ranked {
   const keys = rankByText(database, search);
   const perClass = new Map<number, number>();
   for (const key of keys) {
-    const code = classCodeOfKey(key);
-    perClass.set(code, (perClass.get(code) ?? 0) + 1);
+    const id = classIdOf(key);
+    perClass.set(id, (perClass.get(id) ?? 0) + 1);
   }
-  return { keys, counts: toCounts(perClass) };
+  return { keys, counts: toCounts(perClass, search.classes) };
 }
 
 /** The counts of a match, which the index gives per class without a look at the blocks, and its start. */
 function matchCommon(database: IndexDatabase, search: Search, needed: number): Ranked {
   const perClass = countClasses(database, search);
-  const counts = toCounts(perClass);
+  const counts = toCounts(perClass, search.classes);
   const keys =
     counts.total <= maxRanked
       ? rankByText(database, search)
@@ -109,21 +109,21 @@ function countClasses(
   database: IndexDatabase,
   { expression, classes, allowed }: Search,
 ): Map<number, number> {
-  const perClass = new Map(classes.map((code) => [code, 0]));
+  const perClass = new Map([...classes.keys()].map((id) => [id, 0]));
   if (allowed === undefined) {
-    for (const code of classes) {
+    for (const id of classes.keys()) {
       const [count] = database.get<[number]>(
         "SELECT count(*) FROM search WHERE search MATCH ? AND rowid BETWEEN ? AND ?",
-        ...[expression, ...rangeOf(code)],
+        ...[expression, ...keyRangeOf(id)],
       ) ?? [0];
-      perClass.set(code, count);
+      perClass.set(id, count);
     }
     return perClass;
   }
   for (const [key] of database.all<[number]>("SELECT rowid FROM search WHERE search MATCH ?", expression)) {
-    const code = classCodeOfKey(key);
-    const count = perClass.get(code);
-    if (count !== undefined && allowed.has(key)) perClass.set(code, count + 1);
+    const id = classIdOf(key);
+    const count = perClass.get(id);
+    if (count !== undefined && allowed.has(key)) perClass.set(id, count + 1);
   }
   return perClass;
 }
@@ -133,14 +133,14 @@ function rankByText(database: IndexDatabase, { expression, classes, allowed }: S
   const rows = database.all<[key: number, relevance: number]>(
     `SELECT rowid, bm25(search, ${columnWeights}) FROM search WHERE search MATCH ?
      AND rowid / ${toKey(1, 0)} IN (SELECT value FROM json_each(?))`,
-    ...[expression, JSON.stringify(classes)],
+    ...[expression, JSON.stringify([...classes.keys()])],
   );
-  const weights = new Map(classes.map((code) => [code, weightOf(code)]));
+  const weights = new Map([...classes].map(([id, each]) => [id, weightOf(each)]));
   return (
     rows
       .filter(([key]) => allowed?.has(key) !== false)
       // FTS5 gives the better match the lower number.
-      .map(([key, relevance]) => [key, -relevance * (weights.get(classCodeOfKey(key)) ?? 0)] as const)
+      .map(([key, relevance]) => [key, -relevance * (weights.get(classIdOf(key)) ?? 0)] as const)
       .sort(([a, x], [b, y]) => y - x || a - b)
       .map(([key]) => key)
   );
@@ -155,26 +155,20 @@ function rankByTitle(
     needed,
   }: { readonly search: Search; readonly perClass: ReadonlyMap<number, number>; readonly needed: number },
 ): number[] {
-  const classes = [...perClass].filter(([, count]) => count > 0).map(([code]) => code);
-  classes.sort((a, b) => weightOf(b) - weightOf(a) || a - b);
+  const classes = [...search.classes.values()].filter(({ id }) => (perClass.get(id) ?? 0) > 0);
+  classes.sort((a, b) => weightOf(b) - weightOf(a) || a.id - b.id);
   const keys = new Set<number>();
   for (const expression of [search.titleExpression, search.expression]) {
-    for (const code of classes) {
+    for (const { id } of classes) {
       // What is there already may come again, so that much more is asked for.
       const limit = search.allowed === undefined ? needed : -1;
       const found = database.all<[number]>(
         "SELECT rowid FROM search WHERE search MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?",
-        ...[expression, ...rangeOf(code), limit],
+        ...[expression, ...keyRangeOf(id), limit],
       );
       for (const [key] of found) if (search.allowed?.has(key) !== false) keys.add(key);
       if (keys.size >= needed) return [...keys];
     }
   }
   return [...keys];
-}
-
-/** Numbers are bound as floating point, which FTS5 does not take for the limits of a range. */
-function rangeOf(code: number): [bigint, bigint] {
-  const { from, to } = keyRangeOf(code);
-  return [BigInt(from), BigInt(to)];
 }

@@ -1,13 +1,13 @@
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { openspecChangeProblems } from "../../specs/adapters/openspec/change-problems.ts";
 import { openspecDocumentOf } from "../../specs/adapters/openspec/openspec-path.ts";
-import { duplicateId } from "../../specs/assign-ids.ts";
-import { idKinds, toBlockId } from "../index/block-id.ts";
+import { duplicateId, toId } from "../../specs/assign-ids.ts";
+import type { IdKind } from "../index/block-id.ts";
 import { readPlacedBlock, readStoredBlock } from "../index/block-reader.ts";
-import type { IndexDatabase } from "../index/index-database.ts";
+import { type IndexDatabase, parseStored } from "../index/index-database.ts";
 import { createLinkResolver } from "../index/link-resolver.ts";
-import { verifyRecords } from "../index/stored-block.ts";
-import type { StoredDiagnostic, StoredDiagnostics } from "../read/stored-diagnostics.ts";
+import type { StoredDiagnostic } from "../read/draft-problems.ts";
+import type { StoredDiagnostics } from "../read/parse-source.ts";
 import { parentOf } from "../tree/folder.ts";
 
 /** All that is wrong with the spec files of an index, in path, then line order. */
@@ -26,12 +26,11 @@ function compare(a: string, b: string): number {
 
 /** Those of reading, parsing and validating each file. */
 function fileDiagnostics(database: IndexDatabase): Diagnostic[] {
-  const rows = database.all<[file: number, guidelines: string, diagnostics: string, checksum: number]>(
-    "SELECT id, guidelines, diagnostics, checksum FROM files WHERE diagnostics <> ''",
+  const rows = database.all<[file: number, diagnostics: string]>(
+    "SELECT id, diagnostics FROM files WHERE diagnostics <> ''",
   );
-  return rows.flatMap(([file, guidelines, diagnostics, checksum]) => {
-    verifyRecords(guidelines, diagnostics, checksum);
-    const { specs = [] } = JSON.parse(diagnostics) as StoredDiagnostics;
+  return rows.flatMap(([file, diagnostics]) => {
+    const { specs = [] } = parseStored<StoredDiagnostics>(diagnostics);
     return specs.map((diagnostic) => withId(database, file, diagnostic));
   });
 }
@@ -39,24 +38,24 @@ function fileDiagnostics(database: IndexDatabase): Diagnostic[] {
 function withId(database: IndexDatabase, file: number, stored: StoredDiagnostic): Diagnostic {
   const { position, ...diagnostic } = stored;
   if (position === undefined) return diagnostic;
-  const row = database.get<[kind: number, base: string, n: number]>(
-    "SELECT kind, base, n FROM blocks WHERE file = ? AND position = ?",
+  const row = database.get<[kind: IdKind, base: string, n: number]>(
+    "SELECT id_kind, base, n FROM blocks WHERE file = ? AND position = ?",
     ...[file, position],
   );
-  return row === undefined ? diagnostic : { ...diagnostic, id: toBlockId(...row) };
+  return row === undefined ? diagnostic : { ...diagnostic, id: toId(...row) };
 }
 
 /** Ids that more than one block declares. */
 function duplicates(database: IndexDatabase): Diagnostic[] {
   const bases = database.all<[string]>(
-    "SELECT base FROM blocks INDEXED BY blocks_by_base WHERE kind = ? GROUP BY base HAVING count(*) > 1",
-    idKinds.declared,
+    `SELECT base FROM blocks INDEXED BY blocks_by_base WHERE id_kind = 'declared'
+     GROUP BY base HAVING count(*) > 1`,
   );
   return bases.flatMap(([base]) => {
     const keys = database.all<[number]>(
       `SELECT b.key FROM blocks b JOIN files f ON f.id = b.file
-       WHERE b.base = ? AND b.kind = ? ORDER BY f.path, b.position`,
-      ...[base, idKinds.declared],
+       WHERE b.base = ? AND b.id_kind = 'declared' ORDER BY f.path, b.position`,
+      base,
     );
     const places = keys.map(([key]) => {
       const placed = readPlacedBlock(database, key);
@@ -90,7 +89,7 @@ function changeProblems(database: IndexDatabase): Diagnostic[] {
 function danglingReferences(database: IndexDatabase): Diagnostic[] {
   const candidates = database.all<[target: string, key: number]>(
     `SELECT r.target, r.key FROM refs r WHERE r.target >= 'b' AND r.target < 'c'
-     AND NOT EXISTS (SELECT 1 FROM blocks b WHERE b.base = substr(r.target, 2) AND b.kind <> 1)`,
+     AND NOT EXISTS (SELECT 1 FROM blocks b WHERE b.base = substr(r.target, 2) AND b.id_kind <> 'sequence')`,
   );
   const links = createLinkResolver(database);
   const keys = new Set(candidates.map(([, key]) => key));

@@ -1,4 +1,5 @@
 import { hasAtMostCodePoints } from "../../base/code-points.ts";
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import {
   frameworks,
   lifecycles,
@@ -9,7 +10,9 @@ import {
 import type { SpecDraft } from "../../specs/adapter.ts";
 import { validateBlock } from "../../specs/validate.ts";
 import { baseOf } from "../index/block-id.ts";
-import type { StoredDiagnostic } from "./stored-diagnostics.ts";
+
+/** A diagnostic whose `id` is that of the block at a position, known only when it is read. */
+export type StoredDiagnostic = Diagnostic & { readonly position?: number };
 
 /** What the validation rules say about the drafts of a file. */
 export function draftProblems(drafts: readonly SpecDraft[], path: string): StoredDiagnostic[] {

@@ -4,33 +4,50 @@ import type { ParsedSpecs, SpecAdapter, SpecSource } from "../../specs/adapter.t
 import { statedAuthor } from "../../specs/author-name.ts";
 import { readFrontMatter } from "../../specs/markdown/front-matter.ts";
 import { scanMarkdown } from "../../specs/markdown/scan-markdown.ts";
-import type { FileEntry } from "../index/file-entry.ts";
-import { toBlockEntry } from "./block-entry.ts";
+import { toBlockEntry } from "../index/block-row.ts";
+import type { FileEntry } from "../index/index-writer.ts";
 import { decodeText } from "./decode-text.ts";
-import { draftProblems } from "./draft-problems.ts";
+import { draftProblems, type StoredDiagnostic } from "./draft-problems.ts";
 import type { SourceCatalog } from "./source-catalog.ts";
 import type { SourceRead } from "./source-reader.ts";
-import type { StoredDiagnostics } from "./stored-diagnostics.ts";
+
+/** Diagnostics of a file as stored: for the lists of specs, of guidelines, or of both. */
+export interface StoredDiagnostics {
+  readonly specs?: readonly StoredDiagnostic[];
+  readonly guidelines?: readonly Diagnostic[];
+}
 
 export interface ParseOptions {
   readonly read: Exclude<SourceRead, { kind: "gone" }>;
   readonly catalog: SourceCatalog;
   /** The real path of the file, then its aliases; the first that an adapter knows decides which one reads it. */
   readonly names: readonly string[];
+  /** What the index holds of the file already. */
+  readonly known?: KnownFile;
 }
 
-/** Makes an index entry of what was read at a path: the blocks and guidelines of all its adapters. */
-export function parseSource(path: string, { read, catalog, names }: ParseOptions): FileEntry {
+export type KnownFile = Pick<FileEntry, "hash" | "aliases" | "diagnostics">;
+
+/**
+ * Makes an index entry of what was read at a path: the blocks and guidelines of all its adapters. Undefined
+ * when it is what is known: the same bytes under the same names, or the same problem.
+ */
+export function parseSource(
+  path: string,
+  { read, catalog, names, known }: ParseOptions,
+): FileEntry | undefined {
+  const aliases = names.length > 1 ? JSON.stringify(names.slice(1)) : "";
+  const hash = read.kind === "bytes" ? read.hash : "";
+  const isKnown = known?.hash === hash && known.aliases === aliases;
+  if (isKnown && read.kind === "bytes") return undefined;
   const specName = names.find((name) => catalog.specAdapterFor(name) !== undefined);
   const adapter = specName === undefined ? undefined : catalog.specAdapterFor(specName);
   const isGuideline = names.some(catalog.isGuidelineFile);
-  const none = { path, hash: "", guidelines: "", guidelineCount: 0, blocks: [], features: [] };
+  const none = { path, hash: "", aliases, guidelines: "", guidelineCount: 0, blocks: [], features: [] };
   if (read.kind === "problem") {
-    const diagnostics = [read.diagnostic];
-    return {
-      ...none,
-      diagnostics: toJson({ specs: diagnostics, ...(isGuideline && { guidelines: diagnostics }) }),
-    };
+    const problems = [read.diagnostic];
+    const diagnostics = toJson({ specs: problems, ...(isGuideline && { guidelines: problems }) });
+    return isKnown && known.diagnostics === diagnostics ? undefined : { ...none, diagnostics };
   }
   const { text, diagnostics } = decodeText(read.bytes, path);
   const specs =
@@ -43,7 +60,8 @@ export function parseSource(path: string, { read, catalog, names }: ParseOptions
   const guidelineProblems = guidelines && [...diagnostics, ...guidelines.diagnostics];
   return {
     path,
-    hash: read.hash,
+    hash,
+    aliases,
     guidelines:
       guidelines === undefined || guidelines.records.length === 0 ? "" : JSON.stringify(guidelines.records),
     guidelineCount: guidelines?.records.length ?? 0,

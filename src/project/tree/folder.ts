@@ -2,7 +2,7 @@ import type { Stats } from "node:fs";
 import { joinPath } from "../../files/join-path.ts";
 
 /** Numbers per stamp: size, modification and change time in milliseconds, inode. */
-export const stampLength = 4;
+const stampLength = 4;
 
 /**
  * A folder of the project as the last pass saw it; everything ignored is left out. Names are joined
@@ -17,10 +17,8 @@ export interface Folder {
   readonly files: string;
   /** Files that are read, and the ignore file: these have a stamp. */
   readonly sources: string;
-  /** Holds the stamp of the folder itself, then one per source, in the order of `sources`. */
-  readonly stamps: Float64Array;
-  /** Where in `stamps` they begin: many folders share one array. */
-  readonly stampsAt: number;
+  /** The stamp of the folder itself, then one per source, in the order of `sources`; null where none is taken. */
+  readonly stamps: (number | null)[];
 }
 
 /** The folders of a project by path, each after the folder that it lies in. */
@@ -28,13 +26,6 @@ export type Tree = ReadonlyMap<string, Folder>;
 
 export function namesIn(joined: string): string[] {
   return joined === "" ? [] : joined.split("/");
-}
-
-export function countNames(joined: string): number {
-  if (joined === "") return 0;
-  let count = 1;
-  for (let at = joined.indexOf("/"); at !== -1; at = joined.indexOf("/", at + 1)) count += 1;
-  return count;
 }
 
 export function holdsName(joined: string, name: string): boolean {
@@ -73,15 +64,10 @@ export function createFileSet(tree: () => Pick<Tree, "get">): { has(path: string
   };
 }
 
-/** Where the stamp of the folder (0) or of a source (its index + 1) begins in `stamps`. */
-function stampStart(folder: Folder, at: number): number {
-  return folder.stampsAt + at * stampLength;
-}
-
 /** Whether an entry still is what it was when its stamp was taken. */
 export function hasStamp(folder: Folder, at: number, stats: Stats): boolean {
   const { stamps } = folder;
-  const from = stampStart(folder, at);
+  const from = at * stampLength;
   return (
     stamps[from + 1] === stats.mtimeMs &&
     stamps[from + 2] === stats.ctimeMs &&
@@ -92,7 +78,7 @@ export function hasStamp(folder: Folder, at: number, stats: Stats): boolean {
 
 /** Whether nothing could be stat-ed when the stamp was to be taken. */
 export function isUnstamped(folder: Folder, at: number): boolean {
-  return Number.isNaN(folder.stamps[stampStart(folder, at) + 3]);
+  return folder.stamps[at * stampLength + 3] === null;
 }
 
 export interface Sighting {
@@ -110,28 +96,22 @@ export interface Sighting {
  */
 export function setStamp(folder: Folder, at: number, { stats, nowMs }: Sighting): void {
   const { stamps } = folder;
-  const from = stampStart(folder, at);
+  const from = at * stampLength;
   const tickMs = Number.isInteger(stats.ctimeMs) ? 2000 : 20;
   const isSettled = nowMs - stats.ctimeMs > tickMs;
-  stamps[from] = isSettled ? stats.size : Number.NaN;
+  stamps[from] = isSettled ? stats.size : null;
   stamps[from + 1] = stats.mtimeMs;
   stamps[from + 2] = stats.ctimeMs;
   stamps[from + 3] = stats.ino;
 }
 
 /** The stamps of a folder with as many sources, none taken yet. */
-export function createStamps(sources: number): Float64Array {
-  return new Float64Array((sources + 1) * stampLength).fill(Number.NaN);
-}
-
-/** The same folder with stamps of its own, which can be changed. */
-export function withOwnStamps(folder: Folder): Folder {
-  const length = (namesIn(folder.sources).length + 1) * stampLength;
-  return { ...folder, stamps: folder.stamps.slice(folder.stampsAt, folder.stampsAt + length), stampsAt: 0 };
+export function createStamps(sources: number): (number | null)[] {
+  return new Array<number | null>((sources + 1) * stampLength).fill(null);
 }
 
 /** Takes over the stamp of a source from the folder as it was before. */
 export function copyStamp(from: Folder, fromAt: number, { to, at }: { to: Folder; at: number }): void {
-  const start = stampStart(from, fromAt);
-  to.stamps.set(from.stamps.subarray(start, start + stampLength), stampStart(to, at));
+  for (let part = 0; part < stampLength; part += 1)
+    to.stamps[at * stampLength + part] = from.stamps[fromAt * stampLength + part] ?? null;
 }

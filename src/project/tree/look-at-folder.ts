@@ -11,7 +11,6 @@ import {
   isUnstamped,
   namesIn,
   setStamp,
-  withOwnStamps,
 } from "./folder.ts";
 import { errorCodeOf, unreadable, unreadableBecause } from "./problems.ts";
 
@@ -138,7 +137,7 @@ function compareSources(before: Folder, absolute: string): Look {
     const isSame =
       typeof stats === "string" ? isUnstamped(before, index + 1) : hasStamp(before, index + 1, stats);
     if (isSame) continue;
-    if (folder === before) folder = withOwnStamps(before);
+    if (folder === before) folder = { ...before, stamps: [...before.stamps] };
     const isNoFile = typeof stats !== "string" && !stats.isFile();
     const isLink = isSymbolicLink(`${absolute}/${name}`);
     candidates = [...candidates, toCandidate(folder, { name, index, isNoFile: isNoFile && !isLink, isLink })];
@@ -209,7 +208,6 @@ function compareListing(listing: Listing, { path, absolute, before }: Place): Lo
     files: listing.files.join("/"),
     sources: sources.join("/"),
     stamps: createStamps(sources.length),
-    stampsAt: 0,
   };
   const known = new Map(before && namesIn(before.sources).map((name, index) => [name, index + 1]));
   const candidates: Candidate[] = [];
@@ -269,7 +267,7 @@ function isSymbolicLink(absolute: string): boolean {
 
 /** A folder that cannot be listed holds nothing; its problem is told in place of its content. */
 function unreadableFolder(path: string, problem: Diagnostic): Look {
-  const folder: Folder = { path, folders: "", files: "", sources: "", stamps: createStamps(0), stampsAt: 0 };
+  const folder: Folder = { path, folders: "", files: "", sources: "", stamps: createStamps(0) };
   return {
     folder,
     candidates: [{ path: `${path}/`, folder, stampAt: 0, isLink: false, problem }],

@@ -19,8 +19,6 @@ export interface ProjectChange extends TreeChange {
   readonly links: Links;
   readonly aliases: Aliases;
   readonly haveLinksChanged: boolean;
-  /** Candidates that are to be parsed although their bytes may be the same: their names differ. */
-  readonly renamed: ReadonlySet<string>;
 }
 
 /**
@@ -39,8 +37,7 @@ export function* scanProject(options: ScanProjectOptions): Generator<undefined, 
   const changed = [...changedLinks(options.links, links), ...movedTargets(links, previous, tree)];
   if (changed.length === 0) {
     const candidates = kept.filter(({ path }) => before.realOf(path) === path);
-    const renamed = new Set<string>();
-    return { ...first, candidates, links: options.links, aliases: before, haveLinksChanged: false, renamed };
+    return { ...first, candidates, links: options.links, aliases: before, haveLinksChanged: false };
   }
 
   const after = createAliases(links, createFileSet(() => tree).has);
@@ -248,7 +245,6 @@ function settle(change: TreeChange, { options, links, before, after, isSource }:
     links,
     aliases: after,
     haveLinksChanged: true,
-    renamed,
   };
 }
 
@@ -270,7 +266,6 @@ function toCandidate(path: string): Candidate {
     files: "",
     sources: "-",
     stamps: createStamps(1),
-    stampsAt: 0,
   };
   return { path, folder, stampAt: 1, isLink: false };
 }

@@ -1,0 +1,70 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { isBusy, openDatabase } from "./index-database.ts";
+import { type FileEntry, type IndexBatch, type WriteResult, writeBatch } from "./index-writer.ts";
+import { configure } from "./open-index.ts";
+
+/** What the thread of `threaded-writer.ts` starts with. */
+export interface WriterThreadData {
+  readonly file: string;
+  /** Of the index that the batches are for: another process may have replaced it. */
+  readonly inode: number;
+}
+
+export type WriterRequest =
+  | { readonly kind: "add"; readonly files: readonly FileEntry[] }
+  | { readonly kind: "write"; readonly batch: IndexBatch }
+  | { readonly kind: "close" };
+
+/** Its answer to each batch. */
+export type WriterReply = { readonly result: WriteResult } | { readonly error: unknown };
+
+const { file, inode } = workerData as WriterThreadData;
+/** How long a batch waits for other processes that write. */
+const maxWaitMs = 600_000;
+// Short waits, because the thread cannot be ended during one.
+const database = openDatabase(file, { busyTimeoutMs: 1000 });
+configure(database);
+database.exec("PRAGMA wal_autocheckpoint = 4000");
+// What comes behind an outdated batch was made for a state that there never was.
+let isOutdated = database.inode !== inode;
+
+let added: FileEntry[] = [];
+
+parentPort?.on("message", (request: WriterRequest) => {
+  if (request.kind === "add") {
+    added.push(...request.files);
+    return;
+  }
+  if (request.kind === "write") {
+    const files = [...added, ...(request.batch.files ?? [])];
+    added = [];
+    parentPort?.postMessage(answer({ ...request.batch, files }));
+    return;
+  }
+  // Or the thread that answers would do it when it closes the index.
+  database.exec("PRAGMA wal_checkpoint(PASSIVE)");
+  database.close();
+  parentPort?.close();
+});
+
+function answer(batch: IndexBatch): WriterReply {
+  try {
+    const result = write(batch);
+    isOutdated ||= result.kind === "outdated";
+    return { result };
+  } catch (error) {
+    return { error };
+  }
+}
+
+function write(batch: IndexBatch): WriteResult {
+  const start = performance.now();
+  while (!isOutdated) {
+    try {
+      return writeBatch(database, batch);
+    } catch (error) {
+      if (!isBusy(error) || performance.now() - start > maxWaitMs) throw error;
+    }
+  }
+  return { kind: "outdated" };
+}

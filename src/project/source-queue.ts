@@ -1,0 +1,76 @@
+import type { IndexingProgress } from "./project.ts";
+import type { Candidate } from "./tree/look-at-folder.ts";
+
+/** The sources that a pass has to read, in the order in which it reads them. */
+export class SourceQueue {
+  readonly #rest: Candidate[];
+  readonly #urgent: Candidate[] = [];
+
+  /** Guideline files come first: there are few of them, and what an agent does depends on them. */
+  constructor(candidates: readonly Candidate[], isGuidelineFile: (path: string) => boolean) {
+    const guidelines = candidates.filter(({ path }) => isGuidelineFile(path));
+    const others = candidates.filter(({ path }) => !isGuidelineFile(path));
+    // Taken from the end.
+    this.#rest = [...guidelines, ...others].reverse();
+  }
+
+  /** Puts the sources of these paths before all others. */
+  putFirst(isWanted: (path: string) => boolean): void {
+    const kept = this.#rest.filter((candidate) => {
+      if (!isWanted(candidate.path)) return true;
+      this.#urgent.push(candidate);
+      return false;
+    });
+    this.#rest.splice(0, this.#rest.length, ...kept);
+  }
+
+  get hasUrgent(): boolean {
+    return this.#urgent.length > 0;
+  }
+
+  next(): Candidate | undefined {
+    return this.#urgent.pop() ?? this.#rest.pop();
+  }
+}
+
+/** A reader that waits for what may apply to a file. */
+export interface WaitingReader {
+  /** Names of the file, project-relative. */
+  readonly file: string;
+  readonly resolve: () => void;
+}
+
+/** How far the pass of this process has come, and who waits for a part of it. */
+export class IndexingState {
+  /** Set while an answer may lack what is not read yet. */
+  progress: IndexingProgress | undefined = { done: 0, total: 0 };
+  #waiting: WaitingReader[] = [];
+
+  /** Resolves once all that may apply to a file can be read. */
+  async wait(file: string): Promise<void> {
+    if (this.progress === undefined) return;
+    await new Promise<void>((resolve) => this.#waiting.push({ file, resolve }));
+  }
+
+  takeWaiting(): readonly WaitingReader[] {
+    return this.#waiting.splice(0);
+  }
+
+  /** The pass is over, however it ended. */
+  end(): void {
+    this.progress = undefined;
+    for (const { resolve } of this.takeWaiting()) resolve();
+  }
+}
+
+/**
+ * Whether what a file says may apply to another one by where it lies: next to it or above it, in folders of
+ * tools (`.cursor/rules`) too.
+ */
+export function liesOnTheWay(path: string, file: string): boolean {
+  const parts = path.split("/");
+  const folders = parts.slice(0, -1);
+  const toolFolder = folders.findIndex((name) => name.startsWith("."));
+  const owner = (toolFolder === -1 ? folders : folders.slice(0, toolFolder)).join("/");
+  return owner === "" || file.startsWith(`${owner}/`);
+}
