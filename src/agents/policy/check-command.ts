@@ -1,5 +1,5 @@
 import type { AgentPolicy } from "../agent-profile.ts";
-import { isGit, type ListEntry, readEntry } from "./command-list.ts";
+import { entriesOf, isGit, type ListEntry } from "./command-list.ts";
 import type { KnownForm } from "./forms/form.ts";
 import { interpreterOf, isLauncher, knownProgram, launchedCommand } from "./forms/programs.ts";
 import { type LiteralCommand, parseCommand } from "./parse-command.ts";
@@ -38,7 +38,7 @@ export function checkCommand(line: string, policy: AgentPolicy, walled = false):
   if (parsed.commands.length > 1 && policy.allowCompoundCommands !== true) {
     return deny("it is more than one command; run them one by one");
   }
-  const entries = list.map(readEntry).filter((entry) => typeof entry !== "string");
+  const entries = entriesOf(list);
   const commands: AllowedRun[] = [];
   for (const command of parsed.commands) {
     const run =

@@ -15,7 +15,7 @@ export interface ListEntry {
 }
 
 /** The entry, or why it cannot be read. */
-export function readEntry(entry: AllowedCommand): ListEntry | string {
+function readEntry(entry: AllowedCommand): ListEntry | string {
   const written = (typeof entry === "string" ? entry : entry.command).trim();
   const open = /\s\*$/.test(written);
   const parsed = parseCommand(open ? written.slice(0, -1).trimEnd() : written);
@@ -25,6 +25,37 @@ export function readEntry(entry: AllowedCommand): ListEntry | string {
   const { words } = command;
   const unsafe = typeof entry !== "string" && entry.unsafe === true;
   return { kind: unsafe ? "unsafe" : open ? "prefix" : isName(words) ? "name" : "line", words, written };
+}
+
+/** Lists are read once and then asked for every command; a list that goes takes its entries with it. */
+const readLists = new WeakMap<readonly AllowedCommand[], ReadList>();
+
+interface ReadList {
+  /** What was read: a list that its owner has changed since is read again. */
+  readonly written: readonly AllowedCommand[];
+  readonly entries: readonly ListEntry[];
+}
+
+/** The entries of a policy's list, but for those that cannot be read. */
+export function entriesOf(list: readonly AllowedCommand[]): readonly ListEntry[] {
+  const known = readLists.get(list);
+  if (known !== undefined && isSame(known.written, list)) return known.entries;
+  const entries = list.map(readEntry).filter((entry) => typeof entry !== "string");
+  // Copies, because an entry that is an object can be changed as well.
+  const written = list.map((entry) => (typeof entry === "string" ? entry : { ...entry }));
+  readLists.set(list, { written, entries });
+  return entries;
+}
+
+function isSame(one: readonly AllowedCommand[], other: readonly AllowedCommand[]): boolean {
+  return (
+    one.length === other.length &&
+    one.every((entry, index) => {
+      const now = other[index];
+      if (typeof entry === "string" || typeof now === "string" || now === undefined) return entry === now;
+      return entry.command === now.command && entry.unsafe === now.unsafe;
+    })
+  );
 }
 
 /** Whether words name a program that kit knows, or a subcommand of Git's. */
