@@ -3,12 +3,15 @@ import type { LiveSession } from "../agent-runtime.ts";
 /** The sessions of an agent that this process has open. Of those that rest, the oldest are let go. */
 export class LiveSessions {
   readonly #maxIdle: number;
+  /** So many may rest before some are let go: a map whose first is taken away each time is slow to find the next. */
+  readonly #letGoBeyond: number;
   readonly #lives = new Map<string, LiveSession>();
   // In the order of their last use.
   readonly #resting = new Map<string, LiveSession>();
 
   constructor(maxIdle: number) {
     this.#maxIdle = maxIdle;
+    this.#letGoBeyond = maxIdle + Math.floor(maxIdle / 32);
   }
 
   get(name: string): LiveSession | undefined {
@@ -35,7 +38,7 @@ export class LiveSessions {
     if (this.#lives.get(name) !== live) return;
     this.#resting.delete(name);
     this.#resting.set(name, live);
-    if (this.#resting.size > this.#maxIdle) this.#letGo();
+    if (this.#resting.size > this.#letGoBeyond) this.#letGo();
   }
 
   drop(live: LiveSession): void {

@@ -24,6 +24,7 @@ export interface ModelReply {
 
 export interface ModelCall {
   readonly model: LanguageModelV4;
+  /** Made for this call: it is given the signal that stops it. */
   readonly options: LanguageModelV4CallOptions;
   readonly watch: CallWatch;
   readonly onDelta: (type: "text_delta" | "reasoning_delta", text: string) => void;
@@ -72,8 +73,8 @@ export async function callModel(call: ModelCall): Promise<ModelReply> {
   const draft: Draft = { parts: [], usage: undefined, finishReason: undefined, size: 0 };
   const { watch } = call;
   try {
-    const abortSignal = watch.begin();
-    const reader = await watch.first(call.model.doStream({ ...call.options, abortSignal }));
+    call.options.abortSignal = watch.begin();
+    const reader = await watch.first(call.model.doStream(call.options));
     for (;;) {
       const { done, value } = await reader.read();
       if (watch.stopped !== undefined) throw watch.stopped.reason;

@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLInputValue, StatementResultingChanges, StatementSync } from "node:sqlite";
+import type { DatabaseSync, StatementResultingChanges, StatementSync } from "node:sqlite";
 import { KitError } from "../../base/kit-error.ts";
 import type { SessionEntry, SessionInfo, SessionKey } from "../../protocol/session-entry.ts";
 import { conflict } from "../conflict.ts";
@@ -150,7 +150,7 @@ export class SqliteSessionStore implements SessionStore {
     const known = this.#known.get(nameOf(key));
     const [entry] = entries;
     if (known?.position !== expected || entries.length !== 1 || entry === undefined) return false;
-    this.#insert(known.id, [expected + 1, encodeEntry(entry), input ?? null]);
+    this.#insert(known, encodeEntry(entry), input ?? null);
     known.position = expected + 1;
     return true;
   }
@@ -167,7 +167,7 @@ export class SqliteSessionStore implements SessionStore {
     const session = expected === 0 ? this.#create(request) : this.#findAt(key, expected);
     let input = request.input ?? null;
     for (const text of texts) {
-      this.#insert(session.id, [session.position + 1, text, input]);
+      this.#insert(session, text, input);
       session.position += 1;
       input = null;
     }
@@ -225,9 +225,10 @@ export class SqliteSessionStore implements SessionStore {
     }
   }
 
-  #insert(id: number, row: readonly [position: number, text: string, input: string | null]): void {
-    if (row[0] > maxPosition) throw full();
-    if (this.#change(this.#statements.insert, [id, ...row]).changes === 0) throw conflict();
+  #insert({ id, position }: KnownSession, text: string, input: string | null): void {
+    if (position >= maxPosition) throw full();
+    const { insert } = this.#statements;
+    if (orConflict(() => insert.run(id, position + 1, text, input)).changes === 0) throw conflict();
   }
 
   #find(key: SessionKey): KnownSession | undefined {
@@ -255,23 +256,18 @@ export class SqliteSessionStore implements SessionStore {
     const above = parent === undefined ? null : (this.#find(parent)?.id ?? null);
     const { agent, instance_id, session } = key;
     const now = new Date().toISOString();
-    const { lastInsertRowid } = this.#change(this.#statements.create, [
-      agent,
-      instance_id,
-      session,
-      now,
-      above,
-    ]);
+    const { create } = this.#statements;
+    const { lastInsertRowid } = orConflict(() => create.run(agent, instance_id, session, now, above));
     return this.#remember(key, { id: Number(lastInsertRowid), position: 0 });
   }
+}
 
-  #change(statement: StatementSync, values: SQLInputValue[]): StatementResultingChanges {
-    try {
-      return statement.run(...values);
-    } catch (error) {
-      if (error instanceof Error && error.message.includes("constraint")) throw conflict(error);
-      throw error;
-    }
+function orConflict(change: () => StatementResultingChanges): StatementResultingChanges {
+  try {
+    return change();
+  } catch (error) {
+    if (error instanceof Error && error.message.includes("constraint")) throw conflict(error);
+    throw error;
   }
 }
 
