@@ -32,11 +32,12 @@ export interface EventTable {
   wasClosed(generation: number): boolean;
 
   findStream(name: string): StreamRow | undefined;
-  addStream(name: string, generation: number): number;
+  /** Undefined where there is one of that name. */
+  addStream(name: string, generation: number): number | undefined;
   /** Gives a stream of an earlier generation to this one, at a new floor. */
   takeStream(id: number, generation: number, last: number): void;
-  /** Adds batches, and gives how many events the stream has now. */
-  addBatches(id: number, batches: readonly Batch[], state: StreamState): number;
+  addBatches(id: number, batches: readonly Batch[], state: StreamState): void;
+  countEvents(id: number): number;
   deleteStream(id: number): void;
 
   /** The events after an index that stand in the next `batches` rows. */
@@ -75,14 +76,15 @@ export function createEventTable(database: DatabaseSync): EventTable {
     closeGeneration: prepare("UPDATE generations SET clean = 1 WHERE id = ?"),
     wasClosed: prepare("SELECT clean FROM generations WHERE id = ?"),
     findStream: prepare("SELECT id, generation, last, ended, events FROM streams WHERE name = ?"),
-    addStream: prepare("INSERT INTO streams (name, generation, last) VALUES (?, ?, 0)"),
+    addStream: prepare(
+      "INSERT INTO streams (name, generation, last) VALUES (?, ?, 0) ON CONFLICT (name) DO NOTHING",
+    ),
     takeStream: prepare("UPDATE streams SET generation = ?, last = ? WHERE id = ?"),
     addBatch: prepare(
       "INSERT INTO batches (stream_id, first, last, events, written_ms, data) VALUES (?, ?, ?, ?, ?, ?)",
     ),
-    updateStream: prepare(
-      "UPDATE streams SET last = ?, ended = ?, events = events + ? WHERE id = ? RETURNING events",
-    ),
+    updateStream: prepare("UPDATE streams SET last = ?, ended = ?, events = events + ? WHERE id = ?"),
+    countEvents: prepare("SELECT events FROM streams WHERE id = ?"),
     deleteStream: prepare("DELETE FROM streams WHERE id = ?"),
     read: prepare("SELECT data FROM batches WHERE stream_id = ? AND last > ? ORDER BY last LIMIT ?"),
     rows: prepare(
@@ -130,7 +132,10 @@ export function createEventTable(database: DatabaseSync): EventTable {
         events: Number(events),
       };
     },
-    addStream: (name, generation) => Number(sql.addStream.run(name, generation).lastInsertRowid),
+    addStream(name, generation) {
+      const { changes, lastInsertRowid } = sql.addStream.run(name, generation);
+      return Number(changes) === 0 ? undefined : Number(lastInsertRowid);
+    },
     takeStream: (id, generation, last) => void sql.takeStream.run(generation, last, id),
     addBatches(id, batches, { last, ended, writtenMs }) {
       let added = 0;
@@ -138,8 +143,9 @@ export function createEventTable(database: DatabaseSync): EventTable {
         added += batch.events;
         sql.addBatch.run(id, batch.first, batch.last, batch.events, writtenMs, batch.data);
       }
-      return number(sql.updateStream, last, ended ? 1 : 0, added, id) ?? 0;
+      sql.updateStream.run(last, ended ? 1 : 0, added, id);
     },
+    countEvents: (id) => number(sql.countEvents, id) ?? 0,
     deleteStream: (id) => void sql.deleteStream.run(id),
     read(id, after, batches) {
       const events: KitEvent[] = [];

@@ -62,7 +62,7 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
   const streams = new Map<string, LiveStream>();
   const dirty = new Set<LiveStream>();
   const touched = new Set<LiveStream>();
-  const beginning = new Map<LiveStream, PromiseWithResolvers<void>>();
+  const beginning = new Map<string, PromiseWithResolvers<void>>();
   const finished = createFinishedTurns(table);
   let unwrittenLength = 0;
   let restUntil = 0;
@@ -127,18 +127,12 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     if (known !== undefined) return known;
     const row = table.findStream(name);
     const last = row === undefined ? 0 : floorOf(row, own);
-    const live: LiveStream = {
-      name,
-      id: row?.id,
-      isOwn: row?.generation === own,
-      last,
-      floor: last,
-      tail: [],
-      unwritten: 0,
-      length: 0,
-      ended: row?.ended ?? false,
-      open: undefined,
-    };
+    return know(name, { ...row, id: row?.id, last, isOwn: row?.generation === own });
+  }
+
+  function know(name: string, { id, isOwn, last, ended = false, events = 0 }: KnownRow): LiveStream {
+    const written = { id, isOwn, last, floor: last, ended, stored: events };
+    const live: LiveStream = { name, ...written, tail: [], unwritten: 0, length: 0, open: undefined };
     streams.set(name, live);
     return live;
   }
@@ -147,14 +141,15 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
    * Before an index is given, the stream's row says that this process may have given indexes which it did not live
    * to write. A disk that refuses just now is told so with the first flush.
    */
-  function takeRows(begun: readonly LiveStream[]): void {
-    const foreign = begun.filter((live) => !live.isOwn);
+  function takeRows(names: readonly string[]): void {
+    const foreign = names.filter((name) => streams.get(name)?.isOwn !== true);
     if (foreign.length === 0) return;
     unlessRefused(() => {
       const own = claim();
-      const taken = fenced(() => foreign.map((live) => [live, take(live, own)] as const));
-      for (const [live, id] of taken) {
-        live.id = id;
+      const taken = fenced(() => foreign.map((name) => [name, takeRow(name, own)] as const));
+      for (const [name, row] of taken) {
+        const live = streams.get(name) ?? know(name, row);
+        live.id = row.id;
         live.isOwn = true;
       }
     });
@@ -165,18 +160,33 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     const resolvers = [...beginning.values()];
     beginning.clear();
     try {
-      if (isWriting()) takeRows(begun.filter((live) => streams.get(live.name) === live));
+      if (isWriting()) takeRows(begun);
     } catch {
       // Another process writes now: whoever appends is told so.
     }
     for (const { resolve } of resolvers) resolve();
   }
 
+  /** In a transaction: the row of a stream that may be new, from now on this process's own. */
+  function takeRow(name: string, own: number): KnownRow {
+    const live = streams.get(name);
+    if (live !== undefined) return { id: take(live, own), isOwn: true, last: live.last };
+    // Most streams that begin are new: nobody looks for them first.
+    const id = table.addStream(name, own);
+    if (id !== undefined) return { id, isOwn: true, last: 0 };
+    const row = table.findStream(name);
+    if (row === undefined) throw new Error("A stream that was there is gone.");
+    const last = floorOf(row, own);
+    if (row.generation !== own) table.takeStream(row.id, own, last);
+    return { ...row, last, isOwn: true };
+  }
+
   /** In a transaction: makes a stream's row this process's own. Gives its id. */
   function take({ name, id, floor }: LiveStream, own: number): number {
-    if (id === undefined) return table.addStream(name, own);
-    table.takeStream(id, own, floor);
-    return id;
+    const known = id ?? table.addStream(name, own) ?? table.findStream(name)?.id;
+    if (known === undefined) throw new Error("A stream that was there is gone.");
+    if (id !== undefined) table.takeStream(id, own, floor);
+    return known;
   }
 
   /**
@@ -206,10 +216,15 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     const written = unwrittenEvents(live);
     const joined = joinDeltas(written);
     const batches = toBatches(joined.events);
-    const events = table.addBatches(id, batches, { last: live.last, ended: live.ended, writtenMs });
-    const excess = events - options.maxEvents;
-    if (excess > 0) table.deleteOldest(id, excess, batches.length * pruneRatio);
-    return { live, id, written, open: joined.open };
+    table.addBatches(id, batches, { last: live.last, ended: live.ended, writtenMs });
+    let stored = live.stored + joined.events.length;
+    if (stored > options.maxEvents) {
+      // Not counted here is what was joined, or deleted for its age.
+      stored = table.countEvents(id);
+      const excess = stored - options.maxEvents;
+      if (excess > 0) table.deleteOldest(id, excess, batches.length * pruneRatio);
+    }
+    return { live, id, stored, written, open: joined.open };
   }
 
   function flush(): void {
@@ -217,8 +232,9 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     const writtenMs = options.clock.now();
     const own = claim();
     const all = fenced(() => [...dirty].map((live) => write(live, own, writtenMs)));
-    for (const { live, id, written, open } of all) {
+    for (const { live, id, stored, written, open } of all) {
       live.id = id;
+      live.stored = stored;
       live.isOwn = true;
       finished.note(live, written, open);
       settle(live, options.isRead(live.name));
@@ -239,19 +255,19 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     },
     begin(stream) {
       if (!isWriting() && (lease.fence === 0 || lease.signal.aborted)) return undefined;
-      const live = open(stream);
-      if (live.isOwn) return undefined;
+      claim();
+      if (streams.get(stream)?.isOwn === true) return undefined;
       if (beginning.size === 0) setImmediate(takeBegun);
-      let taken = beginning.get(live);
+      let taken = beginning.get(stream);
       if (taken === undefined) {
         taken = Promise.withResolvers<void>();
-        beginning.set(live, taken);
+        beginning.set(stream, taken);
       }
       return taken.promise;
     },
     append(stream, event) {
       const live = (isWriting() ? streams.get(stream) : undefined) ?? open(stream);
-      if (!live.isOwn) takeRows([live]);
+      if (!live.isOwn) takeRows([stream]);
       if (event.index <= live.last) throw notAbove(event.index, live.last);
       if (live.unwritten >= crashGap || unwrittenLength > tooMuchText) throw full();
       const { own, length } = toOwn(event);
@@ -266,7 +282,7 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     },
     end(stream) {
       const live = open(stream);
-      if (!live.isOwn) takeRows([live]);
+      if (!live.isOwn) takeRows([stream]);
       live.ended = true;
       touch(live);
     },
@@ -310,9 +326,12 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
   };
 }
 
+type KnownRow = Pick<LiveStream, "id" | "isOwn" | "last"> & Partial<Pick<StreamRow, "ended" | "events">>;
+
 interface Written {
   readonly live: LiveStream;
   readonly id: number;
+  readonly stored: number;
   readonly written: readonly KitEvent[];
   readonly open: OpenRun | undefined;
 }

@@ -15,6 +15,8 @@ export interface LiveStream {
   last: number;
   /** All events above this index are in the tail; it and those below are on disk. */
   floor: number;
+  /** How many are on disk, at most. */
+  stored: number;
   tail: KitEvent[];
   /** How many of the newest events of the tail are not on disk, and their length. */
   unwritten: number;
