@@ -3,6 +3,7 @@ import { type ComposedProgram, composeProgram, type ProgramParts } from "./compo
 import type { MontyModule } from "./machine.ts";
 import { RunFailed } from "./run-failed.ts";
 import { childrenOf, parsePython, textOf } from "./syntax.ts";
+import { unreadable } from "./variables.ts";
 
 export interface CompiledProgram {
   readonly program: Monty;
@@ -34,8 +35,19 @@ export function compileProgram(parts: ProgramParts, monty: MontyModule): Compile
     return attempt(functions);
   } catch (error) {
     // The grammar took something for the end of a function that is none: then no function is kept.
-    if (functions.length === 0) throw error;
-    return attempt([]);
+    const kept = [parts.functions, parts.imports].some((sources) => sources.length > 0);
+    if (functions.length === 0 && !kept) throw error;
+    return compileKept(() => attempt([]), monty);
+  }
+}
+
+/** The code compiles by itself: where it does not with what is kept, that is at fault. */
+function compileKept(attempt: () => CompiledProgram, monty: MontyModule): CompiledProgram {
+  try {
+    return attempt();
+  } catch (error) {
+    if (!(error instanceof monty.MontyError)) throw error;
+    throw unreadable(`${error.exception.typeName}: ${error.exception.message}`);
   }
 }
 

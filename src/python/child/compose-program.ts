@@ -12,6 +12,8 @@ export interface LineOrigin {
 
 export interface ComposedProgram {
   readonly text: string;
+  /** The first line after what puts the kept functions, imports and variables back. */
+  readonly codeLine: number;
   /** The origin of a line, counted from 1; undefined for lines of kit's own. */
   originOf(line: number): LineOrigin | undefined;
 }
@@ -77,11 +79,12 @@ export function composeProgram(parts: ProgramParts): ComposedProgram {
     // What the program lets go of is free again.
     writer.own(`${tablesInput} = None`);
   }
+  const codeLine = writer.line;
   writeCode(writer, parts);
   const pairs = parts.names.map((name) => `("${name}", lambda: ${name})`).join(", ");
   const asText = parts.returns === "repr" ? "True" : "False";
   writer.own(`__kit_finish__(__kit_result__, [${pairs}], ${asText}, __kit_known__)`);
-  return writer.finish();
+  return { ...writer.finish(), codeLine };
 }
 
 /** The code with its last expression caught, and each function that can stay made known after it. */
@@ -126,7 +129,9 @@ interface Stretch {
 interface LineWriter {
   write(text: string, stretch: Stretch): void;
   own(text: string): void;
-  finish(): ComposedProgram;
+  /** The number of the line that is written next. */
+  readonly line: number;
+  finish(): Omit<ComposedProgram, "codeLine">;
 }
 
 function createLineWriter(): LineWriter {
@@ -145,6 +150,9 @@ function createLineWriter(): LineWriter {
       spans.push({ first, count: add(text), stretch });
     },
     own: add,
+    get line() {
+      return next;
+    },
     finish: () => ({
       text: `${texts.join("\n")}\n`,
       originOf(line) {

@@ -268,6 +268,8 @@ def __kit_tools__(
             made = dict(values)
             places = []
             for first, count in ranges:
+                if count > len(entries):
+                    raise ValueError('a range is larger than its table')
                 places.extend(range(first, first + count))
             build(places, entries, made)
             for name, at in roots:
@@ -311,6 +313,7 @@ def __kit_tools__(
                 value.update(parts(entry[1], made))
 
     def settle(made, waiting):
+        begun = set()
         for start in list(waiting):
             stack = [start]
             while stack:
@@ -325,6 +328,9 @@ def __kit_tools__(
                 elif part[0] == 'm':
                     needed = [inner[0] for inner in part[1] if type(inner) is list and inner[0] in waiting]
                 if needed:
+                    if at in begun:
+                        raise ValueError('a tuple holds itself')
+                    begun.add(at)
                     stack.extend(needed)
                     continue
                 stack.pop()

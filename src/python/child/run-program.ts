@@ -14,7 +14,7 @@ import { type ProgramReading, readProgram } from "./read-program.ts";
 import { RunFailed, RunRefused } from "./run-failed.ts";
 import { saveVariables, type TakenVariables } from "./save-variables.ts";
 import { formatTraceback, refusedFailure } from "./traceback.ts";
-import { decodeTable, fieldsOf, tableToMonty, type VariableTable } from "./variables.ts";
+import { decodeTable, fieldsOf, tableToMonty, unreadable, type VariableTable } from "./variables.ts";
 
 export interface RunRequest {
   readonly message: RunMessage;
@@ -63,6 +63,9 @@ function toException({ typeName, message }: ExceptionInfo): PythonExceptionInfo 
 function isRefusal(error: unknown): boolean {
   return error instanceof RunRefused || (error instanceof Error && "code" in error);
 }
+
+/** What a program runs into also before its own code: putting its variables back counts. */
+const limitErrors: ReadonlySet<string> = new Set(["MemoryError", "RecursionError", "TimeoutError"]);
 
 function execute(
   request: RunRequest,
@@ -134,7 +137,13 @@ function execute(
   } catch (error) {
     if (!(error instanceof machine.monty.MontyRuntimeError)) throw error;
     const exception = toException(error.exception);
-    const traceback = formatTraceback(exception, error.traceback(), composed.originOf);
+    const frames = error.traceback();
+    const [outer] = frames;
+    // Inputs of the host are checked before they come here; those of a dump are what it says.
+    const isInput = outer === undefined && exception.message.startsWith("invalid input type");
+    const isBefore = outer !== undefined && outer.line < composed.codeLine;
+    if ((isInput || isBefore) && !limitErrors.has(exception.type)) throw unreadable(exceptionLine(exception));
+    const traceback = formatTraceback(exception, frames, composed.originOf);
     throw new RunFailed(exception, { traceback, cause: error });
   }
 }

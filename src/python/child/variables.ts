@@ -1,5 +1,7 @@
+import { isPythonName } from "../values/identifier.ts";
 import { createValueBudget, isWireList, type WireValue } from "../values/wire-value.ts";
 import { fromMonty, toMonty } from "./monty-values.ts";
+import { RunRefused } from "./run-failed.ts";
 
 /**
  * A group of variables as it is stored: the length of the values beside the table as four bytes, the values
@@ -20,9 +22,91 @@ export function encodeTable({ text, values }: VariableTable): Buffer {
   return Buffer.concat([length, beside, Buffer.from(text)]);
 }
 
+/** Throws `RunRefused` for bytes that no run has written: a dump can hold any. */
 export function decodeTable(bytes: Buffer): VariableTable {
-  const end = 4 + bytes.readUInt32BE(0);
-  return { values: JSON.parse(bytes.toString("utf8", 4, end)), text: bytes.toString("utf8", end) };
+  const length = bytes.length < 4 ? Number.NaN : bytes.readUInt32BE(0);
+  if (!(4 + length <= bytes.length)) throw unreadable("they end too early");
+  const values = parseValues(bytes.toString("utf8", 4, 4 + length));
+  return { values, text: bytes.toString("utf8", 4 + length) };
+}
+
+function parseValues(json: string): VariableTable["values"] {
+  let values: unknown;
+  try {
+    values = JSON.parse(json);
+  } catch (error) {
+    throw unreadable(error instanceof Error ? error.message : "they are no JSON");
+  }
+  if (!Array.isArray(values)) throw unreadable("they are no list");
+  const stack: [value: unknown, depth: number][] = [];
+  for (const pair of values) {
+    if (!Array.isArray(pair) || !Number.isSafeInteger(pair[0])) throw unreadable("a value has no place");
+    stack.push([pair[1], 0]);
+  }
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    const [value, depth] = next;
+    const parts = depth > besideLimits.depth ? undefined : partsOf(value);
+    if (parts === undefined) throw unreadable("a value has a form that kit does not write");
+    for (const part of parts) stack.push([part, depth + 1]);
+  }
+  return values as VariableTable["values"];
+}
+
+const scalars: ReadonlySet<string> = new Set(["boolean", "number", "string"]);
+
+/** The parts of a wire value; undefined for what is none. */
+function partsOf(value: unknown): readonly unknown[] | undefined {
+  if (value === null || scalars.has(typeof value)) return [];
+  if (Array.isArray(value)) return value;
+  if (typeof value !== "object") return undefined;
+  const { t, v } = value as { readonly t?: unknown; readonly v?: unknown };
+  switch (t) {
+    case "number":
+      return ["NaN", "Infinity", "-Infinity", "-0"].includes(String(v)) ? [] : undefined;
+    case "int":
+      return /^-?\d+$/.test(String(v)) || Number.isInteger(v) ? [] : undefined;
+    case "bytes":
+      return typeof v === "string" ? [] : undefined;
+    case "time":
+      return isTime(v) ? [] : undefined;
+    case "tuple":
+    case "set":
+      return Array.isArray(v) ? v : undefined;
+    case "dict":
+      return Array.isArray(v) && v.every((pair) => Array.isArray(pair) && pair.length === 2)
+        ? v.flat(1)
+        : undefined;
+    case "dataclass":
+      return isDataclass(value) ? value.v : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function isTime(value: unknown): boolean {
+  if (typeof value !== "object" || value === null || !("kind" in value)) return false;
+  const { kind, timezoneName, name, ...numbers } = value as Record<string, unknown>;
+  return (
+    ["DateTime", "Date", "TimeDelta", "TimeZone"].includes(String(kind)) &&
+    [timezoneName, name].every((text) => text === undefined || typeof text === "string") &&
+    Object.values(numbers).every(Number.isInteger)
+  );
+}
+
+function isDataclass(value: object): value is { readonly v: readonly unknown[] } {
+  const { name, fields, v } = value as Record<string, unknown>;
+  return (
+    typeof name === "string" &&
+    Array.isArray(fields) &&
+    fields.every((field) => typeof field === "string" && isPythonName(field)) &&
+    Array.isArray(v) &&
+    v.length === fields.length
+  );
+}
+
+/** What is said of kept variables that cannot be put together again. */
+export function unreadable(why: string): RunRefused {
+  return new RunRefused(`The kept variables cannot be read: ${why.slice(0, 500)}.`);
 }
 
 /** Names of the fields of all dataclasses beside the tables. */

@@ -42,6 +42,7 @@ export function encodeDump(variables: SessionVariables): Uint8Array {
 
 /** Throws `invalid_request` for bytes that are no dump, that are damaged, or that a newer kit wrote. */
 export function decodeDump(bytes: Uint8Array): SessionVariables {
+  if (!(bytes instanceof Uint8Array)) throw refused("A dump of Python variables is a Uint8Array.");
   const dump = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (dump.length < headerAt || !dump.subarray(0, magic.length).equals(magic)) {
     throw refused("These bytes are no dump of Python variables.");

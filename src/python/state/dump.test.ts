@@ -1,0 +1,105 @@
+import { createHash } from "node:crypto";
+import { afterAll, expect, test } from "vitest";
+import { createPython } from "../create-python.ts";
+
+const python = createPython({ maxRunning: 1 });
+afterAll(() => python.close());
+
+/** A dump with this header and these groups, as somebody makes it who knows the format. */
+function forge(header: unknown, ...groups: readonly Buffer[]): Uint8Array {
+  const json = Buffer.from(JSON.stringify(header));
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(json.length);
+  const body = Buffer.concat([length, json, ...groups]);
+  const head = Buffer.from("KIT-PYTHON-STATE\0\u0001");
+  return new Uint8Array(Buffer.concat([head, createHash("sha256").update(body).digest(), body]));
+}
+
+/** A dump of the variable `x` with these values beside this table; texts are taken as they are. */
+function variable(values: unknown, table: unknown): Uint8Array {
+  const text = (part: unknown): Buffer => Buffer.from(typeof part === "string" ? part : JSON.stringify(part));
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(text(values).length);
+  const bytes = Buffer.concat([length, text(values), text(table)]);
+  return forge(
+    { functions: [], imports: [], groups: [{ names: ["x"], functions: [], size: bytes.length }] },
+    bytes,
+  );
+}
+
+const entry = (made: unknown): unknown => [[["x", 0]], [[0, 1]], [made]];
+const beside = (value: unknown): Uint8Array => variable([[0, value]], entry(["native", 0]));
+const withFunction = (source: string): Uint8Array =>
+  forge({ functions: [{ name: "x", source, mentions: [] }], imports: [], groups: [] });
+
+const forged: Readonly<Record<string, Uint8Array>> = {
+  "bytes that are no table": forge(
+    { functions: [], imports: [], groups: [{ names: ["x"], functions: [], size: 5 }] },
+    Buffer.alloc(5, 255),
+  ),
+  "values that are no JSON": variable("nope", entry(["v", 1])),
+  "values that are no list": variable("null", entry(["v", 1])),
+  "a table that is no JSON": variable([], "nope"),
+  "a table of another shape": variable([], 5),
+  "a variable that is not in it": variable([], [[], [], []]),
+  "a place that is not there": variable([], [[["x", 7]], [[0, 1]], [["v", 1]]]),
+  "a range without end": variable([], [[["x", 0]], [[0, 1e12]], [["v", 1]]]),
+  "an entry of no kind": variable([], entry(["z", 5])),
+  "a tuple that holds itself": variable([], entry(["tuple", ["n", [0]]])),
+  "a function that is not there": variable([], entry(["function", "nowhere"])),
+  "a pattern that is none": variable([], entry(["pattern", "(", 0])),
+  "a value of no kind": beside({ t: "nope", v: 1 }),
+  "a number that is none": beside({ t: "int", v: "abc" }),
+  "a time of no kind": beside({ t: "time", v: { kind: "Nope" } }),
+  "a date of no day": beside({ t: "time", v: { kind: "Date", year: -5, month: 99, day: 1 } }),
+  "a field with NUL": beside({ t: "dataclass", name: "P", frozen: false, fields: ["a\0"], v: [1] }),
+  "a dataclass without its fields": beside({
+    t: "dataclass",
+    name: "P",
+    frozen: false,
+    fields: ["a"],
+    v: [],
+  }),
+  "a key that cannot be hashed": beside({ t: "dict", v: [[{ t: "dict", v: [] }, 1]] }),
+  "a value without end": variable(`[[0,${"[".repeat(20_000)}${"]".repeat(20_000)}]]`, entry(["native", 0])),
+  "a function of another name": withFunction("y = 1"),
+  "a function that does not compile": withFunction("def x(:"),
+  "a function that raises": withFunction("1 / 0"),
+  "an import that is none": forge({
+    functions: [],
+    imports: [{ name: "x", source: "import nope as x" }],
+    groups: [],
+  }),
+};
+
+for (const [name, dump] of Object.entries(forged)) {
+  test(`a forged dump with ${name} is told as what it is, and harms no other session`, async () => {
+    const session = python.createSession();
+    const error: unknown = await session
+      .load(dump)
+      .then(() => session.run("x"))
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: "invalid_request",
+      message: expect.stringMatching(/^(Python could not begin: |This dump of Python)/),
+    });
+    expect((await session.run("1 + 1")).result).toBe(2);
+  });
+}
+
+test("what is no bytes is no dump", async () => {
+  for (const value of [
+    null,
+    undefined,
+    "text",
+    {},
+    [1, 2],
+    new ArrayBuffer(3),
+    new DataView(new ArrayBuffer(99)),
+  ]) {
+    await expect(python.createSession().load(value as Uint8Array)).rejects.toMatchObject({
+      code: "invalid_request",
+      message: "A dump of Python variables is a Uint8Array.",
+    });
+  }
+});
