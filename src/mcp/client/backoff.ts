@@ -6,8 +6,8 @@ export interface Backoff {
   remainingMs(): number;
   /** Whether it failed since it last did what it was asked. */
   readonly hasFailed: boolean;
-  /** It could not be reached, was lost, or (`isFlood`) was cut off. */
-  failed(options?: { readonly isFlood: boolean }): void;
+  /** It could not be reached, was lost, was cut off (`isFlood`), or asks for a pause. */
+  failed(how?: { readonly isFlood: boolean; readonly retryAfterMs: number | undefined }): void;
   /** It did what it was asked. */
   succeeded(): void;
 }
@@ -25,10 +25,11 @@ export function createBackoff(now: () => number): Backoff {
     get hasFailed() {
       return failures > 0;
     },
-    failed({ isFlood = false } = { isFlood: false }) {
+    failed(how) {
       failures += 1;
       const doubled = times.firstBackoff * 2 ** Math.min(failures - 1, 10);
-      notBefore = now() + (worked && !isFlood ? 0 : Math.min(doubled, times.maxBackoff));
+      const pause = worked && how?.isFlood !== true ? 0 : Math.min(doubled, times.maxBackoff);
+      notBefore = now() + Math.max(pause, Math.min(how?.retryAfterMs ?? 0, times.maxRetryAfter));
       worked = false;
     },
     succeeded() {

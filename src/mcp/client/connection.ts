@@ -1,4 +1,5 @@
 import type { Client } from "@modelcontextprotocol/client";
+import type { Clock } from "../../base/clock.ts";
 import { version } from "../../base/version.ts";
 import { type AddressTransport, createAddressTransport } from "./address-transport.ts";
 import { within } from "./deadline.ts";
@@ -30,7 +31,8 @@ export interface ConnectionListeners {
   readonly onToolsChanged: () => void;
   /** The connection is gone, and nobody here closed it. */
   readonly onLost: (failure: ServerFailure) => void;
-  /** Ends the attempt to connect. */
+  readonly clock: Clock;
+  /** Ends the attempt to connect, and what waits to be tried again. */
   readonly signal: AbortSignal;
 }
 
@@ -93,7 +95,9 @@ function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: Connect
     },
   );
   takeAnyResult(client);
-  const transport = isProcess ? createProcessTransport(sdk, endpoint) : createAddressTransport(sdk, endpoint);
+  const transport = isProcess
+    ? createProcessTransport(sdk, endpoint)
+    : createAddressTransport(sdk, endpoint, listeners.clock);
   const kill = (): void => {
     if ("kill" in transport) transport.kill();
     void transport.close().catch(() => undefined);
@@ -159,7 +163,7 @@ function toConnection(sdk: McpSdk, opened: Opened): Connection {
       failureOf(transport) ?? new ServerFailure("It closed the connection.", { outcome: "unknown" }),
     );
   };
-  watchTools(client, listeners.onToolsChanged);
+  watchTools(client, listeners);
   return {
     get isOpen() {
       return isOpen;
@@ -207,5 +211,5 @@ function toConnection(sdk: McpSdk, opened: Opened): Connection {
 }
 
 function failureOf(transport: Opened["transport"]): ServerFailure | undefined {
-  return "failure" in transport ? transport.failure : undefined;
+  return transport.failure;
 }

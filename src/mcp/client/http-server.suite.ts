@@ -1,9 +1,10 @@
 import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { createMcpHandler, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
+import { openServer, toolsAndProblems } from "./client.suite.ts";
 import { createToolServer } from "./testing/create-tool-server.ts";
 
 export interface HttpServer {
@@ -68,4 +69,55 @@ export function sessionListener(seen: SeenRequests = []): RequestListener {
     await createToolServer().connect(transport);
     return transport.handleRequest(request);
   }) as RequestListener;
+}
+
+/** One message of a client, with what it was sent in. */
+export interface HttpMessage {
+  readonly request: IncomingMessage;
+  readonly reply: ServerResponse;
+  /** Undefined for a GET. */
+  readonly message?: {
+    readonly id?: number;
+    readonly method: string;
+    readonly params?: { requestId?: number };
+  };
+}
+
+/**
+ * An MCP server of the older protocol, written without a library, because no library would do what it does. `misbehave`
+ * answers a message in its place and says so with true.
+ */
+export function oldListener(misbehave: (given: HttpMessage) => boolean | undefined): RequestListener {
+  const results: Readonly<Record<string, unknown>> = {
+    initialize: {
+      protocolVersion: "2025-06-18",
+      capabilities: { tools: { listChanged: true } },
+      serverInfo: { name: "old", version: "1" },
+    },
+    "tools/list": { tools: [{ name: "plain", inputSchema: { type: "object" } }] },
+    "tools/call": { content: [{ type: "text", text: "done" }] },
+  };
+  return async (request, reply) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    const message = body === "" ? undefined : JSON.parse(body);
+    if (misbehave({ request, reply, message }) === true) return;
+    const result = results[message?.method];
+    if (message === undefined) reply.writeHead(405).end();
+    else if (message.id === undefined) reply.writeHead(202).end();
+    else if (result === undefined) reply.writeHead(400).end();
+    else {
+      reply.writeHead(200, { "content-type": "application/json" });
+      reply.end(JSON.stringify({ jsonrpc: "2.0", id: message.id, result }));
+    }
+  };
+}
+
+/** What a server that answers everything the same way is reported for. */
+export async function complaintAbout(listener: RequestListener, more: object = {}): Promise<string> {
+  const { url } = await serveHttp(listener);
+  const client = openServer({ url, ...more });
+  const { tools, problems } = await toolsAndProblems(client);
+  expect(tools).toEqual([]);
+  return problems.map((problem) => problem.message).join("\n");
 }

@@ -1,16 +1,13 @@
 import type { RequestListener } from "node:http";
 import { expect, test } from "vitest";
-import { callTool, namesOf, openServer, textOf, toolsAndProblems } from "./client.suite.ts";
-import { modernListener, type SeenRequests, serveHttp, sessionListener } from "./http-server.suite.ts";
-
-/** What a server that answers everything the same way is reported for. */
-async function complaintAbout(listener: RequestListener, more: object = {}): Promise<string> {
-  const { url } = await serveHttp(listener);
-  const client = openServer({ url, ...more });
-  const { tools, problems } = await toolsAndProblems(client);
-  expect(tools).toEqual([]);
-  return problems.map((problem) => problem.message).join("\n");
-}
+import { callTool, namesOf, openServer, textOf } from "./client.suite.ts";
+import {
+  complaintAbout,
+  modernListener,
+  type SeenRequests,
+  serveHttp,
+  sessionListener,
+} from "./http-server.suite.ts";
 
 test.each([
   ["newest", modernListener],

@@ -30,6 +30,8 @@ export const limits = {
   schemaDepth: 40,
   /** Subschemas that checking one value may visit; schemas that need more are checked by their server. */
   schemaVisits: 5_000,
+  /** Times in a row that a stream of notifications is opened again. */
+  reconnects: 8,
   /** Complaints of one server that are kept. */
   remarks: 20,
   errorChars: 500,
@@ -55,6 +57,12 @@ export const times = {
   reconnectWait: 5_000,
   firstBackoff: 1_000,
   maxBackoff: 60_000,
+  /** A longer pause is not kept, whatever a server asks for. */
+  maxRetryAfter: 300_000,
+  /** The longest pause before the stream of a call that is waited for is opened again. */
+  maxCallBackoff: 5_000,
+  /** A stream that was open for so long was no failure. */
+  steadyStream: 30_000,
   /** Between the polite and the firm way of ending a process. */
   grace: 1_000,
 } as const;

@@ -12,6 +12,7 @@ export interface ServerFailureOptions {
   readonly isLost?: boolean;
   readonly isTimeout?: boolean;
   readonly isFlood?: boolean;
+  readonly retryAfterMs?: number | undefined;
   readonly details?: string;
   readonly cause?: unknown;
 }
@@ -28,6 +29,8 @@ export class ServerFailure extends Error {
   readonly isTimeout: boolean;
   /** It sent more than it may, and was cut off for that. */
   readonly isFlood: boolean;
+  /** How long it asks to be left alone, in milliseconds; undefined where it does not. */
+  readonly retryAfterMs: number | undefined;
   /** More for the person who configured the server: what it printed last, perhaps. */
   readonly details: string;
 
@@ -37,6 +40,7 @@ export class ServerFailure extends Error {
     this.isLost = options.isLost ?? false;
     this.isTimeout = options.isTimeout ?? false;
     this.isFlood = options.isFlood ?? false;
+    this.retryAfterMs = options.retryAfterMs;
     this.details = options.details ?? "";
   }
 }

@@ -67,6 +67,7 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
           isStale = true;
         },
         onLost: lost,
+        clock,
         signal: ending.signal,
       });
       if (ending.signal.aborted) {

@@ -1,7 +1,8 @@
-import { TooLongError } from "./bounded-fetch.ts";
+import { TooLongError } from "./bound-response.ts";
 import { cleanLine } from "./clean-text.ts";
 import { limits } from "./limits.ts";
 import type { McpSdk } from "./load-sdk.ts";
+import { redirectText } from "./refused-response.ts";
 import { type Outcome, ServerFailure, tooSlow } from "./server-failure.ts";
 
 /** Errors of a connection that was never made. */
@@ -13,6 +14,13 @@ const unreached: ReadonlyMap<unknown, string> = new Map([
   ["ENETUNREACH", "Its network cannot be reached."],
   ["UND_ERR_CONNECT_TIMEOUT", "It did not take the connection."],
 ]);
+
+/** Errors of answers. */
+const unreadable: ReadonlyMap<unknown, string> = new Map([
+  ["UND_ERR_HEADERS_OVERFLOW", "The headers of its answer have no end."],
+  ["UND_ERR_HEADERS_TIMEOUT", "It did not begin to answer."],
+]);
+const untrusted = /CERT|SELF_SIGNED|^ERR_TLS/;
 
 /**
  * What an error of the SDK, of `fetch` or of a transport means. The texts of errors are not handed on,
@@ -33,19 +41,22 @@ export function toServerFailure(sdk: McpSdk, error: unknown, timeoutMs: number):
 function explain(sdk: McpSdk, error: unknown, timeoutMs: number): ServerFailure | undefined {
   const failure = (message: string, outcome: Outcome, isLost = false): ServerFailure =>
     new ServerFailure(message, { outcome, isLost, cause: error });
-  const reason = unreached.get(error instanceof Error && "code" in error ? error.code : undefined);
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const reason = unreached.get(code);
   if (reason !== undefined) return failure(reason, "not_sent", true);
+  if (untrusted.test(code)) return failure(`Its certificate is not trusted (${code}).`, "not_sent");
+  const name = error instanceof Error ? error.name : "";
+  if (name === "HTTPParserError")
+    return failure("What answers at its address does not speak HTTP.", "unknown");
+  const fault = unreadable.get(code);
+  if (fault !== undefined) return failure(fault, "unknown");
+  // An answer over HTTP that is no JSON, or no JSON-RPC.
+  if (name === "SyntaxError" || name === "ZodError")
+    return failure("What answers at its address does not speak MCP.", "unknown");
   if (error instanceof TooLongError) {
-    return failure(`It sent a message of more than ${limits.messageBytes / 1024 / 1024} MB.`, "unknown");
+    return failure(error.message, "unknown");
   }
-  if (error instanceof sdk.SdkHttpError) {
-    // A session that the server has forgotten is answered with 404.
-    return failure(
-      statusText(error.status),
-      error.status >= 500 ? "unknown" : "refused",
-      error.status === 404,
-    );
-  }
+  if (error instanceof sdk.SdkHttpError) return failure(statusText(error), "refused", error.status === 404);
   if (error instanceof sdk.ProtocolError) {
     if (error.data instanceof ServerFailure) return error.data;
     const text = cleanLine(error.message, limits.errorChars);
@@ -68,10 +79,10 @@ function explain(sdk: McpSdk, error: unknown, timeoutMs: number): ServerFailure 
   }
 }
 
-function statusText(status: number): string {
-  if (status === 401) return "It wants authorization (HTTP 401): give it in `headers`.";
-  if (status === 403) return "It denies access (HTTP 403).";
-  if (status === 404) return "There is nothing at its address, or it has forgotten the session (HTTP 404).";
+// Other statuses are told apart before the SDK sees them.
+function statusText({ status, message }: { readonly status: number; readonly message: string }): string {
+  if (status === 404) return "There is nothing at its address (HTTP 404).";
+  if (status >= 300 && status < 400) return redirectText(status, message);
   return `It answered with HTTP ${status}.`;
 }
 

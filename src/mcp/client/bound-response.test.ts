@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { createBoundedFetch } from "./bounded-fetch.ts";
+import { boundResponse } from "./bound-response.ts";
 import { limits } from "./limits.ts";
 
 async function fetchFrom(listener: RequestListener): Promise<Response> {
@@ -13,7 +13,7 @@ async function fetchFrom(listener: RequestListener): Promise<Response> {
   });
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  return await createBoundedFetch()(`http://127.0.0.1:${port}/`);
+  return boundResponse(await fetch(`http://127.0.0.1:${port}/`));
 }
 
 test("an answer of usual size is handed on as it is, with its status and headers", async () => {
@@ -67,5 +67,5 @@ test.each([
     };
     write();
   });
-  await expect(flood.body?.pipeTo(new WritableStream())).rejects.toThrow("more than");
+  await expect(flood.body?.pipeTo(new WritableStream())).rejects.toThrow("It flooded a stream of events.");
 });
