@@ -44,7 +44,7 @@ test.skipIf(library === undefined)(
     });
     const ticks = (): number => effects("ticks").length;
     for (const hours of [-1, 1]) {
-      const { body } = await send(`${kit.url}/workflows/sleeper`, { body: {} });
+      const { body } = await send(`${kit.url}/workflows/sleeper`, {});
       await delay(1_500);
       setClock(hours);
       const before = performance.now();
@@ -59,7 +59,7 @@ test.skipIf(library === undefined)(
       await delay(4_000);
       expect(ticks() - count).toBeGreaterThanOrEqual(2);
       expect(ticks() - count).toBeLessThan(10);
-      const reply = await send(`${kit.url}/agents/worker/a`, { body: { message: `#${hours + 5}` } });
+      const reply = await send(`${kit.url}/agents/worker/a`, { message: `#${hours + 5}` });
       expect(reply.status).toBe(200);
     }
     expect(await kit.end("SIGTERM")).toBe(0);

@@ -16,19 +16,29 @@ export interface EngineConfig {
   readonly max_attempts?: number;
   /** For how long what has ended can be looked up; default 7. */
   readonly retention_days?: number;
+  /** What the events of instances and runs may take on disk, in bytes; default 1 GiB. Over it the oldest go. */
+  readonly max_event_bytes?: number;
 }
 
 export const engineKinds: readonly "embedded"[] = ["embedded"];
 
 /** The limits that the configuration sets; `waitingPerSession` is a matter of the agents. */
 export function toEngineLimits(engine: EngineConfig, waitingPerSession?: number): Partial<EngineLimits> {
-  const { concurrency, max_waiting, max_waiting_per_principal, max_attempts, retention_days } = engine;
+  const {
+    concurrency,
+    max_waiting,
+    max_waiting_per_principal,
+    max_attempts,
+    retention_days,
+    max_event_bytes,
+  } = engine;
   return {
     ...(waitingPerSession === undefined ? {} : { waitingPerSession }),
     ...(concurrency === undefined ? {} : { running: concurrency }),
     ...(max_waiting === undefined ? {} : { waiting: max_waiting }),
     ...(max_waiting_per_principal === undefined ? {} : { waitingPerOwner: max_waiting_per_principal }),
     ...(max_attempts === undefined ? {} : { attempts: max_attempts }),
+    ...(max_event_bytes === undefined ? {} : { eventBytes: max_event_bytes }),
     ...(retention_days === undefined ? {} : { retentionMs: retention_days * 24 * 3_600_000 }),
   };
 }

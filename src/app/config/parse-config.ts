@@ -191,6 +191,7 @@ const readConfig: Reader<KitConfig> = table<KitConfig>({
     max_waiting_per_principal: integer(1, 10_000_000),
     max_attempts: integer(1, 1_000),
     retention_days: integer(1, 3_650),
+    max_event_bytes: integer(1_048_576, 1_099_511_627_776),
   }),
 });
 

@@ -43,7 +43,11 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
     clock,
     lease,
     mayRemove: base.time.mayRemove,
-    retention: { maxAgeMs: limits.retentionMs, maxEvents: limits.eventsPerStream },
+    retention: {
+      maxAgeMs: limits.retentionMs,
+      maxEvents: limits.eventsPerStream,
+      maxBytes: limits.eventBytes,
+    },
   });
   const runs = createRuns(base, { limits, events, admit: dispatches.admit });
   const schedules = createSchedules(base, { startRun: runs.startRun });

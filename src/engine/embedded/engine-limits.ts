@@ -21,6 +21,8 @@ export interface EngineLimits {
   readonly retentionMs: number;
   /** The newest events that a stream keeps; older ones go. Default 100,000. */
   readonly eventsPerStream: number;
+  /** What all events together may take on disk; over it the oldest go. Default 1 GiB. */
+  readonly eventBytes: number;
   /** How long the process that works may be silent before another takes over. Default 10,000. */
   readonly leaseMs: number;
   /** How often a process looks for what others have written. Default 50. */
@@ -36,6 +38,7 @@ export const defaultLimits: EngineLimits = {
   longestBackoffMs: 60_000,
   retentionMs: 7 * 24 * 3_600_000,
   eventsPerStream: 100_000,
+  eventBytes: 1_073_741_824,
   leaseMs: 10_000,
   pollMs: 50,
 };

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -234,6 +234,55 @@ test("a stream keeps its newest events, up to a number", async () => {
   expect(oldest?.index).toBeLessThanOrEqual(4_501);
   expect(await indexesOf(log, 4_600)).toHaveLength(400);
   log.close();
+});
+
+test("all streams together keep to a size: the oldest events go, and the file becomes smaller", async () => {
+  const clock = createManualClock();
+  const folder = newFolder();
+  const write = async (log: EmbeddedEventLog, rounds: number): Promise<void> => {
+    for (let index = 1; index <= rounds; index += 1) {
+      for (const name of ["a", "b"]) {
+        const last = await log.last(`agent/reviewer/${name}`);
+        log.append(`agent/reviewer/${name}`, { ...delta(last + 1), text: "x".repeat(20_000) } as KitEvent);
+      }
+      if (index % 10 === 0) await log.flush();
+    }
+    await log.flush();
+  };
+  const size = (): number => statSync(join(folder, "events.db")).size;
+  const roomy = createEventLog({ folder, clock, lease: held(1).lease });
+  await write(roomy, 200);
+  await clock.advance(1_000);
+  roomy.close();
+  expect(size()).toBeGreaterThan(6_000_000);
+  const maxBytes = 2_000_000;
+  const log = createEventLog({ folder, clock, lease: held(2).lease, retention: { maxBytes } });
+  await write(log, 10);
+  await clock.advance(60_000);
+  const kept = (await log.read("agent/reviewer/a", { limit: 1_000 })).map(({ index }) => index);
+  expect(kept.at(-1)).toBe(210);
+  expect(kept.length).toBeGreaterThan(20);
+  expect(kept[0]).toBe(211 - kept.length);
+  log.close();
+  expect(size()).toBeLessThan(maxBytes * 1.3);
+});
+
+test("a log of an older kit gives its room back, too", async () => {
+  const folder = newFolder();
+  const clock = createManualClock();
+  const before = createEventLog({ folder, clock, lease: held(1).lease });
+  before.append(stream, delta(1));
+  before.close();
+  const old = new DatabaseSync(join(folder, "events.db"));
+  old.exec("PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = 0; VACUUM;");
+  expect(old.prepare("PRAGMA auto_vacuum").get()).toEqual({ auto_vacuum: 0 });
+  old.close();
+  const log = createEventLog({ folder, clock, lease: held(2).lease });
+  expect(await indexesOf(log, 0)).toEqual([1]);
+  log.close();
+  const now = new DatabaseSync(join(folder, "events.db"));
+  expect(now.prepare("PRAGMA auto_vacuum").get()).toEqual({ auto_vacuum: 2 });
+  now.close();
 });
 
 test("what is recorded stays as it was when its maker changes it afterwards", async () => {

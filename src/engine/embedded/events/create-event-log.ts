@@ -17,6 +17,9 @@ const flushMs = 90;
 /** Until a disk that refused is tried again. */
 const retryMs = 1_000;
 const pruneEveryMs = 60_000;
+const measureEveryMs = 1_000;
+/** What one step makes the file smaller by: a megabyte. */
+const shrinkPages = 256;
 /** Rows that one transaction deletes at most. */
 const pruneRows = 200;
 /** Rows that one look of `read` takes: what it holds the thread for. */
@@ -39,6 +42,8 @@ export interface EventRetention {
   readonly maxAgeMs?: number;
   /** Per stream; default 100,000. A little more may be there. */
   readonly maxEvents?: number;
+  /** Of all streams together; default 1 GiB. Over it the oldest go, down to nine tenths of it. */
+  readonly maxBytes?: number;
 }
 
 export interface EmbeddedEventLog extends EventLog {
@@ -56,7 +61,11 @@ export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
   const closing = new AbortController();
   const maxAgeMs = retention?.maxAgeMs ?? 7 * 24 * 3_600_000;
   let ticking = false;
+  const maxBytes = retention?.maxBytes ?? 1_073_741_824;
   let pruneAtMs = 0;
+  let sizeAtMs = 0;
+  /** It was over its size, and is not yet far enough below it. */
+  let isOver = false;
   const writer = createEventWriter({
     table,
     lease,
@@ -95,7 +104,7 @@ export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
     try {
       writer.flush();
       const joins = writer.joinFinished();
-      return prune() || joins ? "more" : "written";
+      return prune() || shrink() || joins ? "more" : "written";
     } catch {
       return "failed";
     }
@@ -108,6 +117,20 @@ export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
     const more = mayRemove() && writer.fenced(() => table.deleteBefore(clock.now() - maxAgeMs, pruneRows));
     if (!more) pruneAtMs = now + pruneEveryMs;
     return more;
+  }
+
+  /** The same for what is too much, and gives the disk back what is free in the file; whether there is more. */
+  function shrink(): boolean {
+    const now = elapsedOf(clock);
+    if ((now < sizeAtMs && !isOver) || !writer.isWriting()) return false;
+    sizeAtMs = now + measureEveryMs;
+    const used = table.usedBytes();
+    const least = maxBytes * 0.9;
+    isOver = used > (isOver ? least : maxBytes);
+    if (isOver) writer.fenced(() => table.deleteBytes(used - least, pruneRows));
+    const isFree = table.giveBack(shrinkPages);
+    if (isFree) sizeAtMs = 0;
+    return isOver || isFree;
   }
 
   /** Those after an index, as many as come in one look; none when there are no more. */

@@ -50,6 +50,12 @@ export interface EventTable {
   deleteOldest(id: number, excess: number, batches: number): void;
   /** Deletes up to `batches` rows of all streams that were written before; whether there may be more. */
   deleteBefore(writtenMs: number, batches: number): boolean;
+  /** Deletes up to `batches` rows of all streams, the oldest first, until they were of so many bytes. */
+  deleteBytes(bytes: number, batches: number): void;
+  /** What the rows take, without what is free in the file. */
+  usedBytes(): number;
+  /** Makes the file smaller by up to `pages` free pages; whether there may be more. Outside of a transaction. */
+  giveBack(pages: number): boolean;
   /** Deletes up to `batches` rows of a stream that is gone; whether there may be more. */
   deleteOrphans(id: number, batches: number): boolean;
 }
@@ -92,13 +98,19 @@ export function createEventTable(database: DatabaseSync): EventTable {
     ),
     replaceBatch: prepare("UPDATE batches SET first = ?, last = ?, events = ?, data = ? WHERE id = ?"),
     oldestOfStream: prepare("SELECT id, events FROM batches WHERE stream_id = ? ORDER BY last LIMIT ?"),
-    oldest: prepare("SELECT id, stream_id, events, written_ms FROM batches ORDER BY id LIMIT ?"),
+    oldest: prepare(
+      "SELECT id, stream_id, events, written_ms, octet_length(data) AS bytes FROM batches ORDER BY id LIMIT ?",
+    ),
     deleteBatch: prepare("DELETE FROM batches WHERE id = ?"),
     shrink: prepare("UPDATE streams SET events = events - ? WHERE id = ?"),
+    pages: prepare("SELECT page_count FROM pragma_page_count"),
+    freePages: prepare("SELECT freelist_count FROM pragma_freelist_count"),
     deleteOrphans: prepare(
       "DELETE FROM batches WHERE id IN (SELECT id FROM batches WHERE stream_id = ? LIMIT ?)",
     ),
   };
+  const pageSize = number(prepare("SELECT page_size FROM pragma_page_size")) ?? 0;
+  const canShrink = number(prepare("SELECT auto_vacuum FROM pragma_auto_vacuum")) === 2;
   return {
     transaction(write) {
       sql.begin.run();
@@ -191,6 +203,22 @@ export function createEventTable(database: DatabaseSync): EventTable {
         sql.shrink.run(Number(row.events), Number(row.stream_id));
       }
       return rows.length === batches;
+    },
+    deleteBytes(bytes, batches) {
+      let left = bytes;
+      for (const row of sql.oldest.all(batches)) {
+        if (left <= 0) return;
+        left -= Number(row.bytes);
+        sql.deleteBatch.run(Number(row.id));
+        sql.shrink.run(Number(row.events), Number(row.stream_id));
+      }
+    },
+    usedBytes: () => ((number(sql.pages) ?? 0) - (number(sql.freePages) ?? 0)) * pageSize,
+    giveBack(pages) {
+      const free = canShrink ? (number(sql.freePages) ?? 0) : 0;
+      if (free === 0) return false;
+      database.exec(`PRAGMA incremental_vacuum(${pages})`);
+      return free > pages;
     },
     deleteOrphans: (id, batches) => Number(sql.deleteOrphans.run(id, batches).changes) === batches,
   };

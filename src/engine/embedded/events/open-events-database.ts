@@ -5,6 +5,11 @@ import { KitError } from "../../../base/kit-error.ts";
 /** Marks the file as one of kit's event logs ("kite"). */
 const applicationId = 0x6b697465;
 const schemaVersion = 2;
+/** As SQLite numbers the ways of `auto_vacuum`. */
+const incremental = 2;
+/** Takes some tenths of a second. */
+const mostRewrittenBytes = 33_554_432;
+const mostJournalBytes = 16_777_216;
 
 /*
  * A generation is one opening for writing. `events` counts what a stream has on disk; `last` is its
@@ -49,14 +54,33 @@ export function openEventsDatabase(folder: string | undefined): DatabaseSync {
   });
   try {
     migrate(database);
+    shrinkable(database);
     // A lost tail of events is told by a gap in the indexes, so an fsync for each flush buys nothing.
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
+    database.exec(`PRAGMA journal_size_limit = ${mostJournalBytes}`);
     // From here on waiting holds up the process, and what cannot be written now can be written later.
     database.exec("PRAGMA busy_timeout = 10");
     return database;
   } catch (error) {
     database.close();
     throw error instanceof KitError ? error : damaged(error);
+  }
+}
+
+/**
+ * Has the file give back what is deleted from it, a little at a time. A file of an older kit has to be written anew for
+ * that, which is done while it holds little: its readers must not wait for long. Until then it keeps its size, and uses
+ * what is free in it first.
+ */
+function shrinkable(database: DatabaseSync): void {
+  const pragma = (name: string): number => Number(database.prepare(`PRAGMA ${name}`).get()?.[name]);
+  if (pragma("auto_vacuum") === incremental) return;
+  const used = (pragma("page_count") - pragma("freelist_count")) * pragma("page_size");
+  if (used > mostRewrittenBytes) return;
+  try {
+    database.exec(`PRAGMA busy_timeout = 0; PRAGMA auto_vacuum = ${incremental}; VACUUM`);
+  } catch {
+    // Another process has it open, or the disk has no room for a second copy: the next start tries again.
   }
 }
 
@@ -72,6 +96,8 @@ function damaged(cause: unknown): KitError {
 function migrate(database: DatabaseSync): void {
   const pragma = (name: string): number => Number(database.prepare(`PRAGMA ${name}`).get()?.[name]);
   if (pragma("user_version") === schemaVersion && pragma("application_id") === applicationId) return;
+  // Counts for a file that has no tables yet.
+  database.exec(`PRAGMA auto_vacuum = ${incremental}`);
   database.exec("BEGIN IMMEDIATE");
   // Another process may have created the tables while this one waited for the lock.
   if (pragma("user_version") === 0 && pragma("application_id") === 0) database.exec(schema);
