@@ -1,8 +1,8 @@
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 
 /**
- * Two projects: `unit` beside the code, and `whole`, which drives kit from outside (the command line,
- * the packed package, HTTP) and so takes longer. `vitest run --project unit` is the quick loop.
+ * Three projects: `unit` beside the code; `whole`, which drives kit from outside (the command line, the packed package,
+ * HTTP) and so takes longer; `faults`, the campaign that kills, starves and floods whole servers: `npm run test:faults`.
  */
 const config: ViteUserConfig = defineConfig({
   test: {
@@ -27,6 +27,16 @@ const config: ViteUserConfig = defineConfig({
         test: {
           name: "whole",
           include: ["tests/**/*.test.ts"],
+          exclude: ["tests/faults/**"],
+          setupFiles: ["tests/property-seed.ts"],
+          globalSetup: ["tests/build-once.ts"],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "faults",
+          include: ["tests/faults/**/*.test.ts"],
           setupFiles: ["tests/property-seed.ts"],
           globalSetup: ["tests/build-once.ts"],
         },
