@@ -80,8 +80,10 @@ export function serve(
       closing.defer(() => server.close());
       const address = await listen(server, opened, options);
       const { host, port, url } = address;
-      const watcher = await opened.project.watch((scan) => mode.onChange?.(scan));
-      closing.defer(() => watcher.close());
+      // Begins once the project is indexed; requests are answered before.
+      const watcher = opened.project.watch((scan) => mode.onChange?.(scan));
+      watcher.catch((error: unknown) => signal.aborted || onError(error));
+      closing.defer(() => watcher.then(({ close }) => close()).catch(() => undefined));
       if (isKeyOfCommands(opened.loaded)) sayUnguarded(context);
       if (service !== undefined) {
         const [other] = await findRunningServers(opened.project.root);
@@ -105,7 +107,11 @@ export function serve(
       await closing.disposeAsync().finally(() => clearTimeout(patience));
       return 0;
     },
-    { dotEnv: mode.dev, isReadOnly: ({ server }) => options.readOnly ?? server?.read_only ?? false },
+    {
+      background: true,
+      dotEnv: mode.dev,
+      isReadOnly: ({ server }) => options.readOnly ?? server?.read_only ?? false,
+    },
   );
 }
 

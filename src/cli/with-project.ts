@@ -15,6 +15,8 @@ export interface OpenedProject {
 export interface WithProjectOptions {
   /** Whether every write is refused; without it, none is. */
   readonly isReadOnly?: (config: KitConfig) => boolean;
+  /** For servers: opens before all is indexed. */
+  readonly background?: boolean;
   /** Whether the `.env` of the project is read where the line names no file; said on stderr. */
   readonly dotEnv?: boolean;
 }
@@ -27,26 +29,32 @@ export async function withProject(
 ): Promise<ExitCode> {
   const loaded = await loadProjectConfig(context, options);
   const readOnly = options.isReadOnly?.(loaded.config) ?? false;
-  return await withLoadedProject(context, { loaded, readOnly }, use);
+  const { background = false } = options;
+  return await withLoadedProject(context, { loaded, readOnly, background }, use);
 }
 
 /** The same, once the configuration is known. */
 export async function withLoadedProject(
   context: CommandContext,
-  { loaded, readOnly }: { readonly loaded: LoadedConfig; readonly readOnly: boolean },
+  how: OpenHow,
   use: (opened: OpenedProject) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const project = await openShowingProgress(context, { loaded, readOnly });
+  const project = await openShowingProgress(context, how);
   try {
-    return await use({ project, loaded });
+    return await use({ project, loaded: how.loaded });
   } finally {
     await project.close();
   }
 }
 
+interface OpenHow extends Pick<WithProjectOptions, "background"> {
+  readonly loaded: LoadedConfig;
+  readonly readOnly: boolean;
+}
+
 async function openShowingProgress(
   context: CommandContext,
-  { loaded, readOnly }: { readonly loaded: LoadedConfig; readonly readOnly: boolean },
+  { loaded, readOnly, background = false }: OpenHow,
 ): Promise<Project> {
   const { root, output } = context;
   // In a folder such as a home, it takes long until anything is found that could be counted.
@@ -54,7 +62,8 @@ async function openShowingProgress(
   try {
     // Imported here, as in the other openers of the command line: the help of a command does without.
     const { openProject } = await import("../project/open-project.ts");
-    return await openProject({ root, config: loaded.config, readOnly, ...toRefreshOptions(context) });
+    const refresh = background ? { background, signal: context.signal } : toRefreshOptions(context);
+    return await openProject({ root, config: loaded.config, readOnly, ...refresh });
   } finally {
     clearTimeout(looking);
     output.progress("");

@@ -23,15 +23,17 @@ export function createMcpServer(project: Project, options: ToolOptions = {}): Mc
     { name: "kit", title: `kit: ${project.name}`, version },
     { instructions, capabilities: { tools: {}, resources: {} }, maxToolInputElements: 5_000 },
   );
+  const signed = { ...options, indexing: project.indexing };
+  // What applies to a file is whole from the start.
   addTool(server, guidelinesForTool(project), options);
-  addTool(server, guidelinesSearchTool(guidelines), options);
-  addTool(server, guidelineGetTool(guidelines), options);
-  addTool(server, guidelineConvertTool(guidelines), options);
-  addTool(server, specSearchTool(specs), options);
-  addTool(server, specGetTool(specs), options);
-  addTool(server, specImpactTool(project), options);
-  addTool(server, specCoverageTool(project), options);
-  addTool(server, specStaleTool(project), options);
+  addTool(server, guidelinesSearchTool(guidelines), signed);
+  addTool(server, guidelineGetTool(guidelines), signed);
+  addTool(server, guidelineConvertTool(guidelines), signed);
+  addTool(server, specSearchTool(specs), signed);
+  addTool(server, specGetTool(specs), signed);
+  addTool(server, specImpactTool(project), signed);
+  addTool(server, specCoverageTool(project), signed);
+  addTool(server, specStaleTool(project), signed);
   addResources(server, project);
   return server;
 }

@@ -19,7 +19,9 @@ export async function serveMcp(project: Project, options: ServeMcpOptions = {}):
   const { onError, signal } = options;
   const transport = new StdioTransport({ input: stdin, output: stdout });
   const stopped = signal === undefined ? [] : [untilAborted(signal)];
-  const watch = await project.watch();
+  // Nobody waits for the watch of a project whose first pass is under way.
+  const watch = project.watch();
+  watch.catch((error: unknown) => onError?.(error));
   try {
     const connection = serveStdio(() => createMcpServer(project, { onError }), {
       transport,
@@ -28,7 +30,7 @@ export async function serveMcp(project: Project, options: ServeMcpOptions = {}):
     await Promise.race([transport.ended, ...stopped]);
     await connection.close();
   } finally {
-    await watch.close();
+    await watch.then(({ close }) => close()).catch(() => undefined);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { CallToolResult, McpServer } from "@modelcontextprotocol/server";
 import type { z } from "zod";
 import { KitError } from "../base/kit-error.ts";
+import type { IndexingProgress } from "../protocol/indexing.ts";
 
 /** A tool that only reads: its input and output as schemas, and the output as text for a model. */
 export interface ReadTool<Input, Output extends object> {
@@ -14,6 +15,8 @@ export interface ReadTool<Input, Output extends object> {
 }
 
 export interface ToolOptions {
+  /** Set while answers may lack what is not indexed yet. */
+  readonly indexing?: (() => IndexingProgress | undefined) | undefined;
   /** Hears of failures that are kit's own and not the caller's. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
@@ -22,7 +25,7 @@ export interface ToolOptions {
 export function addTool<Input, Output extends object>(
   server: McpServer,
   tool: ReadTool<Input, Output>,
-  { onError }: ToolOptions,
+  { onError, indexing }: ToolOptions,
 ): void {
   const { name, title, description, input: inputSchema, output: outputSchema } = tool;
   const annotations = { title, readOnlyHint: true, idempotentHint: true, openWorldHint: false };
@@ -32,15 +35,25 @@ export function addTool<Input, Output extends object>(
     async (input: Input, context): Promise<CallToolResult> => {
       try {
         const output = await tool.run(input, context.mcpReq.signal);
-        return {
-          content: [{ type: "text", text: tool.toText(output) }],
-          structuredContent: { ...output },
-        };
+        const { text, ...rest } = signed(tool.toText(output), indexing?.());
+        return { content: [{ type: "text", text }], structuredContent: { ...output }, ...rest };
       } catch (error) {
-        return { content: [{ type: "text", text: messageOf(error, onError) }], isError: true };
+        const { text, ...rest } = signed(messageOf(error, onError), indexing?.());
+        return { content: [{ type: "text", text }], isError: true, ...rest };
       }
     },
   );
+}
+
+/** Says in the text and in `_meta` that the answer may lack what is not indexed yet. */
+function signed(
+  text: string,
+  indexing: IndexingProgress | undefined,
+): { readonly text: string; readonly _meta?: { readonly indexing: IndexingProgress } } {
+  if (indexing === undefined) return { text };
+  const { done, total } = indexing;
+  const sign = `[The repository is still being indexed (${done} of ${total} files): this may lack something. Ask again in a moment.]`;
+  return { text: `${text}\n\n${sign}`, _meta: { indexing } };
 }
 
 function messageOf(error: unknown, onError: ToolOptions["onError"]): string {

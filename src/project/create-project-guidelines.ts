@@ -17,9 +17,9 @@ export interface ProjectGuidelinesOptions {
 /** Creates the guidelines of a project over its index. */
 export function createProjectGuidelines(options: ProjectGuidelinesOptions): ProjectGuidelines {
   const { index, name, readOnly, config } = options;
-  const reads = createGuidelineReads(index, name);
-  const inTurn = createQueue();
   const { isGuidelineFile } = createSourceCatalog(config);
+  const reads = createGuidelineReads(index, { projectName: name, isGuidelineFile });
+  const inTurn = createQueue();
 
   /** Brings what was written into the index, so that the next answer has it. */
   const noticing = async <Result>(write: () => Promise<{ result: Result; written: readonly string[] }>) => {

@@ -4,6 +4,7 @@ import { relative, sep } from "node:path";
 import { version } from "../base/version.ts";
 import { createIgnoreScope } from "../files/ignore-scope.ts";
 import { loadOuterRules } from "../files/outer-rules.ts";
+import type { IndexingProgress } from "../protocol/indexing.ts";
 import { createAliases } from "./aliases.ts";
 import { readDates, readDatesUpdate } from "./commit-dates.ts";
 import { createGuidelineStore } from "./index/guideline-store.ts";
@@ -11,7 +12,7 @@ import { type IndexDatabase, isDamage, parseStored } from "./index/index-databas
 import { IndexSession, loadLinks } from "./index/index-session.ts";
 import { readMeta } from "./index/open-index.ts";
 import type { PassContext, PassCounts } from "./index-pass.ts";
-import type { IndexingProgress, ScanSummary } from "./project.ts";
+import type { ScanSummary } from "./project.ts";
 import type { IndexRefreshOptions, ProjectIndex } from "./project-index.ts";
 import { specDiagnostics } from "./query/spec-diagnostics.ts";
 import { decodeText } from "./read/decode-text.ts";

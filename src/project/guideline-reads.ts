@@ -18,8 +18,22 @@ export interface GuidelineReads
   matcher(): GuidelineMatcher;
 }
 
-export function createGuidelineReads(index: ProjectIndex, projectName: string): GuidelineReads {
-  const records = () => index.cached("guidelines-or-samples", () => withSamples(index.guidelineRecords()));
+export interface GuidelineReadsOptions {
+  readonly projectName: string;
+  readonly isGuidelineFile: (path: string) => boolean;
+}
+
+export function createGuidelineReads(
+  index: ProjectIndex,
+  { projectName, isGuidelineFile }: GuidelineReadsOptions,
+): GuidelineReads {
+  // A project whose guidelines are not read yet has some all the same.
+  const hasFiles = () => index.cached("has-guidelines", () => index.files().some(isGuidelineFile));
+  const isIncomplete = () => index.indexing() !== undefined && hasFiles();
+  const records = () =>
+    isIncomplete()
+      ? index.guidelineRecords()
+      : index.cached("guidelines-or-samples", () => withSamples(index.guidelineRecords()));
   const matcher = () => index.cached("guideline-matcher", () => createGuidelineMatcher(records()));
   const byId = () =>
     index.cached("guidelines-by-id", () => new Map(records().map((record) => [record.id, record])));
@@ -27,7 +41,11 @@ export function createGuidelineReads(index: ProjectIndex, projectName: string): 
     records,
     matcher,
     record: (id) => byId().get(id),
-    list: (query) => listGuidelines(records(), query, matcher()),
+    list(query) {
+      const list = listGuidelines(records(), query, matcher());
+      const indexing = index.indexing();
+      return indexing === undefined ? list : { ...list, indexing };
+    },
     get(id) {
       const record = byId().get(id);
       return record && toGuideline(record);

@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { KitError } from "../base/kit-error.ts";
 import { isLinkOut } from "../files/links-out.ts";
 import { createProjectGuidelines } from "./create-project-guidelines.ts";
@@ -35,7 +36,7 @@ export async function openProject(options: OpenProjectOptions & RefreshOptions):
     await index.close();
     place.remove();
   };
-  // The first pass is nobody's to hear of, so what became of the index is told with the next one.
+  // `openProject` returns no summary, so that an index was rebuilt is told with the next one.
   let rebuilt: string | undefined;
   const refresh = async (refreshOptions?: RefreshOptions): Promise<ScanSummary> => {
     const summary = await index.refresh(refreshOptions);
@@ -43,12 +44,17 @@ export async function openProject(options: OpenProjectOptions & RefreshOptions):
     rebuilt = undefined;
     return told;
   };
+  const first = index.refresh(options).then((summary) => {
+    rebuilt = summary.rebuilt;
+  });
   try {
-    rebuilt = (await index.refresh(options)).rebuilt;
+    await (options.background === true ? Promise.race([first, aMoment()]) : first);
   } catch (error) {
     await close();
     throw error;
   }
+  // A caller that waits for it hears of its failure; the others see that answers keep the sign of a half index.
+  first.catch(() => undefined);
   return {
     root,
     name: basename(root),
@@ -58,10 +64,17 @@ export async function openProject(options: OpenProjectOptions & RefreshOptions):
     files: index.files,
     realPath: (path) => index.aliases().realOf(path),
     datesOf: index.datesOf,
+    indexing: index.indexing,
+    ready: (file) => (file === undefined ? first : index.ready(file)),
     refresh,
     watch: async (onChange, onError) => await watchProject(index, { onChange, onError }),
     close,
   };
+}
+
+/** Most projects are up to date by then, and open as if they had been waited for. */
+async function aMoment(): Promise<void> {
+  await setTimeout(250, undefined, { ref: false });
 }
 
 function rootOf(given: string): string {

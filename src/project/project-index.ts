@@ -1,9 +1,10 @@
 import type { GuidelineRecord } from "../guidelines/guideline-record.ts";
 import type { Diagnostic } from "../protocol/diagnostic.ts";
+import type { IndexingProgress } from "../protocol/indexing.ts";
 import type { Aliases } from "./aliases.ts";
 import type { FileDates } from "./git/file-dates.ts";
 import type { IndexDatabase } from "./index/index-database.ts";
-import type { IndexingProgress, RefreshOptions, ScanSummary } from "./project.ts";
+import type { RefreshOptions, ScanSummary } from "./project.ts";
 import type { Tree } from "./tree/folder.ts";
 
 /** The index of an open project: what the parts of a `Project` are made from. */

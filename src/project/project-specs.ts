@@ -38,8 +38,14 @@ export function createProjectSpecs(index: ProjectIndex): ProjectSpecs {
       last: last && { path: last[1], position: last[2] },
     };
   };
+  /** Says of an answer that it may lack what is not indexed yet. */
+  const signed = <Answer extends object>(answer: Answer): Answer => {
+    const indexing = index.indexing();
+    return indexing === undefined ? answer : { ...answer, indexing };
+  };
   return {
-    query: (query) => index.read((database) => runQuery(database, { query: byRealPath(query), facts })),
+    query: (query) =>
+      signed(index.read((database) => runQuery(database, { query: byRealPath(query), facts }))),
     get(id) {
       return index.read(
         (database) => readBlocks(database, { keys: keysOfId(database, id).slice(0, 1), facts })[0],
@@ -55,7 +61,7 @@ export function createProjectSpecs(index: ProjectIndex): ProjectSpecs {
       }
     },
     diagnostics: index.specDiagnostics,
-    impact: (request) => index.read((database) => findImpact(database, { ...named, request })),
-    graph: () => index.cached("graph", (database) => specGraph(database, named)),
+    impact: (request) => signed(index.read((database) => findImpact(database, { ...named, request }))),
+    graph: () => signed(index.cached("graph", (database) => specGraph(database, named))),
   };
 }

@@ -7,16 +7,11 @@ import type {
   ExportRequest,
   GuidelineQuery,
 } from "../protocol/guideline-query.ts";
+import type { IndexingProgress } from "../protocol/indexing.ts";
 import type { SpecBlock } from "../protocol/spec-block.ts";
 import type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
 import type { SyncFormat, SyncPlan, SyncRequest, SyncResult } from "../protocol/sync.ts";
 import type { FileDates } from "./git/file-dates.ts";
-
-/** How much of a project is indexed while that takes a while. `total` is 0 until the files are counted. */
-export interface IndexingProgress {
-  readonly done: number;
-  readonly total: number;
-}
 
 /** What one pass over the repository did. */
 export interface ScanSummary {
@@ -89,6 +84,16 @@ export interface Project {
   realPath(path: string): string;
   /** When a file was committed first and last, and by whom first; undefined where Git does not know it. */
   datesOf(path: string): FileDates | undefined;
+  /**
+   * Set while answers may lack files: until the first pass is over, and during passes over many files, of other
+   * processes too. Pages of specs and guidelines, impact and graph carry it.
+   */
+  indexing(): IndexingProgress | undefined;
+  /**
+   * With a file, resolves once all guidelines that may apply to it by where they lie can be read; they are read before
+   * the rest. Without one, resolves when the first pass is over, and rejects with what it failed with.
+   */
+  ready(file?: string): Promise<void>;
   /** Brings the index up to date with the disk. */
   refresh(options?: RefreshOptions): Promise<ScanSummary>;
   /**
@@ -119,6 +124,11 @@ export interface OpenProjectOptions {
   readonly indexFile?: string;
   /** Refuses every write with `forbidden`. */
   readonly readOnly?: boolean;
+  /**
+   * Opens after a moment although the first pass is not over: what is indexed by then is answered, with the
+   * sign of `indexing()`. Default: opens up to date.
+   */
+  readonly background?: boolean;
   readonly config?: ProjectConfig;
 }
 

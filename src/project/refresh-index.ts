@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { KitError } from "../base/kit-error.ts";
 import type { IgnoreScope } from "../files/ignore-scope.ts";
+import type { IndexingProgress } from "../protocol/indexing.ts";
 import type { DatesUpdate } from "./commit-dates.ts";
 import { type IndexDatabase, isBusy, parseStored } from "./index/index-database.ts";
 import type { IndexSession, PassStart } from "./index/index-session.ts";
@@ -15,7 +16,6 @@ import {
   readCandidate,
   wholeChange,
 } from "./index-pass.ts";
-import type { IndexingProgress } from "./project.ts";
 import { SourceQueue } from "./source-queue.ts";
 import { type ProjectChange, scanProject } from "./tree/scan-project.ts";
 

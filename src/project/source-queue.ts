@@ -1,4 +1,4 @@
-import type { IndexingProgress } from "./project.ts";
+import type { IndexingProgress } from "../protocol/indexing.ts";
 import type { Candidate } from "./tree/look-at-folder.ts";
 
 /** The sources that a pass has to read, in the order in which it reads them. */

@@ -1,4 +1,5 @@
 import type { Diagnostic } from "./diagnostic.ts";
+import type { IndexingProgress } from "./indexing.ts";
 
 /**
  * What makes a test count for a criterion.
@@ -93,4 +94,5 @@ export interface CoveragePage extends CoverageReport {
   /** How many criteria the list has in all. */
   readonly total_count: number;
   readonly next_cursor?: string;
+  readonly indexing?: IndexingProgress;
 }

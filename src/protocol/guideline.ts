@@ -1,3 +1,4 @@
+import type { IndexingProgress } from "./indexing.ts";
 export const sourceTypes = [
   "fw_c",
   "fw_b",
@@ -49,6 +50,7 @@ export interface GuidelineList {
   readonly total_count: number;
   readonly counts_by_source: Readonly<Record<string, number>>;
   readonly next_cursor?: string;
+  readonly indexing?: IndexingProgress;
 }
 
 export interface ConversionResult {

@@ -1,3 +1,4 @@
+import type { IndexingProgress } from "./indexing.ts";
 import type { Framework, Lifecycle, Priority, SpecBlock, SpecType } from "./spec-block.ts";
 
 /** Filters combine with AND. Without `lifecycle`, obsolete blocks are left out. */
@@ -28,6 +29,7 @@ export interface SpecPage {
   readonly counts_by_framework: Readonly<Record<string, number>>;
   /** Rules of instruction files that a list leaves out; absent where it leaves out none. */
   readonly rules_left_out?: number;
+  readonly indexing?: IndexingProgress;
   readonly next_cursor?: string;
 }
 
@@ -93,6 +95,7 @@ export interface Impact {
   readonly tests: readonly string[];
   /** Project-relative files that the affected blocks lie in or name. */
   readonly files: readonly string[];
+  readonly indexing?: IndexingProgress;
 }
 
 export interface SpecGraph {
@@ -102,4 +105,5 @@ export interface SpecGraph {
     readonly title: string;
   }[];
   readonly edges: readonly ImpactEdge[];
+  readonly indexing?: IndexingProgress;
 }

@@ -1,3 +1,5 @@
+import type { IndexingProgress } from "./indexing.ts";
+
 /** A file that a spec names and that changed after the spec did. */
 export interface StaleFile {
   readonly path: string;
@@ -41,6 +43,7 @@ export interface StalePage extends StaleReport {
   /** How many blocks are stale in all. */
   readonly total_count: number;
   readonly next_cursor?: string;
+  readonly indexing?: IndexingProgress;
 }
 
 /** What `acceptStale` recorded. */

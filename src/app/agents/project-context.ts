@@ -122,8 +122,9 @@ function repositoryRoot(folder: string, project: string): string {
   return project.startsWith(`${folder}${sep}`) || folder === sep ? project : folder;
 }
 
-function guidelinesOf({ guidelines }: Project, path: string): ReturnType<typeof toShown> {
-  return toShown(guidelines.explain(path).applied);
+async function guidelinesOf(project: Project, path: string): Promise<ReturnType<typeof toShown>> {
+  await project.ready(path);
+  return toShown(project.guidelines.explain(path).applied);
 }
 
 // What a person asks for by name, or a tool picks by description, is not forced on every file. Nor are

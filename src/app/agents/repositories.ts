@@ -110,6 +110,8 @@ async function look(entry: Entry, project: Project): Promise<void> {
 
 /** The project itself is watched by the server that serves it: others look now and then. */
 async function lookNowAndThen(entry: Entry, project: Project): Promise<void> {
+  // A server answers before its project is indexed; what a question depends on is waited for by who asks it.
+  if (project.indexing() !== undefined) return;
   const began = performance.now();
   if (began < entry.lookAgainAt) return;
   entry.lookAgainAt = Number.POSITIVE_INFINITY;

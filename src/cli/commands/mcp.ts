@@ -13,14 +13,20 @@ export const mcp: Command = defineCommand({
   details:
     "Speaks the Model Context Protocol on stdin and stdout, for a coding agent to start: tools that say which guidelines apply to a file, search the specs, and tell what a change affects. Ends when stdin does.",
   run: (_, context) =>
-    withProject(context, async ({ project }) => {
-      const { output, signal } = context;
-      const onError = (error: unknown): void => output.note(`kit mcp: ${describeError(error)}`);
-      if (stdin.isTTY) {
-        output.note("kit mcp speaks JSON-RPC on stdin and stdout; a coding agent starts it. Ctrl-C ends it.");
-      }
-      const { serveMcp } = await import("../../mcp/serve-mcp.ts");
-      await serveMcp(project, { signal, onError });
-      return 0;
-    }),
+    withProject(
+      context,
+      async ({ project }) => {
+        const { output, signal } = context;
+        const onError = (error: unknown): void => output.note(`kit mcp: ${describeError(error)}`);
+        if (stdin.isTTY) {
+          output.note(
+            "kit mcp speaks JSON-RPC on stdin and stdout; a coding agent starts it. Ctrl-C ends it.",
+          );
+        }
+        const { serveMcp } = await import("../../mcp/serve-mcp.ts");
+        await serveMcp(project, { signal, onError });
+        return 0;
+      },
+      { background: true },
+    ),
 });

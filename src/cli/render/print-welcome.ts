@@ -29,6 +29,7 @@ export function printWelcome(output: Output, welcome: Welcome): void {
   const address = output.style(["bold", "cyan"], url);
   output.line(`kit ${version} serves ${output.style("bold", safeLine(project.name))} at ${address}`);
   output.line(contentsOf(project, app));
+  if (project.indexing() !== undefined) output.line(output.style("dim", indexingText));
   if (isolation !== undefined) output.line(output.style("dim", safeLine(isolation)));
   for (const { path, message } of app?.problems() ?? []) {
     output.note(`${output.noteStyle("red", "error:")} ${safeLine(path)}: ${safeLine(message)}`);
@@ -50,6 +51,8 @@ export function printWelcome(output: Output, welcome: Welcome): void {
   output.line();
   output.line(output.style("dim", "Ctrl-C ends it."));
 }
+
+const indexingText = "The project is still being indexed: answers that may lack something say so (indexing).";
 
 function undeclaredAgents(app: App | undefined): readonly string[] {
   return (app?.agents() ?? []).flatMap(({ name, triggers }) => (triggers.webhook ? [] : [name]));

@@ -70,7 +70,7 @@ const output: z.ZodType<Output> = z.object({
 const maxShadowed = 20;
 
 /** `guidelines_for`: the rules for one file, with the reason each applies. */
-export function guidelinesForTool({ guidelines, root }: Project): ReadTool<Input, Output> {
+export function guidelinesForTool(project: Project): ReadTool<Input, Output> {
   return {
     name: "guidelines_for",
     title: "Guidelines for a file",
@@ -82,7 +82,11 @@ export function guidelinesForTool({ guidelines, root }: Project): ReadTool<Input
       cursor: nextCursor.exactOptional(),
     }),
     output,
-    run: ({ file, tool, cursor }) => toOutput(guidelines.explain(toProjectPath(file, root), tool), cursor),
+    async run({ file, tool, cursor }) {
+      const path = toProjectPath(file, project.root);
+      await project.ready(path);
+      return toOutput(project.guidelines.explain(path, tool), cursor);
+    },
     toText,
   };
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { hasAtMostCodePoints } from "../../base/code-points.ts";
 import { faultOfName } from "../../base/name-fault.ts";
+import type { IndexingProgress } from "../indexing.ts";
 
 /** The largest page of a list. */
 const maxPageSize = 1_000;
@@ -20,6 +21,12 @@ export type FieldSchemas<Record> = {
 export function needed(message: string): z.core.$ZodErrorMap {
   return (issue) => (issue.input === undefined ? "is required" : message);
 }
+
+/** Of answers from a project: there while they may lack what is not indexed yet. */
+export const indexingSchema: z.ZodExactOptional<z.ZodType<IndexingProgress>> = z
+  .object({ done: z.int(), total: z.int() })
+  .meta({ id: "Indexing", description: "The project is still being indexed: the answer may lack files." })
+  .exactOptional();
 
 /** A text of a request: any characters but NUL. */
 export function textField(maxLength: number): z.ZodString {

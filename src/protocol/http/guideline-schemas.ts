@@ -9,7 +9,15 @@ import {
   sourceTypes,
 } from "../guideline.ts";
 import type { ConvertRequest, ExportRequest, GuidelineQuery } from "../guideline-query.ts";
-import { choiceField, cursorField, limitField, needed, projectPathField, textField } from "./fields.ts";
+import {
+  choiceField,
+  cursorField,
+  indexingSchema,
+  limitField,
+  needed,
+  projectPathField,
+  textField,
+} from "./fields.ts";
 
 /** The query of `GET /api/guidelines`. */
 export const guidelineQuerySchema: z.ZodType<GuidelineQuery> = z.strictObject({
@@ -66,6 +74,7 @@ export const guidelineListSchema: z.ZodType<GuidelineList> = z
     total_count: z.int().meta({ description: "Of the whole match, not of the page." }),
     counts_by_source: z.record(z.string(), z.int()),
     next_cursor: z.string().exactOptional(),
+    indexing: indexingSchema,
   })
   .meta({ id: "GuidelineList" });
 

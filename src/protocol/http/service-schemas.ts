@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { type ErrorCode, type ErrorEnvelope, errorCodes } from "../error-code.ts";
+import type { IndexingProgress } from "../indexing.ts";
+import { indexingSchema } from "./fields.ts";
 
 /** The reply of `GET /health`. */
 export interface Health {
@@ -20,6 +22,7 @@ export interface Overview {
   readonly specs: number;
   readonly specs_by_framework: Readonly<Record<string, number>>;
   readonly guidelines: number;
+  readonly indexing?: IndexingProgress;
   readonly guidelines_by_source: Readonly<Record<string, number>>;
   /** Names of those that can be reached; absent where nothing can be prompted. */
   readonly agents?: readonly string[];
@@ -36,6 +39,7 @@ export const overviewSchema: z.ZodType<Overview> = z
     specs_by_framework: z.record(z.string(), z.int()),
     guidelines: z.int(),
     guidelines_by_source: z.record(z.string(), z.int()),
+    indexing: indexingSchema,
     agents: z.array(z.string()).exactOptional().meta({ description: "Names of those that can be reached." }),
     workflows: z.array(z.string()).exactOptional(),
     links: z.record(z.string(), z.string()),

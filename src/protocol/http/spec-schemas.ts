@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type CoveragePage, type CoverageQuery, coverageEvidence } from "../coverage.ts";
 import { type Diagnostic, diagnosticRules } from "../diagnostic.ts";
+import type { IndexingProgress } from "../indexing.ts";
 import {
   earsPatterns,
   frameworks,
@@ -19,6 +20,7 @@ import {
   choiceField,
   countField,
   cursorField,
+  indexingSchema,
   limitField,
   maxRequestItems,
   needed,
@@ -148,6 +150,7 @@ export const specPageSchema: z.ZodType<SpecPage> = z
       .int()
       .exactOptional()
       .meta({ description: "Rules of instruction files that are left out; `rules=true` has them." }),
+    indexing: indexingSchema,
     next_cursor: z.string().exactOptional(),
   })
   .meta({ id: "SpecPage" });
@@ -173,6 +176,7 @@ export const impactSchema: z.ZodType<Impact> = z
     next_cursor: z.string().exactOptional(),
     tests: z.array(z.string()).meta({ description: "Test files to run." }),
     files: z.array(z.string()),
+    indexing: indexingSchema,
   })
   .meta({ id: "Impact" });
 
@@ -180,6 +184,7 @@ export const specGraphSchema: z.ZodType<SpecGraph> = z
   .object({
     nodes: z.array(z.object({ id: z.string(), kind: z.enum(["spec", "file", "test"]), title: z.string() })),
     edges: z.array(impactEdgeSchema),
+    indexing: indexingSchema,
   })
   .meta({ id: "SpecGraph" });
 
@@ -213,8 +218,12 @@ const diagnosticSchema: z.ZodType<Diagnostic> = z
   })
   .meta({ id: "Diagnostic" });
 
-export const diagnosticsSchema: z.ZodType<{ readonly diagnostics: readonly Diagnostic[] }> = z.object({
+export const diagnosticsSchema: z.ZodType<{
+  readonly diagnostics: readonly Diagnostic[];
+  readonly indexing?: IndexingProgress;
+}> = z.object({
   diagnostics: z.array(diagnosticSchema),
+  indexing: indexingSchema,
 });
 
 export const validationResultSchema: z.ZodType<{
@@ -264,6 +273,7 @@ export const coveragePageSchema: z.ZodType<CoveragePage> = z
     by_feature: z.array(z.object({ feature: z.string(), path: z.string(), ...coverageCountFields })),
     test_files: z.int(),
     diagnostics: z.array(diagnosticSchema),
+    indexing: indexingSchema,
   })
   .meta({ id: "CoveragePage" });
 
@@ -290,5 +300,6 @@ export const stalePageSchema: z.ZodType<StalePage> = z
     next_cursor: z.string().exactOptional(),
     checked: z.int().meta({ description: "Blocks that name code of the project." }),
     notes: z.array(z.string()),
+    indexing: indexingSchema,
   })
   .meta({ id: "StalePage" });

@@ -4,6 +4,7 @@ import { version } from "../../base/version.ts";
 import type { Project } from "../../project/project.ts";
 import type { Overview } from "../../protocol/http/service-schemas.ts";
 import type { Authorization } from "../access/authorize.ts";
+import { indexingOf } from "../not-indexed-yet.ts";
 import type { Reach } from "../reach.ts";
 
 /** The reply of `GET /` in JSON, with links that lead to something in this very project. */
@@ -22,6 +23,7 @@ export function overviewOf(project: Project, sources?: OverviewSources): Overvie
     specs_by_framework: specs.counts_by_framework,
     guidelines: guidelines.total_count,
     guidelines_by_source: guidelines.counts_by_source,
+    ...indexingOf(project),
     ...sources,
     links: {
       health: "/health",

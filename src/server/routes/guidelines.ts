@@ -11,12 +11,14 @@ import {
   guidelineSchema,
 } from "../../protocol/http/guideline-schemas.ts";
 import { type Authorization, guardProject } from "../access/authorize.ts";
+import { notFoundYet } from "../not-indexed-yet.ts";
 import { defineRoute, type Route } from "../route.ts";
 
 const tag = "guidelines";
 
 /** `/api/guidelines`: list, one, convert, export. */
-export function guidelineRoutes({ guidelines }: Project, authorization: Authorization): readonly Route[] {
+export function guidelineRoutes(project: Project, authorization: Authorization): readonly Route[] {
+  const { guidelines } = project;
   const guard = guardProject(authorization);
   return [
     defineRoute({
@@ -25,13 +27,16 @@ export function guidelineRoutes({ guidelines }: Project, authorization: Authoriz
       path: "/api/guidelines",
       summary: "List guidelines",
       description:
-        "Filters combine with AND. `source` also takes the names kiro, cursor and claude. A file with several names (links) comes once, with its `aliases`. In order of file, then position.",
+        "Filters combine with AND. `source` also takes the names kiro, cursor and claude. A file with several names (links) comes once, with its `aliases`. In order of file, then position. With `file` the list is whole although the project is still being indexed.",
       tag,
       guard,
       query: guidelineQuerySchema,
       aliases: { source: sourceTypeOf },
       reply: guidelineListSchema,
-      handle: ({ query }) => guidelines.list(query),
+      async handle({ query }) {
+        if (query.file !== undefined) await project.ready(query.file);
+        return guidelines.list(query);
+      },
     }),
     defineRoute({
       operation: "getGuideline",
@@ -42,11 +47,12 @@ export function guidelineRoutes({ guidelines }: Project, authorization: Authoriz
       guard,
       parameters: { id: "The guideline's id: 16 hex digits." },
       reply: guidelineSchema,
-      errors: ["guideline_not_found"],
+      errors: ["guideline_not_found", "unavailable"],
       handle: ({ segment }) => {
         const guideline = guidelines.get(segment("id"));
         if (guideline !== undefined) return guideline;
-        throw new KitError({ code: "guideline_not_found", message: "There is no guideline with this id." });
+        const message = "There is no guideline with this id.";
+        throw notFoundYet(project, new KitError({ code: "guideline_not_found", message }));
       },
     }),
     defineRoute({

@@ -2,7 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { maxNameBytes } from "../../base/name-fault.ts";
 import { pageCoverage, specCoverage } from "../../project/coverage.ts";
 import { listSpecs } from "../../project/list-specs.ts";
-import type { Project, ProjectSpecs } from "../../project/project.ts";
+import type { Project } from "../../project/project.ts";
 import { pageStale, staleSpecs } from "../../project/stale.ts";
 import {
   coveragePageSchema,
@@ -23,6 +23,7 @@ import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { frameworkOf } from "../../specs/frameworks.ts";
 import { validateBlocks } from "../../specs/validate.ts";
 import { type Authorization, guardProject } from "../access/authorize.ts";
+import { indexingOf, notFoundYet } from "../not-indexed-yet.ts";
 import { invalidSegment } from "../request/read-segment.ts";
 import { defineRoute, type Route } from "../route.ts";
 
@@ -55,7 +56,7 @@ export function specRoutes(project: Project, authorization: Authorization): read
       tag,
       guard,
       reply: diagnosticsSchema,
-      handle: () => ({ diagnostics: specs.diagnostics() }),
+      handle: () => ({ diagnostics: specs.diagnostics(), ...indexingOf(project) }),
     }),
     defineRoute({
       operation: "getSpecGraph",
@@ -76,8 +77,16 @@ export function specRoutes(project: Project, authorization: Authorization): read
       guard,
       body: impactRequestSchema,
       reply: impactSchema,
-      errors: ["spec_not_found"],
-      handle: ({ body }) => specs.impact(body),
+      errors: ["spec_not_found", "unavailable"],
+      handle({ body }) {
+        try {
+          return specs.impact(body);
+        } catch (error) {
+          throw error instanceof KitError && error.code === "spec_not_found"
+            ? notFoundYet(project, error)
+            : error;
+        }
+      },
     }),
     defineRoute({
       operation: "getSpecCoverage",
@@ -89,8 +98,13 @@ export function specRoutes(project: Project, authorization: Authorization): read
       guard,
       query: coverageQuerySchema,
       reply: coveragePageSchema,
-      handle: async ({ query: { feature, ...page } }) =>
-        pageCoverage(await specCoverage(project, feature === undefined ? {} : { features: [feature] }), page),
+      handle: async ({ query: { feature, ...page } }) => ({
+        ...pageCoverage(
+          await specCoverage(project, feature === undefined ? {} : { features: [feature] }),
+          page,
+        ),
+        ...indexingOf(project),
+      }),
     }),
     defineRoute({
       operation: "listStaleSpecs",
@@ -101,7 +115,10 @@ export function specRoutes(project: Project, authorization: Authorization): read
       guard,
       query: staleQuerySchema,
       reply: stalePageSchema,
-      handle: async ({ query }) => pageStale(await staleSpecs(project), query),
+      handle: async ({ query }) => ({
+        ...pageStale(await staleSpecs(project), query),
+        ...indexingOf(project),
+      }),
     }),
     defineRoute({
       operation: "validateSpecs",
@@ -127,8 +144,8 @@ export function specRoutes(project: Project, authorization: Authorization): read
       guard,
       parameters: { id: "The block's id, percent-encoded." },
       reply: specBlockSchema,
-      errors: ["spec_not_found"],
-      handle: ({ segment }) => findSpec(specs, segment("id", { maxBytes: maxIdBytes })),
+      errors: ["spec_not_found", "unavailable"],
+      handle: ({ segment }) => findSpec(project, segment("id", { maxBytes: maxIdBytes })),
     }),
   ];
 }
@@ -137,11 +154,12 @@ export function specRoutes(project: Project, authorization: Authorization): read
 // an id is good when the project has it.
 const maxIdBytes = 1_024;
 
-function findSpec(specs: ProjectSpecs, id: string): SpecBlock {
-  const block = specs.get(id);
+function findSpec(project: Project, id: string): SpecBlock {
+  const block = project.specs.get(id);
   if (block !== undefined) return block;
   if (Buffer.byteLength(id) > maxNameBytes) {
     throw invalidSegment("id", `must have at most ${maxNameBytes} bytes`);
   }
-  throw new KitError({ code: "spec_not_found", message: "There is no spec block with this id." });
+  const message = "There is no spec block with this id.";
+  throw notFoundYet(project, new KitError({ code: "spec_not_found", message }));
 }
