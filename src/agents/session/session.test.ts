@@ -1,3 +1,4 @@
+import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { expect, test } from "vitest";
 import type { KitEvent } from "../../protocol/event.ts";
 import { textOf } from "../../protocol/message.ts";
@@ -6,6 +7,11 @@ import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { defineTool } from "../tool.ts";
 import { defaultRetryPolicy } from "../turn/retry.ts";
+
+const noTokens = {
+  inputTokens: { total: 0, noCache: 0, cacheRead: 0, cacheWrite: 0 },
+  outputTokens: { total: 0, text: 0, reasoning: 0 },
+};
 
 const clock = defineTool({
   name: "clock",
@@ -256,6 +262,23 @@ test("a model that falls silent is given up", async () => {
     { modelIdleTimeoutMs: 20, retry: { attempts: 1, baseDelayMs: 1, maxDelayMs: 1 } },
   );
   await expect(agent.session().prompt("x")).rejects.toMatchObject({ code: "model_timeout" });
+});
+
+test("a model that goes on speaking is not given up, however long it takes in all", async () => {
+  const words = Array.from({ length: 12 }, (_, index) => `word ${index} `);
+  const speaking = createScriptedModel([]);
+  const answer = async function* (): AsyncGenerator<LanguageModelV4StreamPart> {
+    yield { type: "text-start", id: "1" };
+    for (const delta of words) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      yield { type: "text-delta", id: "1", delta };
+    }
+    yield { type: "finish", finishReason: { unified: "stop", raw: "stop" }, usage: noTokens };
+  };
+  const model = { ...speaking, doStream: async () => ({ stream: ReadableStream.from(answer()) }) };
+  const once = { attempts: 1, baseDelayMs: 1, maxDelayMs: 1 };
+  const agent = createTestAgent(model, {}, { modelIdleTimeoutMs: 150, retry: once });
+  expect((await agent.session().prompt("x")).text).toBe(words.join(""));
 });
 
 test("a model that falls silent after a tool that took longer, or after its own silence, is given up too", async () => {
