@@ -12,6 +12,12 @@ test.each<readonly [unknown, string]>([
   [{ thinkingLevel: "huge" }, "`thinkingLevel` must be one of off, minimal, low, medium, high, xhigh"],
   [{ budget: { maxTurn: 5 } }, "`budget.maxTurn` is no limit of a budget; did you mean maxTurns?"],
   [{ budget: { maxTokens: 0.5 } }, "`budget.maxTokens` must be a whole number from 1 up"],
+  [{ python: { function: {} } }, "`python.function` is no field of python; did you mean functions?"],
+  [
+    { python: { resourceLimits: { maxMemmory: 1 } } },
+    "`python.resourceLimits.maxMemmory` is no limit of Python; did you mean maxMemory?",
+  ],
+  [{ python: { resourceLimits: { maxMemory: "1" } } }, "`python.resourceLimits.maxMemory` must be a number"],
   [{ compaction: { keepRecent: 1 } }, "`compaction.keepRecent` is no setting of compaction"],
   [{ compaction: { enabled: 1 } }, "`compaction.enabled` must be true or false"],
   [{ approvals: { timeoutMs: 1 } }, "`approvals` must be an object such as"],

@@ -18,12 +18,14 @@ import {
 } from "../../agents/check-fields.ts";
 import type { KitCommand } from "../../agents/command.ts";
 import { compactionFields } from "../../agents/compaction/compaction-settings.ts";
+import type { PythonProfile } from "../../agents/python-profile.ts";
 import type { Role } from "../../agents/role.ts";
 import type { Skill } from "../../agents/skill.ts";
 import { faultOfTool } from "../../agents/tool.ts";
 import { budgetFields } from "../../agents/turn/budget.ts";
 import { faultOfDefinedName, shownName } from "../../base/name-fault.ts";
 import { thinkingLevels } from "../../protocol/thinking-level.ts";
+import type { PythonResourceLimits } from "../../python/contract.ts";
 import { hostPatternForm, parseHostPattern } from "../../sandboxes/host/wall/host-pattern.ts";
 
 const ofCommand: FieldChecks<Exclude<AllowedCommand, string>> = { command: text, unsafe: flag };
@@ -97,6 +99,8 @@ export function faultOfProfile(value: unknown, above = ""): string | undefined {
     return "it gave no profile: return an object such as { instructions: … }";
   const fault = faultOfFields(value, { of: "field of a profile", fields: checks, otherNames }, above);
   if (fault !== undefined) return fault;
+  const python = faultOfPython(Reflect.get(value, "python"), above);
+  if (python !== undefined) return python;
   const within = faultOfItems(value, above);
   if (within !== undefined) return within;
   const unnamed = faultOfNames(value, above);
@@ -161,6 +165,25 @@ const otherNames = {
   allowed_commands: "allowedCommands",
   triggers: "`export const triggers` beside the agent, in its file",
 };
+
+const number: FieldCheck = ["a number", (value) => typeof value === "number" && !Number.isNaN(value)];
+const limitFields: FieldChecks<PythonResourceLimits> = {
+  maxAllocations: number,
+  maxDurationSecs: number,
+  maxMemory: number,
+  maxRecursionDepth: number,
+  gcInterval: number,
+};
+const pythonFields: FieldChecks<PythonProfile> = {
+  functions: ["an object of functions, by name", (value) => isObject(value) && !Array.isArray(value)],
+  dataclasses: ["a list of dataclasses", (value) => Array.isArray(value) && value.every(hasName)],
+  resourceLimits: { of: "limit of Python", fields: limitFields },
+};
+
+function faultOfPython(python: unknown, above: string): string | undefined {
+  if (!isObject(python)) return undefined;
+  return faultOfFields(python, { of: "field of python", fields: pythonFields }, `${above}python.`);
+}
 
 /** What is wrong with a tool, command, skill or role of a profile. */
 function faultOfItems(profile: object, above: string): string | undefined {

@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { longestTimerMs } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { type PythonProcess, startPythonProcess } from "./python-process.ts";
@@ -43,6 +44,8 @@ interface Waiter {
   start(process: PythonProcess): void;
   fail(error: unknown): void;
 }
+
+const processors = availableParallelism();
 
 /** Bytes of all parked programs: further ones stay in their processes. */
 const maxParkedBytes = 64 * 1024 * 1024;
@@ -196,9 +199,11 @@ class Pool implements ProcessPool {
   #makeRoom(): boolean {
     const { maxProcesses, maxRunning } = this.#options;
     const count = this.#all.size + this.#starting;
-    if (count < Math.min(maxRunning, maxProcesses)) void this.#start();
+    // Starts beyond the number of processors only hold up one another.
+    const mayStart = count < maxProcesses && this.#starting < processors;
+    if (mayStart && count < Math.min(maxRunning, processors)) void this.#start();
     else if (this.#parkable.size > 0 && this.#parkedBytes < maxParkedBytes) void this.#park();
-    else if (count < maxProcesses) void this.#start();
+    else if (mayStart) void this.#start();
     else return false;
     return true;
   }
