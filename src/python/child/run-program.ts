@@ -43,7 +43,7 @@ export function runProgram(request: RunRequest, machine: Machine): void {
       link.send({ type: "failed", exception, traceback: exceptionLine(exception), memory });
     } else {
       const message = (error instanceof Error ? error.message : String(error)).slice(0, 2_000);
-      link.send({ type: isRefusal(error) ? "refused" : "broken", message });
+      link.send(isRefusal(error) ? { type: "refused", message, memory } : { type: "broken", message });
     }
   } finally {
     watchdog.rest();
@@ -56,7 +56,7 @@ function toException({ typeName, message }: ExceptionInfo): PythonExceptionInfo 
   if (inside === undefined) return boundedException({ type: typeName, message });
   return inside.startsWith("exceptions can only be called with")
     ? { type: "TypeError", message: "an exception takes one text at most" }
-    : { type: "NotImplementedError", message: inside };
+    : boundedException({ type: "NotImplementedError", message: inside });
 }
 
 /** Monty's native side says with a code what is wrong with limits and inputs. */

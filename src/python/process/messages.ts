@@ -131,6 +131,6 @@ export type EndMessage =
       readonly memory: number;
     }
   /** The run could not begin: limits or inputs that Monty refuses. */
-  | { readonly type: "refused"; readonly message: string }
+  | { readonly type: "refused"; readonly message: string; readonly memory: number }
   /** A fault of kit's own, or of Monty's. */
   | { readonly type: "broken"; readonly message: string };

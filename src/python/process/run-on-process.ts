@@ -85,7 +85,7 @@ class ProgramOnLease {
     while ("call" in heard) {
       const answer = await this.#answer(heard.call);
       if ("end" in answer) return answer;
-      const snapshot = await this.#lease.resume(this.#over);
+      const snapshot = await this.#unlessOver(this.#lease.resume(this.#over));
       heard = await (snapshot === undefined
         ? this.#compute(answer)
         : this.#compute(this.#resumeMessage(answer), snapshot));

@@ -117,7 +117,7 @@ test("a value of the documented size is taken, however its characters are writte
   // JSON writes a control character with six, and a number beyond 2^53 with up to 309.
   const cases: readonly (readonly [unknown, number])[] = [
     ["\u0001".repeat(16_000_000), 16_000_000],
-    [Array.from({ length: 99_999 }, () => Number.MAX_VALUE), 99_999],
+    [Array.from({ length: 9_999 }, () => Number.MAX_VALUE), 9_999],
   ];
   for (const [value, length] of cases) {
     expect((await session.run("n = len(value)\nvalue = None\nn", { inputs: { value } })).result).toBe(length);
