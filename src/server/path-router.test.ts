@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import { createPathRouter } from "./path-router.ts";
+
+const paths = [
+  "/",
+  "/api/specs/:id",
+  "/api/specs/graph",
+  "/agents/:name/:id",
+  "/agents/:name/:id/events",
+  "/*",
+];
+const router = createPathRouter<string>();
+for (const path of paths) router.add("ALL", path, path);
+
+const found = (path: string): string | undefined => router.match("GET", path)[0][0]?.[0];
+
+test.each([
+  ["/", "/"],
+  ["/api/specs/graph", "/api/specs/graph"],
+  ["/api/specs/graph%20", "/api/specs/:id"],
+  ["/agents/reviewer/pr-7", "/agents/:name/:id"],
+  ["/agents/reviewer/events", "/agents/:name/:id"],
+  ["/agents/reviewer/pr-7/events", "/agents/:name/:id/events"],
+  ["/agents/:name/:id", "/agents/:name/:id"],
+])("%s is a path of %s", (path, rule) => {
+  expect(found(path)).toBe(rule);
+});
+
+test.each([
+  "",
+  "/agents",
+  "/agents//pr-7",
+  "/agents/reviewer/",
+  "/agents/reviewer/pr-7/",
+  "/AGENTS/a/b",
+  "//",
+  "/__proto__",
+])("%s is no path of any rule", (path) => {
+  expect(found(path)).toBe("/*");
+});
+
+test("a path of no rule, where there is none for the rest, has no handler", () => {
+  expect(createPathRouter<string>().match("GET", "/")).toEqual([[]]);
+});
