@@ -1,3 +1,4 @@
+import type { KitError } from "../base/kit-error.ts";
 import type { DispatchReceipt, DispatchRecord, DispatchStatus } from "../protocol/dispatch.ts";
 import type { ErrorCause } from "../protocol/error-cause.ts";
 import type { EventType, KitEvent } from "../protocol/event.ts";
@@ -29,6 +30,11 @@ export interface Engine {
   /** Whether accepted work outlives the process, and whether several machines share it. */
   readonly capabilities: { readonly durable: boolean; readonly distributed: boolean };
   readonly events: EventLog;
+  /**
+   * What keeps it from working until somebody does something about it: its files were deleted or replaced, for
+   * instance. Nothing is accepted then.
+   */
+  problem?(): KitError | undefined;
 
   /** Takes up work, also that of a process that died. Without `start`, work is accepted and waits. */
   start(handlers: EngineHandlers): Promise<void>;

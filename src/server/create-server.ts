@@ -123,7 +123,7 @@ export function createServer(options: ServerOptions): KitServer {
   const app = new Hono<ServerEnv>({ getPath: pathAsSent, router: createPathRouter() });
   const routes = [
     ...homeRoutes({ project, app: service?.app, authorization, reach }),
-    ...healthRoutes(),
+    ...healthRoutes(service),
     ...guidelineRoutes(project, authorization),
     ...specRoutes(project, authorization),
     ...(context === undefined ? [] : serviceRoutes(context)),

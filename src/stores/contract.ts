@@ -1,3 +1,4 @@
+import type { KitError } from "../base/kit-error.ts";
 import type { SessionEntry, SessionInfo, SessionKey } from "../protocol/session-entry.ts";
 
 /** A value, or the promise of one: a store in the same process need not make its caller wait. */
@@ -37,5 +38,7 @@ export interface SessionStore {
     readonly instance_id?: string;
   }): MaybePromise<readonly SessionInfo[]>;
   delete(key: SessionKey): MaybePromise<void>;
+  /** What keeps it from working until somebody does something about it, such as a file that is gone. */
+  problem?(): KitError | undefined;
   close(): MaybePromise<void>;
 }

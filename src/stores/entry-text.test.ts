@@ -82,9 +82,32 @@ test("a message takes less room than its JSON, and an entry that was stored as J
 });
 
 test("an entry of an unknown version is refused, and says what to do", () => {
-  for (const stored of ['{"version":2,"type":"message"}', '[3,"user"]', "null", '"text"', "[]"]) {
+  for (const stored of ['{"version":2,"type":"message"}', '{"version":7}', '[3,"user"]']) {
     expect(() => decodeEntry(stored)).toThrow(
       expect.objectContaining({ code: "unavailable", hint: expect.stringContaining("Update kit") }),
     );
   }
+});
+
+test.each([
+  "",
+  "{",
+  "null",
+  "7",
+  '"text"',
+  "[]",
+  "[2]",
+  '[2,"user"]',
+  '[2,"user","op_1","2026-11-20T10:00:00.000Z"]',
+  '[2,"assistant","op_1","2026-11-20T10:00:00.000Z",[]]',
+  '[2,"nobody","op_1","2026-11-20T10:00:00.000Z",[]]',
+  '{"version":1}',
+  '{"version":1,"type":"message"}',
+  '{"version":1,"type":"message","message":{"role":"user"}}',
+  '{"version":1,"type":"compaction"}',
+  '{"version":1,"type":"other"}',
+])("a damaged entry, %s, is said to be one", (text) => {
+  expect(() => decodeEntry(text)).toThrow(
+    expect.objectContaining({ code: "unavailable", message: expect.stringContaining("is damaged") }),
+  );
 });

@@ -31,20 +31,22 @@ export function encodeEntry(entry: SessionEntry): string {
     : JSON.stringify(entry);
 }
 
-/** Reads what `encodeEntry` wrote, also of older versions. Throws `unavailable` for what is not ours. */
+/** Reads what `encodeEntry` wrote, also of older versions. Throws `unavailable` for what is not ours, or damaged. */
 export function decodeEntry(text: string): SessionEntry {
-  const value: unknown = JSON.parse(text);
-  if (Array.isArray(value) && value[0] === 2) {
-    const message = toMessage(value as unknown as MessageRow);
-    return { version: 1, type: "message", message, operation_id: String(value[2]) };
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw damaged(error);
   }
-  if (
-    typeof value === "object" &&
-    value !== null &&
-    "version" in value &&
-    value.version === 1 &&
-    "type" in value
-  ) {
+  if (Array.isArray(value) && value[0] === 2) {
+    if (!isMessageRow(value)) throw damaged();
+    return { version: 1, type: "message", message: toMessage(value), operation_id: value[2] };
+  }
+  const version: unknown = Array.isArray(value) ? value[0] : Object(value).version;
+  if (typeof version !== "number") throw damaged();
+  if (version === 1) {
+    if (!isEntry(value as SessionEntry)) throw damaged();
     return value as SessionEntry;
   }
   throw new KitError({
@@ -52,6 +54,40 @@ export function decodeEntry(text: string): SessionEntry {
     message: "A stored session entry has a version this kit does not know.",
     hint: "Update kit: the session was written by a newer version.",
   });
+}
+
+function damaged(cause?: unknown): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "An entry of this session's log is damaged, so its history cannot be read.",
+    hint: "Put the session store back from a backup, or delete the session. Other sessions are not affected.",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+/** As far as who reads it would stumble. */
+function isMessageRow(value: readonly unknown[]): value is MessageRow {
+  const [, role, operation, timestamp, content, , , tokens] = value;
+  if (typeof operation !== "string" || typeof timestamp !== "string" || !Array.isArray(content)) return false;
+  return role === "assistant" ? Array.isArray(tokens) : role === "user" || role === "tool";
+}
+
+function isEntry(entry: SessionEntry): boolean {
+  switch (entry.type) {
+    case "message": {
+      const message: Partial<Message> | null | undefined = entry.message;
+      if (typeof message !== "object" || message === null || !Array.isArray(message.content)) return false;
+      return message.role === "assistant"
+        ? typeof message.usage === "object"
+        : message.role === "user" || message.role === "tool";
+    }
+    case "compaction":
+      return typeof entry.keep_from === "number" && typeof entry.summary === "string";
+    case "note":
+      return typeof entry.name === "string";
+    default:
+      return false;
+  }
 }
 
 type Of<Role extends Message["role"]> = Extract<Message, { readonly role: Role }>;

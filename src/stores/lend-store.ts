@@ -8,6 +8,7 @@ export function lendStore(store: SessionStore): SessionStore {
     info: (key) => store.info(key),
     list: (filter) => store.list(filter),
     delete: (key) => store.delete(key),
+    ...(store.problem === undefined ? {} : { problem: () => store.problem?.() }),
     close: () => undefined,
   };
 }

@@ -222,6 +222,7 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
     causeOf: toCause,
     renewInstances: () => instances.renew(),
     release: (name, id) => instances.release(name, id),
+    storeProblem: () => options.store.problem?.(),
     async close() {
       await service.close();
       await instances.close();

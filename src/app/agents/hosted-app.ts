@@ -27,6 +27,8 @@ export interface HostedApp extends App {
   causeOf(error: unknown): ErrorCause | undefined;
   /** Has every instance come to life anew when it is next asked for: another process may have worked for it. */
   renewInstances(): void;
+  /** `SessionStore.problem` of the store that agents share. */
+  storeProblem(): KitError | undefined;
   /** Lets an instance go after what it does has ended; it comes to life again when it is asked for. */
   release(name: string, id: string): Promise<void>;
 }

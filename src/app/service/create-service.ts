@@ -121,6 +121,7 @@ export async function createService({
         stop?.();
       }
     },
+    problem: () => engine.problem?.() ?? app.storeProblem(),
     dispatch,
     ...admin,
     startRun: (workflow, payload, { idempotencyKey, principal, request } = {}) =>

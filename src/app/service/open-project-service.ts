@@ -43,9 +43,11 @@ export async function openProjectService(options: ProjectServiceOptions): Promis
     engine = openEngine(options);
     const { onError } = options;
     const service = await createService({ app, engine, ...(onError === undefined ? {} : { onError }) });
+    const watch = setInterval(sayProblems(service, onError), problemMs).unref();
     return {
       ...service,
       async close(how) {
+        clearInterval(watch);
         await service.drain(how);
         await app.close();
       },
@@ -55,6 +57,22 @@ export async function openProjectService(options: ProjectServiceOptions): Promis
     await app.close();
     throw error;
   }
+}
+
+/** How often kit looks whether its files are where they were. */
+const problemMs = 1_000;
+
+/** Tells of a problem once, when it comes. */
+function sayProblems(
+  service: Pick<Service, "problem">,
+  onError: (error: unknown) => void = () => undefined,
+): () => void {
+  let told: string | undefined;
+  return () => {
+    const problem = service.problem();
+    if (problem !== undefined && problem.message !== told) onError(problem);
+    told = problem?.message;
+  };
 }
 
 async function openProjectApp({

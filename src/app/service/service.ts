@@ -1,4 +1,5 @@
 import type { Approvals } from "../../agents/approvals/approvals.ts";
+import type { KitError } from "../../base/kit-error.ts";
 import type { Engine, RunReceipt } from "../../engine/contract.ts";
 import type { DispatchReceipt } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
@@ -34,6 +35,8 @@ export interface Service {
   readonly engine: Engine;
   /** Tool calls that wait for somebody's word. */
   readonly approvals: Approvals;
+  /** What keeps the service from working until somebody does something about it; `/health` says so. */
+  problem(): KitError | undefined;
   prompt(target: SessionKey, request: PromptRequest, call?: PromptCall): Promise<PromptReply>;
   /** Resolves once the input is on disk. A text is the message; other JSON is given as its text. */
   dispatch(

@@ -42,7 +42,11 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
     checks.push(...(await checkService(root, loaded)));
   } catch (error) {
     checks.push(
-      toCheck("dispatches", error, "The folder .kit/engine holds accepted work; KIT_DEBUG=1 shows more."),
+      toCheck(
+        "dispatches",
+        error,
+        "The folder .kit/engine holds accepted work: keep it. KIT_DEBUG=1 shows more.",
+      ),
     );
   }
   try {
@@ -53,7 +57,11 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
   } catch (error) {
     signal.throwIfAborted();
     checks.push(
-      toCheck("index", error, "Remove the folder .kit and run this again; KIT_DEBUG=1 shows more."),
+      toCheck(
+        "index",
+        error,
+        "KIT_DEBUG=1 shows more. What kit keeps in .kit is not to blame until that says so.",
+      ),
     );
   }
   return checks;

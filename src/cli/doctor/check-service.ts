@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
+import { KitClient } from "../../client/kit-client.ts";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
 import { count } from "../render/places.ts";
-import { findRunningServers } from "../running-server.ts";
+import { findRunningServers, type RunningServer } from "../running-server.ts";
 import type { Check } from "./check.ts";
 
 /** How many dead letters are counted. */
@@ -15,11 +16,28 @@ export async function checkService(root: string, { config }: LoadedConfig): Prom
   const checks: Check[] = [];
   if (first !== undefined) {
     const more = others.length === 0 ? "" : `; ${count(others.length, "other")} standing by`;
-    checks.push({ name: "server", status: "ok", message: `${first.url} (process ${first.pid})${more}` });
+    checks.push(await checkServer(first, more));
   }
   const folder = resolve(root, config.engine?.folder ?? join(".kit", "engine"));
-  if (existsSync(folder)) checks.push(await checkDeadLetters(folder));
+  // Opening it where it is not would make it.
+  if (existsSync(join(folder, "engine.db"))) checks.push(await checkDeadLetters(folder));
   return checks;
+}
+
+/** How long a server may take to say how it is, in ms. */
+const healthMs = 2_000;
+
+async function checkServer({ url, pid }: RunningServer, more: string): Promise<Check> {
+  const name = "server";
+  const message = `${url} (process ${pid})${more}`;
+  try {
+    await new KitClient({ baseUrl: url, retry: { attempts: 1 }, timeoutMs: healthMs }).health();
+    return { name, status: "ok", message };
+  } catch (error) {
+    const said = error instanceof Error ? error.message : String(error);
+    const hint = "Until then it refuses what is new, and what it had accepted may be gone.";
+    return { name, status: "error", message: `${message}: ${said}`, hint };
+  }
 }
 
 async function checkDeadLetters(folder: string): Promise<Check> {

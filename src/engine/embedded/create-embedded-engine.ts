@@ -23,6 +23,8 @@ export interface EmbeddedEngineOptions {
 
 /** After an abort: how long a handler may go on that does not heed its signal. */
 const abortPatienceMs = 2_000;
+/** How often, at most, what only reads looks whether the database is there. */
+const lookMs = 10;
 /** How long a drain waits for nothing but what stands aside: it waits for somebody, who may take days. */
 const asidePatienceMs = 5_000;
 
@@ -64,6 +66,7 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
   ): (...given: Arguments) => Promise<Result> {
     return async (...given) => {
       if (!base.database.isOpen) throw closing();
+      core.file.check(lookMs);
       return await read(...given).catch((error: unknown) => {
         throw toStoreError(error);
       });
@@ -129,6 +132,7 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
   return {
     capabilities: { durable: folder !== undefined, distributed: false },
     events,
+    problem: () => (state === "closed" ? undefined : (core.file.problem() ?? events.problem())),
     async start(handlers: EngineHandlers) {
       checkOpen();
       if (state === "started") throw alreadyStarted();

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { DatabaseFile } from "../../files/database-file.ts";
 import { type BlobStore, createBlobStore } from "./database/blobs.ts";
 import { createCommitQueue } from "./database/commit-queue.ts";
 import { openDatabase } from "./database/open-database.ts";
@@ -19,6 +20,8 @@ export interface EngineCore {
   readonly limits: EngineLimits;
   /** Whether other processes may have a part in it. */
   readonly isShared: boolean;
+  /** Of the database: whether it is where it was. */
+  readonly file: DatabaseFile;
   /** Fires `base.draining`. */
   drain(): void;
   /** Fires `base.stopping`. */
@@ -36,7 +39,11 @@ export interface CoreOptions {
 
 export function createEngineCore({ folder, clock, limits }: CoreOptions): EngineCore {
   const database = openDatabase(folder);
-  const queue = createCommitQueue(database);
+  const file = new DatabaseFile({
+    store: "The engine's store",
+    file: folder === undefined ? undefined : join(folder, "engine.db"),
+  });
+  const queue = createCommitQueue(database, { confirm: () => file.check() });
   const lock = createProcessLock(folder === undefined ? undefined : join(folder, "engine.lock"));
   const lease = createLease(database, { clock, ttlMs: limits.leaseMs, lock });
   const blobs = createBlobStore(folder === undefined ? undefined : join(folder, "blobs"), database);
@@ -71,6 +78,7 @@ export function createEngineCore({ folder, clock, limits }: CoreOptions): Engine
     lease,
     blobs,
     limits,
+    file,
     isShared: folder !== undefined,
     drain: () => draining.abort(stopped()),
     stop: () => stopping.abort(stopped()),

@@ -1,9 +1,10 @@
+import type { Service } from "../../app/service/service.ts";
 import { version } from "../../base/version.ts";
 import { type Health, healthSchema } from "../../protocol/http/service-schemas.ts";
 import { defineRoute, type Route } from "../route.ts";
 
-/** `GET /health`: answers without a key, and says nothing about the project. */
-export function healthRoutes(): readonly Route[] {
+/** `GET /health`: answers without a key, and says nothing about the project but that it cannot be served. */
+export function healthRoutes(service: Pick<Service, "problem"> | undefined): readonly Route[] {
   const health: Health = { ok: true, name: "kit", version };
   return [
     defineRoute({
@@ -13,7 +14,12 @@ export function healthRoutes(): readonly Route[] {
       summary: "Whether the server is there",
       tag: "service",
       reply: healthSchema,
-      handle: () => health,
+      errors: ["store_unavailable"],
+      handle() {
+        const problem = service?.problem();
+        if (problem !== undefined) throw problem;
+        return health;
+      },
     }),
   ];
 }

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { KitError } from "../../base/kit-error.ts";
+import { databaseOpenError, refuseEmptyDatabase } from "../../files/database-file.ts";
 
 /** Marks the file as one of kit's session stores ("kits"). */
 const applicationId = 0x6b697473;
@@ -54,13 +55,16 @@ ${mark}
 
 /**
  * Opens, or creates, a session database. Throws `unavailable` for a file that is none, or one that a
- * newer kit has written: sessions are never thrown away.
+ * newer kit has written, and `store_unavailable` for one that cannot be opened now: sessions are never thrown away.
  */
 export function openDatabase(file: string, durability: "normal" | "full"): DatabaseSync {
   // Not imported: a Node without this module could not even load the check that says so.
   const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
-  const database = new DatabaseSync(file, { enableForeignKeyConstraints: true, timeout: 5_000 });
+  const place = { store: "The session store", file };
+  refuseEmptyDatabase(place);
+  let database: DatabaseSync | undefined;
   try {
+    database = new DatabaseSync(file, { enableForeignKeyConstraints: true, timeout: 5_000 });
     // First whether the file is ours: changing its journal would change somebody else's database.
     migrate(database);
     database.exec(
@@ -70,18 +74,9 @@ export function openDatabase(file: string, durability: "normal" | "full"): Datab
     database.exec("PRAGMA busy_timeout = 0;");
     return database;
   } catch (error) {
-    database.close();
-    throw error instanceof KitError ? error : damaged(file, error);
+    database?.close();
+    throw databaseOpenError(place, error);
   }
-}
-
-function damaged(file: string, cause: unknown): KitError {
-  return new KitError({
-    code: "unavailable",
-    message: "The session store cannot be opened.",
-    hint: `Look at ${file}: it is damaged, or not a session store. Move it away to start afresh.`,
-    cause,
-  });
 }
 
 function migrate(database: DatabaseSync): void {

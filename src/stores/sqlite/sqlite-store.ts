@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementResultingChanges, StatementSync } from "node:sqlite";
 import { KitError } from "../../base/kit-error.ts";
+import { DatabaseFile } from "../../files/database-file.ts";
 import type { SessionEntry, SessionInfo, SessionKey } from "../../protocol/session-entry.ts";
 import { conflict } from "../conflict.ts";
 import type { AppendRequest, MaybePromise, SessionStore } from "../contract.ts";
@@ -20,6 +21,8 @@ export interface SqliteSessionStoreOptions {
 }
 
 const readPatienceMs = 1_000;
+/** What was acknowledged so long after the file was deleted may be gone with it: a look at the disk takes a while. */
+const lookMs = 10;
 
 /** Sessions whose place in the file is kept in memory, some 200 bytes each. */
 const maxRemembered = 10_000;
@@ -54,6 +57,7 @@ interface DueAppend {
  */
 export class SqliteSessionStore implements SessionStore {
   readonly #database: DatabaseSync;
+  readonly #file: DatabaseFile;
   readonly #statements: Statements;
   readonly #writes = new LockedWrites();
   #due: DueAppend[] = [];
@@ -62,6 +66,7 @@ export class SqliteSessionStore implements SessionStore {
 
   constructor(options: SqliteSessionStoreOptions) {
     this.#database = openDatabase(options.file, options.durability ?? "normal");
+    this.#file = new DatabaseFile({ store: "The session store", file: options.file });
     const prepare = (sql: string): StatementSync => this.#database.prepare(sql);
     this.#statements = {
       begin: prepare("BEGIN IMMEDIATE"),
@@ -118,6 +123,7 @@ export class SqliteSessionStore implements SessionStore {
   #writeTogether(due: readonly DueAppend[]): void {
     const [only] = due;
     if (due.length === 1 && only !== undefined && this.#appendRow(only.request)) {
+      this.#file.check(lookMs);
       only.resolve();
       return;
     }
@@ -133,6 +139,7 @@ export class SqliteSessionStore implements SessionStore {
         }
       }
       this.#statements.commit.run();
+      this.#file.check(lookMs);
     } catch (error) {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
       // What was noted in this transaction is not so.
@@ -199,7 +206,12 @@ export class SqliteSessionStore implements SessionStore {
       // A trigger takes the entries along, the foreign key the sessions below.
       this.#statements.delete.run(key.agent, key.instance_id, key.session);
       this.#known.clear();
+      this.#file.check(lookMs);
     });
+  }
+
+  problem(): KitError | undefined {
+    return this.#file.problem();
   }
 
   close(): void {
@@ -210,6 +222,7 @@ export class SqliteSessionStore implements SessionStore {
 
   /** Readers have to wait only in the moment in which another process repairs the file, or is the last to close it. */
   #look<Value>(read: () => Value): Value {
+    this.#file.check(lookMs);
     try {
       return read();
     } catch (error) {

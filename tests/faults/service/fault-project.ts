@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { createTemporaryRepository } from "../../../src/testing/temporary-repository.ts";
@@ -10,8 +10,8 @@ export interface FaultProject {
   readonly root: string;
   readonly kit: KitProcess;
   readonly model: ModelServer;
-  /** One more server of the same project, not started. */
-  another(): Promise<KitProcess>;
+  /** One more server of the same project, not started; with an engine of its own where its folder is named. */
+  another(engineFolder?: string): Promise<KitProcess>;
   /** What a tool has written: the key of each call that ran, and its number; or what workflows have. */
   effects(
     log: "keep" | "note" | "steps" | "ticks",
@@ -66,19 +66,22 @@ export async function run(ctx) {
 export interface FaultSettings {
   /** Lines below `[engine]`. */
   readonly engine?: string;
+  /** The address of a session store; default: a file of the project. */
+  readonly store?: string;
   readonly files?: Readonly<Record<string, string>>;
 }
 
 export async function createFaultProject(
   random: (below: number) => number,
-  { engine = "", files = {} }: FaultSettings = {},
+  { engine = "", files = {}, store }: FaultSettings = {},
 ): Promise<FaultProject> {
   const model = await startModelServer(random);
+  const toml = `${store === undefined ? "" : `store = "${store}"\n\n`}[providers.local]\nbase_url = "${model.baseUrl}"\n\n[engine]\n${engine}\n`;
   const repository = await createTemporaryRepository({
     "src/agents/worker.ts": agent,
     "src/workflows/order.ts": workflow,
     ...files,
-    "kit.toml": `[providers.local]\nbase_url = "${model.baseUrl}"\n\n[engine]\n${engine}\n`,
+    "kit.toml": toml,
   });
   const { root } = repository;
   const kit = await createKitProcess(root);
@@ -92,8 +95,13 @@ export async function createFaultProject(
     root,
     kit,
     model,
-    async another() {
-      const other = await createKitProcess(root);
+    async another(engineFolder) {
+      const config = `${toml}folder = ${JSON.stringify(engineFolder)}\n`;
+      if (engineFolder !== undefined) writeFileSync(join(root, "other.toml"), config);
+      const other = await createKitProcess(
+        root,
+        engineFolder === undefined ? [] : ["--config", "other.toml"],
+      );
       servers.push(other);
       return other;
     },

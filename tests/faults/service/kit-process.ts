@@ -23,7 +23,7 @@ export interface KitProcess {
   sockets(): number;
 }
 
-export async function createKitProcess(root: string): Promise<KitProcess> {
+export async function createKitProcess(root: string, more: readonly string[] = []): Promise<KitProcess> {
   const port = await freePort();
   let child: ChildProcess | undefined;
   let errors = "";
@@ -36,7 +36,7 @@ export async function createKitProcess(root: string): Promise<KitProcess> {
     },
     async start(environment = {}) {
       const { KIT_API_KEYS: _, ...env } = process.env;
-      const started = spawn(process.execPath, [launcher, "start", "--port", `${port}`, "--json"], {
+      const started = spawn(process.execPath, [launcher, "start", "--port", `${port}`, "--json", ...more], {
         cwd: root,
         env: { ...env, ...environment },
         stdio: ["ignore", "pipe", "pipe"],

@@ -30,9 +30,13 @@ type Outcome = { readonly value: unknown } | { readonly reason: unknown };
  */
 export function createCommitQueue(
   database: DatabaseSync,
-  options: { readonly lockPatienceMs?: number } = {},
+  options: {
+    readonly lockPatienceMs?: number;
+    /** Called after each transaction, before anybody is told of it: what it throws all are told instead. */
+    readonly confirm?: () => void;
+  } = {},
 ): CommitQueue {
-  const { lockPatienceMs = defaultPatienceMs } = options;
+  const { lockPatienceMs = defaultPatienceMs, confirm } = options;
   let pending: Pending[] = [];
   let scheduled = false;
   let lockedSince: number | undefined;
@@ -65,6 +69,7 @@ export function createCommitQueue(
     try {
       const outcomes = batch.map((one) => attempt(one.write));
       end.run();
+      confirm?.();
       for (const [index, { resolve, reject }] of batch.entries()) {
         const outcome = outcomes[index];
         if (outcome !== undefined && "value" in outcome) resolve(outcome.value);

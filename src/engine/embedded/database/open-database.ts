@@ -2,8 +2,8 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { KitError } from "../../../base/kit-error.ts";
+import { databaseOpenError, refuseEmptyDatabase } from "../../../files/database-file.ts";
 import { migrations } from "./migrations.ts";
-import { isBusy, toStoreError } from "./store-error.ts";
 
 /** Marks the file as an engine of kit ("kitq"). */
 const applicationId = 0x6b697471;
@@ -14,11 +14,12 @@ const applicationId = 0x6b697471;
  * accepted work is never thrown away.
  */
 export function openDatabase(folder: string | undefined): DatabaseSync {
-  if (folder !== undefined) mkdirSync(folder, { recursive: true });
-  const database = new DatabaseSync(folder === undefined ? ":memory:" : join(folder, "engine.db"), {
-    timeout: 5_000,
-  });
+  const place = { store: "The engine's store", file: folder && join(folder, "engine.db") };
+  let database: DatabaseSync | undefined;
   try {
+    if (folder !== undefined) mkdirSync(folder, { recursive: true });
+    refuseEmptyDatabase(place);
+    database = new DatabaseSync(place.file ?? ":memory:", { timeout: 5_000 });
     // First whether the file is ours: changing its journal would change somebody else's database.
     migrate(database);
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
@@ -26,9 +27,8 @@ export function openDatabase(folder: string | undefined): DatabaseSync {
     database.exec("PRAGMA busy_timeout = 0;");
     return database;
   } catch (error) {
-    database.close();
-    if (error instanceof KitError) throw error;
-    throw isBusy(error) ? toStoreError(error) : damaged(error);
+    database?.close();
+    throw databaseOpenError(place, error);
   }
 }
 
@@ -61,13 +61,4 @@ function version(database: DatabaseSync): number {
     });
   }
   return steps;
-}
-
-function damaged(cause: unknown): KitError {
-  return new KitError({
-    code: "unavailable",
-    message: "The engine's store cannot be opened.",
-    hint: "engine.db in the engine's folder is damaged, or not an engine's. Move it away to start afresh.",
-    cause,
-  });
 }

@@ -1,6 +1,8 @@
+import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { type Clock, elapsedOf } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
+import { DatabaseFile } from "../../../files/database-file.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
 import { sqliteFault, storeDamaged, storeUnavailable } from "../../../protocol/store-fault.ts";
 import type { EventLog, EventReadOptions } from "../../contract.ts";
@@ -20,6 +22,8 @@ const pruneEveryMs = 60_000;
 const measureEveryMs = 1_000;
 /** What one step makes the file smaller by: a megabyte. */
 const shrinkPages = 256;
+/** How often the log looks whether its file is there. */
+const fileLookMs = 1_000;
 /** Rows that one transaction deletes at most. */
 const pruneRows = 200;
 /** Rows that one look of `read` takes: what it holds the thread for. */
@@ -49,6 +53,8 @@ export interface EventRetention {
 export interface EmbeddedEventLog extends EventLog {
   /** How many events a stream has; the index of the last one may be higher. */
   count(stream: string): number;
+  /** `Engine.problem`, of the log. */
+  problem(): KitError | undefined;
   /** Writes what is due and lets readers get to their end. Close it before the lease is given up. */
   close(): void;
 }
@@ -57,6 +63,10 @@ export interface EmbeddedEventLog extends EventLog {
 export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
   const { folder, clock, lease, retention, mayRemove = () => true } = options;
   const database = openEventsDatabase(folder);
+  const file = new DatabaseFile({
+    store: "The event log",
+    file: folder === undefined ? undefined : join(folder, "events.db"),
+  });
   const table = createEventTable(database);
   const closing = new AbortController();
   const maxAgeMs = retention?.maxAgeMs ?? 7 * 24 * 3_600_000;
@@ -103,6 +113,7 @@ export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
   function write(): "written" | "more" | "failed" {
     try {
       writer.flush();
+      file.check(fileLookMs);
       const joins = writer.joinFinished();
       return prune() || shrink() || joins ? "more" : "written";
     } catch {
@@ -194,6 +205,7 @@ export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
       if (id === undefined) return;
       while (stored(() => writer.fenced(() => table.deleteOrphans(id, pruneRows)))) await setImmediate();
     },
+    problem: () => file.problem(),
     close() {
       if (closing.signal.aborted) return;
       try {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { KitError } from "../../../base/kit-error.ts";
+import { databaseOpenError, refuseEmptyDatabase } from "../../../files/database-file.ts";
 
 /** Marks the file as one of kit's event logs ("kite"). */
 const applicationId = 0x6b697465;
@@ -49,10 +50,11 @@ PRAGMA user_version = ${schemaVersion};
  * a file that is no event log, or one that a newer kit has written.
  */
 export function openEventsDatabase(folder: string | undefined): DatabaseSync {
-  const database = new DatabaseSync(folder === undefined ? ":memory:" : join(folder, "events.db"), {
-    timeout: 5_000,
-  });
+  const place = { store: "The event log", file: folder && join(folder, "events.db") };
+  let database: DatabaseSync | undefined;
   try {
+    refuseEmptyDatabase(place);
+    database = new DatabaseSync(place.file ?? ":memory:", { timeout: 5_000 });
     migrate(database);
     shrinkable(database);
     // A lost tail of events is told by a gap in the indexes, so an fsync for each flush buys nothing.
@@ -62,8 +64,8 @@ export function openEventsDatabase(folder: string | undefined): DatabaseSync {
     database.exec("PRAGMA busy_timeout = 10");
     return database;
   } catch (error) {
-    database.close();
-    throw error instanceof KitError ? error : damaged(error);
+    database?.close();
+    throw databaseOpenError(place, error);
   }
 }
 
@@ -82,15 +84,6 @@ function shrinkable(database: DatabaseSync): void {
   } catch {
     // Another process has it open, or the disk has no room for a second copy: the next start tries again.
   }
-}
-
-function damaged(cause: unknown): KitError {
-  return new KitError({
-    code: "unavailable",
-    message: "The event log cannot be opened.",
-    hint: "events.db in the engine's folder is damaged, or not an event log. Move it away to start afresh.",
-    cause,
-  });
 }
 
 function migrate(database: DatabaseSync): void {

@@ -1,0 +1,215 @@
+import { once } from "node:events";
+import { renameSync, rmSync } from "node:fs";
+import { connect, createServer, type Socket } from "node:net";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, onTestFinished, test } from "vitest";
+import { startPostgres } from "../../src/testing/postgres-server.ts";
+import { createRandom } from "./seeded-random.ts";
+import { createFaultProject, type FaultProject } from "./service/fault-project.ts";
+import { type Answer, send, untilSettled } from "./service/requests.ts";
+
+const random = createRandom(Number(process.env.KIT_FAULT_SEED ?? 1));
+const rounds = Math.min(6, Number(process.env.KIT_FAULT_ROUNDS ?? 1));
+/** Longer than a lock is waited for, and than one attempt of `max_attempts = 1` would last. */
+const outageMs = 7_000 * rounds;
+
+interface History {
+  readonly messages: readonly { readonly role: string; readonly content: unknown }[];
+}
+
+/** What clients have said: kit's own messages have no number. */
+async function inputsOf(url: string, id: string): Promise<readonly string[]> {
+  const { body } = await send(`${url}/agents/worker/${id}/history`);
+  const { messages } = body as History;
+  return messages.flatMap(({ role, content }) => {
+    const [number] = /#\d+/.exec(JSON.stringify(content)) ?? [];
+    return role === "user" && number !== undefined ? [number] : [];
+  });
+}
+
+/** Accepts work of each kind, has the store go and come back, and looks that all was done, each input once. */
+async function workThroughOutage(
+  { kit: { url, stderr } }: FaultProject,
+  store: { readonly go: () => Promise<void>; readonly come: () => Promise<void> },
+): Promise<void> {
+  const dispatch = (id: string, number: number): Promise<Answer> =>
+    send(`${url}/agents/worker/${id}/dispatch`, { input: `#${number}` });
+  await dispatch("before", 1);
+  await untilSettled(url);
+  await store.go();
+  const accepted = await Promise.all([1, 2, 3, 4, 5].map((number) => dispatch(`w${number}`, number)));
+  const run = await send(`${url}/workflows/order`, { number: 8 });
+  const keyed = { "idempotency-key": "k" };
+  const prompt = send(`${url}/agents/worker/keyed`, { message: "#6" }, keyed);
+  await delay(outageMs);
+  const refused = await send(`${url}/agents/worker/plain`, { message: "#7" });
+  expect(refused).toMatchObject({ status: 503, body: { error: { type: "store_unavailable" } } });
+  await store.come();
+  await untilSettled(url);
+  for (const { body } of accepted) {
+    const record = await send(`${url}/dispatches/${body.dispatch_id}`);
+    expect(record.body).toMatchObject({ status: "completed", attempts: 1 });
+  }
+  expect((await prompt).status).toBe(200);
+  expect((await send(`${url}/agents/worker/keyed`, { message: "#6" }, keyed)).body).toEqual(
+    (await prompt).body,
+  );
+  await expect
+    .poll(async () => (await send(`${url}/runs/${run.body.run_id}`)).body.status, { timeout: 20_000 })
+    .toBe("completed");
+  for (const id of ["before", "w1", "w2", "w3", "w4", "w5", "keyed", "order-8"]) {
+    expect([id, await inputsOf(url, id)]).toEqual([id, [expect.any(String)]]);
+  }
+  expect(stderr()).toContain("Accepted work waits for it");
+}
+
+test("a session store that another program locks for long makes no dead letters", async () => {
+  const project = await createFaultProject(random, { engine: "max_attempts = 1" });
+  await project.kit.start();
+  let other: DatabaseSync | undefined;
+  await workThroughOutage(project, {
+    async go() {
+      other = new DatabaseSync(join(project.root, ".kit/sessions.db"));
+      other.exec("BEGIN IMMEDIATE");
+    },
+    async come() {
+      other?.exec("COMMIT");
+      other?.close();
+    },
+  });
+}, 300_000);
+
+/** What stands before a database, so that it can be away: connections break, and nobody listens. */
+async function createWay(target: URL) {
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connect(Number(target.port), target.hostname);
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on("error", () => undefined);
+      socket.on("close", () => {
+        sockets.delete(socket);
+        near.destroy();
+        far.destroy();
+      });
+    }
+    near.pipe(far).pipe(near);
+  });
+  const open = async (port: number): Promise<number> => {
+    server.listen(port, "127.0.0.1");
+    await once(server, "listening");
+    const address = server.address();
+    return typeof address === "object" && address !== null ? address.port : 0;
+  };
+  const port = await open(0);
+  const url = new URL(target);
+  url.port = `${port}`;
+  const close = async (): Promise<void> => {
+    const closed = server.listening ? once(server, "close") : undefined;
+    server.close();
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  };
+  onTestFinished(close);
+  return { url: url.href, close, open: () => open(port) };
+}
+
+test("a Postgres that is down for long makes no dead letters, and two servers on it put no input down twice", async () => {
+  const postgres = await startPostgres();
+  onTestFinished(() => postgres.stop());
+  const way = await createWay(new URL(postgres.url));
+  const project = await createFaultProject(random, { engine: "max_attempts = 1", store: way.url });
+  await project.kit.start();
+  await workThroughOutage(project, {
+    go: way.close,
+    async come() {
+      await way.open();
+    },
+  });
+  // A server of its own, with its own engine, over the same sessions.
+  const other = await project.another(".kit/other");
+  await other.start();
+  const urls = [project.kit.url, other.url];
+  const numbers = Array.from({ length: 12 * rounds }, (_, index) => 100 + index);
+  const replies = await Promise.all(
+    numbers.map((number) => send(`${urls[number % 2]}/agents/worker/shared`, { message: `#${number}` })),
+  );
+  expect(replies.map(({ status }) => status)).toEqual(numbers.map(() => 200));
+  for (const url of urls) {
+    const inputs = await inputsOf(url, "shared");
+    expect(inputs.toSorted()).toEqual(numbers.map((number) => `#${number}`));
+  }
+  expect(project.model.refused).toEqual([]);
+}, 300_000);
+
+test("two servers of their own on one file of sessions put no input down twice", async () => {
+  const project = await createFaultProject(random);
+  const other = await project.another(".kit/other");
+  await Promise.all([project.kit.start(), other.start()]);
+  const urls = [project.kit.url, other.url];
+  const numbers = Array.from({ length: 20 * rounds }, (_, index) => 100 + index);
+  await Promise.all(
+    numbers.map((number) =>
+      send(`${urls[number % 2]}/agents/worker/shared/dispatch`, { input: `#${number}` }),
+    ),
+  );
+  await Promise.all(urls.map(untilSettled));
+  for (const url of urls) {
+    const inputs = await inputsOf(url, "shared");
+    expect(inputs.toSorted()).toEqual(numbers.map((number) => `#${number}`));
+    const { body } = await send(`${url}/dispatches?status=failed`);
+    expect(body.dispatches).toEqual([]);
+  }
+  expect(project.model.refused).toEqual([]);
+}, 300_000);
+
+test.each(["", "sessions.db", "engine", "engine/engine.db"])(
+  "a running server whose .kit/%s is deleted refuses loudly, says so, and stops at once",
+  async (name) => {
+    const project = await createFaultProject(random);
+    const { kit } = project;
+    await kit.start();
+    const dispatch = (id: string): Promise<Answer> =>
+      send(`${kit.url}/agents/worker/${id}/dispatch`, { input: "#1" });
+    await dispatch("before");
+    await untilSettled(kit.url);
+    expect((await send(`${kit.url}/health`)).status).toBe(200);
+    rmSync(join(project.root, ".kit", name), { recursive: true });
+    const gone = {
+      status: 503,
+      body: { error: { type: "store_unavailable", message: expect.stringContaining("restart kit") } },
+    };
+    if (name !== "sessions.db") {
+      expect(await dispatch("after")).toMatchObject(gone);
+      expect(await send(`${kit.url}/workflows/order`, { number: 1 })).toMatchObject(gone);
+    }
+    expect(await send(`${kit.url}/agents/worker/after`, { message: "#3" })).toMatchObject(
+      name === "engine" || name === "engine/engine.db" ? { status: 200 } : gone,
+    );
+    expect(await send(`${kit.url}/health`)).toMatchObject(gone);
+    await expect.poll(() => kit.stderr(), { timeout: 5_000 }).toContain("deleted, moved or replaced");
+    const begun = performance.now();
+    await kit.end("SIGTERM");
+    expect(performance.now() - begun).toBeLessThan(10_000);
+  },
+  60_000,
+);
+
+test("a folder that comes back as it was is gone on with", async () => {
+  const project = await createFaultProject(random);
+  const { kit, root } = project;
+  await kit.start();
+  const { body } = await send(`${kit.url}/agents/worker/one/dispatch`, { input: "#1" });
+  await untilSettled(kit.url);
+  renameSync(join(root, ".kit"), join(root, "away"));
+  expect((await send(`${kit.url}/agents/worker/two/dispatch`, { input: "#2" })).status).toBe(503);
+  // Whatever was made in its place meanwhile.
+  rmSync(join(root, ".kit"), { recursive: true, force: true });
+  renameSync(join(root, "away"), join(root, ".kit"));
+  expect((await send(`${kit.url}/health`)).status).toBe(200);
+  expect((await send(`${kit.url}/agents/worker/three/dispatch`, { input: "#3" })).status).toBe(202);
+  await untilSettled(kit.url);
+  expect((await send(`${kit.url}/dispatches/${body.dispatch_id}`)).body.status).toBe("completed");
+}, 60_000);
