@@ -203,11 +203,10 @@ test("a folder that comes back as it was is gone on with", async () => {
   await kit.start();
   const { body } = await send(`${kit.url}/agents/worker/one/dispatch`, { input: "#1" });
   await untilSettled(kit.url);
-  renameSync(join(root, ".kit"), join(root, "away"));
+  const folder = join(root, ".kit/engine");
+  renameSync(folder, join(root, "away"));
   expect((await send(`${kit.url}/agents/worker/two/dispatch`, { input: "#2" })).status).toBe(503);
-  // Whatever was made in its place meanwhile.
-  rmSync(join(root, ".kit"), { recursive: true, force: true });
-  renameSync(join(root, "away"), join(root, ".kit"));
+  renameSync(join(root, "away"), folder);
   expect((await send(`${kit.url}/health`)).status).toBe(200);
   expect((await send(`${kit.url}/agents/worker/three/dispatch`, { input: "#3" })).status).toBe(202);
   await untilSettled(kit.url);
