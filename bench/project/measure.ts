@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { openProject } from "../../src/project/open-project.ts";
 import type { Project } from "../../src/project/project.ts";
 import { createRandomText } from "./random-text.ts";
@@ -38,10 +39,33 @@ const measurements: Record<string, () => Promise<unknown>> = {
   async cold() {
     const floorFirst = Number(round) % 2 === 0;
     const before = floorFirst ? await timed(readLines) : 0;
+    const cpu = process.cpuUsage();
     const { ms, project } = await coldOpen();
+    const { user, system } = process.cpuUsage(cpu);
     const floor = floorFirst ? before : await timed(readLines);
     await project.close();
-    return { floor_ms: floor, subject_ms: ms };
+    return { floor_ms: floor, subject_ms: ms, cpu_ms: (user + system) / 1000 };
+  },
+  /** A project that opens in the background: its first answer, what applies to a file, and how long others wait. */
+  async first() {
+    const delay = monitorEventLoopDelay({ resolution: 1 });
+    delay.enable();
+    const start = performance.now();
+    const project = await openProject({ root, indexFile: ":memory:", background: true });
+    project.specs.query({ limit: 20 });
+    const answer = performance.now() - start;
+    const folder = sources[Math.floor(sources.length / 2)]?.split("/").slice(0, 2).join("/");
+    await project.ready(`${folder}/src/a.ts`);
+    const file = performance.now() - start;
+    await project.ready();
+    delay.disable();
+    await project.close();
+    return {
+      answer_ms: answer,
+      file_ms: file,
+      delay_max_ms: delay.max / 1e6,
+      delay_p99_ms: delay.percentile(99) / 1e6,
+    };
   },
   async warm() {
     const floors: number[] = [];

@@ -29,7 +29,7 @@ export function createGuidelineReads(
 ): GuidelineReads {
   // A project whose guidelines are not read yet has some all the same.
   const hasFiles = () => index.cached("has-guidelines", () => index.files().some(isGuidelineFile));
-  const isIncomplete = () => index.indexing() !== undefined && hasFiles();
+  const isIncomplete = () => index.indexing() !== undefined && (index.files().length === 0 || hasFiles());
   const records = () =>
     isIncomplete()
       ? index.guidelineRecords()
