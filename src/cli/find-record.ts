@@ -15,7 +15,11 @@ export function findSpec(project: Project, id: string): SpecBlock {
 
 export function throwUnknownSpec(project: Project, id: string): never {
   const ids = Iterator.from(project.specs.all()).map((spec) => spec.id);
-  throw unknown({ code: "spec_not_found", noun: "spec", list: "kit specs list --all" }, id, suggest(id, ids));
+  throw unknown(
+    { code: "spec_not_found", noun: "spec", list: "kit specs list --all --rules" },
+    id,
+    suggest(id, ids),
+  );
 }
 
 /** The guideline with this id, or the only one whose id starts so. Throws `guideline_not_found`. */

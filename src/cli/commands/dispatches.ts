@@ -37,7 +37,7 @@ export const dispatchesList: Command = defineCommand({
       });
       if (context.json) context.output.json(page);
       else if (page.dispatches.length === 0)
-        context.output.note("There is no such dispatch. 'kit invoke … --dispatch' makes one.");
+        context.output.note("No dispatch to show. 'kit invoke … --dispatch' makes one.");
       else printTable(context.output, page.dispatches, columns);
       return 0;
     }),

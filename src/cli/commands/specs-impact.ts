@@ -55,8 +55,16 @@ export const specsImpact: Command = defineCommand({
         ...(cursor !== undefined && { cursor }),
       };
       const impact = all ? wholeImpact(project.specs, request) : project.specs.impact(request);
-      if (context.json) context.output.json(impact);
-      else printImpact(context.output, { impact, project, changed: files.length + ids.length });
+      if (context.json) {
+        context.output.json(impact);
+        return 0;
+      }
+      noteMissing(
+        context.output,
+        project,
+        named.flatMap(({ file }) => file ?? []),
+      );
+      printImpact(context.output, { impact, project, changed: files.length + ids.length });
       return 0;
     }),
 });
@@ -78,6 +86,15 @@ async function filesChangedSince(
   { root, signal }: CommandContext,
 ): Promise<readonly string[]> {
   return toChangedPaths(await readChangedFiles({ root, since, signal }));
+}
+
+/** Specs may still name a file that is gone; one that never was is a slip. */
+function noteMissing(output: Output, project: Project, files: readonly string[]): void {
+  const all = project.files();
+  const missing = files.filter((file) => !all.some((one) => one === file || one.startsWith(`${file}/`)));
+  if (missing.length === 0) return;
+  const names = safeLine(missing.join(", "));
+  output.note(`${output.noteStyle("yellow", "note:")} ${names}: no such file in the project now.`);
 }
 
 interface ImpactReport {

@@ -77,5 +77,6 @@ function printReport(output: Output, { stale, total_count: total, checked, notes
   if (stale.length < total)
     output.note(`${stale.length} of ${total.toLocaleString("en")} shown; --limit and --all show more.`);
   if (total > 0) output.note(`${total.toLocaleString("en")} stale, ${all}.`);
+  else if (checked === 0) output.note("No spec names code of the project, so none can be stale.");
   else if (notes.length === 0) output.note(`${output.noteStyle("green", "✓")} No spec is stale, ${all}.`);
 }

@@ -305,6 +305,13 @@ describe("coverage and stale", () => {
   });
 });
 
+test("a file that is not there is named, and a list without code says so", async () => {
+  const { stderr } = await kit("impact", "src/nope.ts");
+  expect(stderr).toContain("src/nope.ts: no such file in the project now.");
+  const { stderr: unknown } = await kit("show", "fw_a-nope");
+  expect(unknown).toContain("kit specs list --all --rules");
+});
+
 test("no terminal sequence of a file gets out, in a table or in JSON", async () => {
   const outputs = await Promise.all([
     kit("list", "--all", "--rules"),

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
+import { shownName } from "../../base/name-fault.ts";
 import type { KitClient } from "../../client/kit-client.ts";
 import { type Engine, runStream } from "../../engine/contract.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
@@ -179,12 +180,13 @@ function remoteDesk(client: KitClient, locate: LocateClient): WorkDesk {
 function localDesk(engine: Engine, toSentDispatch: (record: DispatchRecord) => DispatchRecord): WorkDesk {
   const getRun = async (runId: string): Promise<RunRecord> => {
     const run = await engine.getRun(runId);
-    if (run === undefined) throw missing("run_not_found", "There is no such run.");
+    if (run === undefined) throw missing("run_not_found", `There is no run with the id ${shownName(runId)}.`);
     return run;
   };
   const getDispatch = async (dispatchId: string): Promise<DispatchRecord> => {
     const dispatch = await engine.getDispatch(dispatchId);
-    if (dispatch === undefined) throw missing("not_found", "There is no such dispatch.");
+    if (dispatch === undefined)
+      throw missing("not_found", `There is no dispatch with the id ${shownName(dispatchId)}.`);
     return toSentDispatch(dispatch);
   };
   return {

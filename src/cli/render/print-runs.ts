@@ -49,6 +49,6 @@ function waitLine({ signal, until }: RunWait): string {
 }
 
 export function printRuns(output: Output, runs: readonly RunRecord[]): void {
-  if (runs.length === 0) output.note("There is no such run. 'kit invoke <workflow>' starts one.");
+  if (runs.length === 0) output.note("No run to show. 'kit invoke <workflow>' starts one.");
   else printTable(output, runs, columns);
 }

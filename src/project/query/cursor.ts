@@ -19,5 +19,9 @@ export function parseCursor(plan: QueryPlan, cursor: string): readonly unknown[]
 }
 
 export function wrongCursor(cause?: unknown): KitError<"invalid_request"> {
-  return invalid("cursor", "is not a cursor of this query", cause);
+  return invalid(
+    "cursor",
+    "is not a cursor of this query: take next_cursor of its last page, or begin without one",
+    cause,
+  );
 }

@@ -50,7 +50,10 @@ function startOf(
 ): number {
   const [digest, end, key] = parseCursor(page.cursor);
   if (digest !== page.digest || typeof end !== "number" || typeof key !== "string")
-    throw invalid("cursor", "is not a cursor of this query");
+    throw invalid(
+      "cursor",
+      "is not a cursor of this query: take next_cursor of its last page, or begin without one",
+    );
   if (keys[end - 1] === key) return end;
   const found = keys.indexOf(key);
   return found === -1 ? Math.min(Math.max(0, end), keys.length) : found + 1;

@@ -225,3 +225,29 @@ _Requirements: 4.1_
   );
   expect(named).toEqual(["1: 2.1", "1.1: 1.1", "1.2: ", "2: 3.1", "2.1: ", "3: 4.1"]);
 });
+
+test("criteria numbered 1a, by a bare code before a keyword, and three levels deep are criteria", () => {
+  const text = `### R1: Pay
+#### Acceptance Criteria
+1a. WHEN a guest pays THEN the system SHALL send a receipt
+1b) WHEN a guest cancels THEN the system SHALL refund
+- 1.1.3 THE system SHALL log
+### R2 - Refund
+**Acceptance Criteria:**
+R2.1 WHEN a refund is due THEN the system SHALL pay back
+R2.2 IF it fails THEN the system SHALL retry
+`;
+  expect(blocksOf(text)).toEqual(["requirement req1: 1.1a 1.1b 1.1.3", "requirement req2: R2.1 R2.2"]);
+});
+
+test("ticks are done and half boxes are under way, as people and editors write them", () => {
+  const { parsed } = parse("- [✓] 1. a\n- [✔] 2. b\n- [☑] 3. c\n- [/] 4. d\n- [>] 5. e\n", "tasks");
+  expect(parsed.drafts.map(({ metadata }) => metadata.status)).toEqual([
+    "done",
+    "done",
+    "done",
+    "in_progress",
+    "open",
+  ]);
+  expect(parsed.diagnostics.map(({ line }) => line)).toEqual([5]);
+});

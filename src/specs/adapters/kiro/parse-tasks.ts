@@ -19,8 +19,13 @@ const statuses: Readonly<Record<string, TaskStatus>> = {
   " ": "open",
   "~": "open",
   "-": "in_progress",
+  "/": "in_progress",
   x: "done",
   X: "done",
+  "✓": "done",
+  "✔": "done",
+  "√": "done",
+  "☑": "done",
 };
 
 /** A label that says in words that the task has no requirement. */
@@ -116,7 +121,7 @@ function oddState(path: string, item: TaskItem): Diagnostic {
     severity: "warning",
     rule: "structure",
     code: "task_state_unknown",
-    message: `"[${item.state}]" is not a task state (blank, x, - or ~); the task counts as open.`,
+    message: `"[${item.state}]" is not a task state (blank, x, ✓, -, / or ~); the task counts as open.`,
     path,
     line: item.line,
   };

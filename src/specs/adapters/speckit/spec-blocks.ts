@@ -10,9 +10,9 @@ import type { LineRange } from "../../task-list.ts";
 import { statementId } from "./speckit-path.ts";
 import { storyBlocks } from "./story-blocks.ts";
 
-/** `- **FR-001**: …`, also FR-001a, NFR-001, SC-001, with a box or the colon inside the bold; `- FR-001: …`. */
+/** `- **FR-001**: …`, also FR-001a, NFR-001, SC-001, with a box or the colon inside the bold; `- FR-001: …`, `- FR-001 - …`; in a numbered list, too. */
 const statement =
-  /^[ \t]*[-*+][ \t]+(?:\[[ xX]\][ \t]+)?(?:\*\*((?:N?FR|SC)-\d+[A-Za-z]?)\b|((?:N?FR|SC)-\d+[A-Za-z]?)(?=[:：]))/;
+  /^[ \t]*(?:[-*+]|\d{1,4}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(?:\*\*((?:N?FR|SC)-\d+[A-Za-z]?)\b|((?:N?FR|SC)-\d+[A-Za-z]?)(?=[:：]|[ \t]+[-–—][ \t]))/;
 
 /** The user stories and numbered statements of a spec.md, in the order of the text. */
 export function specBlocks(scan: MarkdownScan, document: { feature: string; folder: string }): SpecDraft[] {
@@ -81,5 +81,7 @@ function patternOf(content: string): ReturnType<typeof classifyCriterion>["patte
 
 /** A statement without its number, white space joined. */
 function wordsOf(content: string): string {
-  return joinSpace(content.replace(/^(?:\*\*[^*]*\*\*[ \t]*|(?:N?FR|SC)-\d+[A-Za-z]?)[:：]?/, ""));
+  return joinSpace(
+    content.replace(/^(?:\*\*[^*]*\*\*[ \t]*|(?:N?FR|SC)-\d+[A-Za-z]?(?:[ \t]+[-–—](?=[ \t]))?)[:：]?/, ""),
+  );
 }

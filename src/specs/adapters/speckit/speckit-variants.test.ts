@@ -54,3 +54,14 @@ test("a statement may do without bold", () => {
     ["SC-001 unclassified"],
   ]);
 });
+
+test("a statement is one behind a dash and in a numbered list, too", () => {
+  const text =
+    "## Requirements\n\n- FR-001 - System MUST pay\n1. **FR-002**: System MUST refund\n2. FR-003: System MUST log\n";
+  const { drafts } = speckitAdapter.parse({ path: "specs/001-shop/spec.md", text });
+  expect(drafts.map(({ metadata }) => metadata.ears_patterns?.[0])).toMatchObject([
+    { number: "FR-001", pattern: "ubiquitous", text: "System MUST pay" },
+    { number: "FR-002", text: "System MUST refund" },
+    { number: "FR-003", text: "System MUST log" },
+  ]);
+});
