@@ -78,6 +78,21 @@ a.append('end')
   ]);
 });
 
+test("a name that was an import and is something else by now is not the import again", async () => {
+  const session = python.createSession();
+  const first = await session.run(
+    "import math as a, math as b, json\na = range(3)\ntry:\n    import re as c\nexcept ImportError:\n    c = None",
+  );
+  expect(first.forgotten.map(({ name }) => name)).toEqual(["a"]);
+  expect(
+    (await session.run("b = ...\n[json.dumps(1), c.escape('.')]")).forgotten.map(({ name }) => name),
+  ).toEqual(["b"]);
+  for (const name of ["a", "b"]) {
+    await expect(session.run(name)).rejects.toMatchObject({ exception: { type: "NameError" } });
+  }
+  expect((await session.run("json.dumps(c.escape('.'))")).result).toBe('"\\\\."');
+});
+
 test("dates, times, spans and zones stay what they are, wherever they lie", async () => {
   const session = python.createSession();
   session.registerDataclass({ name: "Visit", fields: ["day"] });

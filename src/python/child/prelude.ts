@@ -18,6 +18,7 @@
  */
 export const prelude: string = `
 from json import dumps as __kit_dumps__, loads as __kit_loads__
+import json as __kit_json__
 from datetime import date as __kit_date__, datetime as __kit_datetime__
 from datetime import timedelta as __kit_timedelta__, timezone as __kit_timezone__
 from pathlib import Path as __kit_path__
@@ -28,7 +29,7 @@ def __kit_tools__(
     NameError=NameError, ValueError=ValueError, hasattr=hasattr, getattr=getattr, bytes=bytes,
     dumps=__kit_dumps__, loads=__kit_loads__, date=__kit_date__, datetime=__kit_datetime__,
     timedelta=__kit_timedelta__, timezone=__kit_timezone__, to_path=__kit_path__, regex=__kit_regex__,
-    to_pattern=__kit_compile__, dataclass=type(__kit_dataclass__),
+    to_pattern=__kit_compile__, dataclass=type(__kit_dataclass__), module=type(__kit_json__),
 ):
     plain = {type(None), bool, int, str}
     text = {str}
@@ -144,6 +145,8 @@ def __kit_tools__(
             return ('path', str(value))
         if kind is regex:
             return ('pattern', value.pattern, value.flags)
+        if kind is module:
+            problem = 'module'
         problems.append(str(kind) if problem is None else problem)
         return ('v', None)
 

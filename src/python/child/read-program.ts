@@ -10,6 +10,8 @@ import { childrenOf, parsePython, type SyntaxNode, textOf } from "./syntax.ts";
 export interface ProgramReading {
   /** Names that the program gives a value in its module, at some point or in some case. */
   readonly bound: readonly string[];
+  /** Those of them that get it by something else than an import. */
+  readonly assigned: ReadonlySet<string>;
   /** Names that its functions speak of. */
   readonly mentioned: readonly string[];
   readonly functions: readonly ProgramFunction[];
@@ -48,10 +50,12 @@ export function readProgram(code: string): ProgramReading {
       if (isFunction(node)) functionDepth -= 1;
     },
   );
+  const assigned: ReadonlySet<string> = new Set(bound);
   for (const { name } of imports) bound.add(name);
   const result = resultOf(top);
   return {
     bound: [...bound].filter(isPythonName),
+    assigned,
     mentioned: [...mentioned],
     functions,
     imports,

@@ -127,6 +127,7 @@ function execute(
     const { saved, attachment } = saveVariables(taken, {
       functions: [...message.state.functions, ...reading.functions],
       imports: [...message.state.imports, ...reading.imports],
+      assigned: reading.assigned,
     });
     output.flush();
     const memory = process.memoryUsage.rss();

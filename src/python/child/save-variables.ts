@@ -19,6 +19,8 @@ type WrittenGroup = readonly [
 export interface KnownSources {
   readonly functions: readonly KeptFunction[];
   readonly imports: readonly KeptImport[];
+  /** Names that the program gives other values than those of its imports. */
+  readonly assigned: ReadonlySet<string>;
 }
 
 const mebibyte = 1024 * 1024;
@@ -38,7 +40,9 @@ export function saveVariables(
   const forgotten: ForgottenVariable[] = [];
   const imports: KeptImport[] = [];
   for (const [name, kind] of lost) {
-    const statement = kind === "function" ? undefined : statements.get(name);
+    // A module can come from an import alone; what else has the name of one may be something else by now.
+    const isImport = kind === "module" || (kind !== "function" && !known.assigned.has(name));
+    const statement = isImport ? statements.get(name) : undefined;
     if (statement !== undefined) imports.push(statement);
     else forgotten.push({ name, reason: reasonOf(kind) });
   }
