@@ -56,7 +56,7 @@ test("a value comes back from Python as what the table of the documentation says
     fc.asyncProperty(anyValue, async (value) => {
       expect(await returned(value)).toEqual(expected(value));
     }),
-    { numRuns: 300 },
+    { numRuns: 150 },
   );
 });
 
@@ -71,7 +71,7 @@ test("a variable is the same after it was kept, also from a dump", async () => {
       await other.load(await session.dump());
       expect((await other.run("[kept, repr(kept)]")).result).toEqual(before.result);
     }),
-    { numRuns: 100 },
+    { numRuns: 60 },
   );
 });
 
