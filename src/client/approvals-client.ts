@@ -1,18 +1,15 @@
-import type { ApprovalRequest } from "../protocol/approval.ts";
-import type { ApprovalList, ApprovalQuery } from "../protocol/http/approval-schemas.ts";
+import type { ApprovalPage, ApprovalQuery } from "../protocol/http/approval-schemas.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Transport } from "./transport.ts";
 
 /** The tool calls of all agents that wait for somebody's word; `agents.approve` gives it. */
 export interface ApprovalsClient {
   /** Oldest first. */
-  list(query?: ApprovalQuery, options?: CallOptions): Promise<readonly ApprovalRequest[]>;
+  list(query?: ApprovalQuery, options?: CallOptions): Promise<ApprovalPage>;
 }
 
 export function createApprovalsClient({ request }: Transport): ApprovalsClient {
   return {
-    async list(query = {}, options = {}) {
-      return (await request<ApprovalList>({ method: "GET", path: ["approvals"], query, options })).approvals;
-    },
+    list: (query = {}, options = {}) => request({ method: "GET", path: ["approvals"], query, options }),
   };
 }

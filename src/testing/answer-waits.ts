@@ -9,7 +9,7 @@ export interface WaitAnswers {
    * each time.
    */
   readonly signals?: Readonly<Record<string, unknown>>;
-  /** Runs at the speed of the system's clock, and is set to the end of a wait that only time ends. */
+  /** Runs at the speed of the system's clock, and is brought to the end of a wait that only time ends. */
   readonly clock?: ManualClock;
 }
 
@@ -48,10 +48,10 @@ export function answerWaits(
     const ends = waits.flatMap(({ until }) => (until === undefined ? [] : [Date.parse(until)]));
     const left = Math.min(...ends) - (clock?.now() ?? Date.now());
     if (clock !== undefined && ends.length > 0) {
-      // Set but for its last minute: what polls every few milliseconds would poll a million times in a day. Sleepers
-      // look at the clock each minute.
+      // The machine sleeps but for the last minute: what polls every few milliseconds would poll a million times in a
+      // day. Sleepers look at the time each minute.
       const last = Math.min(Math.max(0, left), minuteMs);
-      clock.set(Math.min(...ends) - last);
+      clock.suspend(left - last);
       await clock.advance(last);
     } else if (left > patienceMs) {
       await engine.cancelRun(run.run_id);

@@ -13,7 +13,7 @@ import { callLine } from "../run/event-lines.ts";
 import { type Column, printTable } from "../table.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { fromNow } from "../text/times.ts";
-import { asText } from "../values.ts";
+import { asText, wholeNumber } from "../values.ts";
 
 const decisionArguments = [
   { usage: "<approval-id>", description: "As the list and the event approval_request name it, or its end" },
@@ -26,7 +26,11 @@ export const approvalsList: Command = defineCommand({
     { usage: "[agent]", description: "Only of this agent" },
     { usage: "[id]", description: "Only of this instance" },
   ],
-  options: { url: urlOption },
+  options: {
+    limit: option("-n, --limit <number>", "At most so many (default 50)", wholeNumber(1, 1_000)),
+    cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
+    url: urlOption,
+  },
   examples: ["kit approvals list", "kit approvals list reviewer pr-42"],
   details: `Oldest first; --json has every argument of a call whole. Without an agent, runs that wait for a signal are listed, too. ${details}`,
   run: async ({ args: [agent, id], options }, context) => {
@@ -39,14 +43,21 @@ export const approvalsList: Command = defineCommand({
       printTable(output, files, fileColumns);
     }
     const client = await openClient(context, options.url);
-    const approvals = await client.approvals.list({
+    const { limit, cursor } = options;
+    const { approvals, next_cursor } = await client.approvals.list({
       ...(agent === undefined ? {} : { agent }),
       ...(id === undefined ? {} : { instance_id: id }),
+      ...(limit === undefined ? {} : { limit }),
+      ...(cursor === undefined ? {} : { cursor }),
     });
     const signals = agent === undefined ? await waitingSignals(client) : [];
-    if (context.json) output.json({ approvals, files, ...(agent === undefined ? { signals } : {}) });
-    else if (approvals.length === 0) output.note("No call waits for approval.");
+    if (context.json) {
+      const next = next_cursor === undefined ? {} : { next_cursor };
+      output.json({ approvals, files, ...(agent === undefined ? { signals } : {}), ...next });
+    } else if (approvals.length === 0) output.note("No call waits for approval.");
     else printTable(output, approvals, columns);
+    if (!context.json && next_cursor !== undefined)
+      output.note("More wait: -n lists more at a time, --cursor with --json the next ones.");
     if (!context.json && signals.length > 0) {
       const [first] = signals;
       output.note(
@@ -95,13 +106,24 @@ export const approvalsAccept: Command = defineCommand({
   },
 });
 
+async function everyApproval(client: KitClient): Promise<readonly ApprovalRequest[]> {
+  const all: ApprovalRequest[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await client.approvals.list({ limit: 1_000, ...(cursor === undefined ? {} : { cursor }) });
+    all.push(...page.approvals);
+    cursor = page.next_cursor;
+  } while (cursor !== undefined);
+  return all;
+}
+
 async function decide(
   written: string,
   decision: ApprovalBody,
   { context, url }: { readonly context: CommandContext; readonly url: string | undefined },
 ): Promise<0> {
   const client = await openClient(context, url);
-  const waiting = await client.approvals.list();
+  const waiting = await everyApproval(client);
   const id = matchId(
     written,
     waiting.map(({ approval_id }) => approval_id),

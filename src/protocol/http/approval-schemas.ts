@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ApprovalDecision, ApprovalRequest } from "../approval.ts";
-import { type FieldSchemas, nameField, needed, textField } from "./fields.ts";
+import { cursorField, type FieldSchemas, limitField, nameField, needed, textField } from "./fields.ts";
 
 const approvalRequestSchema: z.ZodType<ApprovalRequest> = z
   .object({
@@ -27,17 +27,30 @@ export const approvalListSchema: z.ZodType<ApprovalList> = z
   .object({ approvals: z.array(approvalRequestSchema) })
   .meta({ id: "ApprovalList", description: "Oldest first." });
 
+export interface ApprovalPage extends ApprovalList {
+  /** Absent on the last page. */
+  readonly next_cursor?: string;
+}
+
+export const approvalPageSchema: z.ZodType<ApprovalPage> = z
+  .object({ approvals: z.array(approvalRequestSchema), next_cursor: z.string().exactOptional() })
+  .meta({ id: "ApprovalPage", description: "Oldest first." });
+
 /** The query of `GET /approvals`. */
 export interface ApprovalQuery {
   readonly agent?: string;
   readonly instance_id?: string;
   readonly session?: string;
+  readonly limit?: number;
+  readonly cursor?: string;
 }
 
 export const approvalQuerySchema: z.ZodType<ApprovalQuery> = z.strictObject({
   agent: nameField.exactOptional(),
   instance_id: nameField.exactOptional(),
   session: nameField.exactOptional(),
+  limit: limitField.exactOptional().meta({ description: "1 to 1,000; default 50." }),
+  cursor: cursorField.exactOptional(),
 });
 
 /** The body of `POST /agents/{name}/{id}/approvals/{approval_id}`. */

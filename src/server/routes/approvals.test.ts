@@ -68,3 +68,26 @@ async function approvalOf(runId: string): Promise<{ readonly approval_id: string
   }
   throw new Error("Nothing waits.");
 }
+
+test("what waits comes in pages, oldest first, also when what a page ended with was decided since", async () => {
+  for (const number of [1, 2, 3, 4, 5]) {
+    const body = { input: `pay ${number}` };
+    await served.send(`/agents/careful/page-${number}/dispatch`, { body });
+    await expect
+      .poll(async () => (await served.send(`/agents/careful/page-${number}/approvals`)).body.approvals.length)
+      .toBe(1);
+  }
+  const list = async (query: string) => (await served.send(`/approvals?agent=careful&${query}`)).body;
+  const idsOf = (page: { approvals: readonly { instance_id: string }[] }) =>
+    page.approvals.map(({ instance_id }) => instance_id);
+  const first = await list("limit=2");
+  expect(idsOf(first)).toEqual(["page-1", "page-2"]);
+  const { instance_id, approval_id } = first.approvals[1];
+  await served.send(`/agents/careful/${instance_id}/approvals/${approval_id}`, { body: { approved: false } });
+  const second = await list(`limit=2&cursor=${encodeURIComponent(first.next_cursor)}`);
+  expect(idsOf(second)).toEqual(["page-3", "page-4"]);
+  const last = await list(`limit=2&cursor=${encodeURIComponent(second.next_cursor)}`);
+  expect([idsOf(last), last.next_cursor]).toEqual([["page-5"], undefined]);
+  for (const query of ["limit=0", "limit=1001", "cursor=x"])
+    expect((await served.send(`/approvals?${query}`)).status).toBe(400);
+});

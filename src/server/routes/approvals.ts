@@ -1,8 +1,11 @@
 import type { ServiceAction } from "../../app/config/access-config.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { ApprovalRequest } from "../../protocol/approval.ts";
 import { oneSessionQuerySchema } from "../../protocol/http/agent-schemas.ts";
 import {
   approvalBodySchema,
   approvalListSchema,
+  approvalPageSchema,
   approvalQuerySchema,
   decidedSchema,
 } from "../../protocol/http/approval-schemas.ts";
@@ -12,6 +15,21 @@ import { defineRoute, type Route, type RouteRequest } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
 
 const tag = "agents";
+
+const defaultPageSize = 50;
+
+/** Where it stands among those that wait: one that was decided meanwhile still tells where the next page begins. */
+function placeOf({ requested_at, approval_id }: ApprovalRequest): string {
+  return `${requested_at} ${approval_id}`;
+}
+
+function badCursor(): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: "The cursor is none of this list.",
+    meta: { issues: [{ path: "cursor", message: "must be the next_cursor of an earlier page" }] },
+  });
+}
 
 /** The tool calls of an instance that wait for somebody's word. */
 export function approvalRoutes(context: ServiceContext): readonly Route[] {
@@ -37,16 +55,23 @@ export function approvalRoutes(context: ServiceContext): readonly Route[] {
       summary: "The tool calls of all agents that wait for approval, oldest first",
       tag,
       query: approvalQuerySchema,
-      reply: approvalListSchema,
-      async handle({ query, principal }) {
-        const waiting = await service.approvals.list(query);
-        const approvals = await authorization.permitted(waiting, ({ agent, instance_id: instance }) => ({
+      reply: approvalPageSchema,
+      async handle({ query: { limit = defaultPageSize, cursor, ...filter }, principal }) {
+        const waiting = (await service.approvals.list(filter))
+          .map((approval) => ({ approval, place: placeOf(approval) }))
+          .sort((one, other) => (one.place < other.place ? -1 : 1));
+        if (cursor !== undefined && !/^\d{4}-\S+ approval_\S+$/.test(cursor)) throw badCursor();
+        const from = cursor === undefined ? 0 : waiting.findIndex(({ place }) => place > cursor);
+        const page = from < 0 ? [] : waiting.slice(from, from + limit);
+        const last = from + limit < waiting.length ? page.at(-1) : undefined;
+        const listed = page.map(({ approval }) => approval);
+        const approvals = await authorization.permitted(listed, ({ agent, instance_id: instance }) => ({
           principal,
           action: "agent.read",
           agent,
           instance,
         }));
-        return { approvals };
+        return { approvals, ...(last === undefined ? {} : { next_cursor: last.place }) };
       },
     }),
     defineRoute({
