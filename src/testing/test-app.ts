@@ -148,7 +148,7 @@ async function strangers(
       root,
       // Where programs are found is no secret, and a server is one.
       env: { PATH: process.env.PATH, ...env },
-      validateJson: createJsonValidator(),
+      validateJson: createJsonValidator({ isLenient: true }),
     });
   }
   return parts;

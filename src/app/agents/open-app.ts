@@ -69,5 +69,10 @@ export async function openApp(options: OpenAppOptions): Promise<HostedApp> {
 async function openMcp({ mcp, project, env }: OpenAppOptions): Promise<McpClient | undefined> {
   if (Object.keys(mcp?.servers ?? {}).length === 0) return undefined;
   const { createMcpClient } = await import("../../mcp/client/create-mcp-client.ts");
-  return createMcpClient({ config: mcp ?? {}, root: project.root, env, validateJson: createJsonValidator() });
+  return createMcpClient({
+    config: mcp ?? {},
+    root: project.root,
+    env,
+    validateJson: createJsonValidator({ isLenient: true }),
+  });
 }

@@ -1,4 +1,4 @@
-import type { checkJson, JsonIssue } from "../json-schema/check-json.ts";
+import type { CheckOptions, checkJson, JsonIssue } from "../json-schema/check-json.ts";
 import { createSchemaDocument, type SchemaDocument } from "../json-schema/schema-document.ts";
 
 const maxIssues = 20;
@@ -9,7 +9,9 @@ const maxIssues = 20;
  * servers. Issues are short texts without a full stop, fit for a model and for a person:
  * `items.0.price: must be number, not string`.
  */
-export function createJsonValidator(): (
+export function createJsonValidator(
+  options: CheckOptions = {},
+): (
   schema: Readonly<Record<string, unknown>>,
   value: unknown,
 ) => readonly string[] | Promise<readonly string[]> {
@@ -18,7 +20,7 @@ export function createJsonValidator(): (
   const issuesOf = (schema: object, value: unknown): readonly string[] => {
     const document = documents.get(schema) ?? createSchemaDocument(schema);
     documents.set(schema, document);
-    const issues = check?.(document, value) ?? [];
+    const issues = check?.(document, value, options) ?? [];
     return issues.length === 0 ? [] : [...new Set(issues.map(issueText))].slice(0, maxIssues);
   };
   return (schema, value) => {

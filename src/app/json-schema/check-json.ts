@@ -11,6 +11,7 @@ export interface JsonIssue {
 
 /** Schemas that one value may be held against in all, and how deep they may be nested. */
 const maxSteps = 1_000_000;
+const maxLenientSteps = 100_000;
 const maxDepth = 500;
 /** Characters times instructions that patterns may cost in all. */
 const maxPatternSteps = 20_000_000;
@@ -41,17 +42,30 @@ class Seen {
 
 type Path = JsonIssue["path"];
 
+export interface CheckOptions {
+  /**
+   * Refuses only what surely does not fit, for schemas whose owner checks again: patterns that RE2 does not take, formats
+   * and what cannot be told are left to the owner. Default: what cannot be told is refused.
+   */
+  readonly isLenient?: boolean;
+}
+
 /**
  * Holds a value against a JSON Schema (2020-12, and `definitions`, tuples and `dependencies` of older drafts).
  * Takes bounded time whatever schema and value are: patterns are matched in linear time, and a schema that
  * refers to itself without end, or too often, is an issue. Names are names: `constructor` and `__proto__` too.
  */
-export function checkJson(document: SchemaDocument, value: unknown): readonly JsonIssue[] {
-  const check = new Check(document);
+export function checkJson(
+  document: SchemaDocument,
+  value: unknown,
+  { isLenient = false }: CheckOptions = {},
+): readonly JsonIssue[] {
+  const check = new Check(document, isLenient);
   try {
     check.schema(document.root, value, []);
     return check.issues;
   } catch (error) {
+    if (isLenient && (error instanceof Uncheckable || error instanceof RangeError)) return [];
     if (error instanceof Uncheckable) return [{ path: [], message: error.message }];
     // The stack has no room for such a value.
     if (error instanceof RangeError)
@@ -66,15 +80,20 @@ class Check {
   #steps = 0;
   #depth = 0;
   #patternSteps = 0;
+  readonly #isLenient: boolean;
+  /** How many of the schemas around turn a fit into a misfit. */
+  #inverted = 0;
 
-  constructor(document: SchemaDocument) {
+  constructor(document: SchemaDocument, isLenient: boolean) {
     this.#document = document;
+    this.#isLenient = isLenient;
   }
 
   /** Whether a value fits, with the issues of what does not; what was looked at where it does. */
   schema(schema: unknown, value: unknown, path: Path): Seen | undefined {
     this.#steps += 1;
-    if (this.#steps > maxSteps) throw new Uncheckable("cannot be checked: its schema takes too many steps");
+    if (this.#steps > (this.#isLenient ? maxLenientSteps : maxSteps))
+      throw new Uncheckable("cannot be checked: its schema takes too many steps");
     if (this.#depth >= maxDepth) throw new Uncheckable("cannot be checked: its schema is nested without end");
     if (schema === false) return this.#refuse(path, "must not be there");
     if (!isJsonObject(schema)) return new Seen(this.#document.hasUnevaluated);
@@ -99,12 +118,22 @@ class Check {
     return seen;
   }
 
+  /** The same where a fit may refuse the whole: nothing may be left to the owner there. */
+  #surelyFits(schema: unknown, value: unknown, path: Path): Seen | undefined {
+    this.#inverted += 1;
+    const seen = this.#fits(schema, value, path);
+    this.#inverted -= 1;
+    return seen;
+  }
+
   #refuse(path: Path, message: string): undefined {
     this.issues.push({ path, message });
   }
 
-  #matches(pattern: string, text: string): boolean {
+  /** Undefined where the owner of the schema has to tell. */
+  #matches(pattern: string, text: string): boolean | undefined {
     const compiled = linearPattern(pattern);
+    if (compiled === undefined && this.#isLenient && this.#inverted === 0) return undefined;
     if (compiled === undefined)
       throw new Uncheckable(
         `cannot be checked: the pattern ${JSON.stringify(pattern.slice(0, 100))} of its schema is no regular expression that is matched in linear time (RE2: no look-around, no back-references)`,
@@ -116,8 +145,9 @@ class Check {
   }
 
   #values(schema: JsonObject, value: unknown, path: Path): void {
-    const matches = (pattern: string, text: string): boolean => this.#matches(pattern, text);
+    const matches = (pattern: string, text: string): boolean | undefined => this.#matches(pattern, text);
     for (const keyword of Object.keys(schema)) {
+      if (this.#isLenient && keyword === "format") continue;
       const message = valueKeywords.get(keyword)?.({ value, rule: schema[keyword], schema, matches });
       if (message !== undefined) this.#refuse(path, message);
     }
@@ -139,17 +169,19 @@ class Check {
       this.#refuseAll(any, { value, path });
     const one = own(schema, "oneOf");
     if (Array.isArray(one)) {
-      const fitting = one.map((part) => this.#fits(part, value, path)).filter((found) => found !== undefined);
+      const fitting = one
+        .map((part) => this.#surelyFits(part, value, path))
+        .filter((found) => found !== undefined);
       if (fitting.length === 1) take(fitting[0]);
       else if (fitting.length === 0) this.#refuseAll(one, { value, path });
       else this.#refuse(path, `fits ${fitting.length} of the alternatives, and may fit one only`);
     }
     const not = own(schema, "not");
-    if (not !== undefined && this.#fits(not, value, path) !== undefined)
+    if (not !== undefined && this.#surelyFits(not, value, path) !== undefined)
       this.#refuse(path, "fits what its schema excludes");
     const condition = own(schema, "if");
     if (condition !== undefined) {
-      const branch = take(this.#fits(condition, value, path)) ? "then" : "else";
+      const branch = take(this.#surelyFits(condition, value, path)) ? "then" : "else";
       const chosen = own(schema, branch);
       if (chosen !== undefined) take(this.schema(chosen, value, path));
     }
@@ -182,7 +214,12 @@ class Check {
     const patterns = own(schema, "patternProperties");
     if (isJsonObject(patterns)) {
       for (const [pattern, part] of Object.entries(patterns))
-        for (const name of names) if (this.#matches(pattern, name)) below(part, name);
+        for (const name of names) {
+          const isMatch = this.#matches(pattern, name);
+          if (isMatch === true) below(part, name);
+          // Perhaps it is not additional.
+          else if (isMatch === undefined) known.add(name);
+        }
     }
     const additional = own(schema, "additionalProperties");
     if (additional !== undefined) {
@@ -226,7 +263,7 @@ class Check {
     if (contains === undefined) return;
     let count = 0;
     for (const [index, item] of value.entries()) {
-      if (this.#fits(contains, item, [...path, index]) === undefined) continue;
+      if (this.#surelyFits(contains, item, [...path, index]) === undefined) continue;
       seen.indices?.add(index);
       count += 1;
     }

@@ -24,7 +24,8 @@ export function linearPattern(pattern: string): LinearPattern | undefined {
 }
 
 function compile(pattern: string): LinearPattern | undefined {
-  if (pattern.length > maxSize) return undefined;
+  // The engine takes a reference by name for a letter.
+  if (pattern.length > maxSize || pattern.includes("\\k<")) return undefined;
   try {
     const expression = RE2JS.compile(RE2JS.translateRegExp(pattern));
     const size = expression.programSize();

@@ -16,7 +16,7 @@ export async function checkMcpServers(
     config: config.mcp ?? {},
     root,
     env: environment,
-    validateJson: createJsonValidator(),
+    validateJson: createJsonValidator({ isLenient: true }),
   });
   try {
     return (await client.inspect(signal)).map(toCheck);

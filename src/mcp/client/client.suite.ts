@@ -46,7 +46,7 @@ export function openClient(config: McpConfig, over: Partial<McpClientOptions> = 
     config,
     root: process.cwd(),
     env: process.env,
-    validateJson: createJsonValidator(),
+    validateJson: createJsonValidator({ isLenient: true }),
     clock: fastClock,
     ...over,
   });

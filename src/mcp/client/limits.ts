@@ -28,8 +28,6 @@ export const limits = {
   descriptionChars: 4_000,
   schemaChars: 50_000,
   schemaDepth: 40,
-  /** Subschemas that checking one value may visit; schemas that need more are checked by their server. */
-  schemaVisits: 5_000,
   /** Times in a row that a stream of notifications is opened again. */
   reconnects: 8,
   /** Complaints of one server that are kept. */

@@ -19,12 +19,12 @@ export interface NormalizedSchema {
  * provider would refuse together with every other tool of the request.
  *
  * Tuples of older drafts (`items: [...]`) become `prefixItems`; texts are cleaned; keywords that are not
- * JSON Schema are dropped.
+ * JSON Schema are dropped, and patterns that the caller does not keep.
  */
-export function normalizeSchema(raw: unknown): NormalizedSchema {
+export function normalizeSchema(raw: unknown, keepsPattern: (pattern: string) => boolean): NormalizedSchema {
   const parts = new Map<string, unknown>();
   const references: string[] = [];
-  const schema = readSchema(raw, { pointer: "", depth: 0 }, { parts, references });
+  const schema = readSchema(raw, { pointer: "", depth: 0 }, { parts, references, keepsPattern });
   if (!isPlainObject(schema)) throw new SchemaFault("is not an object");
   for (const reference of references) {
     if (!parts.has(pointerOf(reference)))
@@ -50,6 +50,7 @@ interface Place {
 interface Reading {
   readonly parts: Map<string, unknown>;
   readonly references: string[];
+  readonly keepsPattern: (pattern: string) => boolean;
 }
 
 function readSchema(raw: unknown, place: Place, reading: Reading): unknown {
@@ -63,7 +64,8 @@ function readSchema(raw: unknown, place: Place, reading: Reading): unknown {
 function readKeywords(raw: SchemaObject, place: Place, reading: Reading): SchemaObject {
   const entries: [string, unknown][] = [];
   for (const [keyword, value] of Object.entries(raw)) {
-    if (!schemaKeywords.has(keyword) || (keyword === "pattern" && !isPattern(value))) continue;
+    if (!schemaKeywords.has(keyword)) continue;
+    if (keyword === "pattern" && !(typeof value === "string" && reading.keepsPattern(value))) continue;
     const below = { pointer: `${place.pointer}/${escaped(keyword)}`, depth: place.depth };
     entries.push([keyword, readKeyword(keyword, value, { place: below, reading })]);
   }
@@ -143,15 +145,6 @@ function withPrefixItems(raw: SchemaObject): SchemaObject {
 function checkedName(name: string): string {
   if (name === "__proto__") throw new SchemaFault("has a property named __proto__");
   return name;
-}
-
-// Patterns of other languages (`(?P<name>…)`) are common, and no reason to do without the tool.
-function isPattern(value: unknown): boolean {
-  try {
-    return typeof value === "string" && new RegExp(value, "u") !== null;
-  } catch {
-    return false;
-  }
 }
 
 function isTypes(value: unknown): boolean {

@@ -41,6 +41,13 @@ export function readCatalogue(listing: Listing, options: CatalogueOptions): Cata
       const tool = readTool(name, raw, options);
       chars += JSON.stringify(tool.schema).length;
       tools.push(tool);
+      const [pattern] = tool.schema.leftToServer;
+      if (pattern !== undefined) {
+        const which = cleanLine(pattern, 100);
+        remarks.push(
+          `The tool "${name}" has a pattern with look-around or back-references, which kit leaves to the server: ${which}`,
+        );
+      }
     } catch (error) {
       if (!(error instanceof SchemaFault)) throw error;
       remarks.push(`The tool "${name}" is left out: its schema ${error.message}.`);

@@ -77,22 +77,3 @@ export const schemaTypes: ReadonlySet<unknown> = new Set([
   "integer",
   "string",
 ]);
-
-/** A schema below another one, and the keyword it stands behind. */
-export interface Subschema {
-  readonly keyword: string;
-  readonly schema: unknown;
-}
-
-/** The schemas directly below one whose keywords have the shapes above. */
-export function subschemasOf(schema: Readonly<Record<string, unknown>>): readonly Subschema[] {
-  const found: Subschema[] = [];
-  for (const [keyword, value] of Object.entries(schema)) {
-    const shape = schemaKeywords.get(keyword);
-    if (shape === "schema") found.push({ keyword, schema: value });
-    if (shape === "schemas" || shape === "schema_map") {
-      for (const item of Object.values(value as object)) found.push({ keyword, schema: item });
-    }
-  }
-  return found;
-}

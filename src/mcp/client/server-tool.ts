@@ -63,10 +63,8 @@ export async function issuesOf(
   validateJson: ValidateJson,
 ): Promise<readonly string[]> {
   if (!isPlainObject(args)) return ["the arguments must be an object"];
-  const { checked } = tool.schema;
-  if (checked === undefined) return [];
   try {
-    return await validateJson(checked, args);
+    return await validateJson(tool.schema.checked, args);
   } catch {
     // A schema that the validator cannot follow is the server's to apply.
     return [];

@@ -1,20 +1,21 @@
 import { limits } from "./limits.ts";
 import {
   isPlainObject,
+  type NormalizedSchema,
   normalizeSchema,
   pointerOf,
   SchemaFault,
   type SchemaObject,
 } from "./normalize-schema.ts";
-import { relaxSchema } from "./relax-schema.ts";
-import { visitsOf } from "./schema-visits.ts";
 
 /** A stranger's schema of arguments, fit for providers and for kit's own validator. */
 export interface VettedSchema {
   /** For the model. Always an object schema. */
   readonly shown: SchemaObject;
-  /** For the validator; absent where checking could take for ever, so that only the server checks. */
-  readonly checked?: SchemaObject;
+  /** For the validator, which takes bounded time: with patterns that no provider takes. */
+  readonly checked: SchemaObject;
+  /** Patterns of it that nothing but the server checks: they cannot be matched in linear time. */
+  readonly leftToServer: readonly string[];
   /** What providers refuse at the root of a schema, to be said in words; absent where there is none. */
   readonly alternatives?: SchemaObject;
 }
@@ -39,27 +40,48 @@ const propertyName = /^[a-zA-Z0-9_.-]{1,64}$/;
 /** Vets the input schema of a tool. Throws `SchemaFault`, whose message ends "its schema …". */
 export function vetSchema(raw: unknown): VettedSchema {
   checkSize(raw);
-  const normalized = normalizeSchema(withoutRootReference(raw));
-  const { schema } = normalized;
+  const whole = normalizeSchema(withoutRootReference(raw), () => true);
+  const checked: SchemaObject = { ...whole.schema, type: "object" };
+  const { schema } = normalizeSchema(withoutRootReference(raw), isJavaScriptPattern);
   if (schema.type !== undefined && schema.type !== "object")
     throw new SchemaFault("is not that of an object");
-  const whole: SchemaObject = { ...schema, type: "object" };
-  for (const name of Object.keys(isPlainObject(whole.properties) ? whole.properties : {})) {
+  for (const name of Object.keys(isPlainObject(schema.properties) ? schema.properties : {})) {
     if (!propertyName.test(name)) throw new SchemaFault("has a property whose name providers refuse");
   }
-  const entries = Object.entries(whole);
+  const entries = Object.entries({ ...schema, type: "object" });
   const alternatives = entries.filter(([keyword]) => notAtRoot.has(keyword));
   const shown = {
     properties: {},
     ...Object.fromEntries(entries.filter(([keyword]) => !notAtRoot.has(keyword))),
   };
-  const { count, endless } = visitsOf(normalized);
-  const checked = count > limits.schemaVisits ? undefined : relaxSchema(whole, endless);
   return {
     shown,
-    ...(checked === undefined ? {} : { checked }),
+    checked,
+    leftToServer: patternsOf(whole).filter((pattern) => notLinear.test(pattern)),
     ...(alternatives.length === 0 ? {} : { alternatives: Object.fromEntries(alternatives) }),
   };
+}
+
+/** Look-around and back-references. */
+const notLinear = /\(\?<?[=!]|\\[1-9]|\\k</;
+
+function patternsOf({ parts }: NormalizedSchema): readonly string[] {
+  return [...parts.values()].flatMap((part) => {
+    if (!isPlainObject(part)) return [];
+    const names = isPlainObject(part.patternProperties) ? Object.keys(part.patternProperties) : [];
+    return typeof part.pattern === "string" ? [part.pattern, ...names] : names;
+  });
+}
+
+// Providers read patterns as JavaScript does, or not at all; `(?i)` of another language is no reason to do without.
+function isJavaScriptPattern(pattern: string): boolean {
+  return ["u", ""].some((flags) => {
+    try {
+      return new RegExp(pattern, flags) !== null;
+    } catch {
+      return false;
+    }
+  });
 }
 
 // Generators like to write a schema as one definition and a reference to it; providers want properties.
