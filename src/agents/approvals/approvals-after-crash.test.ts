@@ -9,7 +9,7 @@ import type { PromptResult } from "../operations/prompt-options.ts";
 import { type Doom, type DoomedProcess, openDoomed } from "../session/crash.suite.ts";
 import type { Approvals } from "./approvals.ts";
 import { createApprovals } from "./create-approvals.ts";
-import { type Opened, open, resultOf } from "./paying-agent.suite.ts";
+import { type Opened, open, type Place, resultOf } from "./paying-agent.suite.ts";
 
 let folder = "";
 beforeAll(() => {
@@ -17,27 +17,33 @@ beforeAll(() => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
+interface Life {
+  readonly doom: Doom;
+  readonly ran: string[];
+  readonly tool?: Place["tool"];
+}
+
 interface OpenedOn extends Opened {
   readonly doomed: DoomedProcess;
   ask(): Promise<PromptResult>;
 }
 
 /** Opens the agent on a file, in a process that ends where it is told to. */
-function openOn(file: string, doom: Doom, ran: string[]): OpenedOn {
+function openOn(file: string, { doom, ran, tool = {} }: Life): OpenedOn {
   const doomed = openDoomed(join(folder, file), doom);
-  const opened = open({ over: { store: doomed.store }, ran });
+  const opened = open({ over: { store: doomed.store }, ran, tool });
   return { ...opened, doomed, ask: () => opened.agent.session().prompt("pay", { operationId: "op_pay" }) };
 }
 
 // Appends: 1 the prompt, 2 the call, 3 the request, 4 the word, 5 the result, 6 the answer.
 test("a call that still waited when the process died is asked about again, under the same id", async () => {
   const ran: string[] = [];
-  const first = openOn("waiting.db", { at: 4, when: "before" }, ran);
+  const first = openOn("waiting.db", { doom: { at: 4, when: "before" }, ran });
   const asked = first.asked();
   void first.ask();
   const { approval_id } = await asked;
   await first.doomed.store.close();
-  const second = openOn("waiting.db", { at: 0, when: "after" }, ran);
+  const second = openOn("waiting.db", { doom: { at: 0, when: "after" }, ran });
   const again = second.asked();
   const answer = second.ask();
   expect((await again).approval_id).toBe(approval_id);
@@ -51,15 +57,45 @@ test.each([
   ["denied", false, "The call was denied"],
 ])("a call that was %s when the process died is not asked about again", async (name, approved, text) => {
   const ran: string[] = [];
-  const first = openOn(`${name}.db`, { at: 4, when: "after" }, ran);
+  const first = openOn(`${name}.db`, { doom: { at: 4, when: "after" }, ran });
   const asked = first.asked();
   void first.ask();
   await first.agent.approvals.decide((await asked).approval_id, { approved });
   await first.doomed.end;
-  const second = openOn(`${name}.db`, { at: 0, when: "after" }, ran);
+  const second = openOn(`${name}.db`, { doom: { at: 0, when: "after" }, ran });
   const { messages } = await second.ask();
   expect(second.events.map((event) => event.type)).not.toContain("approval_request");
   expect(JSON.stringify(resultOf(messages).content)).toContain(text);
+  expect(ran).toEqual([]);
+});
+
+test("a call that may run twice, and was approved when the process died, is run without another question", async () => {
+  const ran: string[] = [];
+  const tool = { idempotent: true };
+  const first = openOn("twice.db", { doom: { at: 4, when: "after" }, ran, tool });
+  const asked = first.asked();
+  void first.ask();
+  await first.agent.approvals.decide((await asked).approval_id, { approved: true });
+  await first.doomed.end;
+  const second = openOn("twice.db", { doom: { at: 0, when: "after" }, ran, tool });
+  expect((await second.ask()).text).toBe("Done.");
+  expect(second.events.map((event) => event.type)).not.toContain("approval_request");
+  expect(ran).toEqual(["pay 5"]);
+});
+
+test("a call that may run twice, and nobody was asked about when the process died, is asked about before it runs", async () => {
+  const ran: string[] = [];
+  const tool = { idempotent: true };
+  const first = openOn("unasked.db", { doom: { at: 3, when: "before" }, ran, tool });
+  void first.ask();
+  await first.doomed.end;
+  const second = openOn("unasked.db", { doom: { at: 0, when: "after" }, ran, tool });
+  const asked = second.asked();
+  const answer = second.ask();
+  const { approval_id } = await asked;
+  expect(ran).toEqual([]);
+  await second.agent.approvals.decide(approval_id, { approved: false });
+  expect(JSON.stringify(resultOf((await answer).messages).content)).toContain("The call was denied");
   expect(ran).toEqual([]);
 });
 

@@ -144,6 +144,17 @@ test("the cost is what the price makes of the tokens, null without a price, and 
   });
   const unpriced = createTestAgent(model, { tools: [look] }, resolve()).session();
   expect((await unpriced.prompt("x")).usage.cost.total).toBeNull();
+  const busy = tireless();
+  const dear = createTestAgent(
+    busy,
+    { tools: [look], budget: { maxCost: 1_000 } },
+    { resolveModel: async (name) => ({ name, model: busy, structuredOutput: "never" }) },
+  ).session();
+  await expect(dear.prompt("x")).rejects.toMatchObject({
+    code: "budget_exceeded",
+    message: expect.stringContaining("price of this model is unknown"),
+  });
+  expect(busy.calls).toHaveLength(1);
 });
 
 test("a prompt without a text, a role or skill nobody has, and a secret that is not set are refused", async () => {

@@ -71,7 +71,11 @@ describe("an entry of a list", () => {
     expect(run("git commit --template=/etc/passwd", policy)).toContain('"--template=/etc/passwd"');
     expect(run("git push", policy)).toContain('"git push" has to be named');
     expect(run("git commit -m x", { allowedCommands: ["git commit"] })).toContain("allowWrite");
-    expect(run("git log", { allowedCommands: ["git commit"], allowWrite: true })).toContain("git log");
+    expect(run("git log", { allowedCommands: ["git commit"], allowWrite: true })).toBe(
+      '"git log" is not on the list of allowed commands: git commit',
+    );
+    // A command that is the entry word for word still writes.
+    expect(run("git stash", { allowedCommands: ["git stash"] })).toContain("allowWrite");
   });
 
   test("of a program that kit does not know is that line, whole", () => {
@@ -117,6 +121,8 @@ describe("an entry of a list", () => {
     expect(run("git log -p src", policy)).toBe(true);
     expect(run("git log --output=x", policy)).toContain('"--output=x"');
     expect(run("git show", policy)).not.toBe(true);
+    expect(run("git commit -m x", { allowedCommands: ["git *"], allowWrite: true })).toBe(true);
+    expect(run("ls -l src", { allowedCommands: ["ls -l *"] })).toBe(true);
   });
 
   test("that is unsafe allows all that begins with it", () => {
@@ -140,6 +146,10 @@ describe("an entry of a list", () => {
       expect(run(`${program} x`, { allowedCommands: [command] })).toContain('"x"');
     }
     expect(run("npm ls --depth=0", { allowedCommands: ["npm"] })).toBe(true);
+    for (const command of ["node *", "bash", "python3 *"]) {
+      const [program = ""] = command.split(" ");
+      expect(run(program, { allowedCommands: [command] }), program).not.toBe(true);
+    }
   });
 
   test("that names a launcher takes no more by a star", () => {
@@ -157,8 +167,33 @@ describe("an entry of a list", () => {
     expect(run("timeout -s KILL -k 1 5 nice -n 5 git status", policy)).toBe(true);
     expect(run("timeout -k 1 5 touch x", policy)).toContain('"touch"');
     expect(run("timeout 5 git status", { allowedCommands: ["git"] })).toContain('"timeout"');
+    expect(run("timeout 5 git log", { allowedCommands: ["timeout 5 git status", "git"] })).toContain(
+      '"5" is more or other',
+    );
+    expect(run("timeout soon git status", policy)).toBe('timeout: "soon" is no time limit');
+    expect(run("nice A=b git status", policy)).toBe('nice: "A=b" sets a variable');
+  });
+
+  test("that names a launcher allows four of them in a row", () => {
+    for (const policy of [{ allowedCommands: ["nice", "ls"] }, {}]) {
+      expect(run("nice nice nice nice ls", policy)).toBe(true);
+      expect(run("nice nice nice nice nice ls", policy)).toContain("too many");
+    }
   });
 });
+
+test.each<AgentPolicy>([{ allowedCommands: ["timeout", "nice", "cat"] }, {}])(
+  "a known form comes with the paths that it names, and with its place behind launchers: %j",
+  (policy) => {
+    const commandsOf = (line: string) => {
+      const decision = checkCommand(line, { allowShell: true, ...policy });
+      return decision.allowed && "commands" in decision ? decision.commands : [];
+    };
+    const known = { paths: [{ path: "src/a.txt", use: "read" }] };
+    expect(commandsOf("cat src/a.txt")).toEqual([{ join: "first", words: ["cat", "src/a.txt"], known }]);
+    expect(commandsOf("timeout 5 nice -n 1 cat src/a.txt")).toMatchObject([{ known, programAt: 5 }]);
+  },
+);
 
 describe("without a list", () => {
   test("known forms run where no wall stands, those that write with allowWrite", () => {

@@ -82,7 +82,7 @@ function checkUnlisted(
   const launched = launchedCommand(words);
   if (typeof launched === "string") return `${program}: ${launched}`;
   if (launched !== undefined) {
-    if (depth > maxLaunchers) return tooManyLaunchers(program);
+    if (depth >= maxLaunchers) return tooManyLaunchers(program);
     const run = checkUnlisted(launched, { policy, walled, depth: depth + 1 });
     return typeof run === "string" ? run : behindLauncher(run, words.length - launched.length);
   }
@@ -128,7 +128,7 @@ function checkListed(
   if (launched !== undefined) {
     if (byName.length === 0) return moreThanWritten(words, named);
     if (typeof launched === "string") return `${program}: ${launched}`;
-    if (depth > maxLaunchers) return tooManyLaunchers(program);
+    if (depth >= maxLaunchers) return tooManyLaunchers(program);
     const run = checkListed(launched, { ...list, depth: depth + 1 });
     return typeof run === "string" ? run : behindLauncher(run, words.length - launched.length);
   }

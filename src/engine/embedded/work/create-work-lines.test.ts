@@ -90,6 +90,44 @@ test("no owner has all of many slots: whoever comes next begins at once", async 
   expect(bench.running()).toContain("third");
 });
 
+test.each([
+  { slots: 7, owners: 1, each: 7 },
+  { slots: 8, owners: 1, each: 7 },
+  { slots: 9, owners: 1, each: 7 },
+  { slots: 256, owners: 1, each: 224 },
+  { slots: 256, owners: 2, each: 119 },
+])("of $slots slots, $owners with much to do have $each each", ({ slots, owners, each }) => {
+  const bench = createBench(slots);
+  const names = ["a", "b"].slice(0, owners);
+  for (let number = 0; number < slots; number += 1)
+    for (const name of names) bench.join(`${name}${number}`, `${name}${number}`, name);
+  bench.lines.open();
+  const counts = names.map((name) => bench.running().filter((id) => id.startsWith(name)).length);
+  expect(counts).toEqual(names.map(() => each));
+});
+
+test("an owner keeps its turn while more of its work joins", async () => {
+  const bench = createBench(1);
+  bench.lines.open();
+  bench.join("busy", "busy");
+  bench.join("a1", "a1", "a");
+  bench.join("b1", "b1", "b");
+  bench.join("a2", "a2", "a");
+  await bench.end();
+  expect(bench.running()).toEqual(["a1"]);
+});
+
+test("an owner and a line of which nothing waits or works are forgotten, with what was measured of them", async () => {
+  const bench = createBench(1);
+  bench.lines.open();
+  bench.join("a1", "line", "a");
+  expect(bench.lines.turnAway({ owner: "a" })).toBeGreaterThan(0);
+  expect(bench.lines.turnAway({ line: "line" })).toBeGreaterThan(0);
+  await bench.end();
+  expect(bench.lines.turnAway({ owner: "a" })).toBeUndefined();
+  expect(bench.lines.turnAway({ line: "line" })).toBeUndefined();
+});
+
 test("a line stands in the turn of whoever is its first", async () => {
   const bench = createBench(1);
   bench.lines.open();
