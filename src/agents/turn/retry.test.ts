@@ -1,0 +1,147 @@
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { KitError } from "../../base/kit-error.ts";
+import { createManualClock } from "../../testing/manual-clock.ts";
+import { planRetry, type RetryPlan } from "./retry.ts";
+
+const retry = { attempts: 4, baseDelayMs: 500, maxDelayMs: 30_000 };
+
+interface Said {
+  readonly statusCode?: number;
+  readonly message?: string;
+  readonly responseBody?: string;
+  readonly responseHeaders?: unknown;
+}
+
+function plan({ message = "no", ...said }: Said, attempt = 1): RetryPlan {
+  return planRetry(Object.assign(new Error(message), said), attempt, { clock: createManualClock(), retry });
+}
+
+const told = (said: Said) => {
+  const { retries, event } = plan(said);
+  return [event.error.type, retries];
+};
+
+test.each([
+  [undefined, "model_error", true],
+  [200, "model_error", true],
+  [400, "model_error", false],
+  [401, "model_error", false],
+  [403, "model_error", false],
+  [404, "model_error", false],
+  [408, "model_timeout", true],
+  [409, "model_error", true],
+  [413, "model_error", false],
+  [422, "model_error", false],
+  [429, "model_error", true],
+  [499, "model_error", false],
+  [500, "model_error", true],
+  [503, "model_error", true],
+  [504, "model_timeout", true],
+  [529, "model_error", true],
+])("a provider that answers with status %s: %s, tried again: %s", (statusCode, type, retries) => {
+  expect(told(statusCode === undefined ? {} : { statusCode })).toEqual([type, retries]);
+});
+
+describe("a prompt that is longer than the model's window", () => {
+  test.each([
+    "This model's maximum context length is 8192 tokens.",
+    "prompt is too long: 210000 tokens > 200000 maximum",
+    "Too many tokens in the request",
+    "The input is too long for the requested model.",
+    "The input exceeds the limit of 1000 tokens",
+  ])("is told by the words of the provider, in its message or its answer: %s", (text) => {
+    for (const statusCode of [400, 413]) {
+      expect(told({ statusCode, message: text })).toEqual(["context_overflow", false]);
+      expect(told({ statusCode, responseBody: `{"message":"${text}"}` })).toEqual([
+        "context_overflow",
+        false,
+      ]);
+    }
+    expect(told({ message: text })).toEqual(["context_overflow", false]);
+    expect(plan({ message: text }).failure.overflow).toBe(true);
+  });
+
+  test("is not what a provider means that refuses for another reason in the same words", () => {
+    for (const statusCode of [429, 500])
+      expect(told({ statusCode, message: "too many tokens per minute" })).toEqual(["model_error", true]);
+    expect(told({ statusCode: 401, message: "too many tokens" })).toEqual(["model_error", false]);
+  });
+});
+
+test.each([
+  ["model_timeout", true],
+  ["model_error", true],
+  ["context_overflow", false],
+  ["budget_exceeded", false],
+  ["invalid_request", false],
+] as const)("kit's own %s is tried again: %s", (code, retries) => {
+  const failed = planRetry(new KitError({ code, message: "m" }), 1, { clock: createManualClock(), retry });
+  expect(failed.retries).toBe(retries);
+  expect(failed.event.error.message).toBe("m");
+});
+
+test("what is thrown and is no error is a model that could not be reached", () => {
+  for (const thrown of ["gone", null, undefined, 7, { statusCode: "500", responseBody: null }]) {
+    const { event, retries } = planRetry(thrown, 1, { clock: createManualClock(), retry });
+    expect([event.error.message, retries]).toEqual([
+      "The model could not be reached, or its answer could not be read.",
+      true,
+    ]);
+  }
+});
+
+test("the last attempt is not followed by another, and the event says so", () => {
+  expect(plan({ statusCode: 500 }, 3).event).toMatchObject({
+    will_retry: true,
+    retry_in_ms: expect.any(Number),
+  });
+  const { event, delayMs } = plan({ statusCode: 500 }, 4);
+  expect([event.will_retry, "retry_in_ms" in event, delayMs]).toEqual([false, false, 0]);
+});
+
+test("the wait doubles with each attempt up to its limit, and is any part of that", () => {
+  const chance = vi.spyOn(Math, "random").mockReturnValue(1);
+  onTestFinished(() => chance.mockRestore());
+  const patient = { ...retry, attempts: 20 };
+  const wait = (attempt: number) =>
+    planRetry(new Error("gone"), attempt, { clock: createManualClock(), retry: patient }).delayMs;
+  expect([1, 2, 3, 7, 19].map(wait)).toEqual([500, 1_000, 2_000, 30_000, 30_000]);
+  chance.mockReturnValue(0.5);
+  expect(wait(1)).toBe(250);
+});
+
+describe("a provider that says when to come again", () => {
+  const wait = (responseHeaders: unknown) => {
+    const { retries, delayMs } = plan({ statusCode: 429, responseHeaders });
+    return retries ? delayMs : "not at all";
+  };
+  const now = createManualClock().now();
+
+  test("is not asked before", () => {
+    expect(wait({ "retry-after": "7" })).toBe(7_000);
+    expect(wait({ "retry-after-ms": "900" })).toBe(900);
+    expect(wait({ "retry-after-ms": "900", "retry-after": "7" })).toBe(900);
+    expect(wait({ "retry-after": new Date(now + 9_000).toUTCString() })).toBe(9_000);
+  });
+
+  test("is not asked at all when that is more than four times the longest wait", () => {
+    expect(wait({ "retry-after": "120" })).toBe(120_000);
+    expect(wait({ "retry-after": "121" })).toBe("not at all");
+  });
+
+  test("and says nothing that can be read, or a time that is over, is asked after kit's own wait", () => {
+    const past = new Date(now - 60_000).toUTCString();
+    for (const headers of [
+      { "retry-after": "soon" },
+      { "retry-after": "-1" },
+      { "retry-after": past },
+      { "retry-after": 700 },
+      { "retry-after-ms": "-5" },
+      { "retry-after-ms": "x" },
+      {},
+      null,
+      "retry-after: 7",
+    ])
+      expect(wait(headers)).toBeLessThanOrEqual(500);
+  });
+});
