@@ -43,6 +43,25 @@ test("a path outside the project matches nothing", () => {
   for (const path of ["../../etc/passwd", "/etc/passwd", "a/../../x", "C:\\x", "", ".", "a\0b"])
     expect(matcher.match(path)).toEqual([]);
   expect(projectPath("./a//b/")).toBe("a/b");
+  expect(projectPath("docs/C:/x")).toBe("docs/C:/x");
+});
+
+test("a path that is longer than any file system has matches nothing", () => {
+  expect(projectPath("a".repeat(4_096))).toHaveLength(4_096);
+  expect(titles("a".repeat(4_097))).toEqual([]);
+});
+
+test("guidelines of one folder that declare the same glob apply together, and one without a glob everywhere", () => {
+  const [root] = records;
+  if (root === undefined) throw new Error("no record");
+  const made = [["*.md"], ["*.md", "*.ts"], []].map((globs, position): GuidelineRecord => {
+    return { ...root, inclusion: "pattern", globs, position };
+  });
+  const positions = (path: string) =>
+    createGuidelineMatcher(made)
+      .match(path)
+      .map(({ record }) => record.position);
+  expect([positions("a.md"), positions("a.ts"), positions("a.py")]).toEqual([[0, 1, 2], [1, 2], [2]]);
 });
 
 test("asking for one guideline gives what asking for all gives", () => {

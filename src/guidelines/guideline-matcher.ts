@@ -63,8 +63,7 @@ export function createGuidelineMatcher(records: readonly GuidelineRecord[]): Gui
         else {
           const members = [index];
           groups.set(key, members);
-          const glob = compile(source);
-          if (glob.invalid === undefined) scope.globs.push({ glob, records: members });
+          scope.globs.push({ glob: compile(source), records: members });
         }
       }
     }
