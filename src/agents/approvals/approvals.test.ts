@@ -253,3 +253,17 @@ test("a task asks too, under the rules of its parent", async () => {
   await answer;
   expect(ran).toEqual(["pay 7"]);
 });
+
+test("a call that waits keeps no timer", async () => {
+  const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+  const before = timers();
+  const { agent, asked } = open({ over: { modelIdleTimeoutMs: 10 } });
+  const request = asked();
+  const answer = agent.session().prompt("pay");
+  const { approval_id } = await request;
+  // The model's own ends itself the next time that it fires.
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(timers()).toBe(before);
+  await agent.approvals.decide(approval_id, { approved: true });
+  expect((await answer).text).toBe("Done.");
+});

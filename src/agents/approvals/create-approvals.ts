@@ -1,4 +1,4 @@
-import { longestTimerMs } from "../../base/clock.ts";
+import { type Clock, elapsedOf, systemClock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
 import type { ApprovalFilter, Approvals } from "./approvals.ts";
@@ -12,15 +12,56 @@ export interface ApprovalsOptions {
 
 const defaultMaxWaiting = 10_000;
 
+/** How late a denial may come after the machine was asleep: a timer counts only while it is awake. */
+const lookMs = 60_000;
+
 interface Waiting {
   readonly request: ApprovalRequest;
+  /** In the milliseconds that the clock has counted: it is the same however the time of day is set. */
+  readonly deadline: number;
   decide(decision: ApprovalDecision): void;
 }
 
 /** Creates a place where calls wait in this process's memory. */
 export function createApprovals(options: ApprovalsOptions = {}): Approvals {
+  return createApprovalsBy(systemClock, options);
+}
+
+/** The same, by a clock of the caller's. */
+export function createApprovalsBy(clock: Clock, options: ApprovalsOptions = {}): Approvals {
   const maxWaiting = options.maxWaiting ?? defaultMaxWaiting;
   const waiting = new Map<string, Waiting>();
+  const counted = (): number => elapsedOf(clock) + (clock.asleep?.() ?? 0);
+  // One timer for all that wait: that of the earliest deadline.
+  let timer: AbortController | undefined;
+  let armedFor = Number.POSITIVE_INFINITY;
+
+  function arm(deadline: number): void {
+    timer?.abort();
+    armedFor = deadline;
+    timer = undefined;
+    if (deadline === Number.POSITIVE_INFINITY) return;
+    timer = new AbortController();
+    clock
+      .sleep(Math.min(Math.max(0, deadline - counted()), lookMs), timer.signal)
+      .then(expire, () => undefined);
+  }
+
+  function expire(): void {
+    const now = counted();
+    let next = Number.POSITIVE_INFINITY;
+    for (const { deadline, decide } of waiting.values()) {
+      if (deadline > now) next = Math.min(next, deadline);
+      else decide({ approved: false, reason: "Nobody approved it in time." });
+    }
+    arm(next);
+  }
+
+  function deadlineOf({ expires_at }: ApprovalRequest): number {
+    if (expires_at === undefined) return Number.POSITIVE_INFINITY;
+    return counted() + Date.parse(expires_at) - clock.now();
+  }
+
   return {
     ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
     async request(request, signal) {
@@ -31,7 +72,8 @@ export function createApprovals(options: ApprovalsOptions = {}): Approvals {
       return new Promise((resolve, reject) => {
         const end = (): void => {
           if (waiting.get(request.approval_id) === own) waiting.delete(request.approval_id);
-          clearTimeout(timer);
+          // What nobody waits for keeps no process alive.
+          if (waiting.size === 0) arm(Number.POSITIVE_INFINITY);
           signal.removeEventListener("abort", leave);
         };
         const leave = (): void => {
@@ -40,21 +82,15 @@ export function createApprovals(options: ApprovalsOptions = {}): Approvals {
         };
         const own: Waiting = {
           request,
+          deadline: deadlineOf(request),
           decide(decision) {
             end();
             resolve(decision);
           },
         };
-        const expires = request.expires_at === undefined ? undefined : Date.parse(request.expires_at);
-        let timer: ReturnType<typeof setTimeout> | undefined;
-        const watch = (until: number): void => {
-          const left = until - Date.now();
-          if (left <= 0) own.decide({ approved: false, reason: "Nobody approved it in time." });
-          else timer = setTimeout(watch, Math.min(left, longestTimerMs), until);
-        };
         signal.addEventListener("abort", leave, { once: true });
         waiting.set(request.approval_id, own);
-        if (expires !== undefined) watch(expires);
+        if (own.deadline < armedFor) arm(own.deadline);
       });
     },
     async decide(approvalId, decision, within = {}) {

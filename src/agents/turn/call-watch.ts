@@ -95,8 +95,14 @@ export class CallWatch implements Disposable {
     this.#options.signal.removeEventListener("abort", this.#onAbort);
   }
 
-  // Between calls the timer goes on: setting it anew for each costs more than letting it fire in vain.
+  // Between calls the timer goes on: setting it anew for each costs more than letting it fire in vain. A tool that
+  // waits for a person may take days, though.
   #tick(): void {
+    if (!this.#runs) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+      return;
+    }
     this.#silentTicks += 1;
     // The first tick may have come at once.
     if (this.#silentTicks > ticks) this.stop(silent(this.#options.idleTimeoutMs));

@@ -1,9 +1,10 @@
 import { join, resolve } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Approvals } from "../../agents/approvals/approvals.ts";
-import { createApprovals } from "../../agents/approvals/create-approvals.ts";
+import { createApprovalsBy } from "../../agents/approvals/create-approvals.ts";
 import type { Engine } from "../../engine/contract.ts";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
+import { createMachineClock } from "../../engine/embedded/time/machine-clock.ts";
 import type { Project } from "../../project/project.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { HostedApp } from "../agents/hosted-app.ts";
@@ -88,7 +89,7 @@ async function openProjectApp({
   return await openApp({
     ...configured,
     project,
-    approvals: approvals ?? createApprovals(),
+    approvals: approvals ?? createApprovalsBy(createMachineClock()),
     instances: { ...configured.instances, idleMs: idleSeconds * 1_000 },
     ...(sandbox === undefined ? {} : { sandbox }),
     ...(models === undefined ? {} : { models }),
