@@ -5,9 +5,9 @@ const config: ViteUserConfig = defineConfig({
   test: {
     include: (process.env.KIT_MUTANT_TESTS ?? "src/**/*.test.ts").split(","),
     setupFiles: ["tests/property-seed.ts"],
-    // A mutant that hangs ends here, and counts as noticed.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // A mutant that hangs ends here, and counts as noticed: before Stryker ends the whole process for it (`timeoutMS`).
+    testTimeout: 10_000,
+    hookTimeout: 10_000,
   },
 });
 

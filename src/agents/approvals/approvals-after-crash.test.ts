@@ -71,7 +71,10 @@ test.each([
 
 test("a call that may run twice, and was approved when the process died, is run without another question", async () => {
   const ran: string[] = [];
-  const tool = { idempotent: true };
+  const tool: Place["tool"] = {
+    idempotent: true,
+    execute: (_input, { approved }) => `${ran.push(`approved: ${approved}`)}`,
+  };
   const first = openOn("twice.db", { doom: { at: 4, when: "after" }, ran, tool });
   const asked = first.asked();
   void first.ask();
@@ -80,7 +83,7 @@ test("a call that may run twice, and was approved when the process died, is run 
   const second = openOn("twice.db", { doom: { at: 0, when: "after" }, ran, tool });
   expect((await second.ask()).text).toBe("Done.");
   expect(second.events.map((event) => event.type)).not.toContain("approval_request");
-  expect(ran).toEqual(["pay 5"]);
+  expect(ran).toEqual(["approved: true"]);
 });
 
 test("a call that may run twice, and nobody was asked about when the process died, is asked about before it runs", async () => {

@@ -51,6 +51,41 @@ test("a denial is a result that the model reads, with its reason", async () => {
   expect(ran).toEqual([]);
 });
 
+test.each([
+  [undefined, ""],
+  [" ", ""],
+  [" Too much.\n", "\nReason: Too much."],
+])("a denial by nobody in particular, with the reason %j, says no more than that", async (reason, why) => {
+  const { agent, asked } = open();
+  const request = asked();
+  const answer = agent.session().prompt("pay");
+  const word = { approved: false, ...(reason === undefined ? {} : { reason }) };
+  await agent.approvals.decide((await request).approval_id, word);
+  expect(resultOf((await answer).messages).content).toEqual([
+    {
+      type: "text",
+      text: `The call was denied, and was not run. Do not repeat it unless you are told to.${why}`,
+    },
+  ]);
+});
+
+// The word opens protected paths and secret files to the built-in tools.
+test.each([
+  ["approved by a person", true, true],
+  ["free for all", false, false],
+  ["found to need nobody's word", async () => false, false],
+])("a tool is told whether a person approved its call: %s", async (_how, needsApproval, approved) => {
+  const ran: string[] = [];
+  const { agent, asked } = open({
+    tool: { needsApproval, execute: (_input, context) => `${ran.push(`${context.approved}`)}` },
+  });
+  const request = asked();
+  const answer = agent.session().prompt("pay");
+  if (approved) await agent.approvals.decide((await request).approval_id, { approved: true });
+  await answer;
+  expect(ran).toEqual([`${approved}`]);
+});
+
 test("a word counts once, and only where it belongs", async () => {
   const approvals = createApprovals();
   const { agent, asked } = open({ over: { approvals } });
