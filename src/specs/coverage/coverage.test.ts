@@ -93,7 +93,9 @@ test.each([
   ["// .kiro/specs/auth/requirements.md#1.1", ["auth#1.1"]],
   ["// auth#2", ["auth#2.1 whole", "auth#2.2 whole", "auth#2.3 whole"]],
   ["// fw_a-auth-requirements-req1.", ["auth#1.1 whole", "auth#1.2 whole"]],
-  ["// issue #1.2, other#1.2, #auth", []],
+  ["// fw_a-auth-requirements-req1...", ["auth#1.1 whole", "auth#1.2 whole"]],
+  ["// ../../.kiro/specs/auth/requirements.md#1.1, ./.kiro/specs/auth#1.2", ["auth#1.1", "auth#1.2"]],
+  ["// issue #1.2, other#1.2, #auth, fw_a-nothing", []],
 ])("a key names its criterion: %s", (text, ids) => {
   expect(namedIn(text)).toEqual(ids);
 });
@@ -122,6 +124,68 @@ test("a number alone belongs to the feature whose spec the file names", () => {
   expect(namedIn("// ../.kiro/specs/gift-cards/design.md\n// Requirement 1.1")).toEqual(["gift-cards#1.1"]);
 });
 
+test.each([
+  ["has a key of, above or below", "// Requirement 1.1\n// auth#1.2", ["auth#1.1", "auth#1.2"]],
+  ["names, above or below", "// Requirement 1.1\n// Feature: auth", ["auth#1.1"]],
+  [
+    "names with the number, of several that it names",
+    "// auth#1.1 gift-cards#1.1\n// Requirement 2.3",
+    ["auth#1.1", "gift-cards#1.1", "auth#2.3"],
+  ],
+  [
+    "has a file deep in the folder of",
+    "// .kiro/specs/auth/notes/old/a.md\n// Requirement 1.1",
+    ["auth#1.1"],
+  ],
+])("a number alone belongs to the feature that the file %s", (_how, text, ids) => {
+  expect(namedIn(text)).toEqual(ids);
+});
+
+test("a number alone belongs to the feature whose spec names the file", () => {
+  const { references } = readTestText("Requirement 1.1");
+  const gifts = index.features.findIndex(({ label }) => label === "gift-cards");
+  const file = { path: "src/some.test.ts", references, namedBy: [gifts] };
+  expect(resolveReferences(index, file).named).toEqual([
+    {
+      criterion: index.criteria.findIndex(({ id }) => id === "gift-cards#1.1"),
+      line: 1,
+      evidence: "number",
+      isWhole: false,
+    },
+  ]);
+});
+
+test("a number alone belongs to none of several features that the file has as much to do with", () => {
+  // The path adds nothing to what the file itself says.
+  expect(namedIn("// auth#1.1 gift-cards#1.1\n// Requirement 1.2", "src/auth/a.test.ts")).toEqual([
+    "auth#1.1",
+    "gift-cards#1.1",
+  ]);
+  expect(namedIn("// .kiro/specs/gift-cards-old/design.md\n// Requirement 1.1")).toEqual([]);
+  expect(namedIn("Requirement 2.1", "tests/gift/vouchers.test.ts")).toEqual([]);
+});
+
+test("a feature is named in any case, also where its folder has capitals", () => {
+  const among = indexCriteria(
+    listCriteria(blocksOf({ ".kiro/specs/userAuth/requirements.md": requirements(1) })),
+  );
+  expect(namedIn("// userAuth#1.1", "a.test.ts", among)).toEqual(["userAuth#1.1"]);
+  expect(namedIn("// USERAUTH#1.1", "a.test.ts", among)).toEqual(["userAuth#1.1"]);
+});
+
+test("an id names all of its requirement, or the one criterion that its block is", () => {
+  const { criteria, features } = listCriteria(blocksOf(shop));
+  const single = criteria.map(({ requirement: _, ...criterion }) => criterion);
+  const among = indexCriteria({ criteria: single, features });
+  const { references } = readTestText("fw_a-gift-cards-requirements-req3");
+  const wholeness = (each: CriteriaIndex) =>
+    resolveReferences(each, { path: "a.test.ts", references, namedBy: [] }).named.map(
+      ({ evidence, isWhole }) => [evidence, isWhole],
+    );
+  expect(wholeness(index)).toEqual([["key", true]]);
+  expect(wholeness(among)).toEqual([["key", false]]);
+});
+
 test("a number alone counts without a feature only where one feature has it", () => {
   expect(namedIn("Requirement 1.1, Requirement 2.3")).toEqual(["auth#2.3"]);
   expect(namedIn("Requirement 2.3", "src/gift-cards/pay.test.ts")).toEqual([]);
@@ -137,11 +201,15 @@ test("the longer name wins where a path has the names of two features", () => {
 
 test("a key of a known feature that no criterion has is dangling", () => {
   const { references } = readTestText(
-    "// auth#9.9\n// auth#readme\n// Feature: auth\n// Requirement 7.7, FR-009",
+    "// auth#9.9 auth#1.1 other#9.9\n// auth#readme auth#chapter-2\n// auth#FR-9, auth#us9.9, auth#FR9\n// Feature: auth\n// Requirement 7.7, FR-009, US7.7, Requirement 1.1\n// Requirement 10.7",
   );
   expect(resolveReferences(index, { path: "a.test.ts", references, namedBy: [] }).dangling).toEqual([
     { line: 1, key: "auth#9.9" },
-    { line: 4, key: "auth#7.7" },
+    { line: 3, key: "auth#FR-9" },
+    { line: 3, key: "auth#us9.9" },
+    { line: 3, key: "auth#FR9" },
+    { line: 5, key: "auth#7.7" },
+    { line: 6, key: "auth#10.7" },
   ]);
 });
 

@@ -67,7 +67,7 @@ export function resolveReferences(
     if (feature === undefined) continue;
     const found = criteriaNamed(index, feature, reference.number);
     for (const one of found) named.push({ ...one, line, evidence: kind });
-    if (found.length === 0 && isMeant(reference, feature === marker)) {
+    if (found.length === 0 && isMeant(reference)) {
       dangling.push({ line, key: `${index.features[feature]?.label}#${reference.number}` });
     }
   }
@@ -76,13 +76,11 @@ export function resolveReferences(
 
 /**
  * Whether a number that no criterion has is a slip: codes such as FR-1 and plain numbers occur in
- * fixtures, but a key with a number, and a dotted number below the name of its feature, are meant.
+ * fixtures, but a key with a number, and a dotted number, are meant: only below the name of a feature is there a
+ * number of a feature that does not have it.
  */
-function isMeant(
-  { kind, number }: { readonly kind: "key" | "number"; readonly number: string },
-  isMarked: boolean,
-): boolean {
-  return kind === "key" ? /^(?:[A-Za-z]{1,4}-?)?\d/.test(number) : isMarked && /^\d+\.\d/.test(number);
+function isMeant({ kind, number }: { readonly kind: "key" | "number"; readonly number: string }): boolean {
+  return kind === "key" ? /^(?:[A-Za-z]{1,4}-?)?\d/.test(number) : /^\d+\.\d/.test(number);
 }
 
 function featureOfKey(index: CriteriaIndex, name: string): number | undefined {
