@@ -85,7 +85,7 @@ export function createProcessTransport(
     async start() {
       server = await startServerProcess({
         ...request,
-        onOutput: (chunk) => reader.push(chunk),
+        onOutput: (piece) => reader.push(piece),
         onErrorFlood: () => cutOff("It flooded its error output."),
       }).catch((error: unknown) => {
         throw notStarted(error);

@@ -27,7 +27,7 @@ export interface ProcessRequest {
   /** The whole environment. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  readonly onOutput: (chunk: Buffer) => void;
+  readonly onOutput: (piece: Buffer) => void;
   /** It prints more to stderr than a log can be. */
   readonly onErrorFlood: () => void;
 }
@@ -44,12 +44,12 @@ export async function startServerProcess(request: ProcessRequest): Promise<Serve
   });
   let lastWords = Buffer.alloc(0);
   const gate = createFloodGate(limits.flood);
-  readInTurns(child.stderr, (chunk) => {
+  readInTurns(child.stderr, (piece) => {
     // Four bytes a character at most.
-    lastWords = Buffer.concat([lastWords, chunk.subarray(-4 * limits.stderrChars)]).subarray(
+    lastWords = Buffer.concat([lastWords, piece.subarray(-4 * limits.stderrChars)]).subarray(
       -4 * limits.stderrChars,
     );
-    if (!gate.take(chunk.length, 0)) request.onErrorFlood();
+    if (!gate.take(piece.length, 0)) request.onErrorFlood();
   });
   readInTurns(child.stdout, request.onOutput);
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on("error", ignore);
@@ -92,23 +92,33 @@ export async function startServerProcess(request: ProcessRequest): Promise<Serve
 }
 
 /**
- * Reads from a process. One that writes byte by byte is read at longer intervals, so that what it has written
- * meanwhile comes at once.
+ * Reads from a process, a piece in each turn of the event loop, so that what it floods kit with holds up nobody else.
+ * One that writes byte by byte is read at longer intervals: what it has written meanwhile comes at once.
  */
-function readInTurns(stream: Readable, onChunk: (chunk: Buffer) => void): void {
-  let turn = 0;
+function readInTurns(stream: Readable, onPiece: (piece: Buffer) => void): void {
+  let started = 0;
   let reads = 0;
-  stream.on("data", (chunk: Buffer) => {
-    onChunk(chunk);
+  const goOn = (): void => {
     const now = performance.now();
-    if (now - turn >= limits.reads.ms) {
-      turn = now;
+    if (now - started >= limits.reads.ms) {
+      started = now;
       reads = 0;
     }
     reads += 1;
-    if (reads < limits.reads.count) return;
+    if (reads < limits.reads.count) stream.resume();
+    else setTimeout(() => stream.resume(), started + limits.reads.ms - now).unref();
+  };
+  stream.on("data", (chunk: Buffer) => {
     stream.pause();
-    setTimeout(() => stream.resume(), turn + limits.reads.ms - now).unref();
+    const read = (start: number): void => {
+      // Destroyed where it was ended for a flood meanwhile.
+      if (stream.destroyed) return;
+      const end = start + limits.reads.bytes;
+      onPiece(chunk.subarray(start, end));
+      if (end < chunk.length) setImmediate(read, end);
+      else goOn();
+    };
+    read(0);
   });
 }
 

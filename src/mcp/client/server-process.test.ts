@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { limits } from "./limits.ts";
+import { type ServerProcess, startServerProcess } from "./server-process.ts";
+
+async function start(onOutput: (piece: Buffer) => void): Promise<ServerProcess> {
+  const script = "process.stdout.write('0123456789'.repeat(100_000))";
+  return startServerProcess({
+    command: process.execPath,
+    args: ["-e", script],
+    env: {},
+    cwd: process.cwd(),
+    onOutput,
+    onErrorFlood: () => undefined,
+  });
+}
+
+test("what a process prints comes whole, and others have their turn between pieces of it", async () => {
+  let turn = 0;
+  const pieces: { readonly turn: number; readonly piece: Buffer }[] = [];
+  const server = await start((piece) => {
+    pieces.push({ turn, piece: Buffer.from(piece) });
+    setImmediate(() => {
+      turn += 1;
+    });
+  });
+  await server.ended;
+  expect(Buffer.concat(pieces.map(({ piece }) => piece)).toString()).toBe("0123456789".repeat(100_000));
+  const ofTurns = Map.groupBy(pieces, (one) => one.turn);
+  for (const together of ofTurns.values()) {
+    const bytes = together.reduce((sum, { piece }) => sum + piece.length, 0);
+    expect(bytes).toBeLessThanOrEqual(2 * limits.reads.bytes);
+  }
+});
+
+test("nothing is read any more of a process that was ended, not even what is here already", async () => {
+  let pieces = 0;
+  const server = await start(() => {
+    pieces += 1;
+    server.kill();
+  });
+  await server.ended;
+  expect(pieces).toBe(1);
+});
