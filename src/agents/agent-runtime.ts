@@ -97,7 +97,11 @@ export interface Harness {
  * Gives the tools that are there now: those of MCP servers, for instance. The same tool is the same object
  * each time. What cannot be had is said with `emit`; only the signal makes it reject.
  */
-export type ToolSource = (operation: Pick<Operation, "signal" | "emit">) => Promise<readonly AnyTool[]>;
+export interface ToolSource {
+  (operation: Pick<Operation, "signal" | "emit">): Promise<readonly AnyTool[]>;
+  /** Why a tool of that name is not there, as a model is told; undefined where the source knows of none. */
+  readonly whyMissing?: (name: string) => string | undefined;
+}
 
 /** The tools of a session, and what providers are told of them. */
 export interface Toolkit {

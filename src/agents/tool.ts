@@ -125,4 +125,6 @@ export function defineTool<Input>(definition: ToolDefinition<Input>): ToolDefini
 export interface ToolLookup {
   get(name: string): ToolDefinition | undefined;
   names(): readonly string[];
+  /** Why there is no tool of a name that others than the agent know, in sentences. */
+  whyMissing?(name: string): string | undefined;
 }

@@ -45,6 +45,8 @@ export async function prepare(
     {
       ...options,
       sourced,
+      whyMissing: (name) =>
+        sources.map((source) => source.whyMissing?.(name)).find((why) => why !== undefined),
       ...(tellsSpecs && { project: harness.runtime.project?.tools, repository: repository.tools }),
     },
   );

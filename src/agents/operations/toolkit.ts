@@ -118,6 +118,7 @@ export function extendToolkit(
     readonly tools?: readonly AnyTool[] | undefined;
     readonly commands?: readonly KitCommand[] | undefined;
     readonly sourced: readonly AnyTool[];
+    readonly whyMissing?: ToolLookup["whyMissing"];
   },
 ): Toolkit {
   const toolkit = extra.project === extra.repository ? given : withRepository(given, extra);
@@ -138,6 +139,7 @@ export function extendToolkit(
   const tools: ToolLookup = {
     get: (name) => added.get(name) ?? toolkit.tools.get(name),
     names: () => schemas.map((schema) => schema.name),
+    ...(extra.whyMissing !== undefined && { whyMissing: extra.whyMissing }),
   };
   return { tools, schemas };
 }

@@ -121,9 +121,10 @@ function outcomeOf(
   const tool = options.tools.get(call.tool);
   if (tool === undefined) {
     const names = options.tools.names().join(", ");
-    const why = builtInToolNames.has(call.tool)
+    const unknown = builtInToolNames.has(call.tool)
       ? `"${call.tool}" is not allowed to this agent.`
       : `There is no tool named "${call.tool}".`;
+    const why = options.tools.whyMissing?.(call.tool) ?? unknown;
     return failed(`${why} The tools are: ${names === "" ? "none" : names}.`);
   }
   if (call.invalid === true)

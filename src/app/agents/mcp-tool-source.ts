@@ -4,7 +4,7 @@ import type { SourceProblem } from "./discover-sources.ts";
 
 /** The tools of MCP servers for every operation. A server that is missing is a warning in its log. */
 export function createMcpToolSource(client: McpClient): ToolSource {
-  return ({ signal, emit }) =>
+  const tools: ToolSource = ({ signal, emit }) =>
     client.tools({
       signal,
       onProblem: ({ server, message }) =>
@@ -15,6 +15,7 @@ export function createMcpToolSource(client: McpClient): ToolSource {
           data: { mcp_server: server },
         }),
     });
+  return Object.assign(tools, { whyMissing: client.whyMissing });
 }
 
 /** What is wrong with the servers, for the person who configured them: at their place in the configuration. */

@@ -3,6 +3,7 @@ import type { AnyTool } from "../../agents/tool.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { cleanLine } from "./clean-text.ts";
 import { createFindAndCallTools } from "./find-and-call-tools.ts";
+import { leftOutText } from "./left-out-text.ts";
 import { limits } from "./limits.ts";
 import type { Catalogue } from "./listed-tool.ts";
 import type { McpConfig } from "./mcp-config.ts";
@@ -48,6 +49,8 @@ export interface McpClient {
     readonly signal?: AbortSignal;
     readonly onProblem?: (problem: McpProblem) => void;
   }): Promise<readonly AnyTool[]>;
+  /** Why a server's tool of that whole name is not among them: the limit; undefined where no server is known to have it. */
+  whyMissing(name: string): string | undefined;
   /** As far as the servers were needed. */
   problems(): readonly McpProblem[];
   /** Connects to every server to see what it is like. */
@@ -87,6 +90,7 @@ export function createMcpClient(options: McpClientOptions): McpClient {
       if (onProblem !== undefined) for (const problem of newProblems(links, told)) onProblem(problem);
       return tools;
     },
+    whyMissing: (name) => leftOutText(name, links),
     problems: () => links.flatMap(problemsOf),
     async inspect(signal) {
       use();

@@ -1,6 +1,7 @@
 import { maskSecrets } from "../../agents/secrets.ts";
 import type { AnyTool, ToolDefinition, ToolOutput } from "../../agents/tool.ts";
 import { suggest } from "../../base/suggest.ts";
+import { leftOutText } from "./left-out-text.ts";
 import { times } from "./limits.ts";
 import type { ListedTool } from "./listed-tool.ts";
 import { isPlainObject } from "./normalize-schema.ts";
@@ -76,7 +77,7 @@ function createExecuteTool({ links, validateJson }: FindAndCallOptions): AnyTool
       const owner = links.filter((link) => wanted.startsWith(`mcp__${link.name}__`));
       const offers = await offersOf(owner.length === 0 ? links : owner, context.signal);
       const found = offers.find(({ tool }) => tool.fullName === wanted);
-      if (found === undefined) return leftOutTool(wanted, links) ?? unknownTool(wanted, offers, owner);
+      if (found === undefined) return missingTool(wanted, offers, owner);
       const issues = await issuesOf(found.tool, args, validateJson);
       if (issues.length > 0 || !isPlainObject(args)) return wrongArguments(found.tool, issues);
       return runServerTool(found.link, { tool: found.tool, args }, context);
@@ -134,26 +135,15 @@ function missingOf(links: readonly ServerLink[]): readonly string[] {
   });
 }
 
-function leftOutTool(wanted: string, links: readonly ServerLink[]): ToolOutput | undefined {
-  const owner = links.find((link) => link.known()?.leftOut.has(wanted));
-  if (owner === undefined) return undefined;
-  const content = `The MCP server "${owner.name}" has this tool, but it is left out: kit takes the first ${owner.known()?.tools.length} of its tools. The person who configured it can name it in \`allow\`.`;
-  return { content, isError: true };
-}
-
-function unknownTool(wanted: string, offers: readonly Offer[], owner: readonly ServerLink[]): ToolOutput {
-  const missing = missingOf(owner.filter((link) => link.failure() !== undefined));
-  if (missing.length > 0) return { content: missing.join(" "), isError: true };
+function missingTool(wanted: string, offers: readonly Offer[], owner: readonly ServerLink[]): ToolOutput {
+  const isDown = owner.filter((link) => link.failure() !== undefined);
+  const content = leftOutText(wanted, owner) ?? missingOf(isDown).join(" ");
+  if (content !== "") return { content, isError: true };
   const near = suggest(
     wanted,
     offers.map(({ tool }) => tool.fullName),
   );
-  const isPartial = owner.some((link) => link.known()?.isPartial);
-  const hint = isPartial
-    ? "It may be one of those that the server lists past the ones kit reads."
-    : near === undefined
-      ? "Find tools with mcp_search."
-      : `Did you mean ${near}?`;
+  const hint = near === undefined ? "Find tools with mcp_search." : `Did you mean ${near}?`;
   return { content: `There is no tool named "${wanted}" now. ${hint}`, isError: true };
 }
 

@@ -178,7 +178,7 @@ test("thousands of tools are cut to what a request takes, and that is told", asy
   const call = async (tool: string): Promise<string> =>
     textOf(await callTool(searched, "mcp_execute", { args: { tool } }));
   expect(await call("mcp__s__tool_4999")).toBe(
-    'The MCP server "s" has this tool, but it is left out: kit takes the first 2000 of its tools. The person who configured it can name it in `allow`.',
+    'The MCP server "s" has the tool "mcp__s__tool_4999", but it is left out: kit takes the first 2000 of its tools. The person who configured the server can name it in `allow`.',
   );
   expect(await call("mcp__s__tool_5000")).toContain("There is no tool named");
 });
