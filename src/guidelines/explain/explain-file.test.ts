@@ -166,6 +166,25 @@ test("AGENTS.md under both policies", () => {
   });
 });
 
+test("the AGENTS.md closest to a file is found by folders, whatever their names sort like", () => {
+  const files = { "0/1/AGENTS.md": "# Inner\nx", "0/AGENTS.md": "# Outer\nx", "AGENTS.md": "# Root\nx" };
+  expect(explain(files, "0/1/a.ts", "agents-nearest").applied).toEqual(["Inner | nested"]);
+  expect(explain(files, "0/1/a.ts", "agents-all").applied).toEqual([
+    "Root | always",
+    "Outer | nested",
+    "Inner | nested",
+  ]);
+});
+
+test("Codex's limit counts the bytes of files, and ends the reading before the next one", () => {
+  const heading = "# Root\n";
+  const read = (text: string) =>
+    explain({ "AGENTS.md": text, "web/AGENTS.md": "# Web\nx" }, "web/a.ts", "agents-all").applied.length;
+  expect(read(heading + "x".repeat(32 * 1024 - heading.length - 1))).toBe(2);
+  expect(read(heading + "x".repeat(32 * 1024 - heading.length))).toBe(1);
+  expect(read(heading + "é".repeat(16 * 1024))).toBe(1);
+});
+
 test("without a tool, every tool is asked and nothing comes twice", () => {
   const files = { "CLAUDE.md": "# C\n@AGENTS.md", "AGENTS.md": "# A\nx", ".kiro/steering/k.md": "# K\n" };
   expect(explain(files, "x")).toEqual({ applied: ["A | always", "C | always", "K | always"], shadowed: [] });

@@ -96,6 +96,11 @@ test("GitHub Copilot reads its instructions together, each for the files that it
   const { "AGENTS.md": _, ...without } = files;
   expect(titles(without, "copilot")).toContain("Claude always");
   expect(titles({ "pkg/CLAUDE.md": "# Pkg\nx" }, "copilot", "pkg/a.ts")).toEqual([]);
+  expect(explain(files, "copilot").shadowed[0]?.rule).toBe(
+    "Copilot reads CLAUDE.md or GEMINI.md in place of AGENTS.md.",
+  );
+  const foreign = { "CLAUDE.md": "# Claude\nx", "GEMINI.md": "# Gemini\nx" };
+  expect(titles(foreign, "copilot")).toEqual(["Claude always"]);
 });
 
 test("Gemini CLI reads GEMINI.md from the root down and follows imports", () => {
@@ -106,6 +111,22 @@ test("Gemini CLI reads GEMINI.md from the root down and follows imports", () => 
     "AGENTS.md": "# No\n",
   };
   expect(titles(files, "gemini", "web/a.ts")).toEqual(["Root always", "A import", "Web nested"]);
+});
+
+test("Gemini CLI takes imports as relative to the file that has them, over five files at most", () => {
+  const files: Record<string, string> = { "web/GEMINI.md": "# Web\n@docs/1.md\n", "docs/1.md": "# No\n" };
+  for (let hop = 1; hop <= 6; hop += 1) files[`web/docs/${hop}.md`] = `# File ${hop}\n@./${hop + 1}.md`;
+  expect(titles(files, "gemini", "web/a.ts")).toEqual([
+    "Web nested",
+    ...[1, 2, 3, 4, 5].map((hop) => `File ${hop} import`),
+  ]);
+  expect(
+    explain(files, "gemini", "web/a.ts").shadowed.map(({ guideline, rule }) => [guideline.title, rule]),
+  ).toEqual([["File 6", "Gemini CLI follows imports over at most five files."]]);
+});
+
+test("no tool is shown the samples of a project without guidelines", () => {
+  expect(explainTools.filter((tool) => titles({}, tool).length > 0)).toEqual([]);
 });
 
 test("Windsurf obeys triggers, and what it does not read of a long rule is said", () => {
@@ -167,11 +188,10 @@ test("Zed takes the first file of its list", () => {
     "GEMINI.md": "# Gemini\nx",
   };
   expect(titles(files, "zed")).toEqual(["Rules always"]);
-  expect(explain(files, "zed").shadowed.map(({ guideline }) => guideline.title)).toEqual([
-    "Agent",
-    "Agents",
-    "Gemini",
-  ]);
+  const rule = "Zed reads the first file of its list only.";
+  expect(explain(files, "zed").shadowed).toMatchObject(
+    ["Agent", "Agents", "Gemini"].map((title) => ({ guideline: { title }, shadowed_by: ".rules", rule })),
+  );
   const { ".rules": _, ...rest } = files;
   expect(titles(rest, "zed")).toEqual(["Agent always"]);
   expect(titles({ "web/.rules": "# No\nx" }, "zed", "web/a.ts")).toEqual([]);
