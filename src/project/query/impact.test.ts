@@ -34,6 +34,7 @@ const files = {
   "src/login.ts": "",
   "src/index.ts": "",
   "tests/logout.test.ts": "",
+  "tests/unnamed.test.ts": "",
 };
 
 let repository: TemporaryRepository;
@@ -135,22 +136,30 @@ test("a file that nothing names affects nothing", () => {
 });
 
 test("what merely lies in the same feature is counted, and listed on demand", () => {
-  const request = { files: [".kiro/specs/auth/design.md"], depth: 1 };
+  const request = { files: [".kiro/specs/auth/design.md"], depth: 2 };
   const folded = project.specs.impact(request);
+  expect(folded.affected.length).toBeGreaterThan(0);
   expect(folded.affected.every(({ path }) => path.at(-1)?.kind !== "same_feature")).toBe(true);
-  const expanded = project.specs.impact({ ...request, depth: 2, expand_features: true });
-  expect(project.specs.impact({ ...request, depth: 2 }).same_feature).toEqual([
-    { feature: ".kiro/specs/auth", specs: 5 },
-  ]);
+  const expanded = project.specs.impact({ ...request, expand_features: true });
+  expect(folded.same_feature).toEqual([{ feature: ".kiro/specs/auth", specs: 5 }]);
   expect(expanded.same_feature).toEqual([]);
   const listed = expanded.affected.filter(({ path }) => path.at(-1)?.kind === "same_feature");
   expect(listed).toHaveLength(5);
 });
 
+test("the tests to run are those of the blocks asked about, and changed tests that nothing names", () => {
+  const asked = project.specs.impact({ ids: [task(2)], depth: 1 });
+  expect(asked.tests).toEqual(["tests/logout.test.ts"]);
+  expect(asked.files).toContain(".kiro/specs/auth/tasks.md");
+  expect(project.specs.impact({ files: ["tests/unnamed.test.ts", "tests/gone.test.ts"] }).tests).toEqual([
+    "tests/unnamed.test.ts",
+  ]);
+});
+
 test("obsolete blocks are left out, and do not lead on, unless asked for", async () => {
   const archived = "openspec/changes/archive/2026-01-01-old/tasks.md";
   await using other = await createTemporaryRepository({
-    [archived]: "## 1. A\n- [x] 1.1 Write `src/a.ts` and `src/a.test.ts`\n",
+    [archived]: "## 1. A\n- [x] 1.1 Write `src/a.ts` and `src/a.test.ts`\n- [x] 1.2 Write more\n",
     "CLAUDE.md": "## Build\n\nSee `src/a.ts`.\n",
     "src/a.ts": "",
     "src/a.test.ts": "",
@@ -161,6 +170,9 @@ test("obsolete blocks are left out, and do not lead on, unless asked for", async
   expect(current).toMatchObject({ total_count: 1, obsolete_count: 1, tests: [] });
   const all = opened.specs.impact({ files: ["src/a.ts"], include_obsolete: true });
   expect(all).toMatchObject({ total_count: 2, obsolete_count: 0, tests: ["src/a.test.ts"] });
+  const [about] = all.affected.filter(({ id }) => id !== "fw_c-build");
+  // Those of the same feature are not counted, and what is asked about is not among the affected.
+  expect(opened.specs.impact({ files: ["src/a.ts"], ids: [about?.id ?? ""] }).obsolete_count).toBe(0);
   await opened.close();
 });
 

@@ -59,6 +59,18 @@ test("another kind or name is a mismatch that says what was recorded and what wa
   );
 });
 
+test.each([
+  [{ kind: "step", name: "a" }, { kind: "dispatch", name: "a" }, ['step "a"', 'dispatch "a"']],
+  [{ kind: "now", name: "" }, { kind: "uuid", name: "" }, ["now", "uuid"]],
+] as const)(
+  "an entry is told from one of the same name and another kind: %j, %j",
+  (was, now, [said, asked]) => {
+    expect(() => createReplay(recorded([was])).ask(now.kind, now.name)).toThrow(
+      `Position 1 of the run was recorded as ${said}, and the workflow now asks for ${asked}.`,
+    );
+  },
+);
+
 test("positions of which some were not recorded keep their numbers", () => {
   const [first, second, third] = recorded([
     { kind: "step", name: "a" },
