@@ -83,3 +83,50 @@ test("hostile sentences take linear time", () => {
     classifyCriterion(text);
   expect(processorMs() - start).toBeLessThan(1000);
 });
+
+test.each([
+  [
+    "QUANDO o usuário clica, ENTÃO o sistema DEVE abrir",
+    "event_driven",
+    "o usuário clica",
+    "o sistema DEVE abrir",
+  ],
+  [
+    "QUANDO: o usuário clica ENTÃO, o sistema DEVE abrir",
+    "event_driven",
+    "o usuário clica",
+    "o sistema DEVE abrir",
+  ],
+  ["ENQUANTO há rede, o sistema DEVE enviar", "state_driven", "há rede", "o sistema DEVE enviar"],
+  ["DONDE hay red, el sistema DEBE enviar", "optional_feature", "hay red", "el sistema DEBE enviar"],
+  [
+    "SI la carga falla ENTONCES el sistema DEBE avisar",
+    "unwanted_behavior",
+    "la carga falla",
+    "el sistema DEBE avisar",
+  ],
+  [
+    "LORSQUE la page charge, ALORS le système DOIT répondre",
+    "event_driven",
+    "la page charge",
+    "le système DOIT répondre",
+  ],
+  [
+    "WENN jemand klickt, DANN MUSS das System antworten",
+    "event_driven",
+    "jemand klickt",
+    "MUSS das System antworten",
+  ],
+  ["Le système DOIT répondre QUAND il peut", "ubiquitous", "", "Le système DOIT répondre QUAND il peut"],
+  ["SISTEMA abre, ENTÃO fecha", "unclassified", "", "SISTEMA abre, ENTÃO fecha"],
+])("keywords in capitals are known in other languages: %s", (text, ...expected) => {
+  const { pattern, trigger, response } = classifyCriterion(text);
+  expect([pattern, trigger, response]).toEqual(expected);
+});
+
+test("a second condition is one behind a comma, or in the capitals of a sentence that shouts", () => {
+  const patternOf = (text: string) => classifyCriterion(text).pattern;
+  expect(patternOf("WHEN a is there WHILE b lasts THE system SHALL c")).toBe("complex");
+  expect(patternOf("When a is there, while b lasts, the system shall c")).toBe("complex");
+  expect(patternOf("When a query has a WHERE clause, the system shall read it")).toBe("event_driven");
+});
