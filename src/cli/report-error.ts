@@ -1,7 +1,9 @@
 import { isAbsolute, relative } from "node:path";
 import { KitError } from "../base/kit-error.ts";
+import { systemObstacle } from "../files/database-file.ts";
 import type { ErrorCause } from "../protocol/error-cause.ts";
 import { type ErrorCode, type ErrorEnvelope, isErrorCode } from "../protocol/error-code.ts";
+import { sqliteFault } from "../protocol/store-fault.ts";
 import type { ExitCode } from "./command.ts";
 import type { Output } from "./output.ts";
 import { causeLines } from "./render/failure-lines.ts";
@@ -38,10 +40,14 @@ export function toKnownError(error: unknown): KitError<ErrorCode> {
     return isErrorCode(error.code) ? (error as KitError<ErrorCode>) : unexpected(error, error.message);
   }
   if (isSystemError(error)) {
+    const obstacle = systemObstacle(error);
     const where = error.path === undefined ? "" : ` ${nearby(error.path)}`;
     const action = error.syscall === undefined ? "" : ` (${error.syscall}${where})`;
-    return unexpected(error, `${systemReasons[error.code] ?? error.code}${action}.`);
+    const message = `${systemReasons[error.code] ?? error.code}${action}.`;
+    return obstacle === undefined ? unexpected(error, message) : unavailable(error, message);
   }
+  const fault = sqliteFault(error);
+  if (fault !== undefined) return unavailable(error, `A file of kit's own cannot be used: ${fault.reason}.`);
   return unexpected(
     error,
     `Something went wrong inside kit: ${error instanceof Error ? error.message : String(error)}`,
@@ -57,6 +63,16 @@ function unexpected(cause: unknown, message: string): KitError<ErrorCode> {
   });
 }
 
+/** Of the machine: nothing is wrong with kit or with what it was asked for. */
+function unavailable(cause: unknown, message: string): KitError<ErrorCode> {
+  return new KitError({
+    code: "unavailable",
+    message,
+    hint: "Mend that and try again. 'kit doctor' checks this machine and this project.",
+    cause,
+  });
+}
+
 const systemReasons: Readonly<Record<string, string>> = {
   EACCES: "Permission denied",
   EPERM: "Permission denied",
@@ -65,7 +81,9 @@ const systemReasons: Readonly<Record<string, string>> = {
   ENOTDIR: "A file is where a folder should be",
   ENOSPC: "No space left on the disk",
   EROFS: "The disk is read-only",
-  EMFILE: "Too many open files",
+  EMFILE: "Too many files are open in this process (ulimit -n)",
+  ENFILE: "Too many files are open on this machine",
+  EIO: "Reading or writing failed",
 };
 
 function isSystemError(error: unknown): error is NodeJS.ErrnoException & { code: string } {

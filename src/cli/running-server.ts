@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { stateFolder } from "../app/agents/state-folder.ts";
+import { stateFolder, stateFolderError } from "../app/agents/state-folder.ts";
 
 /** A server that says where it serves a project, for the commands that ask it. */
 export interface RunningServer {
@@ -17,10 +17,14 @@ const folderName = "servers";
 /** Says where a server of the project listens, until disposed of. Those that have crashed are forgotten. */
 export function announceServer(root: string, url: string): Disposable {
   const folder = join(stateFolder(root), folderName);
-  mkdirSync(folder, { recursive: true });
-  for (const pid of pidsIn(folder)) if (!isAlive(pid)) rmSync(fileOf(folder, pid), { force: true });
   const server: RunningServer = { url, pid: process.pid, started_at: new Date().toISOString() };
-  writeFileSync(fileOf(folder, server.pid), `${JSON.stringify(server)}\n`);
+  try {
+    mkdirSync(folder, { recursive: true });
+    for (const pid of pidsIn(folder)) if (!isAlive(pid)) rmSync(fileOf(folder, pid), { force: true });
+    writeFileSync(fileOf(folder, server.pid), `${JSON.stringify(server)}\n`);
+  } catch (error) {
+    throw stateFolderError(error);
+  }
   return {
     [Symbol.dispose]() {
       rmSync(fileOf(folder, server.pid), { force: true });

@@ -30,7 +30,10 @@ export async function withProject(
   const loaded = await loadProjectConfig(context, options);
   const readOnly = options.isReadOnly?.(loaded.config) ?? false;
   const { background = false } = options;
-  return await withLoadedProject(context, { loaded, readOnly, background }, use);
+  return await withLoadedProject(context, { loaded, readOnly, background }, (opened) => {
+    sayUnkept(opened.project, context);
+    return use(opened);
+  });
 }
 
 /** The same, once the configuration is known. */
@@ -68,6 +71,15 @@ async function openShowingProgress(
     clearTimeout(looking);
     output.progress("");
   }
+}
+
+function sayUnkept(project: Project, { output }: CommandContext): void {
+  const problem = project.indexProblem();
+  if (problem === undefined) return;
+  output.progress("");
+  output.note(
+    `${output.noteStyle("dim", "note:")} What kit reads is not kept in .kit: ${safeLine(problem)}.`,
+  );
 }
 
 /** The configuration of the project, with its warnings said on stderr. */

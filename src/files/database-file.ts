@@ -1,5 +1,5 @@
 import { accessSync, closeSync, constants, openSync, statfsSync, statSync } from "node:fs";
-import { basename, dirname } from "node:path";
+import { basename, dirname, resolve, sep } from "node:path";
 import { KitError } from "../base/kit-error.ts";
 import { sqliteFault, storeUnavailable } from "../protocol/store-fault.ts";
 
@@ -58,7 +58,7 @@ export class DatabaseFile {
       store,
       reason:
         "its file was deleted, moved or replaced while kit used it. Put it back as it was, or restart kit, which begins with what is there then",
-      hint: `Look at ${basename(String(file))} in the folder ${basename(dirname(String(file)))}.`,
+      hint: `Look at ${nearby(String(file))}.`,
     });
   }
 }
@@ -81,6 +81,13 @@ function isSame(one: FileIdentity | undefined, other: FileIdentity | undefined):
   return one?.ino === other?.ino && one?.dev === other?.dev;
 }
 
+/** A path as people of the project know it: what is above may say whose machine this is. */
+function nearby(file: string): string {
+  const parts = resolve(file).split(sep);
+  const state = parts.lastIndexOf(".kit");
+  return parts.slice(state === -1 ? -2 : state).join("/");
+}
+
 /** A file that was made this long ago is not just being made by another process. */
 const makingMs = 10_000;
 
@@ -93,7 +100,7 @@ export function refuseEmptyDatabase({ store, file }: DatabasePlace): void {
   if (identityOf(`${file}-journal`) !== undefined || identityOf(`${file}-wal`) !== undefined) return;
   throw new KitError({
     code: "unavailable",
-    message: `${store} is empty: ${basename(file)} has 0 bytes, and whatever it held is not in it.`,
+    message: `${store} is empty: ${nearby(file)} has 0 bytes, and whatever it held is not in it.`,
     hint: "Put it back from a backup, or remove the file to begin afresh.",
   });
 }
@@ -104,7 +111,7 @@ export function refuseEmptyDatabase({ store, file }: DatabasePlace): void {
  */
 export function databaseOpenError({ store, file }: DatabasePlace, cause: unknown): KitError {
   if (cause instanceof KitError) return cause;
-  const name = file === undefined ? "its file" : basename(file);
+  const name = file === undefined ? "its file" : nearby(file);
   if (sqliteFault(cause)?.isDamage === true) {
     return new KitError({
       code: "unavailable",
@@ -115,9 +122,9 @@ export function databaseOpenError({ store, file }: DatabasePlace, cause: unknown
   }
   const reason = (file === undefined ? undefined : obstacleOf(file)) ?? sqliteFault(cause)?.reason;
   return storeUnavailable({
-    store,
+    store: file === undefined ? store : `${store} (${name})`,
     reason: reason ?? "it cannot be opened",
-    hint: `Nothing is wrong with what is in ${name}: leave it where it is.`,
+    hint: `Mend that, and start kit again. Nothing is wrong with what is in ${name}: leave it where it is.`,
     cause,
   });
 }
@@ -128,13 +135,8 @@ export function databaseOpenError({ store, file }: DatabasePlace, cause: unknown
  */
 function obstacleOf(file: string): string | undefined {
   const folder = dirname(file);
-  try {
-    closeSync(openSync(process.execPath, "r"));
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === "EMFILE") return "this process has too many files open; raise its limit (ulimit -n)";
-    if (code === "ENFILE") return "this machine has too many files open";
-  }
+  const shortage = openObstacle();
+  if (shortage !== undefined) return shortage;
   const found = statSync(file, { throwIfNoEntry: false });
   if (found?.isDirectory() === true) return "a folder is where its file should be";
   const rights = constants.R_OK | constants.W_OK;
@@ -149,8 +151,61 @@ function obstacleOf(file: string): string | undefined {
     const ofBeside = accessFault(beside, rights, `the file ${basename(beside)}`);
     if (ofBeside !== undefined) return ofBeside;
   }
-  return isFull(folder) ? "the disk is full" : undefined;
+  return isFull(folder) ? systemReasons.ENOSPC : undefined;
 }
+
+/** What keeps this process from opening as many files as a database takes. */
+export function openObstacle(): string | undefined {
+  const opened: number[] = [];
+  try {
+    for (let count = 0; count < filesOfDatabase; count += 1) opened.push(openSync(process.execPath, "r"));
+    return undefined;
+  } catch (error) {
+    return isShortage(error) ? systemObstacle(error) : undefined;
+  } finally {
+    for (const file of opened) closeSync(file);
+  }
+}
+
+/** The database, its log, the log's index, and one to spare. */
+const filesOfDatabase = 4;
+
+/** Whether an error of the system says that no more files can be opened. */
+export function isShortage(error: unknown): boolean {
+  return codeOf(error) === "EMFILE" || codeOf(error) === "ENFILE";
+}
+
+/** What keeps kit from making files in a folder, or from making that folder; undefined where nothing does, as far as the system tells. */
+export function writeObstacle(folder: string): string | undefined {
+  try {
+    const found = statSync(folder, { throwIfNoEntry: false });
+    if (found !== undefined && !found.isDirectory()) return "a file is where the folder should be";
+    const existing = found === undefined ? dirname(folder) : folder;
+    accessSync(existing, constants.W_OK | constants.X_OK);
+    return isFull(existing) ? systemReasons.ENOSPC : undefined;
+  } catch (error) {
+    return systemObstacle(error) ?? "it cannot be looked at";
+  }
+}
+
+/** What an error of the system says of the place; undefined for any other error. */
+export function systemObstacle(error: unknown): string | undefined {
+  const code = codeOf(error);
+  return typeof code === "string" && Object.hasOwn(systemReasons, code) ? systemReasons[code] : undefined;
+}
+
+const systemReasons: Readonly<Record<string, string>> = {
+  EACCES: "it belongs to another user, or is read-only",
+  EDQUOT: "its owner has used up what the disk grants",
+  EEXIST: "a file is where the folder should be",
+  EIO: "reading or writing failed",
+  EMFILE: "this process has too many files open; raise its limit (ulimit -n)",
+  ENFILE: "this machine has too many files open",
+  ENOSPC: "the disk is full",
+  ENOTDIR: "a file is where the folder should be",
+  EPERM: "it belongs to another user, or is read-only",
+  EROFS: "its disk is read-only",
+};
 
 function accessFault(path: string, mode: number, what: string): string | undefined {
   try {
@@ -158,10 +213,8 @@ function accessFault(path: string, mode: number, what: string): string | undefin
     return undefined;
   } catch (error) {
     const code = codeOf(error);
-    if (code === "EROFS") return "its disk is read-only";
     if (code === "EACCES" || code === "EPERM") return `${what} belongs to another user, or is read-only`;
-    if (code === "ENOENT") return `${what} is not there`;
-    return code === "ENOTDIR" ? "a file is where its folder should be" : undefined;
+    return code === "ENOENT" ? `${what} is not there` : systemObstacle(error);
   }
 }
 

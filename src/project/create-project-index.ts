@@ -8,7 +8,8 @@ import type { IndexingProgress } from "../protocol/indexing.ts";
 import { createAliases } from "./aliases.ts";
 import { readDates, readDatesUpdate } from "./commit-dates.ts";
 import { createGuidelineStore } from "./index/guideline-store.ts";
-import { type IndexDatabase, isDamage, parseStored } from "./index/index-database.ts";
+import { type IndexDatabase, parseStored } from "./index/index-database.ts";
+import type { IndexPlace } from "./index/index-place.ts";
 import { IndexSession, loadLinks } from "./index/index-session.ts";
 import { readMeta } from "./index/open-index.ts";
 import type { PassContext, PassCounts } from "./index-pass.ts";
@@ -25,16 +26,18 @@ import { createFileSet, filesOf } from "./tree/folder.ts";
 export interface ProjectIndexOptions {
   /** Absolute, with links resolved. */
   readonly root: string;
-  /** Absolute path of the database. */
-  readonly file: string;
+  readonly place: IndexPlace;
   readonly catalog: SourceCatalog;
 }
 
 /** How long a refresh waits for Git once the rest is done; dates that come later are added then. */
 const maxDatesWaitMs = 3000;
 
+/** A damaged index, a disk that is full, and temporary files that cannot be written can come together. */
+const maxAttempts = 4;
+
 /** Creates the index of a project, as it was left; nothing is up to date before the first refresh. */
-export function createProjectIndex({ root, file, catalog }: ProjectIndexOptions): ProjectIndex {
+export function createProjectIndex({ root, place, catalog }: ProjectIndexOptions): ProjectIndex {
   const readSource = createSourceReader(root);
   const guidelines = createGuidelineStore();
   const fileSet = createFileSet(() => session.tree());
@@ -56,11 +59,11 @@ export function createProjectIndex({ root, file, catalog }: ProjectIndexOptions)
     };
   };
   const session: IndexSession = new IndexSession({
-    file,
+    place,
     fingerprint: `${version} ${catalog.fingerprint}`,
     rebuild: () => refillIndex(context),
   });
-  const context: PassContext = { root, file, catalog, readSource, session, state, rules };
+  const context: PassContext = { root, catalog, readSource, session, state, rules };
 
   /** Runs a piece of work behind the one before it. */
   const enqueue = async <Result>(work: () => Promise<Result>): Promise<Result> => {
@@ -69,14 +72,14 @@ export function createProjectIndex({ root, file, catalog }: ProjectIndexOptions)
     return await result;
   };
 
-  /** Work on a damaged index is done again on a new one. */
+  /** Work on an index that is damaged, or cannot be kept where it lies, is done again on a new one. */
   const onWholeIndex = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isDamage(error)) throw error;
-      session.discard();
-      return await work();
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await work();
+      } catch (error) {
+        if (attempt === maxAttempts || !session.beginAnew(error)) throw error;
+      }
     }
   };
 

@@ -17,8 +17,6 @@ import type { ProjectChange } from "./tree/scan-project.ts";
 export interface PassContext {
   /** Absolute, with links resolved. */
   readonly root: string;
-  /** Absolute path of the database. */
-  readonly file: string;
   readonly catalog: SourceCatalog;
   readonly readSource: SourceReader;
   readonly session: IndexSession;

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createTemporaryRepository } from "../testing/temporary-repository.ts";
 import { createProjectIndex } from "./create-project-index.ts";
+import { IndexPlace } from "./index/index-place.ts";
 import { openProject } from "./open-project.ts";
 import { createSourceCatalog } from "./read/source-catalog.ts";
 import { liesOnTheWay } from "./source-queue.ts";
@@ -18,7 +19,7 @@ test("while a project is indexed it answers, says so, and knows what applies to 
   const { root } = repository;
   const index = createProjectIndex({
     root,
-    file: join(root, ".kit", "index.db"),
+    place: new IndexPlace(root, join(root, ".kit", "index.db")),
     catalog: createSourceCatalog(),
   });
   const pass = index.refresh();
@@ -57,7 +58,7 @@ test("a project that opens in the background is closed in the middle of its firs
   const { root } = repository;
   const half = createProjectIndex({
     root,
-    file: join(root, ".kit", "index.db"),
+    place: new IndexPlace(root, join(root, ".kit", "index.db")),
     catalog: createSourceCatalog(),
   });
   const pass = half.refresh();

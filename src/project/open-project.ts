@@ -1,20 +1,10 @@
-import {
-  accessSync,
-  constants,
-  lstatSync,
-  mkdtempSync,
-  readdirSync,
-  realpathSync,
-  rmSync,
-  statSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
-import { basename, join, resolve } from "node:path";
+import { realpathSync, statSync } from "node:fs";
+import { basename, resolve } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { KitError } from "../base/kit-error.ts";
-import { isLinkOut } from "../files/links-out.ts";
 import { createProjectGuidelines } from "./create-project-guidelines.ts";
 import { createProjectIndex } from "./create-project-index.ts";
+import { IndexPlace } from "./index/index-place.ts";
 import type { OpenProjectOptions, Project, RefreshOptions, ScanSummary } from "./project.ts";
 import { createProjectSpecs } from "./project-specs.ts";
 import { createSourceCatalog } from "./read/source-catalog.ts";
@@ -28,10 +18,10 @@ import { watchProject } from "./watch-project.ts";
  */
 export async function openProject(options: OpenProjectOptions & RefreshOptions): Promise<Project> {
   const root = rootOf(options.root);
-  const place = placeOfIndex(root, options.indexFile);
+  const place = new IndexPlace(root, options.indexFile);
   const { config = {}, readOnly = false } = options;
   const catalog = createSourceCatalog(config);
-  const index = createProjectIndex({ root, file: place.file, catalog });
+  const index = createProjectIndex({ root, place, catalog });
   const close = async (): Promise<void> => {
     await index.close();
     place.remove();
@@ -65,6 +55,7 @@ export async function openProject(options: OpenProjectOptions & RefreshOptions):
     realPath: (path) => index.aliases().realOf(path),
     datesOf: index.datesOf,
     indexing: index.indexing,
+    indexProblem: () => place.problem,
     ready: (file) => (file === undefined ? first : index.ready(file)),
     refresh,
     watch: async (onChange, onError) => await watchProject(index, { onChange, onError }),
@@ -90,29 +81,4 @@ function rootOf(given: string): string {
 function noFolder(cause?: unknown): KitError<"invalid_request"> {
   const message = "The project root is not a folder that can be opened.";
   return new KitError({ code: "invalid_request", message, cause });
-}
-
-/**
- * Where the index lies. One that is not to be kept, or cannot be, because the project is not ours to
- * write or its `.kit` leads elsewhere, lies in a folder of its own, which goes with the project.
- */
-function placeOfIndex(root: string, indexFile?: string): { readonly file: string; remove(): void } {
-  if (indexFile !== undefined && indexFile !== ":memory:") return { file: resolve(indexFile), remove() {} };
-  if (indexFile === undefined && canKeepIndex(root))
-    return { file: join(root, ".kit", "index.db"), remove() {} };
-  const folder = mkdtempSync(join(tmpdir(), "kit-index-"));
-  return { file: join(folder, "index.db"), remove: () => rmSync(folder, { recursive: true, force: true }) };
-}
-
-function canKeepIndex(root: string): boolean {
-  const folder = join(root, ".kit");
-  try {
-    const stats = lstatSync(folder, { throwIfNoEntry: false });
-    if (stats === undefined) accessSync(root, constants.W_OK);
-    else accessSync(folder, constants.W_OK);
-    if (stats === undefined) return true;
-    return stats.isDirectory() && !readdirSync(folder).some((name) => isLinkOut(root, `.kit/${name}`));
-  } catch {
-    return false;
-  }
 }

@@ -90,6 +90,11 @@ export interface Project {
    */
   indexing(): IndexingProgress | undefined;
   /**
+   * Why the index is not kept in `.kit`: "the disk is full". Answers are the same, and the next process reads all
+   * files again. Undefined where it is kept.
+   */
+  indexProblem(): string | undefined;
+  /**
    * With a file, resolves once all guidelines that may apply to it by where they lie can be read; they are read before
    * the rest. Without one, resolves when the first pass is over, and rejects with what it failed with.
    */

@@ -4,6 +4,7 @@ import type { IgnoreScope } from "../files/ignore-scope.ts";
 import type { IndexingProgress } from "../protocol/indexing.ts";
 import type { DatesUpdate } from "./commit-dates.ts";
 import { type IndexDatabase, isBusy, parseStored } from "./index/index-database.ts";
+import { inMemory } from "./index/index-place.ts";
 import type { IndexSession, PassStart } from "./index/index-session.ts";
 import type { FileEntry, IndexBatch } from "./index/index-writer.ts";
 import { readMeta } from "./index/open-index.ts";
@@ -65,7 +66,7 @@ export async function writeDates(context: PassContext, dates: DatesUpdate): Prom
   const isLarge = (dates.update?.dates.size ?? 0) > 500;
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
     const { generation, database } = session.begin();
-    const writer = isLarge ? threadedWriter(context, database) : ownWriter(session);
+    const writer = isLarge ? writerOfMany(session, database) : ownWriter(session);
     try {
       const result = await writer.write({ generation, dates, isVisible: false });
       if (result.kind === "outdated") continue;
@@ -95,7 +96,7 @@ async function runPass(context: PassContext, options: PassOptions): Promise<Pass
   const queue = new SourceQueue(change.candidates, (path) =>
     [path, ...change.aliases.namesOf(path)].some(catalog.isGuidelineFile),
   );
-  const writer = isMany ? threadedWriter(context, start.database) : ownWriter(session);
+  const writer = isMany ? writerOfMany(session, start.database) : ownWriter(session);
   try {
     const pass = new IndexPass(context, { start, change, writer, outerRules, isMany });
     for (let next = queue.next(); next !== undefined; next = queue.next()) {
@@ -126,8 +127,9 @@ function scan(
   return scanProject({ root, previous: tree, catalog, links, ...how });
 }
 
-function threadedWriter({ file }: PassContext, { inode }: IndexDatabase): IndexWriter {
-  return createThreadedWriter({ file, inode });
+/** On another thread, unless only this one can reach the index. */
+function writerOfMany(session: IndexSession, { inode }: IndexDatabase): IndexWriter {
+  return session.file === inMemory ? ownWriter(session) : createThreadedWriter({ file: session.file, inode });
 }
 
 /** Writes on this thread. While another process writes, other work goes on. */

@@ -1,12 +1,13 @@
-import { accessSync, constants, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { accessSync, constants, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
+import { systemObstacle } from "../../files/database-file.ts";
 import { assertNoLinkOut } from "../../files/links-out.ts";
 
 /**
  * The folder for kit's own files of a project, made when it is missing, and ignored by Git.
  *
- * Throws `unavailable` where it cannot be made or written, and `forbidden` where it, or what kit keeps in
+ * Throws `unavailable` where it cannot be made or written, with what keeps it from that, and `forbidden` where it, or what kit keeps in
  * it, is a link out of the project: a repository that is cloned may bring one along.
  */
 export function stateFolder(root: string): string {
@@ -17,7 +18,7 @@ export function stateFolder(root: string): string {
     accessSync(folder, constants.W_OK);
     ignoreInGit(folder);
   } catch (error) {
-    throw notWritable(error);
+    throw stateFolderError(error);
   }
   // What is in the workspaces is their owners' business; they are looked at when they are opened.
   for (const below of [".kit", ".kit/engine"]) {
@@ -34,14 +35,19 @@ function ignoreInGit(folder: string): void {
     writeFileSync(join(folder, ".gitignore"), "*\n", { flag: "wx" });
   } catch (error) {
     // One that is there says what its owner wants.
-    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") return;
+    // A full disk may have let the name pass and not the line in it.
+    rmSync(join(folder, ".gitignore"), { force: true });
+    throw error;
   }
 }
 
-function notWritable(cause: unknown): KitError<"unavailable"> {
+/** For what could not be written in the state folder. */
+export function stateFolderError(cause: unknown): KitError<"unavailable"> {
+  const reason = systemObstacle(cause);
   return new KitError({
     code: "unavailable",
-    message: "The folder .kit of this project cannot be written, and kit keeps there what has to last.",
+    message: `The folder .kit of this project cannot be written${reason === undefined ? "" : ` (${reason})`}, and kit keeps there what has to last.`,
     hint: "Make it writable. Without it, 'kit run' works with KIT_STORE=memory, and 'kit start' with --read-only.",
     cause,
   });

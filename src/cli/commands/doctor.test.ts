@@ -162,7 +162,9 @@ test("a folder that cannot be written is told, and what is lost by that", async 
   const { of } = await examine(project.root);
   expect(of("index")).toMatchObject({
     status: "warning",
-    message: expect.stringMatching(/^not kept, because \.kit cannot be written; \d+ files read in \d+ ms$/),
+    message: expect.stringMatching(
+      /^not kept in \.kit: a file is where the folder should be; \d+ files read in \d+ ms$/,
+    ),
     hint: expect.stringContaining("KIT_STORE=memory"),
   });
 });

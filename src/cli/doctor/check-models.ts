@@ -1,9 +1,10 @@
 import { existsSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { openStore } from "../../app/agents/open-store.ts";
 import type { StoreConfig } from "../../app/config/kit-config.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { writeObstacle } from "../../files/database-file.ts";
 import { createModelResolver, defaultModelName } from "../../models/create-model-resolver.ts";
 import { isKnownProvider, knownProviders } from "../../models/provider-config.ts";
 import { toKnownError } from "../report-error.ts";
@@ -61,6 +62,16 @@ export async function checkStore(root: string, { config }: LoadedConfig): Promis
     return { name, status: "warning", message: "memory: sessions end with the process", hint };
   }
   const file = join(root, ".kit", "sessions.db");
+  const obstacle = store === "sqlite" ? writeObstacle(dirname(file)) : undefined;
+  if (obstacle !== undefined) {
+    const hint = "Sessions cannot be kept until it can be written; KIT_STORE=memory does without.";
+    return {
+      name,
+      status: "error",
+      message: `SQLite, .kit/sessions.db: .kit cannot be written, ${obstacle}`,
+      hint,
+    };
+  }
   if (store === "sqlite" && !existsSync(file)) {
     return { name, status: "ok", message: "SQLite, .kit/sessions.db, made with the first session" };
   }

@@ -86,18 +86,19 @@ async function checkIndex({ project }: OpenedProject, signal: AbortSignal): Prom
   const scan = await project.refresh({ signal });
   const files = count(scan.source_files, "file");
   const took = `in ${scan.duration_ms.toFixed(0)} ms`;
-  // What was written last may still lie in the log beside the database.
-  const sizes = ["index.db", "index.db-wal"].flatMap(
-    (name) => statSync(join(project.root, ".kit", name), { throwIfNoEntry: false })?.size ?? [],
-  );
-  if (sizes.length === 0) {
+  const problem = project.indexProblem();
+  if (problem !== undefined) {
     return {
       name: "index",
       status: "warning",
-      message: `not kept, because .kit cannot be written; ${files} read ${took}`,
-      hint: "Every command reads all files again, and nothing that agents do can be kept: make the folder writable, or set KIT_STORE=memory for 'kit run'.",
+      message: `not kept in .kit: ${problem}; ${files} read ${took}`,
+      hint: "Until that is mended, every command reads all files again, and nothing that agents do can be kept, unless KIT_STORE=memory is set for 'kit run'.",
     };
   }
+  // What was written last may still lie in the log beside the database.
+  const sizes = ["index.db", "index.db-wal"].map(
+    (name) => statSync(join(project.root, ".kit", name), { throwIfNoEntry: false })?.size ?? 0,
+  );
   const size = sizes.reduce((sum, bytes) => sum + bytes);
   const state = `.kit/index.db, ${(size / 1_048_576).toFixed(1)} MB; ${files} up to date ${took}`;
   return {

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { delimiter, isAbsolute } from "node:path";
+import { isShortage, systemObstacle } from "../../files/database-file.ts";
 
 /** What came of one call of Git. Only an abort throws; everything else is a value. */
 export type GitResult =
@@ -55,6 +56,22 @@ export function runGit(args: readonly string[], options: RunGitOptions): Promise
       stdio: ["ignore", "pipe", "pipe"],
       windowsHide: true,
     });
+    // Without a file to spare there is no process, and no pipe to read.
+    if (child.pid === undefined) {
+      child.once("error", (error) =>
+        resolve(
+          isShortage(error)
+            ? {
+                status: "failed",
+                exitCode: -1,
+                stdout: "",
+                stderr: `git cannot be started: ${systemObstacle(error)}`,
+              }
+            : { status: "missing" },
+        ),
+      );
+      return;
+    }
     let stopped: GitResult | undefined;
     const stop = (result: GitResult): void => {
       stopped ??= result;

@@ -5,7 +5,7 @@ export type Row = readonly SQLOutputValue[];
 
 /** One connection to an index. Statements are prepared once and kept; rows are lists. */
 export interface IndexDatabase {
-  /** Of the file that was opened, which may have been replaced since. */
+  /** Of the file that was opened, which may have been replaced since; 0 for one in memory. */
   readonly inode: number;
   /** All rows of a query. The caller states the shape of a row, which the SQL beside it gives. */
   all<Shape extends Row>(sql: string, ...values: SQLInputValue[]): Shape[];
@@ -34,7 +34,7 @@ export function openDatabase(file: string, options: { readonly busyTimeoutMs: nu
     return statement;
   };
   return {
-    inode: statSync(file).ino,
+    inode: statSync(file, { throwIfNoEntry: false })?.ino ?? 0,
     all: <Shape extends Row>(sql: string, ...values: SQLInputValue[]) =>
       prepare(sql).all(...values) as unknown as Shape[],
     get: <Shape extends Row>(sql: string, ...values: SQLInputValue[]) =>
@@ -75,6 +75,11 @@ export function isBusy(error: unknown): boolean {
   return primaryCodeOf(error) === 5;
 }
 
+/** SQLite's result code; undefined for an error that is not SQLite's. */
+export function errcodeOf(error: unknown): number | undefined {
+  return error instanceof Error && "errcode" in error ? Number(error.errcode) : undefined;
+}
+
 function primaryCodeOf(error: unknown): number {
-  return error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : 0;
+  return (errcodeOf(error) ?? 0) & 0xff;
 }

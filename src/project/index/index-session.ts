@@ -2,14 +2,14 @@ import { statSync } from "node:fs";
 import type { Link, Links } from "../aliases.ts";
 import type { Folder, Tree } from "../tree/folder.ts";
 import { type IndexDatabase, isDamage, parseStored } from "./index-database.ts";
+import { type IndexPlace, inMemory } from "./index-place.ts";
 import { type IndexBatch, type WriteResult, writeBatch } from "./index-writer.ts";
 import { busyTimeoutMs, damaged, openIndex, readMeta, removeIndex } from "./open-index.ts";
 
 export interface IndexSessionOptions {
-  /** Absolute path of the database. */
-  readonly file: string;
+  readonly place: IndexPlace;
   readonly fingerprint: string;
-  /** Fills an index that a reader found damaged, at once, so that the reader gets its answer. */
+  /** Fills the new index of a reader that found the old one unusable, at once, so that the reader gets its answer. */
   readonly rebuild: () => void;
 }
 
@@ -43,21 +43,38 @@ export class IndexSession {
     this.#options = options;
   }
 
-  /** Asks the index. A damaged one is thrown away, filled again and asked again. */
+  /** Absolute path of the database, or `inMemory`. */
+  get file(): string {
+    return this.#options.place.file;
+  }
+
+  /** Asks the index. One that cannot be used is filled again in its place, or elsewhere, and asked again. */
   read<Result>(question: (database: IndexDatabase) => Result): Result {
     if (this.#isReading) return question(this.#opened());
     this.#isReading = true;
     try {
-      this.#sync();
-      return question(this.#opened());
+      return this.#ask(question);
     } catch (error) {
-      if (!isDamage(error)) throw error;
-      this.discard();
-      this.#options.rebuild();
-      this.#sync();
-      return question(this.#opened());
+      if (!this.beginAnew(error)) throw error;
+      return this.#askNew(question);
     } finally {
       this.#isReading = false;
+    }
+  }
+
+  #ask<Result>(question: (database: IndexDatabase) => Result): Result {
+    this.#sync();
+    return question(this.#opened());
+  }
+
+  #askNew<Result>(question: (database: IndexDatabase) => Result): Result {
+    try {
+      this.#options.rebuild();
+      return this.#ask(question);
+    } catch (error) {
+      // The temporary files may be on the same full disk.
+      if (isDamage(error) || !this.beginAnew(error)) throw error;
+      return this.#askNew(question);
     }
   }
 
@@ -85,7 +102,7 @@ export class IndexSession {
   /** Starts a pass from what all processes have written until now; opens the index where that must be. */
   begin(): PassStart {
     // Another process has replaced a damaged index, or somebody has deleted it.
-    if (this.#database !== undefined && inodeOf(this.#options.file) !== this.#database.inode) this.close();
+    if (this.#database !== undefined && inodeOf(this.file) !== this.#database.inode) this.close();
     this.#sync();
     const database = this.#opened();
     this.#tree ??= loadTree(database);
@@ -131,12 +148,21 @@ export class IndexSession {
     this.#tree = undefined;
   }
 
-  /** Throws a damaged index away; what is asked next opens a new one. */
-  discard(): void {
-    const inode = this.#database?.inode;
+  /**
+   * After an error of an index that is damaged, which is thrown away, or of a place where nothing can be kept, which
+   * is left: what is asked next opens a new index. False after any other error.
+   */
+  beginAnew(error: unknown): boolean {
+    if (isDamage(error)) {
+      const inode = this.#database?.inode;
+      this.close();
+      this.#rebuilt = damaged;
+      if (inode !== undefined && inodeOf(this.file) === inode) removeIndex(this.file);
+      return true;
+    }
+    if (!this.#options.place.leave(error)) return false;
     this.close();
-    this.#rebuilt = damaged;
-    if (inode !== undefined && inodeOf(this.#options.file) === inode) removeIndex(this.#options.file);
+    return true;
   }
 
   /** Why an index that was there had to be thrown away, once. */
@@ -157,7 +183,7 @@ export class IndexSession {
 
   #opened(): IndexDatabase {
     if (this.#database === undefined) {
-      const { database, rebuilt } = openIndex(this.#options.file, this.#options.fingerprint);
+      const { database, rebuilt } = openIndex(this.file, this.#options.fingerprint);
       this.#database = database;
       this.#rebuilt ??= rebuilt;
     }
@@ -188,6 +214,7 @@ function dataVersionOf(database: IndexDatabase): number {
 }
 
 function inodeOf(file: string): number | undefined {
+  if (file === inMemory) return 0;
   return statSync(file, { throwIfNoEntry: false })?.ino;
 }
 

@@ -2,6 +2,7 @@ import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { SQLInputValue } from "node:sqlite";
 import { type IndexDatabase, isDamage, openDatabase } from "./index-database.ts";
+import { inMemory } from "./index-place.ts";
 
 /** Marks a database as an index of kit: "kit1" in ASCII. */
 const applicationId = 0x6b697431;
@@ -113,7 +114,7 @@ export const damaged = "The index was damaged.";
  * index, with nothing in it yet, takes its place.
  */
 export function openIndex(file: string, fingerprint: string): OpenedIndex {
-  makeIndexFolder(file);
+  if (file !== inMemory) makeIndexFolder(file);
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   // Nothing is lost with a file that a system crash has left empty.
   const found = size === 0 ? undefined : openExisting(file, fingerprint);
@@ -206,7 +207,10 @@ function makeIndexFolder(file: string): void {
   mkdirSync(folder, { recursive: true });
   try {
     writeFileSync(join(folder, ".gitignore"), "*\n", { flag: "wx" });
-  } catch {
-    // It is there already; or the folder cannot be written, which the database will tell.
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") return;
+    // A full disk may have let the name pass and not the line in it.
+    rmSync(join(folder, ".gitignore"), { force: true });
+    throw error;
   }
 }

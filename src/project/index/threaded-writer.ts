@@ -30,7 +30,7 @@ export function createThreadedWriter(workerData: WriterThreadData): IndexWriter 
     for (const { reject } of waiting.splice(0)) reject(failure);
   };
   worker.on("message", (reply: WriterReply) => {
-    if ("error" in reply) fail(reply.error);
+    if ("error" in reply) fail(withCode(reply));
     else waiting.shift()?.resolve(reply.result);
   });
   worker.on("error", fail);
@@ -56,4 +56,8 @@ export function createThreadedWriter(workerData: WriterThreadData): IndexWriter 
       await exit;
     },
   };
+}
+
+function withCode({ error, errcode }: Extract<WriterReply, { readonly error: unknown }>): unknown {
+  return error instanceof Error && errcode !== undefined ? Object.assign(error, { errcode }) : error;
 }

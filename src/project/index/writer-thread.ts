@@ -1,5 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { isBusy, openDatabase } from "./index-database.ts";
+import { errcodeOf, isBusy, openDatabase } from "./index-database.ts";
 import { type FileEntry, type IndexBatch, type WriteResult, writeBatch } from "./index-writer.ts";
 import { configure } from "./open-index.ts";
 
@@ -16,7 +16,10 @@ export type WriterRequest =
   | { readonly kind: "close" };
 
 /** Its answer to each batch. */
-export type WriterReply = { readonly result: WriteResult } | { readonly error: unknown };
+export type WriterReply =
+  | { readonly result: WriteResult }
+  /** Without its properties, which are not copied from thread to thread; SQLite's result code is beside it. */
+  | { readonly error: unknown; readonly errcode: number | undefined };
 
 const { file, inode } = workerData as WriterThreadData;
 /** How long a batch waits for other processes that write. */
@@ -53,7 +56,7 @@ function answer(batch: IndexBatch): WriterReply {
     isOutdated ||= result.kind === "outdated";
     return { result };
   } catch (error) {
-    return { error };
+    return { error, errcode: errcodeOf(error) };
   }
 }
 

@@ -1,0 +1,68 @@
+import { spawnSync } from "node:child_process";
+import { expect, test } from "vitest";
+import { createTemporaryRepository } from "../testing/temporary-repository.ts";
+import { kitCommandLine } from "./run-kit.suite.ts";
+
+// A namespace of our own, in which disks of any size can be mounted.
+const canMount = spawnSync("unshare", ["-rm", "sh", "-c", "mount -t tmpfs t /mnt"]).status === 0;
+const mountTest = test.skipIf(!canMount);
+
+const files = {
+  ".kit/.gitignore": "*\n",
+  "src/agents/helper.ts":
+    'import { createAgent } from "kit";\nexport default createAgent(() => ({ instructions: "Help." }));\n',
+  "src/workflows/greet.ts": "export async function run() {\n  return {};\n}\n",
+  "openspec/specs/shop/spec.md":
+    "# shop\n\n## Requirements\n\n### Requirement: Open\n\nThe shop SHALL open.\n\n#### Scenario: Morning\n\n- WHEN it is nine\n- THEN it opens\n",
+};
+
+const small = "mount -t tmpfs -o size=64k t .kit";
+const full = `${small} && dd if=/dev/zero of=.kit/fill bs=4k 2>/dev/null; true`;
+const readOnly = "mount --bind . . && mount -o remount,ro,bind . && cd .";
+
+interface Said {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a command line of kit after `prepare`, in the same namespace. */
+async function runAfter(prepare: string, args: readonly string[]): Promise<Said> {
+  await using project = await createTemporaryRepository(files);
+  const env = { ...process.env, KIT_DEBUG: "", NO_COLOR: "1" };
+  const words = ["-rm", "sh", "-c", `${prepare}\ncd "$PWD" && exec "$@"`, "sh", ...kitCommandLine(args)];
+  const said = spawnSync("unshare", words, { cwd: project.root, env, encoding: "utf8", timeout: 30_000 });
+  expect(said.stderr).not.toContain("Something went wrong");
+  expect(said.stderr).not.toContain(project.root);
+  return said;
+}
+
+mountTest.each([
+  ["a full disk", full, "the disk is full"],
+  ["a disk that becomes full", small, "the disk is full"],
+  ["a full disk that has the temporary files, too", `${full}\nexport TMPDIR="$PWD/.kit"`, "the disk is full"],
+  ["a read-only disk", readOnly, "its disk is read-only"],
+])("a command that reads answers on %s, with one note", async (_name, prepare, reason) => {
+  const { status, stdout, stderr } = await runAfter(prepare, ["specs", "list"]);
+  expect(stdout).toContain("openspec/specs/shop/spec.md");
+  expect(stderr.match(/note:.*/g)).toEqual([`note: What kit reads is not kept in .kit: ${reason}.`]);
+  expect(status).toBe(0);
+});
+
+mountTest.each([
+  ["a full disk", full, "The folder .kit of this project cannot be written (the disk is full)"],
+  ["a disk that becomes full", small, ".db) cannot be used: the disk is full."],
+  ["a read-only disk", readOnly, "cannot be written (its disk is read-only)"],
+])("a server does not start on %s, and says what is", async (_name, prepare, reason) => {
+  const { status, stderr } = await runAfter(prepare, ["start", "--port", "0"]);
+  expect(stderr).toContain(reason);
+  expect(stderr).not.toMatch(/away|damaged/);
+  expect(status).toBe(1);
+});
+
+mountTest("'kit run' and 'kit doctor' say that the disk is full", async () => {
+  const run = await runAfter(full, ["run", "greet"]);
+  expect(run).toMatchObject({ status: 1, stderr: expect.stringContaining("(the disk is full)") });
+  const doctor = await runAfter(full, ["doctor", "--json"]);
+  expect(doctor).toMatchObject({ status: 1, stdout: expect.stringContaining("the disk is full") });
+});

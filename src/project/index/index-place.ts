@@ -1,0 +1,100 @@
+import { accessSync, constants, lstatSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { KitError } from "../../base/kit-error.ts";
+import { openObstacle, systemObstacle, writeObstacle } from "../../files/database-file.ts";
+import { isLinkOut } from "../../files/links-out.ts";
+import { sqliteFault } from "../../protocol/store-fault.ts";
+
+/** The name of an index that lies in no file. */
+export const inMemory = ":memory:";
+
+/**
+ * Where an index lies. One that is not to be kept, or cannot be, lies in a folder of its own among the temporary
+ * files, and in memory where those cannot be written either: whoever only reads gets the answer in any case.
+ */
+export class IndexPlace {
+  #file: string;
+  #problem: string | undefined;
+  /** Goes with the project. */
+  #folder: string | undefined;
+
+  /** `indexFile` as in `OpenProjectOptions`. */
+  constructor(root: string, indexFile?: string) {
+    const kept = join(root, ".kit", "index.db");
+    this.#file = indexFile === undefined || indexFile === inMemory ? kept : resolve(indexFile);
+    if (indexFile === inMemory) this.#moveAway();
+    if (indexFile !== undefined) return;
+    this.#problem = whyNotKept(root);
+    if (this.#problem !== undefined) this.#moveAway();
+  }
+
+  get file(): string {
+    return this.#file;
+  }
+
+  /** Why it is not where it belongs; undefined where it is. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /** Moves on after an error that says that nothing can be kept here; false for any other error. */
+  leave(error: unknown): boolean {
+    const reason = obstacleIn(error);
+    if (reason === undefined) return false;
+    const shortage = openObstacle();
+    if (shortage !== undefined || this.#file === inMemory) throw cannotIndex(shortage ?? reason, error);
+    this.#problem ??= writeObstacle(dirname(this.#file)) ?? reason;
+    this.#moveAway();
+    return true;
+  }
+
+  remove(): void {
+    if (this.#folder !== undefined) rmSync(this.#folder, { recursive: true, force: true });
+    this.#folder = undefined;
+  }
+
+  #moveAway(): void {
+    try {
+      if (this.#folder !== undefined) this.#file = inMemory;
+      else {
+        this.#folder = mkdtempSync(join(tmpdir(), "kit-index-"));
+        this.#file = join(this.#folder, "index.db");
+      }
+    } catch {
+      this.#file = inMemory;
+    }
+  }
+}
+
+/** What an error says of the place, rather than of what lies there. */
+function obstacleIn(error: unknown): string | undefined {
+  const fault = sqliteFault(error);
+  if (fault === undefined) return systemObstacle(error);
+  return fault.isDamage || fault.isBusy ? undefined : fault.reason;
+}
+
+function whyNotKept(root: string): string | undefined {
+  const folder = join(root, ".kit");
+  const obstacle = writeObstacle(folder);
+  if (obstacle !== undefined) return obstacle;
+  const stats = lstatSync(folder, { throwIfNoEntry: false });
+  if (stats === undefined) return undefined;
+  if (!stats.isDirectory()) return "it is no folder";
+  try {
+    accessSync(folder, constants.R_OK);
+    const isLink = (name: string): boolean => isLinkOut(root, `.kit/${name}`);
+    return readdirSync(folder).some(isLink) ? "what is in it leads out of the project" : undefined;
+  } catch (error) {
+    return systemObstacle(error) ?? "it cannot be read";
+  }
+}
+
+function cannotIndex(reason: string, cause: unknown): KitError<"unavailable"> {
+  return new KitError({
+    code: "unavailable",
+    message: `kit cannot read this project: ${reason}.`,
+    hint: "Nothing is wrong with what is in .kit: leave it where it is.",
+    cause,
+  });
+}
