@@ -10,7 +10,7 @@ const mountTest = test.skipIf(!canMount);
 const files = {
   ".kit/.gitignore": "*\n",
   "src/agents/helper.ts":
-    'import { createAgent } from "kit";\nexport default createAgent(() => ({ instructions: "Help." }));\n',
+    'import { createAgent } from "kit";\nexport const triggers = { webhook: true };\nexport default createAgent(() => ({ instructions: "Help." }));\n',
   "src/workflows/greet.ts": "export async function run() {\n  return {};\n}\n",
   "openspec/specs/shop/spec.md":
     "# shop\n\n## Requirements\n\n### Requirement: Open\n\nThe shop SHALL open.\n\n#### Scenario: Morning\n\n- WHEN it is nine\n- THEN it opens\n",
@@ -66,3 +66,37 @@ mountTest("'kit run' and 'kit doctor' say that the disk is full", async () => {
   const doctor = await runAfter(full, ["doctor", "--json"]);
   expect(doctor).toMatchObject({ status: 1, stdout: expect.stringContaining("the disk is full") });
 });
+
+// Stops on the full disk, so that nothing is tidied up by what it had written before.
+const fillAndStop = `mount -t tmpfs -o size=4m t .kit
+"$@" >said 2>&1 &
+until url=$(grep -o 'http://127.0.0.1:[0-9]*$' said | head -1) && [ -n "$url" ]; do sleep 0.05; done
+post() { curl -s -H 'content-type: application/json' "$url$1" -d "$2"; echo; }
+post /agents/helper/1/dispatch '{"input":"a"}'
+dd if=/dev/zero of=.kit/fill bs=4k 2>/dev/null
+post /agents/helper/2 '{"message":"b"}'
+post /agents/helper/1/dispatch '{"input":"c"}'
+rm .kit/fill
+post /agents/helper/1/dispatch '{"input":"d"}'
+dd if=/dev/zero of=.kit/fill bs=4k 2>/dev/null
+kill $! && wait $!
+code=$?
+cat said >&2
+exit $code`;
+
+mountTest(
+  "a server whose disk becomes full refuses, goes on when there is room, and stops with 0",
+  async () => {
+    const { status, stdout } = await runAfter(fillAndStop, ["start", "--port", "0"]);
+    const answers = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    const refused = {
+      error: { type: "store_unavailable", message: expect.stringContaining("the disk is full") },
+    };
+    const accepted = { status: "accepted" };
+    expect(answers).toMatchObject([accepted, refused, refused, accepted]);
+    expect(status).toBe(0);
+  },
+);

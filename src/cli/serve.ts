@@ -5,6 +5,7 @@ import { isolationOfConfig } from "../app/config/sandbox-config.ts";
 import type { ProjectService } from "../app/service/open-project-service.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { ScanSummary } from "../project/project.ts";
+import { isStoreUnavailable } from "../protocol/store-fault.ts";
 import { isLoopbackAddress } from "../server/access/host.ts";
 import type { KitServer } from "../server/create-server.ts";
 import type { RequestEntry } from "../server/request-entry.ts";
@@ -104,7 +105,10 @@ export function serve(
       if (address.isSubstitute) context.output.note(`Port ${defaultPort} is taken, so this is ${port}.`);
       if (!signal.aborted) await once(signal, "abort");
       const patience = setTimeout(() => sayDraining(context), quietMs);
-      await closing.disposeAsync().finally(() => clearTimeout(patience));
+      await closing
+        .disposeAsync()
+        .catch((error: unknown) => sayUnwritten(error, context))
+        .finally(() => clearTimeout(patience));
       return 0;
     },
     {
@@ -121,6 +125,14 @@ const quietMs = 500;
 function sayDraining({ output }: CommandContext): void {
   output.note(
     "What is under way may end first. Ctrl-C again ends it at once; what was accepted goes on with the next start.",
+  );
+}
+
+/** Only events are written as late as that: what was accepted was on disk before anybody was told so. */
+function sayUnwritten(error: unknown, { output }: CommandContext): void {
+  if (!isStoreUnavailable(error)) throw error;
+  output.note(
+    `${output.noteStyle("yellow", "warning:")} ${error.message} The last events are not in it; accepted work is kept, and goes on with the next start.`,
   );
 }
 
