@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import type { Clock } from "../../base/clock.ts";
 import { boundResponse, isEventStream } from "./bound-response.ts";
+import { fetchFinal } from "./fetch-final.ts";
 import { limits, times } from "./limits.ts";
 import type { McpSdk } from "./load-sdk.ts";
 import { refusedResponse } from "./refused-response.ts";
@@ -52,7 +53,7 @@ export function createAddressTransport(
   const boundedFetch = async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
     const exchange = current.getStore();
     const method = init.method ?? "GET";
-    const response = await fetch(input, init);
+    const response = await fetchFinal(input, init, cutOff);
     const wantsResult = method === "POST" && exchange?.kind === "request";
     const refused = refusedResponse({ method, headers: new Headers(init.headers), wantsResult }, response);
     if (refused !== undefined) {

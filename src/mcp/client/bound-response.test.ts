@@ -54,10 +54,47 @@ test("a stream of events may be longer than the limit, one event may not", async
   await expect(one.text()).rejects.toThrow("more than");
 });
 
+test("a stream that comes byte by byte without a pause is cut off, before its bytes are many", async () => {
+  let bytes = 0;
+  const endless = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      bytes += 1;
+      controller.enqueue(Uint8Array.of(58));
+    },
+  });
+  const response = boundResponse(new Response(endless, { headers: { "content-type": "text/event-stream" } }));
+  await expect(response.body?.pipeTo(new WritableStream())).rejects.toThrow("It flooded a stream of events.");
+  expect(bytes).toBeLessThan(40_000);
+});
+
+test("others have their turn while a long chunk of a stream is read", async () => {
+  const events = new TextEncoder().encode('data: {"a":1}\n\n'.repeat(4_000));
+  const response = boundResponse(new Response(events, { headers: { "content-type": "text/event-stream" } }));
+  const reader = response.body?.getReader();
+  let turns = 0;
+  const timer = setInterval(() => {
+    turns += 1;
+  }, 0);
+  onTestFinished(() => clearInterval(timer));
+  const sizes: number[] = [];
+  const turnsBetween: number[] = [];
+  for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {
+    sizes.push(part.value.length);
+    turnsBetween.push(turns);
+    // As long as reading it takes.
+    for (const until = performance.now() + 5; performance.now() < until; );
+  }
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(events.length);
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(limits.reads.bytes);
+  expect(new Set(turnsBetween).size).toBe(sizes.length);
+});
+
 test.each([
   ["small events", `data: ${"x".repeat(10_000)}\n\n`.repeat(10)],
   ["blank lines", "\n".repeat(4_096)],
+  ["carriage returns", "\r".repeat(4_096)],
   ["comments", ":\n".repeat(4_096)],
+  ["tiny events", "data:\n\n".repeat(4_096)],
 ])("a stream of %s without a pause is cut off", async (_, event) => {
   const flood = await fetchFrom((__, reply) => {
     reply.writeHead(200, { "content-type": "text/event-stream" });

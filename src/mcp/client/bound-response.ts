@@ -1,8 +1,9 @@
+import { setImmediate } from "node:timers/promises";
 import { createFloodGate } from "./flood-gate.ts";
 import { limits } from "./limits.ts";
 
-/** What a piece of a body counts at least: a body that comes byte by byte costs more than its bytes. */
-const minChunkBytes = 256;
+/** What a piece of a body counts at least: one that comes byte by byte costs more memory and more time than its bytes. */
+const minBytes = { kept: 256, read: 1_024 };
 
 const tooLong = `It sent a message of more than ${limits.messageBytes / 1_048_576} MB.`;
 
@@ -32,28 +33,60 @@ function createBound(
   onExcess?: (what: string) => void,
 ): TransformStream<Uint8Array, Uint8Array> {
   const gate = createFloodGate(limits.flood);
+  const counter = createEventCounter();
   let length = 0;
-  let lineIsEmpty = true;
   return new TransformStream({
-    transform(chunk, controller) {
-      let lines = 0;
-      for (let index = 0; isStream && index < chunk.length; index += 1) {
-        const byte = chunk[index];
-        if (byte === 10) lines += 1;
-        // An empty line ends an event.
-        if (byte === 10 && lineIsEmpty) length = -index;
-        if (byte !== 13) lineIsEmpty = byte === 10;
+    async transform(chunk, controller) {
+      for (let start = 0; start < chunk.length; start += limits.reads.bytes) {
+        // The SDK reads a piece at once: others have their turn between two of them.
+        if (start > 0) await setImmediate();
+        const piece = chunk.subarray(start, start + limits.reads.bytes);
+        const { events, afterEvent } = isStream ? counter(piece) : { events: 0, afterEvent: undefined };
+        length = afterEvent ?? length + Math.max(piece.length, minBytes.kept);
+        const isFlood = isStream && !gate.take(Math.max(piece.length, minBytes.read), events);
+        if (isFlood || length > limits.messageBytes) {
+          const what = isFlood ? "It flooded a stream of events." : tooLong;
+          onExcess?.(what);
+          controller.error(new TooLongError(what));
+          return;
+        }
+        controller.enqueue(piece);
       }
-      length += Math.max(chunk.length, minChunkBytes);
-      // An event has some four lines.
-      const isFlood = isStream && !gate.take(chunk.length, lines / 4);
-      if (isFlood || length > limits.messageBytes) {
-        const what = isFlood ? "It flooded a stream of events." : tooLong;
-        onExcess?.(what);
-        controller.error(new TooLongError(what));
-        return;
-      }
-      controller.enqueue(chunk);
     },
   });
+}
+
+/** Of a piece of a stream: how many events it costs to read, and its bytes after the last event that ends in it. */
+type EventCounter = (piece: Uint8Array) => {
+  readonly events: number;
+  readonly afterEvent: number | undefined;
+};
+
+/** Counts the events of a stream. A line ends with LF, CR or both; an empty one ends an event. */
+function createEventCounter(): EventCounter {
+  let previous = 0;
+  let lineIsEmpty = true;
+  let eventIsEmpty = true;
+  return (piece) => {
+    let [lines, events] = [0, 0];
+    let afterEvent: number | undefined;
+    for (let index = 0; index < piece.length; index += 1) {
+      const byte = piece[index] ?? 0;
+      if (byte === 13 || (byte === 10 && previous !== 13)) {
+        lines += 1;
+        if (lineIsEmpty) {
+          if (!eventIsEmpty) events += 1;
+          eventIsEmpty = true;
+          afterEvent = piece.length - index - 1;
+        }
+        lineIsEmpty = true;
+      } else if (byte !== 10) {
+        lineIsEmpty = false;
+        eventIsEmpty = false;
+      }
+      previous = byte;
+    }
+    // Blank lines and comments cost next to nothing; an event has some four lines.
+    return { events: Math.max(events, lines / 4), afterEvent };
+  };
 }

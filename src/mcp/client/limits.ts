@@ -28,6 +28,8 @@ export const limits = {
   descriptionChars: 4_000,
   schemaChars: 50_000,
   schemaDepth: 40,
+  /** Interim answers (1xx) to one request over HTTP. */
+  interimAnswers: 100,
   /** Times in a row that a stream of notifications is opened again. */
   reconnects: 8,
   /** Complaints of one server that are kept. */

@@ -1,0 +1,50 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { subscribe } from "node:diagnostics_channel";
+import { TooLongError } from "./bound-response.ts";
+import { limits } from "./limits.ts";
+
+/** A request that waits for its answer. */
+interface Waiting {
+  interimAnswers: number;
+  readonly flooded: AbortController;
+}
+
+// `fetch` reads interim answers (1xx) for ever; only its diagnostics tell of them.
+const current = new AsyncLocalStorage<Waiting>();
+const waiting = new WeakMap<object, Waiting>();
+let isListening = false;
+
+function listen(): void {
+  if (isListening) return;
+  isListening = true;
+  subscribe("undici:request:create", (message) => {
+    const one = current.getStore();
+    if (one !== undefined) waiting.set((message as { readonly request: object }).request, one);
+  });
+  subscribe("undici:request:headers", (message) => {
+    const { request, response } = message as {
+      readonly request: object;
+      readonly response: { readonly statusCode: number };
+    };
+    const one = waiting.get(request);
+    if (one === undefined || response.statusCode >= 200) return;
+    one.interimAnswers += 1;
+    if (one.interimAnswers > limits.interimAnswers) one.flooded.abort(new TooLongError(flood));
+  });
+}
+
+const flood = "It sent interim answers (HTTP 1xx) without end.";
+
+/** `fetch` that rejects with `TooLongError` where interim answers come without end. `onExcess` hears of it first. */
+export async function fetchFinal(
+  input: string | URL,
+  init: RequestInit,
+  onExcess: (what: string) => void,
+): Promise<Response> {
+  listen();
+  const flooded = new AbortController();
+  flooded.signal.addEventListener("abort", () => onExcess(flood), { once: true });
+  const signals = init.signal === undefined || init.signal === null ? [] : [init.signal];
+  const signal = AbortSignal.any([flooded.signal, ...signals]);
+  return current.run({ interimAnswers: 0, flooded }, () => fetch(input, { ...init, signal }));
+}
