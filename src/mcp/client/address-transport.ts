@@ -6,7 +6,7 @@ import { fetchFinal } from "./fetch-final.ts";
 import { limits, times } from "./limits.ts";
 import type { McpSdk } from "./load-sdk.ts";
 import { refusedResponse } from "./refused-response.ts";
-import { ServerFailure } from "./server-failure.ts";
+import { closedTooOften, ServerFailure } from "./server-failure.ts";
 
 /** The protocol over streamable HTTP. */
 export type AddressTransport = InstanceType<McpSdk["StreamableHTTPClientTransport"]> & {
@@ -33,12 +33,13 @@ interface Exchange {
 /**
  * Creates a transport over the SDK's that a server cannot use against kit. Answers are bounded, and those that are
  * of no use are told apart by their status. A stream that the server closes is opened again after pauses of kit's
- * own, whatever the server asks for, and not for ever; those of a call end with the call.
+ * own, whatever the server asks for, and not for ever; those of a call end with the call. `onUnheard` is told why the
+ * stream of notifications is not opened again.
  */
 export function createAddressTransport(
   sdk: Pick<McpSdk, "StreamableHTTPClientTransport">,
   endpoint: { readonly url: URL; readonly headers: Readonly<Record<string, string>> },
-  clock: Clock,
+  { clock, onUnheard }: { readonly clock: Clock; readonly onUnheard: (why: unknown) => void },
 ): AddressTransport {
   // The SDK says neither to `fetch` nor to the scheduler which message they are asked for.
   const current = new AsyncLocalStorage<Exchange>();
@@ -53,12 +54,18 @@ export function createAddressTransport(
   const boundedFetch = async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
     const exchange = current.getStore();
     const method = init.method ?? "GET";
-    const response = await fetchFinal(input, init, cutOff);
+    const isStreamOfNotifications = method === "GET" && exchange?.kind === "notification";
+    const response = await fetchFinal(input, init, cutOff).catch((error: unknown) => {
+      // The SDK tries a stream again that was open before, but not the first one.
+      if (isStreamOfNotifications && exchange.reconnects === 0 && !closing.signal.aborted) onUnheard(error);
+      throw error;
+    });
     const wantsResult = method === "POST" && exchange?.kind === "request";
     const refused = refusedResponse({ method, headers: new Headers(init.headers), wantsResult }, response);
     if (refused !== undefined) {
       await response.body?.cancel();
       if (exchange !== undefined) exchange.failure = refused;
+      if (isStreamOfNotifications && refused.outcome === "refused") onUnheard(refused);
       throw refused;
     }
     if (exchange !== undefined) exchange.openedAt = clock.now();
@@ -66,10 +73,12 @@ export function createAddressTransport(
   };
   const reconnectLater = (reconnect: () => void, askedMs: number): void => {
     const exchange = current.getStore();
-    if (exchange === undefined) return;
+    if (exchange === undefined || closing.signal.aborted) return;
     const pause = nextPause(exchange, { askedMs, now: clock.now() });
     if (pause === undefined) {
       exchange.lost();
+      if (exchange.kind === "notification" && exchange.failure?.outcome !== "refused")
+        onUnheard(exchange.failure ?? closedTooOften());
       return;
     }
     clock

@@ -29,6 +29,8 @@ export interface Connection {
 
 export interface ConnectionListeners {
   readonly onToolsChanged: () => void;
+  /** Its notifications are not waited for any more: changes of its tools are not heard. */
+  readonly onUnheard: (why: ServerFailure) => void;
   /** The connection is gone, and nobody here closed it. */
   readonly onLost: (failure: ServerFailure) => void;
   readonly clock: Clock;
@@ -95,9 +97,11 @@ function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: Connect
     },
   );
   takeAnyResult(client);
+  const onUnheard = (why: unknown): void =>
+    listeners.onUnheard(toServerFailure(sdk, why, settings.connectTimeoutMs));
   const transport = isProcess
     ? createProcessTransport(sdk, endpoint)
-    : createAddressTransport(sdk, endpoint, listeners.clock);
+    : createAddressTransport(sdk, endpoint, { clock: listeners.clock, onUnheard });
   const kill = (): void => {
     if ("kill" in transport) transport.kill();
     void transport.close().catch(() => undefined);
@@ -131,7 +135,7 @@ function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: Connect
       } finally {
         signal.removeEventListener("abort", kill);
       }
-      return toConnection(sdk, { client, transport, settings, listeners, kill });
+      return toConnection(sdk, { client, transport, settings, listeners, onUnheard, kill });
     },
   };
 }
@@ -150,6 +154,7 @@ interface Opened {
   readonly transport: ProcessTransport | AddressTransport;
   readonly settings: ServerSettings;
   readonly listeners: ConnectionListeners;
+  readonly onUnheard: (why: unknown) => void;
   readonly kill: () => void;
 }
 
@@ -163,7 +168,7 @@ function toConnection(sdk: McpSdk, opened: Opened): Connection {
       failureOf(transport) ?? new ServerFailure("It closed the connection.", { outcome: "unknown" }),
     );
   };
-  watchTools(client, listeners);
+  watchTools(client, { ...listeners, onUnheard: opened.onUnheard });
   return {
     get isOpen() {
       return isOpen;

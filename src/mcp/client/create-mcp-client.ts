@@ -142,7 +142,7 @@ interface Offer {
 }
 
 function problemsOf(link: ServerLink): readonly McpProblem[] {
-  return [...failuresOf(link), ...remarksOf(link)];
+  return [...failuresOf(link), ...unheardOf(link), ...remarksOf(link)];
 }
 
 function failuresOf(link: ServerLink): readonly McpProblem[] {
@@ -157,6 +157,13 @@ function remarksOf(link: ServerLink): readonly McpProblem[] {
   return (link.known()?.remarks ?? []).map((remark) => toProblem(link, remark));
 }
 
+function unheardOf(link: ServerLink): readonly McpProblem[] {
+  const why = link.unheard();
+  if (why === undefined) return [];
+  const message = `Its notifications are given up, so changes of its tools are not heard until it is connected again. ${why.message}`;
+  return [toProblem(link, message)];
+}
+
 function toProblem(link: ServerLink, message: string): McpProblem {
   return { server: link.name, message: maskSecrets(message, link.settings.secrets) };
 }
@@ -165,6 +172,9 @@ function toProblem(link: ServerLink, message: string): McpProblem {
 function* newProblems(links: readonly ServerLink[], told: WeakSet<object>): Iterable<McpProblem> {
   for (const link of links) {
     yield* failuresOf(link);
+    const unheard = link.unheard();
+    if (unheard !== undefined && !told.has(unheard)) yield* unheardOf(link);
+    if (unheard !== undefined) told.add(unheard);
     const catalogue = link.known();
     if (catalogue === undefined || told.has(catalogue)) continue;
     told.add(catalogue);

@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import { expect, test } from "vitest";
 import { createManualClock } from "../../testing/manual-clock.ts";
 import { callTool, createSkippingClock, openServer, textOf } from "./client.suite.ts";
@@ -47,21 +48,37 @@ test.each([
     });
     expect(counts[19]).toBeLessThanOrEqual(6);
     expect(counts.at(-1)).toBe(9);
+    expect(client.problems()).toEqual([
+      {
+        server: "s",
+        message:
+          "Its notifications are given up, so changes of its tools are not heard until it is connected again. It closes them again and again.",
+      },
+    ]);
     expect(textOf(await callTool(client, "plain"))).toBe("done");
   },
   30_000,
 );
 
 test("a stream that is refused, or is none, is not opened again", async () => {
-  for (const [status, type] of [
-    [401, "text/plain"],
-    [405, "text/plain"],
-    [200, "text/html"],
+  for (const [status, type, told] of [
+    [401, "text/plain", "It wants authorization (HTTP 401)"],
+    [403, "text/plain", "It denies access (HTTP 403)"],
+    // The protocol's word for a server that sends no notifications.
+    [405, "text/plain", ""],
+    [200, "text/html", "its events are no stream of them"],
   ] as const) {
     const { counts, client } = await reconnectsWithin(30, ({ reply }) => {
       reply.writeHead(status, { "content-type": type }).end("retry: 0\n\n");
     });
     expect(counts.at(-1)).toBe(1);
+    expect(
+      client
+        .problems()
+        .map(({ message }) => message)
+        .join(),
+    ).toContain(told);
+    expect(client.problems()).toHaveLength(told === "" ? 0 : 1);
     await client.close();
   }
 });
@@ -184,4 +201,50 @@ test.each([
   await expect
     .poll(() => client.problems()[0]?.message)
     .toMatch(/It flooded a stream of events|It sent a message of more than 10 MB/);
+});
+
+/** What is said of a server that writes to the socket in place of an answer to the GET of its notifications. */
+async function clientOfRawStream(write: (socket: Socket) => void): Promise<McpClient> {
+  const { url } = await serveHttp(
+    oldListener(({ message, request }) => {
+      if (message !== undefined) return false;
+      write(request.socket);
+      return true;
+    }),
+  );
+  const client = openServer({ url }, { clock: createManualClock() });
+  await client.tools();
+  return client;
+}
+
+test.each([102, 103, 199])("interim answers (%i) without end cut a server off", async (status) => {
+  const client = await clientOfRawStream((socket) => {
+    const chunk = `HTTP/1.1 ${status} Soon\r\nlink: </a>\r\n\r\n`.repeat(64);
+    const write = (): void => {
+      if (!socket.destroyed) socket.write(chunk, () => setImmediate(write));
+    };
+    write();
+  });
+  await expect
+    .poll(() => client.problems()[0]?.message)
+    .toContain("It sent interim answers (HTTP 1xx) without end.");
+});
+
+test("a few interim answers are none of a server's faults", async () => {
+  const client = await clientOfRawStream((socket) => {
+    socket.write("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n".repeat(10));
+    socket.write("HTTP/1.1 405 No\r\ncontent-length: 0\r\n\r\n");
+  });
+  expect(textOf(await callTool(client, "plain"))).toBe("done");
+  expect(client.problems()).toEqual([]);
+});
+
+test("a stream of notifications that cannot be opened is named, and calls go on", async () => {
+  const client = await clientOfRawStream((socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\n${"x-more: y\r\n".repeat(10_000)}`);
+  });
+  await expect
+    .poll(() => client.problems()[0]?.message)
+    .toMatch(/^Its notifications are given up, .* The headers of its answer have no end\.$/);
+  expect(textOf(await callTool(client, "plain"))).toBe("done");
 });

@@ -53,3 +53,8 @@ export function tooSlow(what: string, ms: number, options: ServerFailureOptions)
     options,
   );
 }
+
+/** Why the notifications of a server are not waited for any more. */
+export function closedTooOften(): ServerFailure {
+  return new ServerFailure("It closes them again and again.", { outcome: "refused" });
+}

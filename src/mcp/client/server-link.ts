@@ -26,6 +26,8 @@ export interface ServerLink {
   call(tool: ListedTool, args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<unknown>;
   /** Why it cannot be used now; undefined while it can, and before it was tried. */
   failure(): ServerFailure | undefined;
+  /** Why changes of its tools are not heard; undefined while they are, or need not be. */
+  unheard(): ServerFailure | undefined;
   close(): Promise<void>;
   kill(): void;
 }
@@ -40,6 +42,7 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
   let refreshing: Promise<Catalogue> | undefined;
   let catalogue: Catalogue | undefined;
   let isStale = true;
+  let unheard: ServerFailure | undefined;
   let failure =
     settings.fault === undefined ? undefined : new ServerFailure(settings.fault, { outcome: "not_sent" });
 
@@ -61,10 +64,14 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
   const open = async (): Promise<Connection> => {
     const wait = backoff.remainingMs();
     if (wait > 0) await clock.sleep(wait, ending.signal);
+    unheard = undefined;
     try {
       const opened = await openConnection(settings, dialect, {
         onToolsChanged: () => {
           isStale = true;
+        },
+        onUnheard: (why) => {
+          unheard = why;
         },
         onLost: lost,
         clock,
@@ -118,6 +125,7 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
     settings,
     known: () => catalogue,
     failure: () => (connection?.isOpen ? undefined : failure),
+    unheard: () => (connection?.isOpen ? unheard : undefined),
     async catalogue(signal) {
       const isOpen = connection?.isOpen === true;
       if (isOpen && !isStale && catalogue !== undefined) return catalogue;
