@@ -20,12 +20,15 @@ const reasons: Readonly<Record<number, string>> = {
   14: "it cannot be opened",
   15: "another process holds it",
 };
+/** SQLITE_IOERR_SHMSIZE: the index of the log did not get its room. Of a full disk all other writes say so themselves. */
+const noRoomForIndex = 4874;
 const damages: ReadonlySet<number | undefined> = new Set([11, 26]);
 
 /** Undefined for what SQLite did not say, or said of a statement. */
 export function sqliteFault(error: unknown): SqliteFault | undefined {
   if (!(error instanceof Error) || !("errcode" in error)) return undefined;
-  const code = Number(error.errcode) & 0xff;
+  const extended = Number(error.errcode);
+  const code = extended === noRoomForIndex ? 13 : extended & 0xff;
   const isDamage = damages.has(code);
   const reason = isDamage ? "it is damaged" : reasons[code];
   return reason === undefined ? undefined : { reason, isDamage, isBusy: code === 5 || code === 6 };
