@@ -221,6 +221,42 @@ test("slots that are offered are asked back as many as are wanted, the oldest of
   ]);
 });
 
+test("no slot is asked back before the lines are open, nor a second one while the first is on its way", async () => {
+  const bench = createBench(3);
+  const asked: string[] = [];
+  for (const id of ["a", "b", "c"]) bench.join(id, id);
+  bench.lines.offerSlot(() => asked.push("early"))();
+  expect(asked).toEqual([]);
+  bench.lines.open();
+  for (const id of ["a", "b", "c"]) bench.lines.offerSlot(() => asked.push(id));
+  for (const id of ["d", "e"]) bench.join(id, id);
+  expect(asked).toEqual(["a", "b"]);
+  await bench.end();
+  expect(asked).toEqual(["a", "b"]);
+});
+
+test("work that waits for two things has no slot while it waits for one of them", async () => {
+  const bench = createBench(1);
+  bench.lines.open();
+  for (const id of ["a", "b", "c"]) bench.join(id, id);
+  const [first] = bench.begun;
+  first?.standAside();
+  first?.standAside()();
+  bench.begun.reverse();
+  await bench.end();
+  expect(bench.running()).toEqual(["a", "c"]);
+});
+
+test("it is calm once the last that has a slot has ended, and not before", async () => {
+  const bench = createBench(2);
+  bench.lines.open();
+  for (const id of ["a", "b"]) bench.join(id, id);
+  const calm = bench.lines.calm().then(() => bench.running());
+  await bench.end();
+  await bench.end();
+  expect(await calm).toEqual([]);
+});
+
 test("work that stands aside lets others begin, none of its line, and goes on at once when it is back", async () => {
   const bench = createBench(1);
   bench.lines.open();
