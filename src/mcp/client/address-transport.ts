@@ -55,9 +55,10 @@ export function createAddressTransport(
     const exchange = current.getStore();
     const method = init.method ?? "GET";
     const isStreamOfNotifications = method === "GET" && exchange?.kind === "notification";
+    // The SDK tries a stream again that was open before, but not the first one.
+    const isTried = exchange !== undefined && exchange.reconnects > 0;
     const response = await fetchFinal(input, init, cutOff).catch((error: unknown) => {
-      // The SDK tries a stream again that was open before, but not the first one.
-      if (isStreamOfNotifications && exchange.reconnects === 0 && !closing.signal.aborted) onUnheard(error);
+      if (isStreamOfNotifications && !isTried && !closing.signal.aborted) onUnheard(error);
       throw error;
     });
     const wantsResult = method === "POST" && exchange?.kind === "request";
@@ -65,10 +66,16 @@ export function createAddressTransport(
     if (refused !== undefined) {
       await response.body?.cancel();
       if (exchange !== undefined) exchange.failure = refused;
-      if (isStreamOfNotifications && refused.outcome === "refused") onUnheard(refused);
+      if (isStreamOfNotifications && (!isTried || refused.outcome === "refused")) onUnheard(refused);
       throw refused;
     }
-    if (exchange !== undefined) exchange.openedAt = clock.now();
+    // 405 is the protocol's word for a server that has no such stream.
+    if (isStreamOfNotifications && !isTried && !response.ok && response.status !== 405)
+      onUnheard(new ServerFailure(`It answered with HTTP ${response.status}.`, { outcome: "refused" }));
+    if (exchange !== undefined) {
+      exchange.openedAt = clock.now();
+      exchange.failure = undefined;
+    }
     return boundResponse(response, isEventStream(response) ? cutOff : undefined);
   };
   const reconnectLater = (reconnect: () => void, askedMs: number): void => {

@@ -97,8 +97,11 @@ function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: Connect
     },
   );
   takeAnyResult(client);
-  const onUnheard = (why: unknown): void =>
+  const onUnheard = (why: unknown): void => {
+    // Others send no notification that kit waits for.
+    if (client.getServerCapabilities()?.tools?.listChanged !== true) return;
     listeners.onUnheard(toServerFailure(sdk, why, settings.connectTimeoutMs));
+  };
   const transport = isProcess
     ? createProcessTransport(sdk, endpoint)
     : createAddressTransport(sdk, endpoint, { clock: listeners.clock, onUnheard });

@@ -49,7 +49,7 @@ export interface McpClient {
     readonly signal?: AbortSignal;
     readonly onProblem?: (problem: McpProblem) => void;
   }): Promise<readonly AnyTool[]>;
-  /** Why a server's tool of that whole name is not among them: the limit; undefined where no server is known to have it. */
+  /** Why a tool of that whole name is not among them, for a model: a limit; undefined where it is none. */
   whyMissing(name: string): string | undefined;
   /** As far as the servers were needed. */
   problems(): readonly McpProblem[];

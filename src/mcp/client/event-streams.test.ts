@@ -64,6 +64,8 @@ test("a stream that is refused, or is none, is not opened again", async () => {
   for (const [status, type, told] of [
     [401, "text/plain", "It wants authorization (HTTP 401)"],
     [403, "text/plain", "It denies access (HTTP 403)"],
+    [404, "text/plain", "It answered with HTTP 404."],
+    [503, "text/plain", "It failed inside (HTTP 503)"],
     // The protocol's word for a server that sends no notifications.
     [405, "text/plain", ""],
     [200, "text/html", "its events are no stream of them"],

@@ -13,6 +13,7 @@ interface Waiting {
 const current = new AsyncLocalStorage<Waiting>();
 const waiting = new WeakMap<object, Waiting>();
 let isListening = false;
+const flood = "It sent interim answers (HTTP 1xx) without end.";
 
 function listen(): void {
   if (isListening) return;
@@ -32,8 +33,6 @@ function listen(): void {
     if (one.interimAnswers > limits.interimAnswers) one.flooded.abort(new TooLongError(flood));
   });
 }
-
-const flood = "It sent interim answers (HTTP 1xx) without end.";
 
 /** `fetch` that rejects with `TooLongError` where interim answers come without end. `onExcess` hears of it first. */
 export async function fetchFinal(
