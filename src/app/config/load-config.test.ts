@@ -86,7 +86,7 @@ test.each([
     '[[specs.custom]]\ninclude = "a"\nspec_type = "desing"',
     'one of requirement, design, task, constraint, not "desing"',
   ],
-  ['[guidelines]\nsource = "copilot"', 'one of agents, fw_c, fw_b, steering, not "copilot"'],
+  ['[guidelines]\nsource = "copilt"', "guidelines.source must be one of agents, fw_c, fw_b, steering, "],
   ['[server]\nauth = "x"', "server.auth must be a function (only in kit.config.ts)"],
   ['[engine]\nkind = "x"', 'engine.kind must be one of embedded, not "x"'],
   ["[engine]\nconcurrency = 0", "engine.concurrency must be a whole number from 1 to"],
