@@ -17,6 +17,7 @@ import type { SecretMask } from "./secrets.ts";
 
 import type { OperationQueue } from "./session/operation-queue.ts";
 import type { PastOperation } from "./session/past-operation.ts";
+import type { Rested } from "./session/rested.ts";
 import type { SessionState } from "./session/session-state.ts";
 import type { SourceGuard } from "./source-guard.ts";
 import type { AnyTool, ToolLookup } from "./tool.ts";
@@ -125,6 +126,8 @@ export interface Operation {
   readonly spending: Spending;
   /** What was done of it before, where it is resumed. */
   readonly past: PastOperation | undefined;
+  /** Where it goes on because there is a word that it rested for. */
+  readonly rested: Rested | undefined;
   /** The tasks it has started and that have not ended. */
   tasks: readonly Promise<unknown>[];
   /** Appends what follows from the history that the operation knows; see `appendWork`. */
@@ -166,6 +169,8 @@ export interface LiveSession {
   load(): MaybePromise<SessionState>;
   /** The active messages as they are in the store by now, whoever has written them. */
   history(): Promise<readonly Message[]>;
+  /** Whether what runs could be given up in memory, and go on from its log: nothing else is lost with it. */
+  readonly mayRest: boolean;
   /** Stops the running operation and waits until it has ended. False when none was running. */
   abort(): Promise<boolean>;
   /** Forgets the history, which is in the store. False when the session must stay for its sandbox. */

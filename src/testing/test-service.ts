@@ -27,7 +27,7 @@ export async function openTestService(options: TestServiceOptions): Promise<Test
 /** The same, under other limits; `onError` is told what a server's log is. */
 export async function createTestService(
   options: TestServiceOptions,
-  limits: Partial<EngineLimits> = {},
+  { restMs, ...limits }: Partial<EngineLimits> & { readonly restMs?: number } = {},
   onError: (error: unknown) => void = () => undefined,
 ): Promise<TestService> {
   const [{ createService }, { createEmbeddedEngine }, { createApprovals }] = await Promise.all([
@@ -43,7 +43,7 @@ export async function createTestService(
     ...(engineFolder === undefined ? {} : { folder: engineFolder }),
   });
   try {
-    const service = await createService({ app, engine, onError });
+    const service = await createService({ app, engine, onError, restMs });
     return {
       ...service,
       async close({ timeoutMs = 0 } = {}) {

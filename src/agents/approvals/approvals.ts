@@ -13,9 +13,10 @@ export interface Approvals {
   readonly timeoutMs?: number;
   /**
    * Resolves with the word that was given, or with a denial at `expires_at`. Rejects with
-   * `signal.reason` when the signal fires first; nobody is asked any longer then.
+   * `signal.reason` when the signal fires first; nobody is asked any longer then. `mayRest` is for services, which can
+   * give an operation up in memory that does nothing but wait.
    */
-  request(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalDecision>;
+  request(request: ApprovalRequest, signal: AbortSignal, mayRest?: () => boolean): Promise<ApprovalDecision>;
   /**
    * Gives the word. Throws `not_found` for what is not waiting, or not among what `within` describes:
    * decided, expired, aborted or unknown.

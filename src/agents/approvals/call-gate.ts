@@ -19,10 +19,21 @@ export class CallGate implements ToolGate {
   readonly #operation: Operation;
   // Calls of one turn run side by side, and two appends at one position would be a conflict.
   #written: Promise<void> = Promise.resolve();
+  /** Calls of the turn that have no result yet, and those of them that wait for a word. */
+  #open = 0;
+  #waiting = 0;
 
   constructor(harness: Harness, operation: Operation) {
     this.#harness = harness;
     this.#operation = operation;
+  }
+
+  begin(calls: number): void {
+    this.#open = calls;
+  }
+
+  ended(): void {
+    this.#open -= 1;
   }
 
   asks(tool: ToolDefinition, call: GatedCall): boolean | Promise<boolean> {
@@ -48,7 +59,11 @@ export class CallGate implements ToolGate {
     const key = gated.context.idempotency_key;
     const times = expires_at === undefined ? {} : { expires_at };
     if (record.request === undefined) await this.#note(callNotes.request, { key, approval_id, ...times });
-    const decided = approvals.request(request, signal);
+    const mayRest = (): boolean => this.#open === this.#waiting && this.#operation.live.mayRest;
+    this.#waiting += 1;
+    const decided = approvals.request(request, signal, mayRest).finally(() => {
+      this.#waiting -= 1;
+    });
     emit({ type: "approval_request", approval_id, tool_call_id, tool, args, ...times }, gated.turnId);
     const decision = await decided.catch((error: unknown) => {
       throw isPutOff(signal) ? new PutOff("", { cause: error }) : error;

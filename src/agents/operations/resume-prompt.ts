@@ -61,8 +61,9 @@ export async function settle(harness: Harness, operation: Operation, loop: TurnL
     await say(harness, operation, { text: "Your answer broke off. Go on from there.", source: "resume" });
     return;
   }
-  const turnId = createId("turn");
-  await runTools(loop, calls, { turnId, interrupted: true });
+  const { rested } = operation;
+  const turnId = rested?.turnId ?? createId("turn");
+  await runTools(loop, calls, { turnId, interrupted: true, rested });
   loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
   loop.signal.throwIfAborted();
 }

@@ -182,6 +182,16 @@ class OpenSession implements LiveSession {
     return (await loadState(this.#harness.store, this.key)).messages;
   }
 
+  get mayRest(): boolean {
+    const { current, profile } = this;
+    if (current === undefined || current.tasks.length > 0 || this.depth > 0 || this.queue.waiting > 0)
+      return false;
+    // A store, files and variables of its own may be gone with the instance, which nobody uses meanwhile.
+    if (profile.store !== undefined || (profile.python !== undefined && profile.python !== false))
+      return false;
+    return this.#sandbox === undefined || this.#sandbox.opened?.capabilities.persistent === true;
+  }
+
   async abort(): Promise<boolean> {
     const running = this.#running;
     if (running === undefined) return false;

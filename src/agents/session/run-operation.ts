@@ -8,6 +8,7 @@ import { maskError, maskValue, type SecretMask } from "../secrets.ts";
 import { Spending } from "../turn/budget.ts";
 import { appendLatest, appendWork } from "./append-latest.ts";
 import { loadPastOperation, type PastOperation } from "./past-operation.ts";
+import { isRest, restedBefore } from "./rested.ts";
 
 /** What a session knows of the operation that runs. */
 export interface RunningOperation {
@@ -38,14 +39,16 @@ export async function runOperation<Value>(
   const { signal } = running.controller;
   const stopForwarding = forwardAbort(request.signal, running.controller);
   const scope = scopeOf(start);
+  const rested = restedBefore(request.signal);
   const emit: Operation["emit"] = (body, turnId) => {
+    if (rested?.hasSaid(body) === true) return;
     // The operation's own mask knows the secrets that its call was granted, too.
     const { mask } = running.operation ?? harness.runtime;
     harness.events.publish(mask === undefined ? body : maskBody(body, mask), scope, turnId);
   };
   running.emit = emit;
   const { now } = harness.runtime.clock;
-  const started = now();
+  const started = rested?.startedAt ?? now();
   let opened = false;
   const open = (past?: PastOperation): void => {
     opened = true;
@@ -53,6 +56,7 @@ export async function runOperation<Value>(
     emit({ type: "operation_start", operation_kind: request.kind, ...resumed });
   };
   let failed = true;
+  let rests = false;
   try {
     if (request.resumes !== true) open();
     const loading = start.live.load();
@@ -60,7 +64,7 @@ export async function runOperation<Value>(
     const id = scope.operation_id;
     const past = request.resumes === true ? await loadPastOperation(harness.store, state, id) : undefined;
     if (!opened) open(past);
-    const operation = toOperation(start, { id, state, emit, past });
+    const operation = toOperation(start, { id, state, emit, past, rested });
     running.operation = operation;
     if (past === undefined) {
       const closed = operation.append([]);
@@ -77,6 +81,11 @@ export async function runOperation<Value>(
     failed = false;
     return value;
   } catch (error) {
+    if (isRest(signal) && error === signal.reason) {
+      rests = true;
+      signal.reason.startedAt = started;
+      throw error;
+    }
     if (!opened) open();
     if (signal.aborted) emit({ type: "aborted" });
     else emit({ type: "error", error: toEventError(error, { harness, running }), will_retry: false });
@@ -84,16 +93,18 @@ export async function runOperation<Value>(
     throw mask === undefined ? error : maskError(error, mask);
   } finally {
     stopForwarding?.();
-    const usage = running.operation?.spending.usage;
-    emit({
-      type: "operation",
-      operation_kind: request.kind,
-      duration_ms: now() - started,
-      is_error: failed,
-      ...(failed && signal.aborted ? ({ is_aborted: true } as const) : undefined),
-      ...(usage === undefined || usage.total_tokens === 0 ? undefined : { usage }),
-    });
-    emit({ type: "idle" });
+    if (!rests) {
+      const usage = running.operation?.spending.usage;
+      emit({
+        type: "operation",
+        operation_kind: request.kind,
+        duration_ms: now() - started,
+        is_error: failed,
+        ...(failed && signal.aborted ? ({ is_aborted: true } as const) : undefined),
+        ...(usage === undefined || usage.total_tokens === 0 ? undefined : { usage }),
+      });
+      emit({ type: "idle" });
+    }
   }
 }
 
@@ -120,7 +131,7 @@ function scopeOf({ harness, live, request }: OperationStart): EventScope {
 
 function toOperation(
   { harness, live, running, request }: OperationStart,
-  own: Pick<Operation, "id" | "state" | "emit" | "past">,
+  own: Pick<Operation, "id" | "state" | "emit" | "past" | "rested">,
 ): Operation {
   const { store, runtime } = harness;
   const { signal } = running.controller;

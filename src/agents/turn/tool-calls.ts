@@ -6,6 +6,7 @@ import type { EventBody } from "../../protocol/event.ts";
 import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { SecretMask } from "../secrets.ts";
+import { isRest, type Rested } from "../session/rested.ts";
 import type { ToolContext, ToolDefinition, ToolLookup, ToolOutput } from "../tool.ts";
 import { builtInToolNames } from "../tools/built-in-tools.ts";
 import { cutParts, defaultMaxResultChars } from "./cut-text.ts";
@@ -42,6 +43,8 @@ export interface ToolTurn {
   readonly callKey: string;
   /** The process ended while these calls ran: what may not run twice is not run again. */
   readonly interrupted?: boolean;
+  /** It rested while these calls waited. */
+  readonly rested?: Rested | undefined;
   /** Told why a call is put off, where something else than the signal says so. */
   readonly onPutOff?: (cause: unknown) => void;
 }
@@ -61,6 +64,7 @@ export async function runToolCalls(
   options: ToolRunOptions,
 ): Promise<readonly (ToolResultPart | undefined)[]> {
   const keyed = calls.map((call, at) => ({ call, key: keyOf(turn, at) }));
+  options.gate.begin(calls.length);
   if (calls.length > 1 && !calls.some((call) => options.tools.get(call.tool)?.exclusive === true))
     return Promise.all(keyed.map((call) => runToolCall(call, turn, options)));
   const results: (ToolResultPart | undefined)[] = [];
@@ -81,9 +85,12 @@ async function runToolCall(
   const { call, key } = keyed;
   const { tool_call_id, tool, args } = call;
   const kept = turn.interrupted === true ? options.gate.record(key).result : undefined;
-  if (kept !== undefined) return kept;
+  if (kept !== undefined) {
+    options.gate.ended();
+    return kept;
+  }
   options.emit({ type: "tool_start", tool_call_id, tool, args }, turn.id);
-  const started = performance.now();
+  const started = turn.rested?.startOf(tool_call_id) ?? performance.now();
   let outcome: Outcome;
   try {
     outcome = await outcomeOf(keyed, turn, options);
@@ -92,9 +99,11 @@ async function runToolCall(
     const isAway = isStoreUnavailable(error);
     if (isAway || (error instanceof PutOff && error.cause !== undefined))
       turn.onPutOff?.(isAway ? error : error.cause);
+    if (isRest(options.signal)) options.signal.reason.add(tool_call_id, started);
     if (isAway || error instanceof PutOff) return undefined;
     outcome = threw(error);
   }
+  options.gate.ended();
   const result = toResult(call, outcome, options);
   const cause = outcome.thrown === undefined ? undefined : options.causeOf?.(outcome.thrown, options.mask);
   options.emit(

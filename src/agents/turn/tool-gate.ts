@@ -17,6 +17,9 @@ export interface GatedCall {
 export interface ToolGate {
   /** Whether the call needs somebody's word. */
   asks(tool: ToolDefinition, call: GatedCall): boolean | Promise<boolean>;
+  /** So many calls of a turn are to be run; each that has its result is told with `ended`. */
+  begin(calls: number): void;
+  ended(): void;
   /** What the log has of a call that was interrupted, by its idempotency key. */
   record(key: string): CallRecord;
   /**

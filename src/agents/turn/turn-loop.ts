@@ -10,6 +10,7 @@ import type { AssistantMessage, Message, ToolCallPart, ToolMessage } from "../..
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import { maskValue } from "../secrets.ts";
+import { isRest, type Rested } from "../session/rested.ts";
 import { promptOf, type SessionState } from "../session/session-state.ts";
 import type { Spending } from "./budget.ts";
 import { callModel, InterruptedReply, type ModelCall, type ModelReply } from "./call-model.ts";
@@ -89,7 +90,7 @@ function callsOf({ content }: AssistantMessage): readonly ToolCallPart[] {
 export async function runTools(
   loop: TurnLoop,
   calls: readonly ToolCallPart[],
-  how: { readonly turnId: string; readonly interrupted?: boolean },
+  how: { readonly turnId: string; readonly interrupted?: boolean; readonly rested?: Rested | undefined },
 ): Promise<void> {
   // The place in the log is the same whenever these calls are made again; ids of calls are not unique.
   const callKey = `${loop.operationId}:${loop.state.positions.at(-1) ?? 0}`;
@@ -97,7 +98,8 @@ export async function runTools(
   const onPutOff = (cause: unknown): void => {
     putOff ??= cause;
   };
-  const turn = { id: how.turnId, callKey, interrupted: how.interrupted === true, onPutOff };
+  const { turnId: id, interrupted = false, rested } = how;
+  const turn = { id, callKey, interrupted, rested, onPutOff };
   const outcomes = await runToolCalls(calls, turn, loop.toolRun);
   // What stays in the history is a slice: it has no room for elements that never come.
   const results = outcomes.filter((result) => result !== undefined).slice();
@@ -107,6 +109,7 @@ export async function runTools(
       result === undefined ? [] : [[keyOf(turn, at), result] as const],
     );
     await loop.toolRun.gate.keep(new Map(done));
+    if (isRest(loop.signal)) loop.signal.reason.turnId = id;
     throw loop.signal.aborted ? loop.signal.reason : putOff;
   }
   const message: ToolMessage = { role: "tool", content: results, timestamp: isoTime(loop.clock.now()) };

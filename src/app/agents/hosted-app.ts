@@ -46,7 +46,16 @@ export interface HostService {
   ): Promise<DispatchReceipt>;
   run(workflow: string, options: RunOptions): Promise<WorkflowResult>;
   /** Waits for somebody, in an agent's tool say: what other work there is may go on in its place. */
-  whileAside<Value>(wait: () => Promise<Value>): Promise<Value>;
+  whileAside<Value>(
+    ask: (signal: AbortSignal) => Promise<Value>,
+    wait: {
+      /** The same when it is waited for again. */
+      readonly key: string;
+      readonly signal: AbortSignal;
+      /** Whether the operation does nothing else meanwhile, and could go on from its log. */
+      readonly mayRest?: (() => boolean) | undefined;
+    },
+  ): Promise<Value>;
 }
 
 export interface RunWork {

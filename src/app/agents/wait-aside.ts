@@ -6,9 +6,11 @@ export function waitAside(approvals: Approvals, service: () => HostService | und
   const { timeoutMs } = approvals;
   return {
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    request(request, signal) {
-      const wait = () => approvals.request(request, signal);
-      return service()?.whileAside(wait) ?? wait();
+    request(request, signal, mayRest) {
+      const ask = (stop: AbortSignal) => approvals.request(request, stop);
+      const host = service();
+      if (host === undefined) return ask(signal);
+      return host.whileAside(ask, { key: request.approval_id, signal, mayRest });
     },
     decide: (approvalId, decision, within) => approvals.decide(approvalId, decision, within),
     list: (filter) => approvals.list(filter),

@@ -13,6 +13,7 @@ import { createInstanceAdmin } from "./instance-admin.ts";
 import { createOperationListeners } from "./operation-listeners.ts";
 import { createOutageLog } from "./outage-log.ts";
 import { promptDurably } from "./prompt-durably.ts";
+import { RestingWork } from "./resting-work.ts";
 import type { Service } from "./service.ts";
 import { toDispatchInput, toPromptInput } from "./session-input.ts";
 import { createSessionWork } from "./session-work.ts";
@@ -27,6 +28,8 @@ export interface CreateServiceOptions {
   readonly schedules?: boolean;
   /** Told of what fails beside the work: a listener that throws, a schedule that is none; and why a run or dispatch failed. */
   readonly onError?: (error: unknown) => void;
+  /** After how long accepted work that waits for somebody's word leaves the memory; default 5,000. */
+  readonly restMs?: number | undefined;
 }
 
 /** Joins an application with an engine, and takes up work: also what a process that died has left. */
@@ -35,10 +38,11 @@ export async function createService({
   engine,
   schedules = true,
   onError = () => undefined,
+  restMs,
 }: CreateServiceOptions): Promise<Service> {
   const { events } = engine;
   const listeners = createOperationListeners(onError);
-  const slots = createHeldSlots();
+  const slots = createHeldSlots(restMs);
   const work = createSessionWork(app);
   const runs = createWorkflowRuns(app, engine, onError);
   const admin = createInstanceAdmin({ app, engine, work });
@@ -82,7 +86,10 @@ export async function createService({
       try {
         // What is wrong with it, the first event is told.
         await events.begin(agentStream(request.agent, request.instance_id)).catch(() => undefined);
-        return await slots.hold({ ...request, context }, () => work.run(context, request));
+        const { principal } = request;
+        const resting = isDispatch(context) ? new RestingWork(context) : undefined;
+        const held = { ...(principal === undefined ? {} : { principal }), context, resting };
+        return await slots.hold(held, () => work.run(context, request, resting));
       } catch (error) {
         // Nobody waits for a dispatch: why it failed is said here, or nowhere.
         if (!context.signal.aborted && isDispatch(context) && !isStoreUnavailable(error))

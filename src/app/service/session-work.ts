@@ -3,13 +3,14 @@ import type { AdmitRequest, WorkContext } from "../../engine/contract.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { HostedApp } from "../agents/hosted-app.ts";
+import type { RestingWork } from "./resting-work.ts";
 import type { InstanceTarget } from "./service.ts";
 import { operationOf, toSessionInput } from "./session-input.ts";
 
 /** The inputs that this process works on. */
 export interface SessionWork {
   /** Does the work of an input: prompts its session, or has it go on where a crash interrupted it. */
-  run(work: WorkContext, request: AdmitRequest): Promise<PromptReply>;
+  run(work: WorkContext, request: AdmitRequest, resting?: RestingWork): Promise<PromptReply>;
   /** What runs for an instance, or for one of its sessions. */
   running(target: InstanceTarget & { readonly session?: string }): readonly RunningInput[];
 }
@@ -28,18 +29,27 @@ export function createSessionWork(app: HostedApp): SessionWork {
   const inputs = new Map<string, Set<RunningInput>>();
   let fence = 0;
   return {
-    async run(work, request) {
+    async run(work, request, resting) {
       if (work.fence !== fence) {
         fence = work.fence;
         app.renewInstances();
       }
       const { agent, instance_id, session } = request;
-      const live = await app.instance(agent, instance_id);
-      const reply = prompt(live, work, request);
+      // While it rests, nothing keeps its instance.
+      let live: Agent | undefined;
+      const attempt = async (signal: AbortSignal): Promise<PromptReply> => {
+        live = await app.instance(agent, instance_id);
+        try {
+          return await prompt(live, { ...work, signal }, request);
+        } finally {
+          live = undefined;
+        }
+      };
+      const reply = resting === undefined ? attempt(work.signal) : resting.run(attempt);
       const input: RunningInput = {
         id: work.id,
         key: { agent, instance_id, session },
-        abort: () => live.session(session).abort(),
+        abort: async () => (await live?.session(session).abort()) ?? false,
         ended: reply.then(
           () => undefined,
           () => undefined,

@@ -1,0 +1,173 @@
+import { expect, onTestFinished, test } from "vitest";
+import type { KitEvent } from "../../protocol/event.ts";
+import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { createTestService, type TestService } from "../../testing/test-service.ts";
+
+// As `createAgent` and `defineTool` of kit make them.
+const agent = `const tool = (name, needsApproval, execute) => ({
+  name,
+  description: name,
+  input: { type: "object", properties: {} },
+  needsApproval,
+  execute,
+});
+globalThis.ran ??= [];
+const run = (name) => async () => {
+  globalThis.ran.push(name);
+  return name;
+};
+export default {
+  kind: "kit.agent",
+  describe: async () => ({
+    instructions: "Pay.",
+    tools: [tool("pay", true, run("pay")), tool("look", false, run("look")), tool("sign", true, run("sign"))],
+  }),
+};
+`;
+
+const ran = (): string[] => Reflect.get(globalThis, "ran");
+const target = { agent: "payer", instance_id: "1", session: "default" };
+
+function scriptOf(...tools: readonly string[]): Script {
+  return ({ prompt }) => {
+    const last = prompt.at(-1);
+    if (last?.role === "tool" || JSON.stringify(last).includes("Hello")) return { text: "Done." };
+    return { toolCalls: tools.map((name, at) => ({ name, id: `call_${at}`, input: {} })) };
+  };
+}
+
+interface Opened {
+  readonly service: TestService;
+  readonly events: KitEvent[];
+  /** What nobody holds any longer of the instance: it can be let go. */
+  rested(): Promise<void>;
+}
+
+async function open(script: Script, restMs = 20): Promise<Opened> {
+  const repository = await createTemporaryRepository({ "src/agents/payer.ts": agent });
+  const model = createScriptedModel(script);
+  const service = await createTestService({ root: repository.root, model }, { restMs, running: 2 });
+  onTestFinished(async () => {
+    await service.close();
+    await repository[Symbol.asyncDispose]();
+  });
+  Reflect.set(globalThis, "ran", []);
+  const events: KitEvent[] = [];
+  service.app.observe((event) => void events.push(event));
+  return {
+    service,
+    events,
+    rested: () =>
+      expect.poll(async () => (await service.app.instance("payer", "1")).busy, { interval: 5 }).toBe(false),
+  };
+}
+
+const waits = async (service: TestService, count: number): Promise<readonly string[]> => {
+  await expect.poll(async () => (await service.approvals.list()).length, { interval: 5 }).toBe(count);
+  return (await service.approvals.list()).map(({ approval_id }) => approval_id);
+};
+
+/** What readers see, without ids and times. */
+const told = (events: readonly KitEvent[]): readonly unknown[] =>
+  events.map(({ type, turn_id, operation_id, index }) => ({
+    type,
+    index,
+    turn: turn_id === undefined ? undefined : events.findIndex((event) => event.turn_id === turn_id),
+    operation: events.findIndex((event) => event.operation_id === operation_id),
+  }));
+
+async function work(restMs: number): Promise<Opened & { readonly record: unknown }> {
+  const opened = await open(scriptOf("pay"), restMs);
+  const { service } = opened;
+  const { dispatch_id } = await service.dispatch(target, "Pay.");
+  const [id = ""] = await waits(service, 1);
+  if (restMs < 1_000) await opened.rested();
+  const before = await service.approvals.list();
+  expect(await service.engine.getDispatch(dispatch_id)).toMatchObject({ status: "running", attempts: 1 });
+  await service.approvals.decide(id, { approved: true, by: "ann" });
+  expect(await service.approvals.list()).toEqual([]);
+  expect(before).toMatchObject([{ approval_id: id, tool: "pay", instance_id: "1" }]);
+  const record = await service.engine.awaitDispatch(dispatch_id);
+  expect(record).toMatchObject({ status: "completed", attempts: 1, result: { text: "Done." } });
+  expect(ran()).toEqual(["pay"]);
+  return { ...opened, record };
+}
+
+test("an input that rested while its call waited is told as one that did not", async () => {
+  const kept = await work(60_000);
+  const rested = await work(20);
+  expect(told(rested.events)).toEqual(told(kept.events));
+  expect(rested.events.map(({ type }) => type)).toContain("approval");
+});
+
+test("a call that is denied after its input rested is not run", async () => {
+  const { service, rested } = await open(scriptOf("pay"));
+  const { dispatch_id } = await service.dispatch(target, "Pay.");
+  const [id = ""] = await waits(service, 1);
+  await rested();
+  await service.approvals.decide(id, { approved: false, reason: "No." });
+  expect(await service.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed" });
+  expect(JSON.stringify(await service.history(target))).toContain("Reason: No.");
+  expect(ran()).toEqual([]);
+});
+
+test("calls of one turn wait together, and what ran beside them is not run again", async () => {
+  const { service, rested, events } = await open(scriptOf("pay", "look", "sign"));
+  const { dispatch_id } = await service.dispatch(target, "Pay.");
+  const [first = "", second = ""] = await waits(service, 2);
+  await rested();
+  expect(ran()).toEqual(["look"]);
+  await service.approvals.decide(second, { approved: true });
+  await expect.poll(() => ran(), { interval: 5 }).toEqual(["look", "sign"]);
+  expect(await waits(service, 1)).toEqual([first]);
+  await rested();
+  await service.approvals.decide(first, { approved: true });
+  expect(await service.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed", attempts: 1 });
+  expect(ran()).toEqual(["look", "sign", "pay"]);
+  const count = (type: string): number => events.filter((event) => event.type === type).length;
+  expect(["tool_start", "tool_end", "approval_request", "approval", "turn_end", "idle"].map(count)).toEqual([
+    3, 3, 2, 2, 2, 1,
+  ]);
+});
+
+test("an input that is stopped while it rests ends as one that does not rest", async () => {
+  const ends = async (restMs: number): Promise<readonly string[]> => {
+    const { service, rested, events } = await open(scriptOf("pay"), restMs);
+    const { dispatch_id } = await service.dispatch(target, "Pay.");
+    await waits(service, 1);
+    if (restMs < 1_000) await rested();
+    expect(await service.engine.cancelDispatch(dispatch_id)).toBe(true);
+    expect(await service.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "cancelled" });
+    expect(await service.approvals.list()).toEqual([]);
+    expect(ran()).toEqual([]);
+    const answer = await service.prompt(target, { message: "Hello" });
+    expect(answer.text).toBe("Done.");
+    return events.map(({ type }) => type);
+  };
+  expect(await ends(20)).toEqual(await ends(60_000));
+});
+
+test("the next input of its session waits for one that rests, and others of its instance do not", async () => {
+  const { service, rested } = await open(scriptOf("pay"));
+  const { dispatch_id } = await service.dispatch(target, "Pay.");
+  const [id = ""] = await waits(service, 1);
+  await rested();
+  const next = await service.dispatch(target, "Hello");
+  expect((await service.prompt({ ...target, session: "other" }, { message: "Hello" })).text).toBe("Done.");
+  expect(await service.engine.getDispatch(next.dispatch_id)).toMatchObject({ status: "queued" });
+  await service.approvals.decide(id, { approved: true });
+  await service.engine.awaitDispatch(next.dispatch_id);
+  expect(await service.engine.getDispatch(dispatch_id)).toMatchObject({ status: "completed" });
+});
+
+test("an instance that was made anew meanwhile goes on with it", async () => {
+  const { service, rested } = await open(scriptOf("pay"));
+  const { dispatch_id } = await service.dispatch(target, "Pay.");
+  const [id = ""] = await waits(service, 1);
+  await rested();
+  await service.app.release("payer", "1");
+  await service.approvals.decide(id, { approved: true });
+  expect(await service.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed", attempts: 1 });
+  expect(ran()).toEqual(["pay"]);
+});
