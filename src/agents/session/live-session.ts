@@ -15,6 +15,7 @@ import type {
 import { createToolkit } from "../operations/toolkit.ts";
 import { folderAt, type Workplace } from "../project-context.ts";
 import { OperationQueue } from "./operation-queue.ts";
+import { isRest } from "./rested.ts";
 import { type RunningOperation, runOperation } from "./run-operation.ts";
 import { loadState, type SessionState } from "./session-state.ts";
 
@@ -142,6 +143,8 @@ class OpenSession implements LiveSession {
         return await runOperation({ harness: this.#harness, live: this, running, request }, work);
       } finally {
         this.#running = undefined;
+        // Its history and tools are made again when it goes on.
+        if (isRest(running.controller.signal)) this.evict();
         for (const heard of running.ended) heard();
       }
     }, request.signal);

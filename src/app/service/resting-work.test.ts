@@ -1,5 +1,8 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
 import type { KitEvent } from "../../protocol/event.ts";
+import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { createTestService, type TestService } from "../../testing/test-service.ts";
@@ -46,7 +49,7 @@ interface Opened {
 
 async function open(script: Script, restMs = 20): Promise<Opened> {
   const repository = await createTemporaryRepository({ "src/agents/payer.ts": agent });
-  const model = createScriptedModel(script);
+  const model = createScriptedModel(script, { recordCalls: false });
   const service = await createTestService({ root: repository.root, model }, { restMs, running: 2 });
   onTestFinished(async () => {
     await service.close();
@@ -99,6 +102,27 @@ test("an input that rested while its call waited is told as one that did not", a
   const rested = await work(20);
   expect(told(rested.events)).toEqual(told(kept.events));
   expect(rested.events.map(({ type }) => type)).toContain("approval");
+});
+
+test("nothing of an operation stays in memory while it rests", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect: () => void = runInNewContext("gc");
+  const prompts: WeakRef<object>[] = [];
+  const script = scriptOf("pay");
+  const { service, rested } = await open((call, index) => {
+    prompts.push(new WeakRef(call.prompt));
+    return typeof script === "function" ? script(call, index) : {};
+  });
+  const { dispatch_id } = await service.dispatch(target, "Pay.");
+  const [id = ""] = await waits(service, 1);
+  await rested();
+  const isGone = (): boolean => {
+    collect();
+    return prompts[0]?.deref() === undefined;
+  };
+  await expect.poll(isGone, { interval: 5 }).toBe(true);
+  await service.approvals.decide(id, { approved: true });
+  expect(await service.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed" });
 });
 
 test("a call that is denied after its input rested is not run", async () => {
@@ -159,6 +183,38 @@ test("the next input of its session waits for one that rests, and others of its 
   await service.approvals.decide(id, { approved: true });
   await service.engine.awaitDispatch(next.dispatch_id);
   expect(await service.engine.getDispatch(dispatch_id)).toMatchObject({ status: "completed" });
+});
+
+test("an input that rested when its process ended is asked about again, under the same id", async () => {
+  const repository = await createTemporaryRepository({ "src/agents/payer.ts": agent });
+  const folders = await createTemporaryRepository({});
+  const store = new InMemorySessionStore();
+  Reflect.set(globalThis, "ran", []);
+  const start = () =>
+    createTestService(
+      {
+        root: repository.root,
+        model: createScriptedModel(scriptOf("pay")),
+        engineFolder: folders.root,
+        store,
+      },
+      { restMs: 20 },
+    );
+  const first = await start();
+  const { dispatch_id } = await first.dispatch(target, "Pay.");
+  const [id = ""] = await waits(first, 1);
+  await expect.poll(async () => (await first.app.instance("payer", "1")).busy, { interval: 5 }).toBe(false);
+  await first.close();
+  const second = await start();
+  onTestFinished(async () => {
+    await second.close();
+    await repository[Symbol.asyncDispose]();
+    await folders[Symbol.asyncDispose]();
+  });
+  expect(await waits(second, 1)).toEqual([id]);
+  await second.approvals.decide(id, { approved: true });
+  expect(await second.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed", attempts: 1 });
+  expect(ran()).toEqual(["pay"]);
 });
 
 test("an instance that was made anew meanwhile goes on with it", async () => {
