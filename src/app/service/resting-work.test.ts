@@ -222,7 +222,7 @@ test("an instance that was made anew meanwhile goes on with it", async () => {
   const { dispatch_id } = await service.dispatch(target, "Pay.");
   const [id = ""] = await waits(service, 1);
   await rested();
-  await service.app.release("payer", "1");
+  await service.reload();
   await service.approvals.decide(id, { approved: true });
   expect(await service.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed", attempts: 1 });
   expect(ran()).toEqual(["pay"]);
