@@ -2,8 +2,8 @@ import { setImmediate } from "node:timers/promises";
 import { createFloodGate } from "./flood-gate.ts";
 import { limits } from "./limits.ts";
 
-/** What a piece of a body counts at least: one that comes byte by byte costs more memory and more time than its bytes. */
-const minBytes = { kept: 256, read: 1_024 };
+/** What a piece of a body counts at least: one that comes byte by byte costs more memory than its bytes. */
+const minPieceBytes = 256;
 
 const tooLong = `It sent a message of more than ${limits.messageBytes / 1_048_576} MB.`;
 
@@ -42,8 +42,8 @@ function createBound(
         if (start > 0) await setImmediate();
         const piece = chunk.subarray(start, start + limits.reads.bytes);
         const { events, afterEvent } = isStream ? counter(piece) : { events: 0, afterEvent: undefined };
-        length = afterEvent ?? length + Math.max(piece.length, minBytes.kept);
-        const isFlood = isStream && !gate.take(Math.max(piece.length, minBytes.read), events);
+        length = afterEvent ?? length + Math.max(piece.length, minPieceBytes);
+        const isFlood = isStream && !gate.take(piece.length, Math.max(1, events));
         if (isFlood || length > limits.messageBytes) {
           const what = isFlood ? "It flooded a stream of events." : tooLong;
           onExcess?.(what);

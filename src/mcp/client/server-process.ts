@@ -108,18 +108,31 @@ function readInTurns(stream: Readable, onPiece: (piece: Buffer) => void): void {
     if (reads < limits.reads.count) stream.resume();
     else setTimeout(() => stream.resume(), started + limits.reads.ms - now).unref();
   };
+  let rest: Buffer = Buffer.alloc(0);
+  const readPiece = (): void => {
+    const piece = rest.subarray(0, limits.reads.bytes);
+    rest = rest.subarray(piece.length);
+    onPiece(piece);
+  };
+  // Destroyed where the process was ended for a flood meanwhile.
+  const hasMore = (): boolean => rest.length > 0 && !stream.destroyed;
+  const readOn = (): void => {
+    if (!hasMore()) return;
+    readPiece();
+    if (hasMore()) setImmediate(readOn);
+    else goOn();
+  };
+  const readAll = (): void => {
+    while (hasMore()) readPiece();
+  };
   stream.on("data", (chunk: Buffer) => {
+    // Node resumes the streams of a process that has ended: what is left comes before what is new.
+    readAll();
+    rest = chunk;
     stream.pause();
-    const read = (start: number): void => {
-      // Destroyed where it was ended for a flood meanwhile.
-      if (stream.destroyed) return;
-      const end = start + limits.reads.bytes;
-      onPiece(chunk.subarray(start, end));
-      if (end < chunk.length) setImmediate(read, end);
-      else goOn();
-    };
-    read(0);
+    readOn();
   });
+  stream.on("end", readAll);
 }
 
 /** Resolves when a process has ended and nothing more of its output comes. */
