@@ -17,11 +17,17 @@ interface SystemParts {
 /** The newest prompt of a profile: its next operation tells the same, unless something has changed meanwhile. */
 const newest = new WeakMap<AgentProfile, { readonly parts: SystemParts; readonly text: string }>();
 
+/** The prompt that was made last, which the next one often is, too. */
+let shared = "";
+
 /** The system prompt of an operation: the agent, its role, the project, what it can call on. */
 export function systemPromptOf(parts: SystemParts): string {
   const known = newest.get(parts.profile);
   if (known !== undefined && isSame(known.parts, parts)) return known.text;
-  const text = compose(parts);
+  const composed = compose(parts);
+  // Thousands of instances, each with a profile of its own, tell the same.
+  if (composed !== shared) shared = composed;
+  const text = shared;
   newest.set(parts.profile, { parts, text });
   return text;
 }
