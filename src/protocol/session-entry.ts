@@ -48,3 +48,14 @@ export interface SessionInfo extends SessionKey {
   /** Set for a task's session: the session that started it. */
   readonly parent?: SessionKey;
 }
+
+/** A session as a list of all of them shows it. */
+export interface TouchedSession extends SessionInfo {
+  /** When something was last appended, by the store's own clock; ISO 8601. */
+  readonly touched_at: string;
+}
+
+export interface TouchedSessionPage {
+  readonly sessions: readonly TouchedSession[];
+  readonly next_cursor?: string;
+}

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setTimeout } from "node:timers/promises";
 import type { ContractCase } from "../base/contract-case.ts";
 import type { SessionEntry, SessionKey } from "../protocol/session-entry.ts";
 import type { SessionStore } from "./contract.ts";
@@ -175,4 +176,90 @@ const checks: Readonly<Record<string, Check>> = {
     assert.deepEqual(await namesOf({ agent: "x", instance_id: "1" }), ["1b", "1a"]);
     assert.deepEqual(await namesOf({ agent: "y" }), []);
   },
+
+  "all sessions are listed in pages, in the order in which they were made, with when they were touched":
+    async (store) => {
+      const { listAll } = withRetention(store);
+      const began = Date.now() - clockSkewMs;
+      for (const agent of ["x", "y", "x2"]) {
+        await store.append({ key: { ...key, agent }, expected: 0, entries: [entry("a")] });
+      }
+      await store.append({ key: { ...key, agent: "x" }, expected: 1, entries: [entry("b")] });
+      const first = await listAll({ limit: 2 });
+      assert.deepEqual(
+        first.sessions.map(({ agent, position }) => [agent, position]),
+        [
+          ["x", 2],
+          ["y", 1],
+        ],
+      );
+      for (const { touched_at } of first.sessions) {
+        const touched = Date.parse(touched_at);
+        assert.ok(touched >= began && touched <= Date.now() + clockSkewMs, touched_at);
+      }
+      const cursor = first.next_cursor;
+      assert.ok(cursor !== undefined);
+      // What goes meanwhile takes nothing of the next page along.
+      await store.delete({ ...key, agent: "y" });
+      const second = await listAll({ limit: 2, cursor });
+      assert.deepEqual(
+        second.sessions.map(({ agent }) => agent),
+        ["x2"],
+      );
+      assert.equal(second.next_cursor, undefined);
+      await assert.rejects(async () => listAll({ limit: 2, cursor: "no such" }), { code: "invalid_request" });
+    },
+
+  "a session that was touched since is not deleted for its age, nor one above what was": async (store) => {
+    const { listAll, deleteUntouched } = withRetention(store);
+    const child = { ...key, session: "task-1" };
+    const bystander = { ...key, session: "other" };
+    await store.append({ key, expected: 0, entries: [entry("a")] });
+    const [parent] = (await listAll({ limit: 10 })).sessions;
+    assert.ok(parent !== undefined);
+    const before = Date.parse(parent.touched_at) + 1;
+    await setTimeout(5);
+    await store.append({ key: child, expected: 0, entries: [entry("b")], parent: key });
+    await store.append({ key: bystander, expected: 0, entries: [entry("c")] });
+    assert.equal(await deleteUntouched(key, before), false);
+    assert.deepEqual(await store.read(key), [entry("a")]);
+    const later = Date.now() + clockSkewMs;
+    assert.equal(await deleteUntouched(key, later), true);
+    assert.equal(await deleteUntouched(key, later), false);
+    assert.deepEqual(
+      (await store.list({ agent: key.agent })).map(({ session }) => session),
+      ["other"],
+    );
+    assert.deepEqual(await store.read(child), []);
+    await assert.rejects(async () => store.append({ key, expected: 1, entries: [entry("d")] }), conflict);
+    await store.append({ key, expected: 0, entries: [entry("e")] });
+    assert.deepEqual(await store.read(key), [entry("e")]);
+  },
+
+  "an append that comes before the deletion for age keeps its session": async (store) => {
+    const { listAll, deleteUntouched } = withRetention(store);
+    await store.append({ key, expected: 0, entries: [entry("a")] });
+    const [known] = (await listAll({ limit: 10 })).sessions;
+    assert.ok(known !== undefined);
+    await setTimeout(5);
+    const append = store.append({ key, expected: 1, entries: [entry("b")] });
+    const deletion = deleteUntouched(key, Date.parse(known.touched_at) + 1);
+    const [appended, deleted] = await Promise.allSettled([append, deletion]);
+    // Either came first; never is an entry lost that was acknowledged.
+    const isKept = appended.status === "fulfilled";
+    assert.deepEqual(deleted, { status: "fulfilled", value: !isKept });
+    assert.deepEqual(await store.read(key), isKept ? [entry("a"), entry("b")] : []);
+  },
 };
+
+/** A store on another machine has another clock. */
+const clockSkewMs = 60_000;
+
+function withRetention(store: SessionStore): Pick<Required<SessionStore>, "listAll" | "deleteUntouched"> {
+  const { listAll, deleteUntouched } = store;
+  assert.ok(
+    listAll !== undefined && deleteUntouched !== undefined,
+    "The store has no `listAll`: it keeps everything.",
+  );
+  return { listAll: listAll.bind(store), deleteUntouched: deleteUntouched.bind(store) };
+}

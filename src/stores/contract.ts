@@ -1,5 +1,5 @@
 import type { KitError } from "../base/kit-error.ts";
-import type { SessionEntry, SessionInfo, SessionKey } from "../protocol/session-entry.ts";
+import type { SessionEntry, SessionInfo, SessionKey, TouchedSessionPage } from "../protocol/session-entry.ts";
 
 /** A value, or the promise of one: a store in the same process need not make its caller wait. */
 export type MaybePromise<Value> = Value | Promise<Value>;
@@ -38,6 +38,16 @@ export interface SessionStore {
     readonly instance_id?: string;
   }): MaybePromise<readonly SessionInfo[]>;
   delete(key: SessionKey): MaybePromise<void>;
+  /**
+   * The sessions of all agents, in the order in which they were made: at most `limit` (from 1) behind a cursor. A store
+   * without this and `deleteUntouched` keeps everything: retention passes it over.
+   */
+  listAll?(page: { readonly limit: number; readonly cursor?: string }): MaybePromise<TouchedSessionPage>;
+  /**
+   * Does what `delete` does if nothing was appended, to the session or to one below it, at `before` (ms since 1970) or
+   * later. The store looks in the step that deletes, so what came meanwhile stays. Whether it did.
+   */
+  deleteUntouched?(key: SessionKey, before: number): MaybePromise<boolean>;
   /** What keeps it from working until somebody does something about it, such as a file that is gone. */
   problem?(): KitError | undefined;
   close(): MaybePromise<void>;

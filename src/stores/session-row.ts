@@ -1,4 +1,6 @@
-import type { SessionInfo } from "../protocol/session-entry.ts";
+import { isoTime } from "../base/clock.ts";
+import { KitError } from "../base/kit-error.ts";
+import type { SessionInfo, TouchedSession, TouchedSessionPage } from "../protocol/session-entry.ts";
 
 /** A row of `sessions`, beside it the key of the session above: `parent_agent` and so on. */
 export type SessionRow = Readonly<Record<string, unknown>>;
@@ -20,4 +22,24 @@ export function toInfo(row: SessionRow): SessionInfo {
         }
       : {}),
   };
+}
+
+/** A page of rows with `id` and `touched_at` (ms), of which one more than the page holds was asked for. */
+export function toTouchedPage(rows: readonly SessionRow[], limit: number): TouchedSessionPage {
+  const sessions = rows.slice(0, limit).map(toTouched);
+  const last = rows[limit - 1];
+  return rows.length > limit ? { sessions, next_cursor: String(last?.id) } : { sessions };
+}
+
+function toTouched(row: SessionRow): TouchedSession {
+  const { created_at, ...info } = toInfo(row);
+  const touched_at = row.touched_at === null ? created_at : isoTime(Number(row.touched_at));
+  return { ...info, created_at, touched_at };
+}
+
+/** The place behind which a page begins. Throws `invalid_request` for a cursor that is none. */
+export function placeOf(cursor: string | undefined): number {
+  if (cursor === undefined) return 0;
+  if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
+  throw new KitError({ code: "invalid_request", message: "The cursor is none that a list has given." });
 }

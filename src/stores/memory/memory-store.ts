@@ -1,19 +1,30 @@
-import type { SessionEntry, SessionInfo, SessionKey } from "../../protocol/session-entry.ts";
+import { isoTime } from "../../base/clock.ts";
+import type {
+  SessionEntry,
+  SessionInfo,
+  SessionKey,
+  TouchedSessionPage,
+} from "../../protocol/session-entry.ts";
 import { conflict } from "../conflict.ts";
 import type { AppendRequest, SessionStore } from "../contract.ts";
+import { placeOf } from "../session-row.ts";
 
 interface Log {
+  /** Rises with each session that is made. */
+  readonly id: number;
   readonly key: SessionKey;
   readonly created_at: string;
   readonly parent: SessionKey | undefined;
   readonly entries: SessionEntry[];
   /** None until one comes with a name. */
   inputs: Set<string> | undefined;
+  touchedAt: number;
 }
 
 /** Sessions that live as long as the process: for tests, and for work that nobody will continue. */
 export class InMemorySessionStore implements SessionStore {
   readonly #logs = new Map<string, Log>();
+  #made = 0;
 
   append(request: AppendRequest): void {
     const { key, expected, entries, input } = request;
@@ -23,7 +34,16 @@ export class InMemorySessionStore implements SessionStore {
     if (input !== undefined && log?.inputs?.has(input) === true) throw conflict();
     if (log === undefined) {
       const created_at = new Date().toISOString();
-      log = { key, created_at, parent: request.parent, entries: [], inputs: undefined };
+      this.#made += 1;
+      log = {
+        id: this.#made,
+        key,
+        created_at,
+        parent: request.parent,
+        entries: [],
+        inputs: undefined,
+        touchedAt: 0,
+      };
       this.#logs.set(name, log);
     }
     if (input !== undefined) {
@@ -31,6 +51,8 @@ export class InMemorySessionStore implements SessionStore {
       log.inputs.add(input);
     }
     for (const entry of entries) log.entries.push(entry);
+    // A clock that was set back makes nothing older than it is.
+    log.touchedAt = Math.max(log.touchedAt, Date.now());
   }
 
   read(key: SessionKey, after = 0): readonly SessionEntry[] {
@@ -53,13 +75,33 @@ export class InMemorySessionStore implements SessionStore {
   }
 
   delete(key: SessionKey): void {
-    const doomed = [nameOf(key)];
-    for (let name = doomed.pop(); name !== undefined; name = doomed.pop()) {
-      this.#logs.delete(name);
+    for (const name of this.#withThoseBelow(key)) this.#logs.delete(name);
+  }
+
+  listAll({ limit, cursor }: { readonly limit: number; readonly cursor?: string }): TouchedSessionPage {
+    const after = placeOf(cursor);
+    const found = [...this.#logs.values()].filter(({ id }) => id > after);
+    const page = found.slice(0, limit);
+    const sessions = page.map((log) => ({ ...toInfo(log), touched_at: isoTime(log.touchedAt) }));
+    return found.length > limit ? { sessions, next_cursor: String(page.at(-1)?.id) } : { sessions };
+  }
+
+  deleteUntouched(key: SessionKey, before: number): boolean {
+    const doomed = this.#withThoseBelow(key);
+    if (!this.#logs.has(nameOf(key))) return false;
+    if (doomed.some((name) => (this.#logs.get(name)?.touchedAt ?? 0) >= before)) return false;
+    for (const name of doomed) this.#logs.delete(name);
+    return true;
+  }
+
+  #withThoseBelow(key: SessionKey): readonly string[] {
+    const names = [nameOf(key)];
+    for (const name of names) {
       for (const [child, log] of this.#logs) {
-        if (log.parent !== undefined && nameOf(log.parent) === name) doomed.push(child);
+        if (log.parent !== undefined && nameOf(log.parent) === name) names.push(child);
       }
     }
+    return names;
   }
 
   close(): void {

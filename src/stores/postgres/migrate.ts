@@ -28,6 +28,10 @@ export const migrations: readonly Migration[] = [
   (schema) => `
     ALTER TABLE ${schema}.entries ADD COLUMN input text;
     CREATE UNIQUE INDEX entries_by_input ON ${schema}.entries (session_id, input) WHERE input IS NOT NULL;`,
+  // When something was last appended, in ms since 1970, by the database's clock. What there is counts as touched now.
+  (schema) => `
+    ALTER TABLE ${schema}.sessions ADD COLUMN touched_at bigint NOT NULL
+      DEFAULT (extract(epoch FROM now()) * 1000)::bigint;`,
 ];
 
 /** Only one process migrates at a time; the number is kit's own ("kits"). */

@@ -1,9 +1,14 @@
 import { KitError } from "../../base/kit-error.ts";
-import type { SessionEntry, SessionInfo, SessionKey } from "../../protocol/session-entry.ts";
+import type {
+  SessionEntry,
+  SessionInfo,
+  SessionKey,
+  TouchedSessionPage,
+} from "../../protocol/session-entry.ts";
 import { conflict } from "../conflict.ts";
 import type { AppendRequest, SessionStore } from "../contract.ts";
 import { decodeEntry, encodeEntry } from "../entry-text.ts";
-import { type SessionRow, toInfo } from "../session-row.ts";
+import { placeOf, type SessionRow, toInfo, toTouchedPage } from "../session-row.ts";
 import { isPostgresUrl } from "./is-postgres-url.ts";
 import { migrate } from "./migrate.ts";
 import { toStoreError } from "./postgres-error.ts";
@@ -84,6 +89,22 @@ export class PostgresSessionStore implements SessionStore {
   async delete(key: SessionKey): Promise<void> {
     // The foreign keys take the entries and the sessions below along.
     await this.#query(this.#statements.delete, toValues(key));
+  }
+
+  async listAll({
+    limit,
+    cursor,
+  }: {
+    readonly limit: number;
+    readonly cursor?: string;
+  }): Promise<TouchedSessionPage> {
+    const after = placeOf(cursor);
+    return toTouchedPage(await this.#query(this.#statements.listAll, [after, limit + 1]), limit);
+  }
+
+  async deleteUntouched(key: SessionKey, before: number): Promise<boolean> {
+    const rows = await this.#query(this.#statements.deleteUntouched, [...toValues(key), before]);
+    return rows.length > 0;
   }
 
   /** Ends the connections of its own; a pool that was given stays open. */

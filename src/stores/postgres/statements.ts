@@ -8,8 +8,12 @@ export interface Statements {
   readonly read: string;
   /** agent, instance_id or null, session or null */
   readonly list: string;
+  /** after, limit */
+  readonly listAll: string;
   /** agent, instance_id, session */
   readonly delete: string;
+  /** agent, instance_id, session, before: a row when it did. */
+  readonly deleteUntouched: string;
 }
 
 // An append is one statement, so it is one transaction and one way to the server. Its UPDATE locks the
@@ -23,22 +27,25 @@ const write = (schema: string): string => `
   )
   SELECT id FROM writer`;
 
+/** A clock that was set back makes nothing older than it is. */
+const now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
 const itself = "agent = $1 AND instance_id = $2 AND session = $3";
 
 export function statementsFor(schema: string): Statements {
   return {
     append: `
       WITH writer AS (
-        UPDATE ${schema}.sessions SET position = position + cardinality($5::text[])
+        UPDATE ${schema}.sessions SET position = position + cardinality($5::text[]), touched_at = greatest(touched_at, ${now})
         WHERE ${itself} AND position = $4::bigint
         RETURNING id
       ), ${write(schema)}`,
     create: `
       WITH writer AS (
-        INSERT INTO ${schema}.sessions AS old (agent, instance_id, session, created_at, parent_id, position)
+        INSERT INTO ${schema}.sessions AS old (agent, instance_id, session, created_at, parent_id, position, touched_at)
         SELECT $1, $2, $3, $7,
           (SELECT id FROM ${schema}.sessions WHERE agent = $8 AND instance_id = $9 AND session = $10),
-          cardinality($5::text[])
+          cardinality($5::text[]), ${now}
         ON CONFLICT (agent, instance_id, session)
           DO UPDATE SET position = EXCLUDED.position WHERE old.position = $4::bigint
         RETURNING id
@@ -53,6 +60,21 @@ export function statementsFor(schema: string): Statements {
       FROM ${schema}.sessions s LEFT JOIN ${schema}.sessions p ON p.id = s.parent_id
       WHERE s.agent = $1 AND ($2::text IS NULL OR s.instance_id = $2) AND ($3::text IS NULL OR s.session = $3)
       ORDER BY s.id`,
+    listAll: `
+      SELECT s.id, s.agent, s.instance_id, s.session, s.created_at, s.position, s.touched_at, p.agent AS parent_agent,
+             p.instance_id AS parent_instance_id, p.session AS parent_session
+      FROM ${schema}.sessions s LEFT JOIN ${schema}.sessions p ON p.id = s.parent_id
+      WHERE s.id > $1::bigint ORDER BY s.id LIMIT $2::bigint`,
+    // Its own row is looked at again where a writer was faster: an append that has begun is waited for.
+    deleteUntouched: `
+      WITH RECURSIVE below AS (
+        SELECT id, touched_at FROM ${schema}.sessions WHERE ${itself}
+        UNION ALL
+        SELECT s.id, s.touched_at FROM ${schema}.sessions s JOIN below ON s.parent_id = below.id
+      )
+      DELETE FROM ${schema}.sessions WHERE ${itself} AND touched_at < $4::bigint
+        AND NOT EXISTS (SELECT 1 FROM below WHERE touched_at >= $4::bigint)
+      RETURNING id`,
     delete: `DELETE FROM ${schema}.sessions WHERE ${itself}`,
   };
 }

@@ -1,11 +1,16 @@
 import type { DatabaseSync, StatementResultingChanges, StatementSync } from "node:sqlite";
 import { KitError } from "../../base/kit-error.ts";
 import { DatabaseFile } from "../../files/database-file.ts";
-import type { SessionEntry, SessionInfo, SessionKey } from "../../protocol/session-entry.ts";
+import type {
+  SessionEntry,
+  SessionInfo,
+  SessionKey,
+  TouchedSessionPage,
+} from "../../protocol/session-entry.ts";
 import { conflict } from "../conflict.ts";
 import type { AppendRequest, MaybePromise, SessionStore } from "../contract.ts";
 import { decodeEntry, encodeEntry } from "../entry-text.ts";
-import { toInfo } from "../session-row.ts";
+import { placeOf, toInfo, toTouchedPage } from "../session-row.ts";
 import { LockedWrites } from "./locked-writes.ts";
 import { maxPosition, openDatabase } from "./open-database.ts";
 import { isBusy, isOfFile, toSqliteError } from "./sqlite-error.ts";
@@ -24,6 +29,9 @@ const readPatienceMs = 1_000;
 /** What was acknowledged so long after the file was deleted may be gone with it: a look at the disk takes a while. */
 const lookMs = 10;
 
+/** What one deletion gives back to the disk at most: some megabytes, in a few milliseconds. */
+const givenBackPages = 1_024;
+
 /** Sessions whose place in the file is kept in memory, some 200 bytes each. */
 const maxRemembered = 10_000;
 
@@ -35,7 +43,9 @@ interface Statements {
   readonly insert: StatementSync;
   readonly read: StatementSync;
   readonly list: StatementSync;
+  readonly listAll: StatementSync;
   readonly delete: StatementSync;
+  readonly deleteUntouched: StatementSync;
 }
 
 interface KnownSession {
@@ -63,6 +73,8 @@ export class SqliteSessionStore implements SessionStore {
   #due: DueAppend[] = [];
   // Sessions seen lately: an append then is inserts only.
   readonly #known = new Map<string, KnownSession>();
+  /** A clock that was set back makes nothing older than it is. */
+  #now = 0;
 
   constructor(options: SqliteSessionStoreOptions) {
     this.#database = openDatabase(options.file, options.durability ?? "normal");
@@ -79,7 +91,7 @@ export class SqliteSessionStore implements SessionStore {
         "INSERT INTO sessions (agent, instance_id, session, created_at, parent_id) VALUES (?, ?, ?, ?, ?)",
       ),
       insert: prepare(
-        "INSERT INTO entries SELECT ?1 << 24 | ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ?1)",
+        "INSERT INTO entries (id, data, input, at) SELECT ?1 << 24 | ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ?1)",
       ),
       read: prepare("SELECT data FROM entries WHERE id > ?1 << 24 | ?2 AND id < (?1 + 1) << 24 ORDER BY id"),
       list: prepare(
@@ -89,7 +101,21 @@ export class SqliteSessionStore implements SessionStore {
          FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id
          WHERE s.agent = ?1 AND (?2 IS NULL OR s.instance_id = ?2) AND (?3 IS NULL OR s.session = ?3) ORDER BY s.id`,
       ),
+      listAll: prepare(
+        `SELECT s.id, s.agent, s.instance_id, s.session, s.created_at, p.agent AS parent_agent,
+                p.instance_id AS parent_instance_id, p.session AS parent_session,
+                ${position("s.id")} AS position, ${touched("s.id")} AS touched_at
+         FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id WHERE s.id > ? ORDER BY s.id LIMIT ?`,
+      ),
       delete: prepare("DELETE FROM sessions WHERE agent = ? AND instance_id = ? AND session = ?"),
+      deleteUntouched: prepare(
+        `WITH RECURSIVE below (id) AS (
+           SELECT id FROM sessions WHERE agent = ?1 AND instance_id = ?2 AND session = ?3
+           UNION ALL SELECT s.id FROM sessions s JOIN below ON s.parent_id = below.id
+         )
+         DELETE FROM sessions WHERE agent = ?1 AND instance_id = ?2 AND session = ?3
+           AND NOT EXISTS (SELECT 1 FROM below WHERE ${touched("below.id")} >= ?4)`,
+      ),
     };
     this.#statements.read.setReturnArrays(true);
   }
@@ -210,6 +236,30 @@ export class SqliteSessionStore implements SessionStore {
     });
   }
 
+  listAll({ limit, cursor }: { readonly limit: number; readonly cursor?: string }): TouchedSessionPage {
+    const after = placeOf(cursor);
+    return toTouchedPage(
+      this.#look(() => this.#statements.listAll.all(after, limit + 1)),
+      limit,
+    );
+  }
+
+  async deleteUntouched(key: SessionKey, before: number): Promise<boolean> {
+    this.#writeDue();
+    let deleted = false;
+    await this.#writes.run(() => {
+      const { agent, instance_id, session } = key;
+      deleted = this.#statements.deleteUntouched.run(agent, instance_id, session, before).changes === 1;
+      if (!deleted) return;
+      this.#known.clear();
+      this.#file.check(lookMs);
+    });
+    // Files of an older kit keep their size, and use what is free in them first.
+    if (deleted)
+      await this.#writes.run(() => this.#database.exec(`PRAGMA incremental_vacuum(${givenBackPages})`));
+    return deleted;
+  }
+
   problem(): KitError | undefined {
     return this.#file.problem();
   }
@@ -241,7 +291,9 @@ export class SqliteSessionStore implements SessionStore {
   #insert({ id, position }: KnownSession, text: string, input: string | null): void {
     if (position >= maxPosition) throw full();
     const { insert } = this.#statements;
-    if (orConflict(() => insert.run(id, position + 1, text, input)).changes === 0) throw conflict();
+    this.#now = Math.max(this.#now, Date.now());
+    if (orConflict(() => insert.run(id, position + 1, text, input, this.#now)).changes === 0)
+      throw conflict();
   }
 
   #find(key: SessionKey): KnownSession | undefined {
@@ -287,6 +339,11 @@ function orConflict(change: () => StatementResultingChanges): StatementResulting
 /** SQL for how many entries a session has. */
 function position(session: string): string {
   return `coalesce((SELECT max(id) & ${maxPosition} FROM entries WHERE id > ${session} << 24 AND id < (${session} + 1) << 24), 0)`;
+}
+
+/** SQL for when a session's last entry was written. */
+function touched(session: string): string {
+  return `(SELECT at FROM entries WHERE id > ${session} << 24 AND id < (${session} + 1) << 24 ORDER BY id DESC LIMIT 1)`;
 }
 
 function full(): KitError {
