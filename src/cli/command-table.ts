@@ -157,6 +157,23 @@ export const commandTable: readonly AnyEntry[] = [
     ],
   },
   {
+    name: "sessions",
+    summary: "Histories that agents have: list, prune",
+    examples: ["kit sessions list", "kit sessions prune --older-than 30d --dry-run"],
+    commands: [
+      {
+        name: "list",
+        summary: "List the sessions, with when each was last touched",
+        load: async () => (await import("./commands/sessions.ts")).sessionsList,
+      },
+      {
+        name: "prune",
+        summary: "Remove sessions that nobody has touched for long",
+        load: async () => (await import("./commands/sessions.ts")).sessionsPrune,
+      },
+    ],
+  },
+  {
     name: "specs",
     summary: "Specifications: list, query, validate, impact, coverage, …",
     examples: ["kit specs list", "kit specs impact --since main", "kit specs coverage"],

@@ -50,6 +50,8 @@ export interface ServeMode {
   readonly onChange?: (scan: ScanSummary) => void;
   /** Told what goes wrong, with its stack; the application's own keys are masked in it. */
   readonly onError: (text: string) => void;
+  /** Told in a line what was removed because nobody had touched it for long. */
+  readonly onRemoved: (text: string) => void;
   /** Told once the agents are served; what it adds to `closing` ends with the server. */
   readonly onServe?: (served: Served, closing: AsyncDisposableStack) => void;
 }
@@ -75,7 +77,7 @@ export function serve(
       const mask = maskOf(opened.loaded);
       const onError = createErrorLog(mask, mode.onError);
       closing.use(outliveRejections(onError));
-      const service = await openService(opened, options, onError);
+      const service = await openService(opened, options, { onError, onRemoved: mode.onRemoved });
       if (service !== undefined) closing.defer(() => service.close());
       const server = await createProjectServer({ ...opened, service }, options, { ...mode, mask, onError });
       closing.defer(() => server.close());
@@ -159,11 +161,11 @@ function sayStandby({ output }: CommandContext, { url, pid }: RunningServer): vo
 async function openService(
   { project, loaded }: OpenedProject,
   options: OptionValues<ServeOptions>,
-  onError: ErrorLog,
+  told: Pick<Served, "onError"> & Pick<ServeMode, "onRemoved">,
 ): Promise<ProjectService | undefined> {
   if (options.readOnly ?? loaded.config.server?.read_only ?? false) return undefined;
   const { openProjectService } = await import("../app/service/open-project-service.ts");
-  return await openProjectService({ project, loaded, onError });
+  return await openProjectService({ project, loaded, ...told });
 }
 
 async function createProjectServer(

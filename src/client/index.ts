@@ -21,8 +21,10 @@ export type {
   WorkflowEntry,
 } from "../protocol/http/run-schemas.ts";
 export type { Health } from "../protocol/http/service-schemas.ts";
+export type { PruneBody, PrunedPage, SessionsQuery } from "../protocol/http/session-schemas.ts";
 export type { PromptBody, PromptImage, PromptReply, PromptRequest } from "../protocol/prompt.ts";
 export type { RunRecord, RunStatus, RunWait } from "../protocol/run.ts";
+export type { TouchedSession, TouchedSessionPage } from "../protocol/session-entry.ts";
 export type { SpecBlock } from "../protocol/spec-block.ts";
 export type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
 export type { Usage } from "../protocol/usage.ts";
@@ -41,6 +43,7 @@ export { type DefaultPrompt, KitClient } from "./kit-client.ts";
 export type { PromptStream } from "./prompt-stream.ts";
 export type { ResultStream } from "./result-stream.ts";
 export type { RunEventsInput, RunStream, RunsClient } from "./runs-client.ts";
+export type { SessionsClient } from "./sessions-client.ts";
 export type { AgentConnection } from "./socket/agent-connection.ts";
 export type { WorkflowConnection } from "./socket/workflow-connection.ts";
 export type { SpecsClient } from "./specs-client.ts";

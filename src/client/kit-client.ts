@@ -9,6 +9,7 @@ import { createDispatchesClient, type DispatchesClient } from "./dispatches-clie
 import { createGuidelinesClient, type GuidelinesClient } from "./guidelines-client.ts";
 import { type PromptStream, promptReply, promptStream } from "./prompt-stream.ts";
 import { createRunsClient, type RunsClient } from "./runs-client.ts";
+import { createSessionsClient, type SessionsClient } from "./sessions-client.ts";
 import { createSpecsClient, type SpecsClient } from "./specs-client.ts";
 import { createTransport, type Transport } from "./transport.ts";
 import { createWorkflowsClient, type WorkflowsClient } from "./workflows-client.ts";
@@ -29,6 +30,7 @@ export class KitClient {
   readonly runs: RunsClient;
   readonly dispatches: DispatchesClient;
   readonly approvals: ApprovalsClient;
+  readonly sessions: SessionsClient;
   readonly guidelines: GuidelinesClient;
   readonly specs: SpecsClient;
   readonly #transport: Transport;
@@ -41,6 +43,7 @@ export class KitClient {
     this.runs = createRunsClient(transport);
     this.dispatches = createDispatchesClient(transport);
     this.approvals = createApprovalsClient(transport);
+    this.sessions = createSessionsClient(transport);
     this.guidelines = createGuidelinesClient(transport);
     this.specs = createSpecsClient(transport);
   }

@@ -72,6 +72,13 @@ export interface Engine {
   /** Gives a dead letter its attempts again, at the end of its session's line. Throws `not_found`, `conflict`. */
   redrive(dispatchId: string): Promise<DispatchRecord>;
 
+  /**
+   * Whether a session that was last touched then (ms since 1970) may be removed for its age: nothing of its instance is to be
+   * done, nobody reads the instance's events, and no run goes on that had begun by then, since it may go on with it. False
+   * while another process does the work, and for a while after the clock was set forward.
+   */
+  mayForget(key: SessionKey, touchedMs: number): Promise<boolean>;
+
   startRun(request: RunRequest): Promise<RunReceipt>;
   getRun(runId: string): Promise<RunRecord | undefined>;
   /** Newest first. */

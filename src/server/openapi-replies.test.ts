@@ -149,6 +149,14 @@ test("agents answer as described", async () => {
   await ask("DELETE /agents/{name}/{id}", "/agents/echo/1");
 });
 
+test("sessions answer as described", async () => {
+  await ask("GET /sessions", "/sessions?limit=2");
+  await ask("GET /sessions", "/sessions?cursor=none");
+  const prune = "POST /sessions/prune";
+  await ask(prune, "/sessions/prune", { body: { older_than_seconds: 3_600, dry_run: true } });
+  await ask(prune, "/sessions/prune", { body: { older_than_seconds: 1 } });
+});
+
 test("approvals answer as described", async () => {
   const paying = ask("POST /agents/{name}/{id}", "/agents/careful/1", { body: { message: "pay 5" } });
   for await (const { event } of readEventStream(await served.stream("/agents/careful/1/events"))) {

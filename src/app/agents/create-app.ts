@@ -20,6 +20,7 @@ import { toSentence } from "../../base/to-sentence.ts";
 import type { McpClient } from "../../mcp/client/create-mcp-client.ts";
 import type { ModelResolver } from "../../models/contract.ts";
 import { causeOf, type ErrorCause } from "../../protocol/error-cause.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { PythonRunner } from "../../python/contract.ts";
 import type { IsolationOptions, SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
@@ -168,6 +169,13 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
     agent.subscribe((event) => service.current()?.record(event));
     return agent;
   }, options.instances);
+  /** Where the workspace of a session is. Of an agent that is no file of the project, or not any more: where most are. */
+  const sandboxOf = async ({ agent, instance_id: id }: SessionKey): Promise<SandboxFactory> => {
+    const file = agentFile(agent);
+    if (file === undefined) return options.sandbox;
+    const own = await describe(file.definition, { context: { ...here, id, dispatch }, file, root });
+    return profileOf(own).sandbox ?? options.sandbox;
+  };
   const host: WorkflowHost = {
     root,
     env: options.env,
@@ -222,6 +230,22 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
     causeOf: toCause,
     renewInstances: () => instances.renew(),
     release: (name, id) => instances.release(name, id),
+    async listSessions(page) {
+      if (options.store.listAll === undefined) throw cannotList();
+      return await options.store.listAll(page);
+    },
+    async forget(key, before, onEmpty) {
+      const { agent, instance_id } = key;
+      const { store } = options;
+      const sandbox = await sandboxOf(key);
+      const removed = await instances.whileAtRest(agent, instance_id, async () => {
+        if ((await store.deleteUntouched?.(key, before)) !== true) return false;
+        await sandbox.remove?.({ ...key, project_root: root });
+        if ((await store.list({ agent, instance_id })).length === 0) await onEmpty();
+        return true;
+      });
+      return removed === true;
+    },
     storeProblem: () => options.store.problem?.(),
     async close() {
       await service.close();
@@ -235,6 +259,14 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
     },
   };
   return app;
+}
+
+function cannotList(): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "The session store of this project cannot list its sessions.",
+    hint: "A store with `listAll` and `deleteUntouched` can: see SessionStore.",
+  });
 }
 
 function toRuntime(

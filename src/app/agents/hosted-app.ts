@@ -5,7 +5,7 @@ import type { RunContext, RunRequest } from "../../engine/contract.ts";
 import type { DispatchReceipt } from "../../protocol/dispatch.ts";
 import type { ErrorCause } from "../../protocol/error-cause.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import type { SessionKey } from "../../protocol/session-entry.ts";
+import type { SessionKey, TouchedSessionPage } from "../../protocol/session-entry.ts";
 import type { App, RunOptions, WorkflowResult } from "./app.ts";
 import type { LoadedWorkflow } from "./workflow-source.ts";
 
@@ -31,6 +31,17 @@ export interface HostedApp extends App {
   storeProblem(): KitError | undefined;
   /** Lets an instance go after what it does has ended; it comes to life again when it is asked for. */
   release(name: string, id: string): Promise<void>;
+  /**
+   * A page of all sessions in the store that agents share. Throws `unavailable` for a store of the project's own that cannot
+   * list them.
+   */
+  listSessions(page: { readonly limit: number; readonly cursor?: string }): Promise<TouchedSessionPage>;
+  /**
+   * Removes a session that nobody has touched since `before` (ms since 1970), with those below it and its workspace, unless its
+   * instance is at work; whether it did. `onEmpty` is called where it was the last of its instance, before that may come
+   * to life again.
+   */
+  forget(key: SessionKey, before: number, onEmpty: () => Promise<void>): Promise<boolean>;
 }
 
 /** What a service does for its application. */

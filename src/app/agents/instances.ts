@@ -21,6 +21,11 @@ export interface Instances {
   renew(): void;
   /** The same for one instance; resolves once the old one has ended. */
   release(name: string, id: string): Promise<void>;
+  /**
+   * Does something while the instance is not alive: whoever asks for it meanwhile waits. Undefined, with nothing done, where it
+   * is at work.
+   */
+  whileAtRest<Value>(name: string, id: string, work: () => Promise<Value>): Promise<Value | undefined>;
   close(): Promise<void>;
 }
 
@@ -98,6 +103,24 @@ export function createInstances(
       const key = keyOf(name, id);
       const live = alive.get(key);
       await (live === undefined ? ending.get(key) : end(key, live));
+    },
+    async whileAtRest(name, id, work) {
+      const key = keyOf(name, id);
+      const live = alive.get(key);
+      const agent = await live?.agent.catch(() => undefined);
+      // Of what came while this waited, nothing is known: the next look is soon enough.
+      if (alive.get(key) !== live || agent?.busy === true) return undefined;
+      const ended = live === undefined ? (ending.get(key) ?? Promise.resolve()) : end(key, live);
+      const done = ended.then(work);
+      const away: Promise<void> = done.then(
+        () => undefined,
+        () => undefined,
+      );
+      const over = away.then(() => {
+        if (ending.get(key) === over) ending.delete(key);
+      });
+      ending.set(key, over);
+      return await done;
     },
     async close() {
       clearTimeout(sweeper);

@@ -22,6 +22,22 @@ export interface EngineConfig {
 
 export const engineKinds: readonly "embedded"[] = ["embedded"];
 
+/** The `sessions` table: for how long they are kept. */
+export interface SessionsConfig {
+  /**
+   * Sessions that nobody has touched for so many days are removed, with their workspaces; default: none is. Agents with a
+   * store of their own keep theirs.
+   */
+  readonly retention_days?: number;
+}
+
+const dayMs = 24 * 3_600_000;
+
+/** For how long sessions are kept in ms; undefined for good. */
+export function sessionRetentionMs({ retention_days }: SessionsConfig = {}): number | undefined {
+  return retention_days === undefined ? undefined : retention_days * dayMs;
+}
+
 /** The limits that the configuration sets; `waitingPerSession` is a matter of the agents. */
 export function toEngineLimits(engine: EngineConfig, waitingPerSession?: number): Partial<EngineLimits> {
   const {
@@ -39,6 +55,6 @@ export function toEngineLimits(engine: EngineConfig, waitingPerSession?: number)
     ...(max_waiting_per_principal === undefined ? {} : { waitingPerOwner: max_waiting_per_principal }),
     ...(max_attempts === undefined ? {} : { attempts: max_attempts }),
     ...(max_event_bytes === undefined ? {} : { eventBytes: max_event_bytes }),
-    ...(retention_days === undefined ? {} : { retentionMs: retention_days * 24 * 3_600_000 }),
+    ...(retention_days === undefined ? {} : { retentionMs: retention_days * dayMs }),
   };
 }

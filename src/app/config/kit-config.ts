@@ -5,7 +5,7 @@ import type { SessionStore } from "../../stores/contract.ts";
 import type { PostgresUrl } from "../../stores/postgres/is-postgres-url.ts";
 import type { AuthorizeHook, AuthResult, RateLimit } from "./access-config.ts";
 import type { AgentConfig, CompactionConfig } from "./agent-config.ts";
-import type { EngineConfig } from "./engine-config.ts";
+import type { EngineConfig, SessionsConfig } from "./engine-config.ts";
 import type { SandboxConfig } from "./sandbox-config.ts";
 
 /** What `server.auth` is told about a request. */
@@ -72,6 +72,7 @@ export interface KitConfig extends ProjectConfig {
   readonly providers?: ProviderConfigs;
   readonly server?: ServerConfig;
   readonly store?: StoreConfig;
+  readonly sessions?: SessionsConfig;
   readonly engine?: EngineConfig;
 }
 

@@ -21,7 +21,7 @@ import {
   type CompactionConfig,
   laterBackendNames,
 } from "./agent-config.ts";
-import { type EngineConfig, engineKinds } from "./engine-config.ts";
+import { type EngineConfig, engineKinds, type SessionsConfig } from "./engine-config.ts";
 import {
   type Exposure,
   exposures,
@@ -183,6 +183,7 @@ const readConfig: Reader<KitConfig> = table<KitConfig>({
     max_body_bytes: integer(1, 1_073_741_824),
   }),
   store: guarded("sqlite, memory, a postgres:// address or (only in kit.config.ts) a store", isStoreConfig),
+  sessions: table<SessionsConfig>({ retention_days: integer(1, 3_650) }),
   engine: table<EngineConfig>({
     kind: name<"embedded">(engineKinds),
     folder: text,

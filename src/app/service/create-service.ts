@@ -14,6 +14,7 @@ import { createOperationListeners } from "./operation-listeners.ts";
 import { createOutageLog } from "./outage-log.ts";
 import { promptDurably } from "./prompt-durably.ts";
 import { RestingWork } from "./resting-work.ts";
+import { createRetention } from "./retention.ts";
 import type { Service } from "./service.ts";
 import { toDispatchInput, toPromptInput } from "./session-input.ts";
 import { createSessionWork } from "./session-work.ts";
@@ -111,6 +112,7 @@ export async function createService({
     app,
     engine,
     approvals: app.approvals ?? createApprovals(),
+    sessions: createRetention({ app, engine, isAtWork: (target) => work.running(target).length > 0 }),
     async prompt(target, request, { signal, idempotencyKey, principal, onEvent } = {}) {
       app.checkAgent(target.agent);
       const key = { ...toSessionKey(target), ...(principal === undefined ? {} : { principal }) };

@@ -4,6 +4,7 @@ import type { Approvals } from "../../agents/approvals/approvals.ts";
 import { createApprovalsBy } from "../../agents/approvals/create-approvals.ts";
 import type { Engine } from "../../engine/contract.ts";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
+import { defaultLimits } from "../../engine/embedded/engine-limits.ts";
 import { createMachineClock } from "../../engine/embedded/time/machine-clock.ts";
 import type { Project } from "../../project/project.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
@@ -11,9 +12,10 @@ import type { HostedApp } from "../agents/hosted-app.ts";
 import { openApp } from "../agents/open-app.ts";
 import { stateFolder } from "../agents/state-folder.ts";
 import { toAppOptions } from "../agents/to-app-options.ts";
-import { toEngineLimits } from "../config/engine-config.ts";
+import { sessionRetentionMs, toEngineLimits } from "../config/engine-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { createService } from "./create-service.ts";
+import { pruneHourly } from "./retention.ts";
 import type { Service } from "./service.ts";
 
 const defaultIdleSeconds = 300;
@@ -29,6 +31,8 @@ export interface ProjectServiceOptions {
   readonly models?: Readonly<Record<string, LanguageModelV4>>;
   /** Told of what fails beside the work. */
   readonly onError?: (error: unknown) => void;
+  /** Told in a line what was removed because nobody had touched it for long. */
+  readonly onRemoved?: (text: string) => void;
 }
 
 export interface ProjectService extends Service {
@@ -44,11 +48,18 @@ export async function openProjectService(options: ProjectServiceOptions): Promis
     engine = openEngine(options);
     const { onError } = options;
     const service = await createService({ app, engine, ...(onError === undefined ? {} : { onError }) });
+    const olderThanMs = sessionRetentionMs(options.loaded.config.sessions);
+    const { onRemoved = () => undefined } = options;
+    const endPruning =
+      olderThanMs === undefined
+        ? undefined
+        : pruneHourly(service.sessions, { olderThanMs, onRemoved, onError: onError ?? (() => undefined) });
     const watch = setInterval(sayProblems(service, onError), problemMs).unref();
     return {
       ...service,
       async close(how) {
         clearInterval(watch);
+        await endPruning?.();
         await service.drain(how);
         await app.close();
       },
@@ -98,10 +109,13 @@ async function openProjectApp({
 }
 
 function openEngine({ project, loaded }: ProjectServiceOptions): Engine {
-  const { agent, engine = {} } = loaded.config;
+  const { agent, engine = {}, sessions } = loaded.config;
   const folder =
     engine.folder === undefined
       ? join(stateFolder(project.root), "engine")
       : resolve(project.root, engine.folder);
-  return createEmbeddedEngine({ folder, limits: toEngineLimits(engine, agent?.max_waiting) });
+  const limits = toEngineLimits(engine, agent?.max_waiting);
+  const { retentionMs = defaultLimits.retentionMs } = limits;
+  const longestRetentionMs = Math.max(retentionMs, sessionRetentionMs(sessions) ?? 0);
+  return createEmbeddedEngine({ folder, limits: { ...limits, longestRetentionMs } });
 }

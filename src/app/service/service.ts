@@ -7,6 +7,7 @@ import type { Message } from "../../protocol/message.ts";
 import type { PromptReply, PromptRequest } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { App } from "../agents/app.ts";
+import type { Retention } from "./retention.ts";
 
 export interface PromptCall {
   /** Without an idempotency key, the prompt is aborted when this fires. */
@@ -35,6 +36,8 @@ export interface Service {
   readonly engine: Engine;
   /** Tool calls that wait for somebody's word. */
   readonly approvals: Approvals;
+  /** All sessions, and those that nobody has touched for long. */
+  readonly sessions: Retention;
   /** What keeps the service from working until somebody does something about it; `/health` says so. */
   problem(): KitError | undefined;
   prompt(target: SessionKey, request: PromptRequest, call?: PromptCall): Promise<PromptReply>;

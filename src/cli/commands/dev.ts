@@ -30,6 +30,7 @@ export const dev: Command = defineCommand({
         if (scan.parsed_files + scan.removed_files > 0) log(output.noteStyle("magenta", toChangeLine(scan)));
       },
       onError: (text) => log(`${output.noteStyle("red", "error")}  ${text}`),
+      onRemoved: (text) => log(output.noteStyle("magenta", safeLine(text))),
       onServe({ service, configFile, onError }, closing) {
         closing.defer(service.app.observe(createActivityLog({ output, log })));
         const reload = (): Promise<void> => reloadSources(service, output, log);

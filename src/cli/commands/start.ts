@@ -31,7 +31,7 @@ function parseLogFormat(text: string): LogFormat {
   throw usageError(`"${text}" is no format of a log.`, `The formats are ${logFormats.join(" and ")}.`);
 }
 
-type Log = Pick<ServeMode, "onError" | "onRefused" | "onRequest">;
+type Log = Pick<ServeMode, "onError" | "onRefused" | "onRemoved" | "onRequest">;
 
 function textLog(output: Output, format: LogFormat | undefined): Log {
   const onRequest = ({ method, path, status, duration_ms, principal = "-" }: RequestEntry): void => {
@@ -43,6 +43,7 @@ function textLog(output: Output, format: LogFormat | undefined): Log {
   return {
     onError: (text) => output.note(`${output.noteStyle("red", "error:")} ${text}`),
     onRefused: (advice) => output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(advice)}`),
+    onRemoved: (text) => output.note(`${new Date().toISOString()}  ${safeLine(text)}`),
     ...(format === undefined ? {} : { onRequest }),
   };
 }
@@ -53,6 +54,7 @@ function jsonLog(output: Output): Log {
   return {
     onError: (message) => write("error", { message }),
     onRefused: (message) => write("warning", { message }),
+    onRemoved: (message) => write("retention", { message }),
     onRequest: ({ duration_ms, ...entry }) =>
       write("request", { ...entry, duration_ms: Math.round(duration_ms * 1_000) / 1_000 }),
   };

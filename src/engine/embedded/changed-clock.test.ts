@@ -272,3 +272,20 @@ test("a clock that is a year ahead for a while removes nothing", async () => {
   await pass(clock, 3 * 60_000);
   expect(await engine.getDispatch(dispatch_id)).toBeDefined();
 });
+
+test("after the clock was set forward no session is old, until as much time has passed", async () => {
+  const clock = createManualClock(noon);
+  const engine = createEmbeddedEngine({ clock, limits: { retentionMs: hour, longestRetentionMs: 3 * hour } });
+  opened.push(engine);
+  await engine.start(handlers({}));
+  await pass(clock, 3_000);
+  expect(await engine.mayForget(key, 0)).toBe(true);
+  clock.set(clock.now() + 1_000 * hour);
+  expect(await engine.mayForget(key, 0)).toBe(false);
+  await pass(clock, 3_000);
+  clock.set(clock.now() - 1_000 * hour);
+  await pass(clock, 2 * hour);
+  expect(await engine.mayForget(key, 0)).toBe(false);
+  await pass(clock, hour + 10_000);
+  expect(await engine.mayForget(key, 0)).toBe(true);
+});

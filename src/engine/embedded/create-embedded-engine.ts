@@ -8,6 +8,7 @@ import { createEngineCore } from "./engine-core.ts";
 import { defaultLimits, type EngineLimits } from "./engine-limits.ts";
 import { createEventLog } from "./events/create-event-log.ts";
 import { createTenure } from "./lease/tenure.ts";
+import { createForgetting } from "./may-forget.ts";
 import { createOutcomes } from "./outcomes/create-outcomes.ts";
 import { createRuns } from "./runs/create-runs.ts";
 import { createSchedules } from "./schedules/create-schedules.ts";
@@ -54,6 +55,7 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
   const runs = createRuns(base, { limits, events, admit: dispatches.admit });
   const schedules = createSchedules(base, { startRun: runs.startRun });
   const outcomes = createOutcomes(base);
+  const mayForget = createForgetting(base, { lease, events });
   const parts = [dispatches, runs, schedules, outcomes];
   const tenure = createTenure(core, parts);
   const started = Promise.withResolvers<void>();
@@ -167,6 +169,7 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
     cancelDispatch: reading(dispatches.cancelDispatch),
     listDeadLetters: reading(dispatches.listDeadLetters),
     redrive: reading(dispatches.redrive),
+    mayForget: reading(mayForget),
 
     async startRun(request) {
       checkOpen();

@@ -19,6 +19,8 @@ export interface EngineLimits {
   readonly longestBackoffMs: number;
   /** What has ended is kept for so long. Default seven days. */
   readonly retentionMs: number;
+  /** After the clock was set forward, nothing is removed for its age for as long, at most; default: `retentionMs`. */
+  readonly longestRetentionMs?: number;
   /** The newest events that a stream keeps; older ones go. Default 100,000. */
   readonly eventsPerStream: number;
   /** What all events together may take on disk; over it the oldest go. Default 1 GiB. */

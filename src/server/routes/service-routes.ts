@@ -5,6 +5,7 @@ import { approvalRoutes } from "./approvals.ts";
 import { dispatchRoutes } from "./dispatches.ts";
 import { promptRoutes } from "./prompts.ts";
 import { runRoutes } from "./runs.ts";
+import { sessionRoutes } from "./sessions.ts";
 import { webhookRoutes } from "./webhooks.ts";
 import { workflowRoutes } from "./workflows.ts";
 
@@ -15,6 +16,7 @@ export function serviceRoutes(context: ServiceContext): readonly Route[] {
     ...approvalRoutes(context),
     ...promptRoutes(context),
     ...dispatchRoutes(context),
+    ...sessionRoutes(context),
     ...workflowRoutes(context),
     ...runRoutes(context),
     ...webhookRoutes(context),

@@ -124,6 +124,8 @@ export function serveAgent(
     }
   };
 
+  // What somebody is connected to is not removed for its age.
+  const detach = service.sessions.attach(target);
   const leave = (): void => connection.close(closeCodes.goingAway, "The server is closing.");
   const abortAll = (message: string): void => {
     for (const controller of underWay.values()) controller.abort(new KitError({ code: "aborted", message }));
@@ -147,7 +149,10 @@ export function serveAgent(
           throw misplacedFrame(frame.type);
       }
     },
-    onClose: () => abortAll("The client has gone."),
+    onClose() {
+      detach();
+      abortAll("The client has gone.");
+    },
     finish() {
       closing = true;
       if (underWay.size === 0) leave();

@@ -142,6 +142,46 @@ test("a store of version 2 is taken over, and takes an input once from then on",
   store.close();
 });
 
+test("what an older kit wrote counts as touched on the day on which it is taken over", async () => {
+  const old = join(folder, "version-3.db");
+  const database = new DatabaseSync(old);
+  database.exec(`
+    CREATE TABLE sessions (
+      id INTEGER PRIMARY KEY AUTOINCREMENT, agent TEXT NOT NULL, instance_id TEXT NOT NULL, session TEXT NOT NULL,
+      created_at TEXT NOT NULL, parent_id INTEGER REFERENCES sessions (id) ON DELETE CASCADE,
+      UNIQUE (agent, instance_id, session)
+    ) STRICT;
+    CREATE TABLE entries (id INTEGER PRIMARY KEY, data TEXT NOT NULL, input TEXT) STRICT;
+    INSERT INTO sessions VALUES (1, 'a', '1', 'default', '2020-11-20T10:00:00.000Z', NULL);
+    INSERT INTO entries VALUES (1 << 24 | 1, '[]', NULL), (1 << 24 | 2, '[]', NULL);
+    PRAGMA application_id = 0x6b697473;
+    PRAGMA user_version = 3;`);
+  database.close();
+  const began = Date.now() - 1;
+  const store = new SqliteSessionStore({ file: old });
+  const [session] = store.listAll({ limit: 1 }).sessions;
+  expect(Date.parse(session?.touched_at ?? "")).toBeGreaterThanOrEqual(began);
+  const key = { agent: "a", instance_id: "1", session: "default" };
+  expect(await store.deleteUntouched(key, began)).toBe(false);
+  store.close();
+});
+
+test("a file becomes smaller when a session goes", async () => {
+  const file = join(folder, "smaller.db");
+  const store = new SqliteSessionStore({ file });
+  const key = { agent: "a", instance_id: "1", session: "default" };
+  const value = "x".repeat(500_000);
+  const timestamp = "2026-11-20T10:00:00.000Z";
+  await store.append({
+    key,
+    expected: 0,
+    entries: [{ version: 1, type: "note", name: "n", value, timestamp }],
+  });
+  expect(await store.deleteUntouched(key, Date.now() + 1_000)).toBe(true);
+  store.close();
+  expect(readFileSync(file).length).toBeLessThan(100_000);
+});
+
 /** Transactions in the log beside a file: of each, the last page says how large the file is then. */
 function commitsIn(file: string): number {
   const log = readFileSync(`${file}-wal`);

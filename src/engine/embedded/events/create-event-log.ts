@@ -53,6 +53,8 @@ export interface EventRetention {
 export interface EmbeddedEventLog extends EventLog {
   /** How many events a stream has; the index of the last one may be higher. */
   count(stream: string): number;
+  /** Whether somebody in this process reads it, or waits for what comes. */
+  isRead(stream: string): boolean;
   /** `Engine.problem`, of the log. */
   problem(): KitError | undefined;
   /** Writes what is due and lets readers get to their end. Close it before the lease is given up. */
@@ -205,6 +207,7 @@ export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
       if (id === undefined) return;
       while (stored(() => writer.fenced(() => table.deleteOrphans(id, pruneRows)))) await setImmediate();
     },
+    isRead: watchers.isRead,
     problem: () => file.problem(),
     close() {
       if (closing.signal.aborted) return;

@@ -56,7 +56,8 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
   /** In a transaction. A clock that was set forward may be set back: what seems old by it now is kept for as long. */
   function noteTime(jump: number): void {
     base.time.mark();
-    if (jump > 0) base.time.keepUntil(base.time.now() + Math.min(jump, limits.retentionMs));
+    const { retentionMs, longestRetentionMs = retentionMs } = limits;
+    if (jump > 0) base.time.keepUntil(base.time.now() + Math.min(jump, longestRetentionMs));
   }
 
   async function look(): Promise<void> {

@@ -1,0 +1,175 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout } from "node:timers/promises";
+import { expect, onTestFinished, test } from "vitest";
+import { agentStream } from "../../engine/contract.ts";
+import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
+import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
+import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { createTestService, type TestService } from "../../testing/test-service.ts";
+import { pruneHourly } from "./retention.ts";
+
+const day = 24 * 3_600_000;
+const month = { olderThanMs: 30 * day };
+const keyOf = (instance_id: string) => ({ agent: "helper", instance_id, session: "default" });
+
+interface Opened {
+  readonly service: TestService;
+  readonly workspaces: () => readonly string[];
+  /** Makes what an instance has said so many days older. */
+  age(instance: string, days: number): void;
+}
+
+async function open(): Promise<Opened> {
+  const repository = await createTemporaryRepository({
+    "src/agents/helper.ts": `export default { kind: "kit.agent", describe: async () => ({ allowWrite: true }) };\n`,
+    "src/workflows/waits.ts": `import helper from "../agents/helper.ts";
+export async function run(ctx) {
+  await (await ctx.init(helper, { id: "of-run", name: "helper" })).session().prompt("Begin.");
+  await ctx.waitFor("go");
+}
+`,
+  });
+  const folder = mkdtempSync(join(tmpdir(), "kit-retention-"));
+  const file = join(folder, "sessions.db");
+  const store = new SqliteSessionStore({ file });
+  const model = createScriptedModel(({ prompt }) => {
+    const users = prompt.filter(({ role }) => role === "user").length;
+    if (prompt.at(-1)?.role === "user" && users === 1 && JSON.stringify(prompt).includes("Write"))
+      return { toolCalls: [{ name: "write", input: { path: "a.txt", content: "a" } }] };
+    return JSON.stringify(prompt).includes("Long")
+      ? { text: "late", delayMs: 600_000 }
+      : { text: String(users) };
+  });
+  const sandbox = virtual({ folder: join(folder, "workspaces") });
+  const service = await createTestService({ root: repository.root, model, store, sandbox });
+  onTestFinished(async () => {
+    await service.close();
+    store.close();
+    rmSync(folder, { recursive: true });
+    await repository[Symbol.asyncDispose]();
+  });
+  return {
+    service,
+    workspaces: () => (existsSync(join(folder, "workspaces")) ? readdirSync(join(folder, "workspaces")) : []),
+    age(instance, days) {
+      const database = new DatabaseSync(file);
+      database
+        .prepare(
+          "UPDATE entries SET at = at - ? WHERE id >> 24 IN (SELECT id FROM sessions WHERE instance_id = ?)",
+        )
+        .run(days * day, instance);
+      database.close();
+    },
+  };
+}
+
+const namesOf = (sessions: readonly { readonly instance_id: string }[]): readonly string[] =>
+  sessions.map(({ instance_id }) => instance_id);
+
+test("a session that nobody has touched for long goes with its workspace and events, as if it had never been", async () => {
+  const { service, age, workspaces } = await open();
+  await service.prompt(keyOf("old"), { message: "Write." });
+  await service.prompt(keyOf("new"), { message: "Hello." });
+  await service.prompt(keyOf("old"), { message: "Again." });
+  age("old", 31);
+  age("new", 29);
+  expect(workspaces().length).toBeGreaterThan(0);
+  const dry = await service.sessions.prune({ ...month, dryRun: true });
+  expect(namesOf(dry.removed)).toEqual(["old"]);
+  expect(namesOf((await service.sessions.list({ limit: 10 })).sessions)).toEqual(["old", "new"]);
+
+  expect(await service.sessions.prune(month)).toEqual(dry);
+  expect(workspaces()).toEqual([]);
+  expect(await service.engine.events.last(agentStream("helper", "old"))).toBe(0);
+  expect(await service.engine.events.last(agentStream("helper", "new"))).toBeGreaterThan(0);
+  await expect(service.history(keyOf("old"))).rejects.toMatchObject({ code: "not_found" });
+  expect(namesOf((await service.sessions.list({ limit: 10 })).sessions)).toEqual(["new"]);
+  expect((await service.prompt(keyOf("old"), { message: "Hello." })).text).toBe("1");
+});
+
+test("what is at work, waited for, listened to or connected to stays, however old", async () => {
+  const { service, age } = await open();
+  const instances = ["works", "line", "read", "socket"];
+  for (const instance of instances) await service.prompt(keyOf(instance), { message: "Hello." });
+  const { run_id } = await service.startRun("waits", {});
+  await expect.poll(async () => (await service.engine.getRun(run_id))?.status).toBe("waiting");
+  const stop = new AbortController();
+  // The first keeps its session busy: the second waits in line.
+  const works = service.prompt(keyOf("works"), { message: "Long." }, { signal: stop.signal });
+  const line = service.dispatch(keyOf("line"), "Long.");
+  const stream = service.events(keyOf("read"), { signal: stop.signal })[Symbol.asyncIterator]();
+  await stream.next();
+  const detach = service.sessions.attach(keyOf("socket"));
+  const { dispatch_id } = await line;
+  await expect.poll(async () => (await service.engine.getDispatch(dispatch_id))?.status).toBe("running");
+  await setTimeout(50);
+  for (const instance of [...instances, "of-run"]) age(instance, 31);
+  // The run has begun before its session was touched.
+  age("of-run", -31);
+  const { removed, in_use } = await service.sessions.prune({ olderThanMs: 1 });
+  expect([namesOf(removed), in_use]).toEqual([[], 5]);
+
+  stop.abort();
+  await works.catch(() => undefined);
+  await stream.return?.(undefined);
+  await service.engine.cancelDispatch(dispatch_id);
+  await service.engine.cancelRun(run_id);
+  await service.engine.awaitRun(run_id);
+  await service.engine.awaitDispatch(dispatch_id);
+  detach();
+  await setTimeout(20);
+  const after = await service.sessions.prune({ olderThanMs: 1 });
+  expect([namesOf(after.removed).toSorted(), after.in_use]).toEqual([[...instances, "of-run"].toSorted(), 0]);
+});
+
+test("a session that is touched between the look and its removal stays", async () => {
+  const { service, age } = await open();
+  await service.prompt(keyOf("a"), { message: "Hello." });
+  age("a", 31);
+  const touch = async (): Promise<boolean> => {
+    await service.prompt(keyOf("a"), { message: "Still here." });
+    return true;
+  };
+  expect(await service.sessions.prune({ ...month, permit: touch })).toMatchObject({ removed: [], in_use: 1 });
+  expect(await service.history(keyOf("a"))).toHaveLength(4);
+});
+
+test("sessions are looked at page by page, and those that the sender may not delete are passed over", async () => {
+  const { service, age } = await open();
+  for (const instance of ["a", "b", "c"]) {
+    await service.prompt(keyOf(instance), { message: "Hello." });
+    age(instance, 31);
+  }
+  const permit = async ({ instance_id }: { instance_id: string }): Promise<boolean> => instance_id !== "b";
+  const first = await service.sessions.prune({ ...month, limit: 2, permit });
+  expect(namesOf(first.removed)).toEqual(["a"]);
+  const cursor = first.next_cursor ?? "";
+  expect(namesOf((await service.sessions.prune({ ...month, limit: 2, permit, cursor })).removed)).toEqual([
+    "c",
+  ]);
+  expect(namesOf((await service.sessions.list({ limit: 10 })).sessions)).toEqual(["b"]);
+});
+
+test("a server says in one line what it has removed, and nothing where nothing was", async () => {
+  const { service, age } = await open();
+  for (const instance of ["a", "b"]) {
+    await service.prompt(keyOf(instance), { message: "Hello." });
+    age(instance, 31);
+  }
+  const said: string[] = [];
+  const errors: unknown[] = [];
+  const end = pruneHourly(service.sessions, {
+    ...month,
+    everyMs: 5,
+    onRemoved: (text) => said.push(text),
+    onError: (error) => errors.push(error),
+  });
+  await expect.poll(() => said.length).toBeGreaterThan(0);
+  await setTimeout(30);
+  await end();
+  expect([said, errors]).toEqual([["Removed 2 sessions of 2 instances, untouched for 30 days."], []]);
+});

@@ -1,0 +1,77 @@
+import { existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { workspaceName } from "../../sandboxes/virtual/workspace-name.ts";
+import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { type RunResult, runKit } from "../run-kit.suite.ts";
+
+const folder = await createTemporaryRepository({ "package.json": '{"type": "module"}' });
+afterAll(() => folder[Symbol.asyncDispose]());
+const kit = (...args: readonly string[]): Promise<RunResult> =>
+  runKit(["sessions", ...args], { cwd: folder.root });
+
+const keyOf = (instance_id: string) => ({ agent: "reviewer", instance_id, session: "default" });
+const workspaceOf = (instance: string): string =>
+  join(folder.root, ".kit/sandboxes", workspaceName(keyOf(instance)));
+const entry = {
+  version: 1,
+  type: "note",
+  name: "n",
+  value: 1,
+  timestamp: "2026-11-20T10:00:00.000Z",
+} as const;
+
+// What an agent that is no file of the project any more has left behind.
+beforeAll(async () => {
+  expect((await kit("list")).stderr).toContain("No session to show.");
+  await mkdir(join(folder.root, ".kit"), { recursive: true });
+  const file = join(folder.root, ".kit/sessions.db");
+  const store = new SqliteSessionStore({ file });
+  for (const instance of ["old", "new"]) {
+    await store.append({ key: keyOf(instance), expected: 0, entries: [entry, entry] });
+    await mkdir(workspaceOf(instance), { recursive: true });
+    await writeFile(join(workspaceOf(instance), "a.txt"), "a");
+  }
+  store.close();
+  const database = new DatabaseSync(file);
+  database.exec("UPDATE entries SET at = at - 31 * 86400000 WHERE id >> 24 = 1");
+  database.close();
+});
+
+test("sessions are listed with when they were touched, page by page", async () => {
+  const { stdout } = await kit("list");
+  expect(stdout).toMatch(/reviewer\/old\s+default\s+2\s+/);
+  const page = JSON.parse((await kit("list", "-n", "1", "--json")).stdout);
+  expect(page.sessions).toMatchObject([{ instance_id: "old", position: 2, touched_at: expect.any(String) }]);
+  const next = await kit("list", "--cursor", page.next_cursor, "--json");
+  expect(JSON.parse(next.stdout)).toMatchObject({ sessions: [{ instance_id: "new" }] });
+  expect((await kit("list", "-n", "1")).stderr).toContain("There are more");
+  expect((await kit("list", "--cursor", "none")).stderr).toContain("cursor");
+});
+
+test.each([
+  [["prune"], "--older-than is missing."],
+  [["prune", "--older-than", "soon"], "--older-than: 'soon' is no time from 1h to 3650d."],
+  [["prune", "--older-than", "0d"], "'0d' is no time"],
+  [["prune", "--older-than", "-1d"], "no time"],
+  [["prune", "--older-than", "99999d"], "'99999d' is no time"],
+])("%j is refused, and nothing is removed", async (args, message) => {
+  const { exitCode, stderr } = await kit(...args);
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining(message)]);
+  expect(existsSync(workspaceOf("old"))).toBe(true);
+});
+
+test("a dry run says what would go; without it, that goes with its workspace, and nothing else", async () => {
+  const dry = await kit("prune", "--older-than", "30d", "--dry-run");
+  expect([dry.exitCode, dry.stderr]).toEqual([0, expect.stringContaining("1 session would be removed.")]);
+  expect(existsSync(workspaceOf("old"))).toBe(true);
+  const pruned = JSON.parse((await kit("prune", "--older-than", "30d", "--json")).stdout);
+  expect(pruned).toMatchObject({ dry_run: false, removed: [{ instance_id: "old" }], in_use: 0 });
+  expect([existsSync(workspaceOf("old")), existsSync(workspaceOf("new"))]).toEqual([false, true]);
+  const { sessions } = JSON.parse((await kit("list", "--json")).stdout);
+  expect(sessions).toMatchObject([{ instance_id: "new" }]);
+  expect((await kit("prune", "--older-than", "4w")).stderr).toContain("Removed 0 sessions.");
+});

@@ -1,0 +1,143 @@
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { PruneBody, PrunedPage, SessionsQuery } from "../../protocol/http/session-schemas.ts";
+import type { TouchedSession, TouchedSessionPage } from "../../protocol/session-entry.ts";
+import { type Command, type CommandContext, defineCommand, type ExitCode, flag, option } from "../command.ts";
+import { clientLocator, urlOption } from "../remote/open-client.ts";
+import { count } from "../render/places.ts";
+import { usageError } from "../report-error.ts";
+import { type Column, printTable } from "../table.ts";
+import { fromNow } from "../text/times.ts";
+import { asText, wholeNumber } from "../values.ts";
+import { withProject } from "../with-project.ts";
+
+const details =
+  "Asks the server that runs for this project; without one it works on what is on disk. Agents with a store of their own are left out.";
+
+export const sessionsList: Command = defineCommand({
+  options: {
+    limit: option("-n, --limit <number>", "At most so many (default 50)", wholeNumber(1, 1_000)),
+    cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
+    url: urlOption,
+  },
+  examples: ["kit sessions list", "kit sessions list -n 1000 --json"],
+  details: `In the order in which they were made, with when something was last added. ${details}`,
+  run: ({ options }, context) =>
+    withSessionDesk(context, options.url, async (desk) => {
+      const { limit = 50, cursor } = options;
+      const page = await desk.list({ limit, ...(cursor === undefined ? {} : { cursor }) });
+      const { output } = context;
+      if (context.json) output.json(page);
+      else if (page.sessions.length === 0) output.note("No session to show.");
+      else printTable(output, page.sessions, columns);
+      if (!context.json && page.next_cursor !== undefined)
+        output.note("There are more: -n lists more at a time, --cursor with --json the next ones.");
+      return 0;
+    }),
+});
+
+export const sessionsPrune: Command = defineCommand({
+  options: {
+    olderThan: option("--older-than <time>", "Untouched for so long: 12h, 30d or 8w", parseAge),
+    dryRun: flag("--dry-run", "Say what would go, and remove nothing"),
+    url: urlOption,
+  },
+  examples: ["kit sessions prune --older-than 30d --dry-run", "kit sessions prune --older-than 30d"],
+  details: `Removes sessions that nobody has touched for so long, with the tasks below them and their workspaces. What is at work, waited for or listened to stays. ${details}`,
+  run: ({ options }, context) => {
+    const { olderThan, dryRun = false } = options;
+    if (olderThan === undefined)
+      throw usageError("--older-than is missing.", "Such as --older-than 30d; --dry-run removes nothing.");
+    return withSessionDesk(context, options.url, (desk) =>
+      prune(desk, { older_than_seconds: olderThan, dry_run: dryRun }, context),
+    );
+  },
+});
+
+async function prune(desk: SessionDesk, what: PruneBody, context: CommandContext): Promise<ExitCode> {
+  const { output, json } = context;
+  const removed: TouchedSession[] = [];
+  let in_use = 0;
+  let cursor: string | undefined;
+  do {
+    const page = await desk.prune({ ...what, ...(cursor === undefined ? {} : { cursor }) });
+    removed.push(...page.removed);
+    in_use += page.in_use;
+    cursor = page.next_cursor;
+    context.signal.throwIfAborted();
+  } while (cursor !== undefined);
+  const dry_run = what.dry_run === true;
+  if (json) output.json({ dry_run, removed, in_use });
+  else {
+    if (removed.length > 0) printTable(output, removed, columns);
+    const many = count(removed.length, "session");
+    output.note(dry_run ? `${many} would be removed.` : `Removed ${many}.`);
+    if (in_use > 0) output.note(`${count(in_use, "session")} of that age stay: they are in use.`);
+  }
+  return 0;
+}
+
+const unitSeconds: Readonly<Record<string, number>> = { h: 3_600, d: 86_400, w: 604_800 };
+
+function parseAge(text: string): number {
+  const [, number, unit = ""] = /^(\d{1,5})([hdw])$/.exec(text) ?? [];
+  const seconds = Number(number) * (unitSeconds[unit] ?? Number.NaN);
+  // As far as the server goes: from an hour to ten years.
+  if (seconds >= 3_600 && seconds <= 315_360_000) return seconds;
+  throw usageError(`'${text}' is no time from 1h to 3650d.`, "Such as 12h, 30d or 8w.");
+}
+
+const columns: readonly Column<TouchedSession>[] = [
+  { header: "INSTANCE", value: ({ agent, instance_id }) => `${agent}/${instance_id}`, style: () => "cyan" },
+  { header: "SESSION", value: ({ session }) => session },
+  { header: "ENTRIES", value: ({ position }) => String(position) },
+  {
+    header: "TOUCHED",
+    value: ({ touched_at }) => touched_at,
+    forPeople: ({ touched_at }) => fromNow(touched_at),
+    style: () => "dim",
+  },
+];
+
+/** The sessions of a project, asked of a server or, where none runs, of its store. */
+interface SessionDesk {
+  list(query: SessionsQuery & { readonly limit: number }): Promise<TouchedSessionPage>;
+  prune(body: PruneBody): Promise<PrunedPage>;
+}
+
+async function withSessionDesk(
+  context: CommandContext,
+  url: string | undefined,
+  use: (desk: SessionDesk) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const client = await (await clientLocator(context, url))();
+  if (client !== undefined) return await use(client.sessions);
+  return await withProject(context, async ({ project, loaded }) => {
+    const [{ openApp }, { toAppOptions }, { createEmbeddedEngine }, { createRetention }] = await Promise.all([
+      import("../../app/agents/open-app.ts"),
+      import("../../app/agents/to-app-options.ts"),
+      import("../../engine/embedded/create-embedded-engine.ts"),
+      import("../../app/service/retention.ts"),
+    ]);
+    await using opened = new AsyncDisposableStack();
+    const app = await openApp({ ...toAppOptions(loaded, project.root), project });
+    opened.defer(() => app.close());
+    const folder = resolve(project.root, loaded.config.engine?.folder ?? join(".kit", "engine"));
+    // It works on nothing: it is asked what waits.
+    const engine = createEmbeddedEngine(existsSync(folder) ? { folder } : {});
+    opened.defer(() => engine.drain({ timeoutMs: 0 }));
+    const retention = createRetention({ app, engine, isAtWork: () => false });
+    return await use({
+      list: (query) => retention.list(query),
+      prune: ({ older_than_seconds, dry_run = false, cursor }) =>
+        retention.prune({
+          olderThanMs: older_than_seconds * 1_000,
+          dryRun: dry_run,
+          ...(cursor === undefined ? {} : { cursor }),
+          onError(error) {
+            throw error;
+          },
+        }),
+    });
+  });
+}

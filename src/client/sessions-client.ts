@@ -1,0 +1,23 @@
+import type { PruneBody, PrunedPage, SessionsQuery } from "../protocol/http/session-schemas.ts";
+import type { TouchedSessionPage } from "../protocol/session-entry.ts";
+import type { CallOptions } from "./call-options.ts";
+import type { Transport } from "./transport.ts";
+
+/** What a server keeps of its agents. */
+export interface SessionsClient {
+  /** In the order in which they were made. */
+  list(query?: SessionsQuery, options?: CallOptions): Promise<TouchedSessionPage>;
+  /**
+   * Removes those of a page that nobody has touched for long; `next_cursor` goes on. Throws `invalid_request` for less than an
+   * hour.
+   */
+  prune(body: PruneBody, options?: CallOptions): Promise<PrunedPage>;
+}
+
+export function createSessionsClient({ request }: Transport): SessionsClient {
+  return {
+    list: (query = {}, options = {}) => request({ method: "GET", path: ["sessions"], query, options }),
+    prune: (body, options = {}) =>
+      request({ method: "POST", path: ["sessions", "prune"], body, options, repeatable: true }),
+  };
+}

@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ServedService, serveService } from "../testing/serve-service.ts";
+
+let served: ServedService;
+beforeAll(async () => {
+  served = await serveService({
+    authorize: ({ action, instance }) => !(instance === "secret" && action === "agent.read"),
+  });
+  for (const instance of ["a", "secret", "b"])
+    await served.send(`/agents/echo/${instance}`, { body: { message: "hello" } });
+});
+afterAll(async () => {
+  expect(served.errors).toEqual([]);
+  await served.close();
+});
+
+test("sessions are listed in pages, with when they were touched; those that the sender may not read are left out", async () => {
+  const first = (await served.send("/sessions?limit=2")).body;
+  expect(first.sessions).toEqual([
+    {
+      agent: "echo",
+      instance_id: "a",
+      session: "default",
+      created_at: expect.any(String),
+      touched_at: expect.any(String),
+      position: expect.any(Number),
+    },
+  ]);
+  const { body } = await served.send(`/sessions?limit=2&cursor=${first.next_cursor}`);
+  expect([body.sessions.length, body.sessions[0].instance_id, body.next_cursor]).toEqual([1, "b", undefined]);
+});
+
+test("what was touched just now is not pruned, and what is no age is refused", async () => {
+  const prune = (body: unknown) => served.send("/sessions/prune", { body });
+  expect((await prune({ older_than_seconds: 3_600 })).body).toEqual({ removed: [], in_use: 0 });
+  const wrong = [
+    {},
+    { older_than_seconds: "30d" },
+    { older_than_seconds: 3_599 },
+    { older_than_seconds: 1e12 },
+  ];
+  for (const body of [...wrong, { older_than_seconds: 3_600, dryrun: true }])
+    expect([body, (await prune(body)).status]).toEqual([body, 400]);
+  expect((await prune({ older_than_seconds: 3_600, cursor: "none" })).status).toBe(400);
+});
