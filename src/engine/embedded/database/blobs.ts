@@ -6,6 +6,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { KitError } from "../../../base/kit-error.ts";
 import { storeUnavailable } from "../../../protocol/store-fault.ts";
 import type { Blobs } from "../engine-base.ts";
+import { parseStored } from "./stored-json.ts";
 
 /** In bytes of UTF-8: what is larger gets a file of its own. */
 const largestInline = 256 * 1024;
@@ -24,7 +25,7 @@ export function createBlobStore(folder: string | undefined, database: DatabaseSy
   if (folder === undefined) {
     return {
       store: async (value) => toText(value),
-      load: (text) => JSON.parse(text),
+      load: parseStored,
       size: (text) => text.length,
       sweep: async () => {},
     };
@@ -43,12 +44,8 @@ export function createBlobStore(folder: string | undefined, database: DatabaseSy
       return prefix + hash;
     },
     load(stored) {
-      if (!stored.startsWith(prefix)) return JSON.parse(stored);
-      try {
-        return JSON.parse(readFileSync(fileOf(stored.slice(prefix.length)), "utf8"));
-      } catch (cause) {
-        throw lost(cause);
-      }
+      if (!stored.startsWith(prefix)) return parseStored(stored);
+      return parseStored(readPayload(fileOf(stored.slice(prefix.length))));
     },
     size(stored) {
       if (!stored.startsWith(prefix)) return stored.length;
@@ -63,6 +60,14 @@ export function createBlobStore(folder: string | undefined, database: DatabaseSy
       }
     },
   };
+}
+
+function readPayload(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    throw lost(cause);
+  }
 }
 
 function toText(value: unknown): string {

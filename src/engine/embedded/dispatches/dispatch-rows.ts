@@ -1,6 +1,8 @@
 import { isoTime } from "../../../base/clock.ts";
 import type { DispatchRecord, DispatchStatus } from "../../../protocol/dispatch.ts";
+import type { EventError } from "../../../protocol/event.ts";
 import type { SessionKey } from "../../../protocol/session-entry.ts";
+import { createRowReader } from "../database/stored-json.ts";
 import type { EngineBase } from "../engine-base.ts";
 
 /** A row of `dispatches`; times in ms since 1970. */
@@ -34,6 +36,7 @@ export function toRecord(
   row: DispatchRow,
   { blobs, time }: Pick<EngineBase, "blobs" | "time">,
 ): DispatchRecord {
+  const values = createRowReader((text) => blobs.load(text));
   return {
     dispatch_id: row.dispatch_id,
     accepted_at: isoTime(row.accepted_at),
@@ -41,14 +44,15 @@ export function toRecord(
     instance_id: row.instance_id,
     session: row.session,
     status: row.status,
-    input: blobs.load(row.input),
+    input: values.read(row.input),
     attempts: row.attempts,
     ...(row.idempotency_key === null ? {} : { idempotency_key: row.idempotency_key }),
     ...(row.next_attempt_at === null ? {} : { next_attempt_at: isoTime(time.toWall(row.next_attempt_at)) }),
     ...(row.started_at === null ? {} : { started_at: isoTime(row.started_at) }),
     ...(row.ended_at === null ? {} : { ended_at: isoTime(row.ended_at) }),
-    ...(row.result === null ? {} : { result: blobs.load(row.result) }),
-    ...(row.error === null ? {} : { error: JSON.parse(row.error) }),
+    ...(row.result === null ? {} : { result: values.read(row.result) }),
+    ...(row.error === null ? {} : { error: values.read(row.error) as EventError }),
+    ...values.fault(),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { KitEvent } from "../../../protocol/event.ts";
+import { parseStored } from "../database/stored-json.ts";
 
 /** Text of one event that deltas are joined to: what a reader is sent at a time. In UTF-16 units. */
 const maxJoinedText = 16 * 1024;
@@ -78,7 +79,7 @@ export function toBatches(events: readonly StoredEvent[]): readonly Batch[] {
 /** What `encodeEvents` has written; earlier versions wrote an array of whole events. */
 export function decodeEvents(data: string): readonly StoredEvent[] {
   // The log's own writing, of events that were checked when they came in.
-  const stored = JSON.parse(data) as readonly StoredEvent[] | { readonly events: readonly Fields[] };
+  const stored = parseStored(data) as readonly StoredEvent[] | { readonly events: readonly Fields[] };
   if (!("events" in stored)) return stored;
   let before: Fields = {};
   let next = 0;

@@ -1,5 +1,7 @@
 import { isoTime } from "../../../base/clock.ts";
+import type { EventError } from "../../../protocol/event.ts";
 import type { RunRecord, RunStatus, RunWait } from "../../../protocol/run.ts";
+import { createRowReader } from "../database/stored-json.ts";
 import type { Blobs } from "../engine-base.ts";
 
 /** A row of `runs`; times in ms since 1970. */
@@ -31,13 +33,15 @@ export function toRunRecord(
   more: { readonly waits: readonly RunWait[]; readonly event_count: number },
 ): RunRecord {
   const { started_at, ended_at } = row;
+  const values = createRowReader((text) => blobs.load(text));
   return {
     run_id: row.run_id,
     workflow: row.workflow,
     status: row.status,
-    payload: blobs.load(row.payload),
-    ...(row.result === null ? {} : { result: blobs.load(row.result) }),
-    ...(row.error === null ? {} : { error: JSON.parse(row.error) }),
+    payload: values.read(row.payload),
+    ...(row.result === null ? {} : { result: values.read(row.result) }),
+    ...(row.error === null ? {} : { error: values.read(row.error) as EventError }),
+    ...values.fault(),
     accepted_at: isoTime(row.accepted_at),
     ...(started_at === null ? {} : { started_at: isoTime(started_at) }),
     ...(ended_at === null ? {} : { ended_at: isoTime(ended_at) }),

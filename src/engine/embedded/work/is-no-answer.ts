@@ -1,5 +1,6 @@
 import { isRetryableCode } from "../../../protocol/error-code.ts";
 import type { EventError } from "../../../protocol/event.ts";
+import { parseStored } from "../database/stored-json.ts";
 
 /**
  * Whether what has become of work is nothing that its idempotency key is answered with for good: it was cancelled, or
@@ -14,6 +15,6 @@ export function isNoAnswer({
 }): boolean {
   if (status === "cancelled") return true;
   if (status !== "failed" || error === null) return false;
-  const { type }: EventError = JSON.parse(error);
+  const { type } = parseStored(error) as EventError;
   return isRetryableCode(type);
 }
