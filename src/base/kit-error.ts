@@ -37,7 +37,7 @@ export class KitError<Code extends string = string> extends Error {
 
 /** What `instanceof` asks, of `KitError` and of every class that extends it. */
 function isInstance(this: unknown, value: unknown): boolean {
-  // A subclass of somebody else's has instances of its own, as any class has.
+  // A class that extends KitError recognizes its instances as any class does.
   if (this !== KitError) return Function.prototype[Symbol.hasInstance].call(this, value);
   return isMarked(value, brand) && hasFields(value);
 }

@@ -63,7 +63,7 @@ function unexpected(cause: unknown, message: string): KitError<ErrorCode> {
   });
 }
 
-/** Of the machine: nothing is wrong with kit or with what it was asked for. */
+/** An error of the machine: neither kit nor the request is wrong. */
 function unavailable(cause: unknown, message: string): KitError<ErrorCode> {
   return new KitError({
     code: "unavailable",

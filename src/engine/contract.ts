@@ -104,7 +104,7 @@ export interface AdmitRequest extends SessionKey {
   readonly input: unknown;
   /** Scope: agent and instance. */
   readonly idempotency_key?: string;
-  /** Who has sent it: shares of the work are by principal, after a restart, too. */
+  /** The sender's principal. The engine gives principals equal shares of the work, after a restart too. */
   readonly principal?: string;
 }
 
@@ -114,7 +114,7 @@ export interface RunRequest {
   readonly payload: unknown;
   /** Scope: workflow. */
   readonly idempotency_key?: string;
-  /** Who has started it, and so has what it dispatches. */
+  /** The starter's principal. What the run dispatches has the same one. */
   readonly principal?: string;
 }
 

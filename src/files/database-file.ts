@@ -11,7 +11,7 @@ export interface DatabasePlace {
   readonly file: string | undefined;
 }
 
-/** Notices that the file of an open database is not where it was any more: deleted, replaced, or on a disk that went. */
+/** Notices that the file of an open database was deleted or replaced, or that its disk is gone. */
 export class DatabaseFile {
   readonly #place: DatabasePlace;
   readonly #database: FileIdentity | undefined;

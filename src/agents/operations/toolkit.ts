@@ -12,7 +12,7 @@ import { createPythonTool, pythonToolName } from "../tools/python-tool.ts";
 import type { ToolEnvironment } from "../tools/tool-environment.ts";
 import { createTaskTool, type StartTask } from "./task-tool.ts";
 
-/** Of a toolkit, all that does not depend on the session. */
+/** The part of a toolkit that all sessions of an agent share. */
 interface ToolCatalogue {
   readonly runtime: AgentRuntime;
   /** The profile's own tools and those of the project; the built-in ones are each session's. */

@@ -29,7 +29,7 @@ export function afterOthers(
   if (first?.type !== "message" || !others.some(({ type }) => type === "message")) return entries;
   const { message } = first;
   if (message.role === "user") return entries;
-  // Whoever appends a message closes the calls that it finds open: ours have results by now, if none of their own.
+  // A writer that appends a message closes the calls it finds open, so the calls of this operation have results by now.
   const closing = closingEntry(place.state, place);
   const before = closing === undefined ? [] : [closing];
   return message.role === "tool"

@@ -154,7 +154,7 @@ function toOperation(
     },
     append(entries, input) {
       refuseWhenLost(signal);
-      // Nobody else brings in what has an id of this operation's own making.
+      // No other process appends an input whose id this operation has made.
       return appendLatest(entries, log, request.id === undefined ? undefined : input);
     },
   };

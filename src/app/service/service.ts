@@ -13,7 +13,7 @@ export interface PromptCall {
   /** Without an idempotency key, the prompt is aborted when this fires. */
   readonly signal?: AbortSignal;
   readonly idempotencyKey?: string;
-  /** Who asks: principals have equal shares of the work. Default: the instance stands for one. */
+  /** The caller's principal: principals have equal shares of the work. Default: the instance stands for one. */
   readonly principal?: string;
   /** Hears the events of this prompt as they are made, tasks included. */
   readonly onEvent?: (event: KitEvent) => void;

@@ -20,7 +20,7 @@ export interface EngineCore {
   readonly limits: EngineLimits;
   /** Whether other processes may have a part in it. */
   readonly isShared: boolean;
-  /** Of the database: whether it is where it was. */
+  /** Notices when the database's file is deleted or replaced. */
   readonly file: DatabaseFile;
   /** Fires `base.draining`. */
   drain(): void;

@@ -14,7 +14,7 @@ export interface EnginePart {
    * takes up what was admitted, and heeds what was cancelled.
    */
   lookAround(): void;
-  /** Somebody has set the time of day, forward or back. */
+  /** The engine calls it after the machine's clock was set, forward or back. */
   clockSet?(): Promise<void>;
   /** The engine is about to close: whoever waits for an end is told so, with `reason`. */
   close(reason: unknown): void;

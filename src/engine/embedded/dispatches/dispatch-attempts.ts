@@ -212,7 +212,7 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
     async function giveBackUntil(at: number, uncounted: 0 | 1): Promise<WorkEnd> {
       const write = (): number => giveBack.run(uncounted, at, text, row.dispatch_id, fence);
       const isBack = await base.commit(write, { fence });
-      // Somebody has cancelled it while it was failing.
+      // No row was given back: a caller cancelled the dispatch while the attempt was failing.
       return isBack > 0 ? waitFor(row, at) : await end("cancelled", null, null);
     }
 

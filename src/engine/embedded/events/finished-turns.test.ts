@@ -39,7 +39,7 @@ test("the deltas of a turn that is over are one event in one row, however many f
   const text = Array.from({ length: 400 }, (_, before) => `word ${before + 1} `);
   for (let index = 1; index <= 400; index += 1) {
     log.append(stream, delta(index));
-    // Who listens hears each as it is made.
+    // A live reader hears each delta as it is made.
     expect((await live.next()).value).toEqual(delta(index));
     if (index % 10 === 0) await clock.advance(90);
   }

@@ -42,7 +42,7 @@ export function positionAfter(tail: readonly KitEvent[], index: number): number 
   return low;
 }
 
-/** What is not on disk yet. */
+/** The events that the writer has not put on disk yet. */
 export function unwrittenEvents({ tail, unwritten }: LiveStream): readonly KitEvent[] {
   return unwritten === tail.length ? tail : tail.slice(tail.length - unwritten);
 }
