@@ -11,12 +11,15 @@ import {
   type ProviderConfig,
   type ProviderConfigs,
 } from "./provider-config.ts";
+import type { Recorder } from "./recording/record-fetch.ts";
 
 export interface ModelResolverOptions {
   readonly providers?: ProviderConfigs;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Models of the caller's own, by their whole name; tests put the scripted model here. */
   readonly models?: Readonly<Record<string, LanguageModelV4>>;
+  /** Sends the requests of providers in place of `fetch`: a recorder, or a recording that answers. */
+  readonly fetchFor?: Recorder;
 }
 
 /**
@@ -100,18 +103,20 @@ async function load(
   const { provider, model } = name;
   const headers = config.headers === undefined ? {} : { headers: { ...config.headers } };
   const base = config.base_url === undefined ? {} : { baseURL: config.base_url };
+  const { fetchFor } = options;
+  const own = { ...headers, ...(fetchFor === undefined ? {} : { fetch: fetchFor(`${provider}/${model}`) }) };
   switch (provider) {
     case "anthropic": {
       const { createAnthropic } = await loadPackage(provider, () => import("@ai-sdk/anthropic"));
-      return createAnthropic({ apiKey: requiredKey(provider, options), ...base, ...headers })(model);
+      return createAnthropic({ apiKey: requiredKey(provider, options), ...base, ...own })(model);
     }
     case "openai": {
       const { createOpenAI } = await loadPackage(provider, () => import("@ai-sdk/openai"));
-      return createOpenAI({ apiKey: requiredKey(provider, options), ...base, ...headers })(model);
+      return createOpenAI({ apiKey: requiredKey(provider, options), ...base, ...own })(model);
     }
     case "google": {
       const { createGoogle } = await loadPackage(provider, () => import("@ai-sdk/google"));
-      return createGoogle({ apiKey: requiredKey(provider, options), ...base, ...headers })(model);
+      return createGoogle({ apiKey: requiredKey(provider, options), ...base, ...own })(model);
     }
     default: {
       const baseURL = config.base_url ?? ownOf(compatibleBaseUrls, provider);
@@ -126,7 +131,7 @@ async function load(
         baseURL,
         includeUsage: true,
         ...(config.structured_output === true ? { supportsStructuredOutputs: true } : {}),
-        ...headers,
+        ...own,
         ...(apiKey === undefined ? {} : { apiKey }),
       };
       return createOpenAICompatible(settings)(model);

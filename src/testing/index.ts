@@ -4,6 +4,7 @@ import "../base/require-node.ts";
 
 export type { Clock } from "../base/clock.ts";
 export type { ContractCase } from "../base/contract-case.ts";
+export { type Recording, type RecordingOptions, readRecording } from "../models/recording/read-recording.ts";
 export { type SandboxSubject, sandboxCases } from "../sandboxes/contract-cases.ts";
 export { type SessionStoreSubject, sessionStoreCases } from "../stores/contract-cases.ts";
 export type { WaitAnswers } from "./answer-waits.ts";

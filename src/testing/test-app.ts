@@ -6,8 +6,11 @@ import type { AgentProfile } from "../agents/agent-profile.ts";
 import type { App } from "../app/agents/app.ts";
 import type { AppOptions } from "../app/agents/create-app.ts";
 import type { HostedApp } from "../app/agents/hosted-app.ts";
+import { KitError } from "../base/kit-error.ts";
 import type { McpClient } from "../mcp/client/create-mcp-client.ts";
 import type { McpConfig } from "../mcp/client/mcp-config.ts";
+import type { ProviderConfigs } from "../models/provider-config.ts";
+import type { Recording } from "../models/recording/read-recording.ts";
 import type { PythonRunner } from "../python/contract.ts";
 import type { SandboxFactory } from "../sandboxes/contract.ts";
 import type { SessionStore } from "../stores/contract.ts";
@@ -17,8 +20,10 @@ import { answerWaits, type WaitAnswers } from "./answer-waits.ts";
 export interface TestAppOptions extends WaitAnswers {
   /** The project: its agents, workflows, skills, roles, specs and guidelines are the real ones. */
   readonly root: string;
-  /** Answers for every model string, whatever an agent asks for. */
-  readonly model: LanguageModelV4;
+  /** Answers for every model string, whatever an agent asks for. Either this or `recording` is given. */
+  readonly model?: LanguageModelV4;
+  /** Answers in the place of providers: a file that `KIT_RECORD` wrote, or `readRecording(file)` of it. */
+  readonly recording?: string | Recording;
   /** What agents and workflows find in `env`; default: nothing. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** The test's own to close. Default: in memory. */
@@ -41,6 +46,10 @@ export interface TestAppOptions extends WaitAnswers {
  * @example
  * const app = await openTestApp({ root: ".", model, signals: { approval: { approved: true } } });
  * const { result } = await app.run("release");
+ *
+ * @example
+ * // KIT_RECORD=tests/release.jsonl kit run release
+ * const app = await openTestApp({ root: ".", recording: "tests/release.jsonl" });
  */
 export async function openTestApp({ signals, clock, ...options }: TestAppOptions): Promise<App> {
   const [app, { createEmbeddedEngine }, { openOwnService }] = await Promise.all([
@@ -94,6 +103,7 @@ export async function createTestApp(
     import("../app/agents/known-secrets.ts"),
   ]);
   const { config } = await loadConfig({ cwd: options.root, environment: {} });
+  const models = await modelsOf(options, config.providers);
   const project = await openProject({ root: options.root, config });
   const folder = mkdtempSync(join(tmpdir(), "kit-test-app-"));
   const clean = async (): Promise<void> => {
@@ -105,8 +115,7 @@ export async function createTestApp(
       root: project.root,
       store: options.store === undefined ? new stores.InMemorySessionStore() : lendStore(options.store),
       sandbox: options.sandbox ?? virtual({ folder }),
-      resolveModel: async (name) => ({ name, model: options.model, structuredOutput: "never" }),
-      defaultModel: "test/model",
+      ...models,
       env: options.env ?? {},
       keepsWrites: false,
       mask: createSecretMask(knownSecrets(options.env ?? {}, config)),
@@ -125,6 +134,44 @@ export async function createTestApp(
     await clean();
     throw error;
   }
+}
+
+/** The models of a test: one for all names, or those of a recording. */
+async function modelsOf(
+  { model, recording }: Pick<TestAppOptions, "model" | "recording">,
+  providers: ProviderConfigs | undefined,
+): Promise<Pick<AppOptions, "resolveModel" | "defaultModel">> {
+  if (model !== undefined) {
+    return {
+      resolveModel: async (name) => ({ name, model, structuredOutput: "never" }),
+      defaultModel: "test/model",
+    };
+  }
+  if (recording === undefined) {
+    throw new KitError({
+      code: "invalid_request",
+      message: "The test app has no model.",
+      hint: "Give it `model: createScriptedModel([…])`, or the `recording` of a run with KIT_RECORD.",
+    });
+  }
+  const [{ readRecording }, { createModelResolver }, { knownProviders }] = await Promise.all([
+    import("../models/recording/read-recording.ts"),
+    import("../models/create-model-resolver.ts"),
+    import("../models/provider-config.ts"),
+  ]);
+  const { fetchFor, models } = typeof recording === "string" ? readRecording(recording) : recording;
+  const keys = Object.values(knownProviders).flatMap(({ keys: [name] }) =>
+    name === undefined ? [] : [name],
+  );
+  return {
+    resolveModel: createModelResolver({
+      fetchFor,
+      // No request leaves the process; a provider wants a key nevertheless.
+      env: Object.fromEntries(keys.map((name) => [name, "recorded"])),
+      ...(providers === undefined ? {} : { providers }),
+    }),
+    defaultModel: models[0] ?? "offline/guide",
+  };
 }
 
 /** What runs in processes of its own, as far as the test asks for it. */

@@ -1,9 +1,11 @@
+import { resolve } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { SecretMask } from "../../agents/secrets.ts";
+import { createSecretMask, type SecretMask } from "../../agents/secrets.ts";
 import type { McpClient } from "../../mcp/client/create-mcp-client.ts";
 import type { McpConfig } from "../../mcp/client/mcp-config.ts";
 import { createModelResolver, defaultModelName } from "../../models/create-model-resolver.ts";
 import type { ProviderConfigs } from "../../models/provider-config.ts";
+import type { Recorder } from "../../models/recording/record-fetch.ts";
 import type { Project } from "../../project/project.ts";
 import { createPython } from "../../python/create-python.ts";
 import type { IsolationOptions, SandboxFactory } from "../../sandboxes/contract.ts";
@@ -41,6 +43,7 @@ export async function openApp(options: OpenAppOptions): Promise<HostedApp> {
     env,
     ...(options.providers === undefined ? {} : { providers: options.providers }),
     ...(options.models === undefined ? {} : { models: options.models }),
+    ...(await openRecorder(options)),
   };
   const mcp = await openMcp(options);
   return createApp({
@@ -75,4 +78,16 @@ async function openMcp({ mcp, project, env }: OpenAppOptions): Promise<McpClient
     env,
     validateJson: createJsonValidator({ isLenient: true }),
   });
+}
+
+/** `KIT_RECORD` names a file, from the project's root: provider calls are written to it, without keys. */
+async function openRecorder({
+  env,
+  mask,
+  project,
+}: OpenAppOptions): Promise<{ readonly fetchFor?: Recorder }> {
+  const file = env.KIT_RECORD?.trim() ?? "";
+  if (file === "") return {};
+  const { createRecorder } = await import("../../models/recording/record-fetch.ts");
+  return { fetchFor: createRecorder(resolve(project.root, file), mask ?? createSecretMask([])) };
 }

@@ -37,8 +37,8 @@ const variables: readonly (readonly [string, string, Conversion])[] = [
   ["KIT_STORE", "store", asIs],
 ];
 
-/** Variables of the command line itself: which server its commands ask, with which key. */
-const ofCommands: readonly string[] = ["KIT_API_KEY", "KIT_URL", "KIT_DEBUG"];
+/** Variables that are no keys of the configuration: which server commands ask, with which key, what is recorded. */
+const others: readonly string[] = ["KIT_API_KEY", "KIT_URL", "KIT_DEBUG", "KIT_RECORD"];
 
 /**
  * The part of the configuration that the environment gives. Empty variables count as unset; lists
@@ -78,7 +78,7 @@ export function parseEnvironment(environment: Environment): {
 function misspelled(environment: Environment): readonly string[] {
   const names = variables.map(([variable]) => variable);
   return Object.keys(environment).flatMap((variable) => {
-    if (!variable.startsWith("KIT_") || names.includes(variable) || ofCommands.includes(variable)) return [];
+    if (!variable.startsWith("KIT_") || names.includes(variable) || others.includes(variable)) return [];
     const near = suggest(
       variable.slice("KIT_".length),
       names.map((known) => known.slice("KIT_".length)),
