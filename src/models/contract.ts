@@ -1,4 +1,5 @@
-import type { LanguageModelV4, SharedV4ProviderOptions } from "@ai-sdk/provider";
+import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4ProviderOptions } from "@ai-sdk/provider";
+import type { SessionKey } from "../protocol/session-entry.ts";
 import type { ModelPrice } from "../protocol/usage.ts";
 
 /** A model string, resolved: the model, and what kit knows of it. */
@@ -15,7 +16,18 @@ export interface ResolvedModel {
   readonly structuredOutput: "never" | "without_tools" | "always";
   /** Sent along with a schema that the provider cannot enforce to the letter, such as one with optional fields. */
   readonly looseSchemaOptions?: SharedV4ProviderOptions;
+  /** Absent where the provider caches by itself, or is not to. */
+  readonly promptCache?: PromptCache;
 }
+
+/**
+ * Adds to a call what its provider needs to keep the beginning of the prompt for the next call. The history is the
+ * session's own: what is added stands in copies.
+ */
+export type PromptCache = (
+  options: LanguageModelV4CallOptions,
+  session: SessionKey,
+) => LanguageModelV4CallOptions;
 
 /** Resolves a model string. Throws `invalid_request` for an unknown provider, `unavailable` without a key. */
 export type ModelResolver = (name: string) => Promise<ResolvedModel>;

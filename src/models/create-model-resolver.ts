@@ -4,6 +4,7 @@ import type { ModelResolver, ResolvedModel } from "./contract.ts";
 import { knownModel } from "./known-models.ts";
 import { type ModelName, parseModelName } from "./model-name.ts";
 import { createOfflineGuide } from "./offline/offline-guide.ts";
+import { promptCacheOf } from "./prompt-cache.ts";
 import {
   compatibleBaseUrls,
   isKnownProvider,
@@ -57,7 +58,7 @@ const defaultModels: Readonly<Record<string, string>> = {
 async function resolve(text: string, options: ModelResolverOptions): Promise<ResolvedModel> {
   const own =
     options.models !== undefined && Object.hasOwn(options.models, text) ? options.models[text] : undefined;
-  if (own !== undefined) return { name: text, model: own, structuredOutput: "never" };
+  if (own !== undefined) return { name: text, model: own, structuredOutput: "never", ...cacheOf(own, {}) };
   const name = parseModelName(text);
   const full = `${name.provider}/${name.model}`;
   if (name.provider === "offline") {
@@ -74,13 +75,20 @@ async function resolve(text: string, options: ModelResolverOptions): Promise<Res
   const known = knownModel(name);
   const price = ownOf(config.prices, name.model) ?? known?.price;
   const contextWindowTokens = ownOf(config.context_windows, name.model) ?? known?.contextWindowTokens;
+  const model = await load(name, config, options);
   return {
     name: full,
-    model: await load(name, config, options),
+    model,
     ...structuredOutputOf(name.provider, config),
+    ...cacheOf(model, config),
     ...(price === undefined ? {} : { price }),
     ...(contextWindowTokens === undefined ? {} : { contextWindowTokens }),
   };
+}
+
+function cacheOf(model: LanguageModelV4, config: ProviderConfig): Pick<ResolvedModel, "promptCache"> {
+  const promptCache = config.prompt_cache === false ? undefined : promptCacheOf(model);
+  return promptCache === undefined ? {} : { promptCache };
 }
 
 function structuredOutputOf(

@@ -46,8 +46,16 @@ const models: Readonly<Record<string, readonly KnownModel[]>> = {
     { prefix: "gpt-4o", contextWindowTokens: 128_000, price: { input: 2.5, output: 10, cache_read: 1.25 } },
   ],
   google: [
-    { prefix: "gemini-2.5-flash-lite", contextWindowTokens: 1_000_000, price: { input: 0.1, output: 0.4 } },
-    { prefix: "gemini-2.5-flash", contextWindowTokens: 1_000_000, price: { input: 0.3, output: 2.5 } },
+    {
+      prefix: "gemini-2.5-flash-lite",
+      contextWindowTokens: 1_000_000,
+      price: { input: 0.1, output: 0.4, cache_read: 0.01 },
+    },
+    {
+      prefix: "gemini-2.5-flash",
+      contextWindowTokens: 1_000_000,
+      price: { input: 0.3, output: 2.5, cache_read: 0.03 },
+    },
     { prefix: "gemini-", contextWindowTokens: 1_000_000 },
   ],
 };

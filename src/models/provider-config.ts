@@ -9,6 +9,8 @@ export interface ProviderConfig {
   readonly headers?: Readonly<Record<string, string>>;
   /** For an OpenAI-compatible endpoint: it makes JSON of a schema itself, also while tools are offered. */
   readonly structured_output?: boolean;
+  /** False: calls carry no marks and no key for the prompt cache of the provider. Default true. */
+  readonly prompt_cache?: boolean;
   /** Per model, where kit does not know the price, or another one was agreed. */
   readonly prices?: Readonly<Record<string, ModelPrice>>;
   /** Per model, in tokens. */

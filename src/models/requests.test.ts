@@ -57,7 +57,9 @@ describe("an image is sent in the provider's own form", () => {
     ["google/gemini-2.5-pro", { inlineData: { mimeType: "image/png", data: "AQID" } }],
     ["local/m", { type: "image_url", image_url: { url } }],
   ])("%s", async (model, part) => {
-    expect(JSON.stringify(await sent(model, { images }))).toContain(JSON.stringify(part));
+    const body = JSON.stringify(await sent(model, { images }));
+    // Anthropic's last part is marked for its prompt cache.
+    expect(body.replaceAll(',"cache_control":{"type":"ephemeral"}', "")).toContain(JSON.stringify(part));
   });
 });
 

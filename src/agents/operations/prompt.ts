@@ -181,6 +181,7 @@ function toLoop(harness: Harness, operation: Operation, prepared: Prepared): Tur
       ...(operation.mask === undefined ? undefined : { mask: operation.mask }),
     },
     settings: reasoningOf(prepared),
+    promptCache: resolved.promptCache,
     operationId: operation.id,
     purpose: "agent",
     spending: operation.spending,

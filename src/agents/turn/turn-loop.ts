@@ -5,6 +5,7 @@ import type {
 } from "@ai-sdk/provider";
 import { type Clock, isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
+import type { PromptCache } from "../../models/contract.ts";
 import type { EventBody, TurnPurpose } from "../../protocol/event.ts";
 import type { AssistantMessage, Message, ToolCallPart, ToolMessage } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
@@ -35,6 +36,7 @@ export interface TurnLoop {
     LanguageModelV4CallOptions,
     "reasoning" | "responseFormat" | "maxOutputTokens" | "headers" | "providerOptions"
   >;
+  readonly promptCache: PromptCache | undefined;
   readonly operationId: string;
   readonly purpose: TurnPurpose;
   readonly spending: Spending;
@@ -191,12 +193,13 @@ function createDeltas({ emit, toolRun: { mask } }: TurnLoop, turnId: string): De
 }
 
 function callOptions(loop: TurnLoop): LanguageModelV4CallOptions {
-  return {
+  const options: LanguageModelV4CallOptions = {
     ...loop.settings,
     // The session's own array: copying it would cost more with every turn.
     prompt: promptOf(loop.state, loop.system),
     ...(loop.tools.length === 0 ? undefined : { tools: loop.tools as LanguageModelV4FunctionTool[] }),
   };
+  return loop.promptCache?.(options, loop.state.key) ?? options;
 }
 
 interface Timing {

@@ -153,6 +153,7 @@ const readConfig: Reader<KitConfig> = table<KitConfig>({
       api_key: text,
       headers: dictionary(text),
       structured_output: flag,
+      prompt_cache: flag,
       prices: dictionary(
         table<ModelPrice>(
           { input: amount, output: amount, cache_read: amount, cache_write: amount },
