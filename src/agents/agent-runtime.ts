@@ -132,6 +132,10 @@ export interface Operation {
   tasks: readonly Promise<unknown>[];
   /** Appends what follows from the history that the operation knows; see `appendWork`. */
   commit(entries: readonly SessionEntry[]): MaybePromise<void>;
+  /** The same, for who goes on before the log has it; see `appendAhead`. */
+  commitAhead(entries: readonly SessionEntry[]): MaybePromise<void>;
+  /** Waits for what is ahead of the log, and throws what failed of it. */
+  stored(): MaybePromise<void>;
   /** Appends to the history as it is by now, after reading what another process has added; see `appendLatest`. */
   append(entries: readonly SessionEntry[], input?: string): MaybePromise<void>;
   emit(body: EventBody, turnId?: string): void;

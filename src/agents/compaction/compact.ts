@@ -21,6 +21,7 @@ export function needsCompaction(tokens: number, windowTokens: number, settings: 
 export async function compact(request: CompactionRequest): Promise<boolean> {
   const { operation, reason, settings } = request;
   const { state } = operation;
+  await operation.stored();
   // After an overflow the provider's window is smaller than was thought: keep half as much.
   const keepTokens =
     reason === "overflow" ? Math.floor(settings.keepRecentTokens / 2) : settings.keepRecentTokens;

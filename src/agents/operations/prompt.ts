@@ -165,6 +165,8 @@ function toLoop(harness: Harness, operation: Operation, prepared: Prepared): Tur
   return {
     state: operation.state,
     commit: operation.commit,
+    commitAhead: operation.commitAhead,
+    stored: operation.stored,
     model: resolved.model,
     modelName: resolved.name,
     system: prepared.system,

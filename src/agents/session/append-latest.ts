@@ -3,7 +3,7 @@ import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise, SessionStore } from "../../stores/contract.ts";
 import { closingEntry } from "./closing-entry.ts";
 import { afterOthers } from "./rebase.ts";
-import { commit, reloadState, type SessionState, takeIn } from "./session-state.ts";
+import { applyEntries, commit, reloadState, type SessionState, takeIn } from "./session-state.ts";
 
 /** Times that another writer may be ahead before an append gives up. */
 const maxReloads = 20;
@@ -14,6 +14,20 @@ export interface LogEnd {
   /** The operation that appends. */
   readonly id: string;
   readonly now: () => number;
+  /** Throws where the operation may write no more. */
+  readonly checkOwner: () => void;
+  /** Whether the store made an append wait: only then is it worth while to append things together. */
+  waits: boolean;
+  /** What the state has and the log has not yet. */
+  ahead: Ahead | undefined;
+}
+
+interface Ahead {
+  /** How long the log was before it. */
+  readonly from: number;
+  readonly entries: readonly SessionEntry[];
+  /** Undefined until it is on its way. */
+  written: Promise<void> | undefined;
 }
 
 /**
@@ -29,6 +43,8 @@ export function appendLatest(
   log: LogEnd,
   input?: string,
 ): MaybePromise<void> {
+  if (log.ahead !== undefined) return settled(log).then(() => appendLatest(entries, log, input));
+  log.checkOwner();
   const write = (): MaybePromise<void> => {
     const closing = closingEntry(log.state, log);
     const all = closing === undefined ? entries : [closing, ...entries];
@@ -43,11 +59,75 @@ export function appendLatest(
  * belongs to. Throws `conflict` where that process does this operation, or the session was deleted.
  */
 export function appendWork(entries: readonly SessionEntry[], log: LogEnd): MaybePromise<void> {
-  const again = (others: readonly SessionEntry[]): MaybePromise<void> => {
-    const rebased = afterOthers(entries, others, log);
+  const { ahead } = log;
+  if (ahead !== undefined) {
+    // An answer that came at once goes along: one append, all of it or nothing.
+    if (ahead.written === undefined && entries[0]?.type === "message") return writeAhead(log, ahead, entries);
+    return settled(log).then(() => appendWork(entries, log));
+  }
+  return appendBehind(entries, log, []);
+}
+
+/** Behind what `others` have added since the operation's last entry, which the state has, and behind who else comes before. */
+function appendBehind(
+  entries: readonly SessionEntry[],
+  log: LogEnd,
+  others: readonly SessionEntry[],
+): MaybePromise<void> {
+  const again = (more: readonly SessionEntry[]): MaybePromise<void> => {
+    const rebased = afterOthers(entries, [...others, ...more], log);
     return rebased.length > 0 ? commit(log, rebased) : undefined;
   };
-  return orAfterOthers(log, () => commit(log, entries), { again, creates: false });
+  log.checkOwner();
+  const first = (): MaybePromise<void> => (others.length === 0 ? commit(log, entries) : again([]));
+  return orAfterOthers(log, first, { again, creates: false });
+}
+
+/**
+ * Does what `appendWork` does, for a caller that need not wait for the store to ask the model: the state has the entries
+ * at once, and the log when the process turns to its next events, or with the answer if that is there before. What fails
+ * is thrown by the next append, or by `settled`, one of which has to follow.
+ */
+export function appendAhead(entries: readonly SessionEntry[], log: LogEnd): MaybePromise<void> {
+  if (!log.waits || log.ahead !== undefined) return appendWork(entries, log);
+  const ahead: Ahead = { from: log.state.position, entries, written: undefined };
+  log.ahead = ahead;
+  applyEntries(log.state, entries);
+  setImmediate(() => {
+    if (ahead.written === undefined) writeAhead(log, ahead, []).catch(() => undefined);
+  });
+}
+
+/** Resolves once the log has all that the state has. */
+export async function settled(log: LogEnd): Promise<void> {
+  const { ahead } = log;
+  if (ahead !== undefined) await (ahead.written ?? writeAhead(log, ahead, []));
+}
+
+/** Appends what is ahead, and with it what follows. */
+function writeAhead(log: LogEnd, ahead: Ahead, following: readonly SessionEntry[]): Promise<void> {
+  const write = async (): Promise<void> => {
+    const { store, state } = log;
+    const { from } = ahead;
+    const entries = [...ahead.entries, ...following];
+    try {
+      log.checkOwner();
+      const { key } = state;
+      await store.append({ key, expected: from, entries, ...(state.parent && { parent: state.parent }) });
+      applyEntries(state, following);
+    } catch (error) {
+      state.stale = true;
+      if (!(error instanceof KitError) || error.code !== "conflict") throw error;
+      await reloadState(store, state);
+      const others = (await store.read(state.key, from)).slice(0, state.position - from);
+      if (others.length === 0 || others.some(({ operation_id }) => operation_id === log.id)) throw error;
+      await appendBehind(entries, log, others);
+    }
+    // Not where it failed: nothing is to follow what the log does not have.
+    log.ahead = undefined;
+  };
+  ahead.written = write();
+  return ahead.written;
 }
 
 /**
@@ -86,5 +166,7 @@ function orAfterOthers(
   } catch (error) {
     return goOn(error);
   }
-  if (written instanceof Promise) return written.catch(goOn);
+  if (!(written instanceof Promise)) return;
+  log.waits = true;
+  return written.catch(goOn);
 }

@@ -176,6 +176,8 @@ class OpenSession implements LiveSession {
   }
 
   async history(): Promise<readonly Message[]> {
+    // What fails there is the operation's to tell.
+    await Promise.resolve(this.current?.stored()).catch(() => undefined);
     const state = await this.load();
     const info = await this.#harness.store.info(this.key);
     const { position, messages } = state;

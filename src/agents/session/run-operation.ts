@@ -6,7 +6,7 @@ import type { Harness, LiveSession, Operation, OperationRequest } from "../agent
 import type { EventScope } from "../events/emitter.ts";
 import { maskError, maskValue, type SecretMask } from "../secrets.ts";
 import { Spending } from "../turn/budget.ts";
-import { appendLatest, appendWork } from "./append-latest.ts";
+import { appendAhead, appendLatest, appendWork, type LogEnd, settled } from "./append-latest.ts";
 import { loadPastOperation, type PastOperation } from "./past-operation.ts";
 import { isRest, restedBefore } from "./rested.ts";
 
@@ -77,6 +77,8 @@ export async function runOperation<Value>(
     } finally {
       // An operation has ended when its tasks have: an abort stops them too, and that may take a moment.
       if (operation.tasks.length > 0) await Promise.allSettled(operation.tasks);
+      const written = operation.stored();
+      if (written instanceof Promise) await written;
     }
     failed = false;
     return value;
@@ -137,7 +139,15 @@ function toOperation(
   const { signal } = running.controller;
   const spending = new Spending(request.parent?.spending);
   if (own.past !== undefined) spending.resume(own.past);
-  const log = { store, state: own.state, id: own.id, now: runtime.clock.now };
+  const log: LogEnd = {
+    store,
+    state: own.state,
+    id: own.id,
+    now: runtime.clock.now,
+    checkOwner: () => refuseWhenLost(signal),
+    waits: false,
+    ahead: undefined,
+  };
   return {
     ...own,
     kind: request.kind,
@@ -148,15 +158,11 @@ function toOperation(
     spending,
     tasks: [],
     live,
-    commit(entries) {
-      refuseWhenLost(signal);
-      return appendWork(entries, log);
-    },
-    append(entries, input) {
-      refuseWhenLost(signal);
-      // No other process appends an input whose id this operation has made.
-      return appendLatest(entries, log, request.id === undefined ? undefined : input);
-    },
+    commit: (entries) => appendWork(entries, log),
+    commitAhead: (entries) => appendAhead(entries, log),
+    stored: () => (log.ahead === undefined ? undefined : settled(log)),
+    // No other process appends an input whose id this operation has made.
+    append: (entries, input) => appendLatest(entries, log, request.id === undefined ? undefined : input),
   };
 }
 

@@ -118,8 +118,12 @@ export async function catchUp(store: SessionStore, state: SessionState): Promise
 
 /** Takes in the next entries of the log: all of them, so that the state is no longer stale. */
 export function takeIn(state: SessionState, entries: readonly SessionEntry[]): void {
-  for (const entry of entries) applyEntry(state, entry);
+  applyEntries(state, entries);
   state.stale = false;
+}
+
+export function applyEntries(state: SessionState, entries: readonly SessionEntry[]): void {
+  for (const entry of entries) applyEntry(state, entry);
 }
 
 /**
@@ -144,9 +148,7 @@ export function commit(
     state.stale = true;
     throw error;
   }
-  const apply = (): void => {
-    for (const entry of entries) applyEntry(state, entry);
-  };
+  const apply = (): void => applyEntries(state, entries);
   if (!(written instanceof Promise)) return apply();
   return written.then(apply, (error: unknown) => {
     state.stale = true;

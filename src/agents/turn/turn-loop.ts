@@ -26,6 +26,9 @@ import type { UsageReader } from "./usage-reader.ts";
 export interface TurnLoop {
   readonly state: SessionState;
   readonly commit: (entries: readonly SessionEntry[]) => MaybePromise<void>;
+  /** Stores while the model is asked already. */
+  readonly commitAhead: (entries: readonly SessionEntry[]) => MaybePromise<void>;
+  readonly stored: () => MaybePromise<void>;
   readonly model: LanguageModelV4;
   /** As configured: `anthropic/claude-sonnet-4-6`. */
   readonly modelName: string;
@@ -125,7 +128,7 @@ export async function runTools(
   } finally {
     // What the tools have done is done: it is kept, whatever else fails.
     entries.push(...spentEntries(loop.spending, { operationId: loop.operationId, clock: loop.clock }));
-    const written = loop.commit(entries);
+    const written = loop.commitAhead(entries);
     if (written !== undefined) await written;
   }
 }
@@ -160,8 +163,10 @@ async function runModelTurn(loop: TurnLoop, turnId: string, watch: CallWatch): P
       if (makesRoom) {
         overflowed = true;
         await loop.makeRoom("overflow");
-      } else if (plan.retries) await waitToRetry(plan.delayMs, loop);
-      else {
+      } else if (plan.retries) {
+        await loop.stored();
+        await waitToRetry(plan.delayMs, loop);
+      } else {
         await storePartial(loop, error.partial, { turnId, started });
         throw plan.failure.error;
       }
