@@ -11,6 +11,7 @@ import type { AgentProfile } from "./agent-profile.ts";
 import type { Approvals } from "./approvals/approvals.ts";
 import type { EventHub, EventListener, EventScope } from "./events/emitter.ts";
 
+import type { TaskCall } from "./operations/task-tool.ts";
 import type { ProjectContext, Workplace } from "./project-context.ts";
 
 import type { SecretMask } from "./secrets.ts";
@@ -56,6 +57,8 @@ export interface AgentRuntime {
   readonly mask?: SecretMask;
   /** Why something failed, as events tell it; without it they tell what is safe for any reader. */
   readonly causeOf?: ToolRunOptions["causeOf"];
+  /** Whose work the code that asks is part of; told when an operation is asked for. */
+  readonly origin?: () => OperationOrigin | undefined;
   /** Who hears the events of every agent, as they come and go. */
   readonly observers: ReadonlySet<EventListener>;
   readonly onListenerError?: (error: unknown) => void;
@@ -63,6 +66,12 @@ export interface AgentRuntime {
   /** Idle sessions whose history stays in memory; the others are read again when they are needed. */
   readonly maxIdleSessions: number;
 }
+
+/** The step of a run, or the trace, that an operation was asked for in: its `operation_start` says so. */
+export type OperationOrigin = Pick<
+  Extract<EventBody, { type: "operation_start" }>,
+  "step" | "step_id" | "traceparent" | "tracestate"
+>;
 
 /** The inside of an agent, as its sessions see it. */
 export interface Harness {
@@ -80,6 +89,7 @@ export interface Harness {
       readonly text: string;
       /** Names the task below its operation: the same key goes on with the same task. */
       readonly key: string;
+      readonly call?: TaskCall;
       readonly options: { readonly agent?: string; readonly role?: string; readonly cwd?: string };
     },
   ): Promise<{ readonly text: string }>;
@@ -148,6 +158,8 @@ export interface OperationRequest {
   readonly resumes?: boolean;
   readonly signal?: AbortSignal;
   readonly scope?: Partial<EventScope>;
+  /** Set where the operation takes its place in line. */
+  readonly origin?: OperationOrigin | undefined;
   /** The operation whose task this is. */
   readonly parent?: Operation;
 }

@@ -1,5 +1,6 @@
 import { isStandardSchema, type StandardSchemaV1 } from "../base/standard-schema.ts";
 import { toSentence } from "../base/to-sentence.ts";
+import type { McpOrigin } from "../protocol/event.ts";
 import type { ImagePart, TextPart } from "../protocol/message.ts";
 import { type FieldChecks, faultOfFields, flag, isObject, text } from "./check-fields.ts";
 
@@ -9,6 +10,8 @@ export type JsonSchema = { readonly [keyword: string]: unknown };
 /** What a tool is told beside its arguments. */
 export interface ToolContext {
   readonly tool_call_id: string;
+  /** The turn of the model that asks for the call. */
+  readonly turn_id?: string;
   readonly operation_id: string;
   /** Fires when the call is aborted or its time is over; pass it on to whatever waits. */
   readonly signal: AbortSignal;
@@ -55,6 +58,8 @@ export interface ToolDefinition<Input = unknown> {
   readonly needsApproval?: boolean | ((input: Input, context: ToolContext) => boolean | Promise<boolean>);
   /** The tool that a call is for, where this one calls others: rules that ask for approval know both names. */
   standsFor?(input: Input): string | undefined;
+  /** The MCP server that does the work of a call; the call's `tool_start` names it. */
+  servedBy?(args: unknown): McpOrigin | undefined;
 }
 
 /** A tool of any input type, as lists of tools hold them. */
@@ -78,6 +83,7 @@ const toolFields: FieldChecks<ToolDefinition> = {
   idempotent: flag,
   needsApproval: ["true, false or a function", (value) => typeof value === "boolean" || isFunction(value)],
   standsFor: ["a function", isFunction],
+  servedBy: ["a function", isFunction],
 };
 const otherNames = {
   parameters: "input",

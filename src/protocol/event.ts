@@ -1,6 +1,7 @@
 import type { ErrorCause } from "./error-cause.ts";
 import type { ErrorCode } from "./error-code.ts";
 import type { FinishReason } from "./message.ts";
+import type { TraceContext } from "./trace-context.ts";
 import type { Usage } from "./usage.ts";
 
 /** What a session can be asked to do. */
@@ -37,12 +38,15 @@ export interface EventError {
  * it has not failed by itself.
  */
 export type EventBody =
-  | {
+  | ({
       readonly type: "operation_start";
       readonly operation_kind: OperationKind;
       /** Set where an operation that was interrupted goes on, or had its answer already. */
       readonly resumed?: true;
-    }
+      /** The step of the run that asked for it. */
+      readonly step?: string;
+      readonly step_id?: string;
+    } & Partial<TraceContext>)
   | {
       readonly type: "operation";
       readonly operation_kind: OperationKind;
@@ -55,6 +59,8 @@ export type EventBody =
   | {
       readonly type: "turn_request";
       readonly model: string;
+      /** Who serves the model, as its package names it: `openai.responses`. Absent in older logs. */
+      readonly provider?: string;
       readonly purpose: TurnPurpose;
       /** From 1; above 1 for a retry of the same turn. Deltas of the attempt before are void. */
       readonly attempt: number;
@@ -65,9 +71,20 @@ export type EventBody =
       readonly usage: Usage;
       readonly finish_reason: FinishReason;
       readonly purpose: TurnPurpose;
+      /** The provider's id of the answer, and the model that gave it, where the provider says so. */
+      readonly response_id?: string;
+      readonly response_model?: string;
+      /** Until the first piece of the answer. */
+      readonly first_chunk_ms?: number;
       readonly duration_ms: number;
     }
-  | { readonly type: "turn_end"; readonly tool_calls: number }
+  | {
+      /** The end of every turn, of one that failed or was stopped too; only one that goes on later has none. */
+      readonly type: "turn_end";
+      readonly tool_calls: number;
+      readonly is_error?: true;
+      readonly is_aborted?: true;
+    }
   | { readonly type: "idle" }
   | { readonly type: "abort_requested" }
   | { readonly type: "aborted" }
@@ -85,6 +102,8 @@ export type EventBody =
       readonly tool_call_id: string;
       readonly tool: string;
       readonly args: unknown;
+      /** Set where the tool is an MCP server's. */
+      readonly mcp?: McpOrigin;
     }
   | {
       readonly type: "tool_end";
@@ -127,6 +146,8 @@ export type EventBody =
       readonly type: "task_start";
       /** The task that starts: its own events have the same. */
       readonly task_id: string;
+      /** The call of the `task` tool that asks for it, of the turn in `turn_id`. */
+      readonly tool_call_id?: string;
       readonly role?: string;
       readonly task_agent?: string;
       readonly cwd?: string;
@@ -146,19 +167,29 @@ export type EventBody =
       readonly tokens_after: number;
       readonly is_error: boolean;
     }
-  | { readonly type: "run_start"; readonly workflow: string }
+  | ({ readonly type: "run_start"; readonly workflow: string } & Partial<TraceContext>)
   | {
       readonly type: "run_end";
       readonly workflow: string;
+      /** As the record's status says it. Absent in older logs. */
+      readonly reason?: "completed" | "failed" | "cancelled";
       readonly is_error: boolean;
       readonly is_aborted?: true;
       readonly error?: EventError;
       readonly duration_ms: number;
     }
-  | { readonly type: "step_start"; readonly step: string }
+  | {
+      readonly type: "step_start";
+      readonly step: string;
+      /** Names the step among those of its run, which may have the same name: the same in each attempt. */
+      readonly step_id?: string;
+      /** From 1. */
+      readonly attempt?: number;
+    }
   | {
       readonly type: "step_end";
       readonly step: string;
+      readonly step_id?: string;
       readonly is_error: boolean;
       readonly is_aborted?: true;
       readonly error?: EventError;
@@ -174,6 +205,16 @@ export type EventBody =
 /** Why a model is called: for the work, to shorten the history, or to repair a typed output. */
 export type TurnPurpose = "agent" | "compaction" | "repair";
 export type CompactionReason = "threshold" | "overflow" | "manual";
+
+/** Where a call of an MCP server's tool goes. */
+export interface McpOrigin {
+  /** The server's name in the configuration. */
+  readonly server: string;
+  /** The tool as the server names it. */
+  readonly tool: string;
+  /** A process's streams, or HTTP. */
+  readonly transport: "pipe" | "tcp";
+}
 
 export type KitEvent = EventContext & EventBody;
 export type EventType = EventBody["type"];

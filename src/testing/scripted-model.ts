@@ -31,6 +31,8 @@ export interface ScriptedTurn {
     readonly cacheRead?: number;
     readonly cacheWrite?: number;
   };
+  /** What a provider says of its answer. */
+  readonly response?: { readonly id?: string; readonly modelId?: string };
   readonly finishReason?: "stop" | "length" | "content-filter" | "tool-calls" | "error" | "other";
 }
 
@@ -104,6 +106,7 @@ function streamOf(turn: ScriptedTurn, signal: AbortSignal | undefined): Language
 
 function partsOf(turn: ScriptedTurn): LanguageModelV4StreamPart[] {
   const parts: LanguageModelV4StreamPart[] = [];
+  if (turn.response !== undefined) parts.push({ type: "response-metadata", ...turn.response });
   if (turn.reasoning !== undefined) {
     parts.push(
       { type: "reasoning-start", id: "r" },

@@ -4,6 +4,7 @@ import { textOf } from "../../protocol/message.ts";
 import { callModel, InterruptedReply, type ModelReply } from "../turn/call-model.ts";
 import { CallWatch } from "../turn/call-watch.ts";
 import { planRetry, waitToRetry } from "../turn/retry.ts";
+import { sayTurnFailed } from "../turn/turn-loop.ts";
 import { createUsageReader } from "../turn/usage-reader.ts";
 import type { CompactionRequest } from "./compaction-request.ts";
 
@@ -31,15 +32,26 @@ export async function summarize(request: CompactionRequest, messages: readonly M
     return `The conversation so far, word for word as far as it is kept:\n\n${quoted}`;
   }
   const limitTokens = Math.max(1_000, windowTokens - settings.reserveTokens - 1_000);
-  let transcript = transcriptOf(messages, limitTokens * 3);
   const turnId = createId("turn");
+  try {
+    const summary = await writeDown(request, transcriptOf(messages, limitTokens * 3), turnId);
+    operation.emit({ type: "turn_end", tool_calls: 0 }, turnId);
+    return `Summary of the conversation so far:\n\n${summary}`;
+  } catch (error) {
+    sayTurnFailed(operation, turnId, 0);
+    throw error;
+  }
+}
+
+async function writeDown(request: CompactionRequest, whole: string, turnId: string): Promise<string> {
+  const { operation } = request;
+  let transcript = whole;
   let halvings = 0;
   for (let attempt = 1; ; attempt += 1) {
     try {
       const reply = await write(request, { transcript, turnId, attempt });
       const text = reply.content.map((part) => (part.type === "text" ? part.text : "")).join("");
-      const summary = text.trim() === "" ? transcript.slice(-maxQuoted) : text.trim();
-      return `Summary of the conversation so far:\n\n${summary}`;
+      return text.trim() === "" ? transcript.slice(-maxQuoted) : text.trim();
     } catch (error) {
       if (!(error instanceof InterruptedReply)) throw error;
       if (operation.signal.aborted) throw operation.signal.reason;
@@ -65,7 +77,11 @@ async function write(
   const { turnId, attempt } = call;
   const started = runtime.clock.now();
   operation.spending.check();
-  operation.emit({ type: "turn_request", model: writer.name, purpose: "compaction", attempt }, turnId);
+  const { provider } = writer.model;
+  operation.emit(
+    { type: "turn_request", model: writer.name, provider, purpose: "compaction", attempt },
+    turnId,
+  );
   const focus = request.focus === undefined ? "" : `\nKeep in view: ${request.focus}`;
   using watch = new CallWatch({ signal: operation.signal, idleTimeoutMs: runtime.modelIdleTimeoutMs });
   const reply = await callModel({
@@ -89,6 +105,7 @@ async function write(
       usage,
       finish_reason: reply.finishReason,
       purpose: "compaction",
+      ...reply.said,
       duration_ms: runtime.clock.now() - started,
     },
     turnId,

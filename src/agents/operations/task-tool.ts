@@ -1,4 +1,4 @@
-import type { ToolDefinition } from "../tool.ts";
+import type { ToolContext, ToolDefinition } from "../tool.ts";
 
 interface TaskInput {
   readonly prompt: string;
@@ -7,10 +7,13 @@ interface TaskInput {
   readonly cwd?: string;
 }
 
+/** The call that asks for a task. */
+export type TaskCall = Pick<ToolContext, "tool_call_id" | "turn_id">;
+
 /** Starts a task below the operation that runs, or goes on with that of the same key, and gives its answer. */
 export type StartTask = (
   text: string,
-  options: Omit<TaskInput, "prompt"> & { readonly key: string },
+  options: Omit<TaskInput, "prompt"> & { readonly key: string; readonly call: TaskCall },
 ) => Promise<{ readonly text: string }>;
 
 /** The `task` tool: lets the model hand a piece of work to a session of its own. */
@@ -24,8 +27,8 @@ export function createTaskTool(startTask: StartTask): ToolDefinition<TaskInput> 
     timeoutMs: Number.POSITIVE_INFINITY,
     // The same call is the same task: what it did before a crash is in its session's log.
     idempotent: true,
-    execute: async ({ prompt, ...options }, { idempotency_key }) =>
-      (await startTask(prompt, { ...options, key: idempotency_key })).text,
+    execute: async ({ prompt, ...options }, call) =>
+      (await startTask(prompt, { ...options, key: call.idempotency_key, call })).text,
   };
 }
 

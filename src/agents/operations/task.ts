@@ -6,6 +6,7 @@ import { runPrompt } from "./prompt.ts";
 import type { PromptOptions, PromptResult } from "./prompt-options.ts";
 import { resumable } from "./resumable.ts";
 import { taskIdOf } from "./task-id.ts";
+import type { TaskCall } from "./task-tool.ts";
 
 const defaultMaxTaskDepth = 8;
 
@@ -40,7 +41,13 @@ export function runTask<Result>(
 export async function startTask<Result>(
   harness: Harness,
   operation: Operation,
-  task: { readonly text: string; readonly key: string; readonly options: TaskOptions<Result> },
+  task: {
+    readonly text: string;
+    readonly key: string;
+    /** Where the model has asked for it. */
+    readonly call?: TaskCall;
+    readonly options: TaskOptions<Result>;
+  },
 ): Promise<PromptResult<Result>> {
   const parent = operation.live;
   const { options } = task;
@@ -61,14 +68,19 @@ export async function startTask<Result>(
   const started = harness.runtime.clock.now();
   const role = typeof options.role === "object" ? options.role.name : options.role;
   const scope = { task_id: taskId, parent_operation_id: operation.id };
-  operation.emit({
-    type: "task_start",
-    task_id: taskId,
-    prompt: task.text,
-    ...(role === undefined ? {} : { role }),
-    ...(options.agent === undefined ? {} : { task_agent: options.agent }),
-    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-  });
+  const { call } = task;
+  operation.emit(
+    {
+      type: "task_start",
+      task_id: taskId,
+      ...(call === undefined ? {} : { tool_call_id: call.tool_call_id }),
+      prompt: task.text,
+      ...(role === undefined ? {} : { role }),
+      ...(options.agent === undefined ? {} : { task_agent: options.agent }),
+      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    },
+    call?.turn_id,
+  );
   let failed = true;
   const running = child.operate(
     { kind: "prompt", id: `op_${taskId}`, resumes: true, signal: operation.signal, scope, parent: operation },
@@ -81,12 +93,8 @@ export async function startTask<Result>(
     return result;
   } finally {
     operation.tasks = operation.tasks.filter((each) => each !== running);
-    operation.emit({
-      type: "task_end",
-      task_id: taskId,
-      is_error: failed,
-      duration_ms: harness.runtime.clock.now() - started,
-    });
+    const duration_ms = harness.runtime.clock.now() - started;
+    operation.emit({ type: "task_end", task_id: taskId, is_error: failed, duration_ms }, call?.turn_id);
     harness.drop(child);
   }
 }

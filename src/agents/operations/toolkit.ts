@@ -97,8 +97,8 @@ class SessionToolkit implements Toolkit, ToolLookup {
     const live = this.#live;
     const environment = environmentOf(live, harness.runtime);
     const tools = new Map<string, ToolDefinition>();
-    const startTask: StartTask = async (text, { key, ...options }) =>
-      startTaskOf(harness, live, { text, key, options });
+    const startTask: StartTask = async (text, { key, call, ...options }) =>
+      startTaskOf(harness, live, { text, key, call, options });
     const python = harness.runtime.python === undefined ? undefined : () => harness.python(live.key.session);
     addTools(tools, sessionTools({ profile: live.profile, environment, startTask, python }));
     return tools;

@@ -129,8 +129,11 @@ class OpenSession implements LiveSession {
     };
   }
 
-  operate<Value>(request: OperationRequest, work: (operation: Operation) => Promise<Value>): Promise<Value> {
+  operate<Value>(asked: OperationRequest, work: (operation: Operation) => Promise<Value>): Promise<Value> {
     this.#harness.wake(this);
+    // A task is part of its parent, which says where that comes from.
+    const origin = asked.parent === undefined ? this.#harness.runtime.origin?.() : undefined;
+    const request = origin === undefined ? asked : { ...asked, origin };
     return this.queue.run(async () => {
       const running: RunningOperation = {
         controller: new AbortController(),

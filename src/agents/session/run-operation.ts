@@ -53,7 +53,7 @@ export async function runOperation<Value>(
   const open = (past?: PastOperation): void => {
     opened = true;
     const resumed = past === undefined ? undefined : ({ resumed: true } as const);
-    emit({ type: "operation_start", operation_kind: request.kind, ...resumed });
+    emit({ type: "operation_start", operation_kind: request.kind, ...resumed, ...request.origin });
   };
   let failed = true;
   let rests = false;

@@ -6,6 +6,7 @@ import type {
 } from "@ai-sdk/provider";
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
+import type { EventBody } from "../../protocol/event.ts";
 import type {
   FinishReason,
   ProviderData,
@@ -20,6 +21,11 @@ export interface ModelReply {
   readonly content: readonly (TextPart | ReasoningPart | ToolCallPart)[];
   readonly finishReason: FinishReason;
   readonly usage: LanguageModelV4Usage | undefined;
+  /** What the provider says of the answer, and how long its first piece took. */
+  readonly said: Pick<
+    Extract<EventBody, { type: "turn" }>,
+    "response_id" | "response_model" | "first_chunk_ms"
+  >;
 }
 
 export interface ModelCall {
@@ -60,6 +66,8 @@ interface Draft {
   finishReason: FinishReason | undefined;
   /** Characters of texts, and of arguments that are on their way. */
   size: number;
+  readonly startedMs: number;
+  said: ModelReply["said"];
 }
 
 /**
@@ -70,7 +78,14 @@ interface Draft {
  * is given up with `budget_exceeded`, and nothing of it is kept.
  */
 export async function callModel(call: ModelCall): Promise<ModelReply> {
-  const draft: Draft = { parts: [], usage: undefined, finishReason: undefined, size: 0 };
+  const draft: Draft = {
+    parts: [],
+    usage: undefined,
+    finishReason: undefined,
+    size: 0,
+    startedMs: performance.now(),
+    said: {},
+  };
   const { watch } = call;
   try {
     call.options.abortSignal = watch.begin();
@@ -126,8 +141,16 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
       grow(draft, part.delta);
       return;
     case "tool-call":
+      noteFirst(draft);
       // What a provider runs on its own side is finished when the answer is: there is nothing to run.
       if (part.providerExecuted !== true) draft.parts.push(toToolCall(part, callId(draft, part.toolCallId)));
+      return;
+    case "response-metadata":
+      draft.said = {
+        ...draft.said,
+        ...(part.id === undefined ? {} : { response_id: shortOf(part.id) }),
+        ...(part.modelId === undefined ? {} : { response_model: shortOf(part.modelId) }),
+      };
       return;
     case "finish":
       // The AI SDK closes a stream that broke off with a reason of its own making: no provider said it.
@@ -145,6 +168,7 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
 }
 
 function grow(draft: Draft, delta: string): void {
+  if (draft.size === 0) noteFirst(draft);
   draft.size += delta.length;
   if (draft.size <= maxReplyChars) return;
   draft.parts.length = 0;
@@ -152,6 +176,16 @@ function grow(draft: Draft, delta: string): void {
     code: "budget_exceeded",
     message: `The model's answer has more than ${maxReplyChars} characters and was given up.`,
   });
+}
+
+/** An event stays small, whatever a provider calls its answer. */
+function shortOf(name: string): string {
+  return name.slice(0, 256).toWellFormed();
+}
+
+function noteFirst(draft: Draft): void {
+  if (draft.said.first_chunk_ms !== undefined) return;
+  draft.said = { ...draft.said, first_chunk_ms: Math.round(performance.now() - draft.startedMs) };
 }
 
 /** As a rule, the one that was begun last. */
@@ -209,7 +243,7 @@ function toReply(draft: Draft, finishReason: FinishReason): ModelReply {
   const parts = draft.parts.every(hasContent) ? draft.parts : draft.parts.filter(hasContent);
   // What stays in the history is made by `map`: it has no room for elements that never come.
   const content = parts.map(toContent);
-  return { content, finishReason, usage: draft.usage };
+  return { content, finishReason, usage: draft.usage, said: draft.said };
 }
 
 function hasContent(part: OpenPart | ToolCallPart): boolean {

@@ -89,7 +89,11 @@ async function runToolCall(
     options.gate.ended();
     return kept;
   }
-  options.emit({ type: "tool_start", tool_call_id, tool, args }, turn.id);
+  const mcp = options.tools.get(tool)?.servedBy?.(args);
+  options.emit(
+    { type: "tool_start", tool_call_id, tool, args, ...(mcp === undefined ? undefined : { mcp }) },
+    turn.id,
+  );
   const started = turn.rested?.startOf(tool_call_id) ?? performance.now();
   let outcome: Outcome;
   try {
@@ -142,7 +146,10 @@ function outcomeOf(
     if ("issues" in input)
       return failed(`The arguments are not what ${tool.name} takes: ${input.issues.join("; ")}.`);
     const { signal, gate } = options;
-    const context = new RunningCall(call.tool_call_id, key, options.operationId);
+    const context = new RunningCall(call.tool_call_id, key, {
+      operationId: options.operationId,
+      turnId: turn.id,
+    });
     const start = (isApproved: boolean): Outcome | Promise<Outcome> => {
       context.approved = isApproved;
       if (goesOnLater(tool, signal)) throw new PutOff();
@@ -165,15 +172,21 @@ export function keyOf({ callKey }: Pick<ToolTurn, "callKey">, at: number): strin
 /** What a tool is told. Its signal is made when it is asked for: most tools end before they need one. */
 class RunningCall implements ToolContext {
   readonly tool_call_id: string;
+  readonly turn_id: string;
   readonly operation_id: string;
   readonly idempotency_key: string;
   approved = false;
   #controller: AbortController | undefined;
   #stopped: { readonly reason: unknown } | undefined;
 
-  constructor(toolCallId: string, key: string, operationId: string) {
+  constructor(
+    toolCallId: string,
+    key: string,
+    of: { readonly operationId: string; readonly turnId: string },
+  ) {
     this.tool_call_id = toolCallId;
-    this.operation_id = operationId;
+    this.turn_id = of.turnId;
+    this.operation_id = of.operationId;
     this.idempotency_key = key;
   }
 

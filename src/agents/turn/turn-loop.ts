@@ -70,16 +70,33 @@ export async function runTurns(loop: TurnLoop): Promise<AssistantMessage> {
       loop.spending.check();
       if (loop.makesRoom("threshold")) await loop.makeRoom("threshold");
       const turnId = createId("turn");
-      const message = await runModelTurn(loop, turnId, watch);
-      const calls = callsOf(message);
-      if (calls.length > 0) await runTools(loop, calls, { turnId });
-      loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
-      if (calls.length === 0) return message;
+      let calls: readonly ToolCallPart[] = [];
+      try {
+        const message = await runModelTurn(loop, turnId, watch);
+        calls = callsOf(message);
+        if (calls.length > 0) await runTools(loop, calls, { turnId });
+        loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
+        if (calls.length === 0) return message;
+      } catch (error) {
+        sayTurnFailed(loop, turnId, calls.length);
+        throw error;
+      }
       if (loop.signal.aborted) throw loop.signal.reason;
     }
   } finally {
     watch[Symbol.dispose]();
   }
+}
+
+/** Ends a turn that has failed or was stopped; one that goes on later ends then. */
+export function sayTurnFailed(
+  { emit, signal }: Pick<TurnLoop, "emit" | "signal">,
+  turnId: string,
+  toolCalls: number,
+): void {
+  if (isPutOff(signal)) return;
+  const aborted = signal.aborted ? ({ is_aborted: true } as const) : {};
+  emit({ type: "turn_end", tool_calls: toolCalls, is_error: true, ...aborted }, turnId);
 }
 
 function callsOf({ content }: AssistantMessage): readonly ToolCallPart[] {
@@ -138,7 +155,11 @@ async function runModelTurn(loop: TurnLoop, turnId: string, watch: CallWatch): P
   let overflowed = false;
   for (let attempt = 1; ; attempt += 1) {
     const started = loop.clock.now();
-    loop.emit({ type: "turn_request", model: loop.modelName, purpose: loop.purpose, attempt }, turnId);
+    const { provider } = loop.model;
+    loop.emit(
+      { type: "turn_request", model: loop.modelName, provider, purpose: loop.purpose, attempt },
+      turnId,
+    );
     const deltas = createDeltas(loop, turnId);
     try {
       const reply = await callModel({
@@ -234,6 +255,7 @@ async function storeReply(loop: TurnLoop, reply: ModelReply, timing: Timing): Pr
       usage: message.usage,
       finish_reason: message.finish_reason,
       purpose: loop.purpose,
+      ...reply.said,
       duration_ms: now - timing.started,
     },
     timing.turnId,

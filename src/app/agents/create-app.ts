@@ -39,6 +39,7 @@ import { loadProjectSources, type ProjectSources } from "./load-project-sources.
 import type { LoadedAgent } from "./load-source.ts";
 import { createMcpToolSource, serverProblems } from "./mcp-tool-source.ts";
 import { createObservers, type Observers } from "./observers.ts";
+import { origins } from "./origins.ts";
 import type { OpenProjectContext } from "./project-context.ts";
 import { runWorkflow, type WorkflowHost } from "./run-workflow.ts";
 import { sourceVersion } from "./source-version.ts";
@@ -288,6 +289,7 @@ function toRuntime(
     modelIdleTimeoutMs: 120_000,
     validateJson: createJsonValidator(),
     env: options.env,
+    origin: origins.current,
     observers: observers.all,
     maxWaitingOperations: options.maxWaiting ?? 100,
     maxIdleSessions: 1_000,

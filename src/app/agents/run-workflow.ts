@@ -9,6 +9,7 @@ import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { WorkflowContext } from "../../workflows/workflow-context.ts";
 import { checkPayload } from "./check-payload.ts";
 import type { RunWork } from "./hosted-app.ts";
+import { origins } from "./origins.ts";
 import { createRunAgents, type RunAgentsOptions } from "./run-agents.ts";
 import { createRunLog } from "./run-log.ts";
 import { toSessionKey } from "./session-key.ts";
@@ -80,7 +81,8 @@ export async function runWorkflow(
     // The clock may have been set back meanwhile.
     const duration_ms = Math.max(0, Date.now() - startedAt);
     const ending = endingOf(failed, { aborted: signal.aborted, error: said });
-    if (!goesOnLater) emit({ type: "run_end", workflow: workflow.name, ...ending, duration_ms });
+    const reason = !failed ? "completed" : signal.aborted ? "cancelled" : "failed";
+    if (!goesOnLater) emit({ type: "run_end", workflow: workflow.name, reason, ...ending, duration_ms });
   }
 }
 
@@ -117,11 +119,13 @@ function tellSteps(
       name,
       async (given) => {
         const started = performance.now();
-        emit({ type: "step_start", step: name });
+        const step_id = given.idempotency_key;
+        emit({ type: "step_start", step: name, step_id, attempt: given.attempt });
         let ending = endingOf(false);
         try {
           // Cancelled or out of its time it is over for the run, whatever its work still does.
-          return await untilAborted(Promise.resolve(work(given)), given.signal);
+          const working = origins.run({ step: name, step_id }, async () => await work(given));
+          return await untilAborted(working, given.signal);
         } catch (error) {
           const failure = masked(toStepFailure(error, name, host), host);
           ending = endingOf(true, {
@@ -131,7 +135,7 @@ function tellSteps(
           throw failure;
         } finally {
           const duration_ms = Math.round(performance.now() - started);
-          emit({ type: "step_end", step: name, ...ending, duration_ms });
+          emit({ type: "step_end", step: name, step_id, ...ending, duration_ms });
         }
       },
       options,

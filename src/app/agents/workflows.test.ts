@@ -141,3 +141,34 @@ test("an instance that somebody holds is not closed by a workflow that is run be
     code: "agent_not_found",
   });
 });
+
+test("an operation names the step that it was asked for in, and a run's end its reason", async () => {
+  const { app } = await open({
+    "src/agents/helper.ts": helper,
+    "src/workflows/report.ts": `import helper from "../agents/helper.ts";
+export async function run(ctx) {
+  const agent = await ctx.init(helper);
+  const ask = (session) => agent.session(session).prompt("Write.");
+  await Promise.all([ctx.step("write", () => ask("one")), ctx.step("write", () => ask("two"))]);
+  await ask("three");
+  if (ctx.payload.fails) throw new Error("no");
+}`,
+  });
+  const events: KitEvent[] = [];
+  await app.run("report", { onEvent: (event) => events.push(event) });
+  const steps = events.filter((event) => event.type === "step_start");
+  expect(new Set(steps.map(({ step_id }) => step_id)).size).toBe(2);
+  const asked = events.filter((event) => event.type === "operation_start");
+  expect(asked.map(({ session, step }) => [session, step]).sort()).toEqual([
+    ["one", "write"],
+    ["three", undefined],
+    ["two", "write"],
+  ]);
+  expect(new Set(asked.flatMap(({ step_id }) => step_id ?? []))).toEqual(
+    new Set(steps.map(({ step_id }) => step_id)),
+  );
+  expect(events.at(-1)).toMatchObject({ type: "run_end", reason: "completed" });
+  const failing = { payload: { fails: true }, onEvent: (event: KitEvent) => events.push(event) };
+  await app.run("report", failing).catch(() => undefined);
+  expect(events.at(-1)).toMatchObject({ type: "run_end", reason: "failed" });
+});

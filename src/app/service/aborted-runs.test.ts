@@ -25,7 +25,7 @@ export async function run(ctx) {
   await service.engine.cancelRun(run_id);
   expect(await service.engine.awaitRun(run_id)).toMatchObject({ status: "cancelled" });
   const ends = (await eventsOf(service, run_id)).flatMap(endOf);
-  expect(ends.map(({ type }) => type).sort()).toEqual(["operation", "run_end", "step_end"]);
+  expect(ends.map(({ type }) => type).sort()).toEqual(["operation", "run_end", "step_end", "turn_end"]);
   expect(ends.at(-1)?.type).toBe("run_end");
   for (const end of ends) expect(end).toMatchObject({ is_error: true, is_aborted: true });
 });
@@ -72,6 +72,7 @@ export async function run(ctx) {
   expect(await second.engine.awaitRun(run_id)).toMatchObject({ status: "completed", result: "aborted" });
   const ends = (await eventsOf(second, run_id)).flatMap(endOf);
   expect(ends).toEqual([
+    { type: "turn_end", is_error: true, is_aborted: true },
     { type: "operation", is_error: true, is_aborted: true },
     { type: "run_end", is_error: false, is_aborted: false },
   ]);

@@ -7,6 +7,7 @@ import type { KitEvent } from "../../protocol/event.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { HostedApp } from "../agents/hosted-app.ts";
+import { origins } from "../agents/origins.ts";
 import { keyed, toSessionKey } from "../agents/session-key.ts";
 import { createHeldSlots } from "./held-slots.ts";
 import { createInstanceAdmin } from "./instance-admin.ts";
@@ -90,7 +91,8 @@ export async function createService({
         const { principal } = request;
         const resting = isDispatch(context) ? new RestingWork(context) : undefined;
         const held = { ...(principal === undefined ? {} : { principal }), context, resting };
-        return await slots.hold(held, () => work.run(context, request, resting));
+        // What frees a place in line is no part of what takes it.
+        return await origins.run({}, () => slots.hold(held, () => work.run(context, request, resting)));
       } catch (error) {
         // Nobody waits for a dispatch: why it failed is said here, or nowhere.
         if (!context.signal.aborted && isDispatch(context) && !isStoreUnavailable(error))
@@ -98,7 +100,8 @@ export async function createService({
         throw error;
       }
     },
-    run: (context, request) => slots.hold({ ...request, context }, () => runs.perform(context, request)),
+    run: (context, request) =>
+      origins.run({}, () => slots.hold({ ...request, context }, () => runs.perform(context, request))),
     isRetryable,
     onOutage: createOutageLog(onError),
     causeOf: app.causeOf,

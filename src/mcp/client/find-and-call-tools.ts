@@ -1,13 +1,14 @@
 import { maskSecrets } from "../../agents/secrets.ts";
 import type { AnyTool, ToolDefinition, ToolOutput } from "../../agents/tool.ts";
 import { suggest } from "../../base/suggest.ts";
+import type { McpOrigin } from "../../protocol/event.ts";
 import { leftOutText } from "./left-out-text.ts";
 import { times } from "./limits.ts";
 import type { ListedTool } from "./listed-tool.ts";
 import { isPlainObject } from "./normalize-schema.ts";
 import { rankTools } from "./rank-tools.ts";
 import type { ServerLink } from "./server-link.ts";
-import { issuesOf, runServerTool, timeoutOf, type ValidateJson } from "./server-tool.ts";
+import { issuesOf, originOf, runServerTool, timeoutOf, type ValidateJson } from "./server-tool.ts";
 
 export interface FindAndCallOptions {
   readonly links: readonly ServerLink[];
@@ -72,6 +73,7 @@ function createExecuteTool({ links, validateJson }: FindAndCallOptions): AnyTool
     },
     timeoutMs: times.patience + Math.max(...links.map(timeoutOf)),
     standsFor: ({ tool }) => tool,
+    servedBy: (args) => knownOrigin(links, isPlainObject(args) ? args.tool : undefined),
     async execute({ tool: wanted, arguments: args = {} }, context) {
       // The server's name is in the tool's: the others need not be asked.
       const owner = links.filter((link) => wanted.startsWith(`mcp__${link.name}__`));
@@ -84,6 +86,15 @@ function createExecuteTool({ links, validateJson }: FindAndCallOptions): AnyTool
     },
   };
   return definition;
+}
+
+/** Of a tool that is known without asking its server. */
+function knownOrigin(links: readonly ServerLink[], fullName: unknown): McpOrigin | undefined {
+  for (const link of links) {
+    const tool = link.known()?.tools.find((each) => each.fullName === fullName);
+    if (tool !== undefined) return originOf(link, tool);
+  }
+  return undefined;
 }
 
 async function offersOf(links: readonly ServerLink[], signal: AbortSignal): Promise<readonly Offer[]> {

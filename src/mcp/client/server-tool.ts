@@ -1,6 +1,7 @@
 import { maskSecrets } from "../../agents/secrets.ts";
 import type { AnyTool, ToolContext, ToolDefinition, ToolOutput } from "../../agents/tool.ts";
 import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
+import type { McpOrigin } from "../../protocol/event.ts";
 import { times } from "./limits.ts";
 import type { ListedTool } from "./listed-tool.ts";
 import { isPlainObject } from "./normalize-schema.ts";
@@ -25,8 +26,14 @@ export function createServerTool(link: ServerLink, tool: ListedTool, validateJso
     timeoutMs: timeoutOf(link),
     idempotent: tool.repeatable,
     execute: (args, context) => runServerTool(link, { tool, args }, context),
+    servedBy: () => originOf(link, tool),
   };
   return definition;
+}
+
+/** Where calls of a tool go, as events tell it. */
+export function originOf({ name, settings }: ServerLink, tool: ListedTool): McpOrigin {
+  return { server: name, tool: tool.name, transport: settings.endpoint.kind === "process" ? "pipe" : "tcp" };
 }
 
 /** The longest a call may take, with a connection that has to be made first. */

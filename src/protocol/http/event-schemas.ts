@@ -72,30 +72,51 @@ const ending = {
     .exactOptional()
     .meta({ description: "Somebody has stopped it: it has not failed by itself." }),
 };
+const trace = { traceparent: text.exactOptional(), tracestate: text.exactOptional() };
+const step = { step: text, step_id: text.exactOptional() };
+const on = z.literal(true).exactOptional();
 const toolCall = { tool_call_id: text, tool: text };
 const approval = { approval_id: text, ...toolCall };
 
 /** What each type carries beside the common fields: as `EventBody` says it. */
 const bodies = {
-  operation_start: { operation_kind: kind, resumed: z.literal(true).exactOptional() },
+  operation_start: {
+    operation_kind: kind,
+    resumed: on,
+    step: text.exactOptional(),
+    step_id: text.exactOptional(),
+    ...trace,
+  },
   operation: { operation_kind: kind, duration_ms: ms, ...ending, usage: usageSchema.exactOptional() },
   agent_start: { model: text },
-  turn_request: { model: text, purpose: z.enum(purposes), attempt: z.int() },
+  turn_request: {
+    model: text,
+    provider: text.exactOptional(),
+    purpose: z.enum(purposes),
+    attempt: z.int(),
+  },
   turn: {
     model: text,
     usage: usageSchema,
     finish_reason: z.enum(finishReasons),
     purpose: z.enum(purposes),
+    response_id: text.exactOptional(),
+    response_model: text.exactOptional(),
+    first_chunk_ms: ms.exactOptional(),
     duration_ms: ms,
   },
-  turn_end: { tool_calls: z.int() },
+  turn_end: { tool_calls: z.int(), is_error: on, is_aborted: on },
   idle: {},
   abort_requested: {},
   aborted: {},
   error: { error: errorSchema, will_retry: flag, retry_in_ms: ms.exactOptional() },
   text_delta: { text },
   reasoning_delta: { text },
-  tool_start: { ...toolCall, args: z.unknown() },
+  tool_start: {
+    ...toolCall,
+    args: z.unknown(),
+    mcp: z.object({ server: text, tool: text, transport: z.enum(["pipe", "tcp"]) }).exactOptional(),
+  },
   tool_end: {
     ...toolCall,
     result: text,
@@ -119,6 +140,7 @@ const bodies = {
   },
   task_start: {
     task_id: text,
+    tool_call_id: text.exactOptional(),
     role: text.exactOptional(),
     task_agent: text.exactOptional(),
     cwd: text.exactOptional(),
@@ -132,10 +154,16 @@ const bodies = {
     tokens_after: z.int(),
     is_error: flag,
   },
-  run_start: { workflow: text },
-  run_end: { workflow: text, ...ending, error: errorSchema.exactOptional(), duration_ms: ms },
-  step_start: { step: text },
-  step_end: { step: text, ...ending, error: errorSchema.exactOptional(), duration_ms: ms },
+  run_start: { workflow: text, ...trace },
+  run_end: {
+    workflow: text,
+    reason: z.enum(["completed", "failed", "cancelled"]).exactOptional(),
+    ...ending,
+    error: errorSchema.exactOptional(),
+    duration_ms: ms,
+  },
+  step_start: { ...step, attempt: z.int().exactOptional() },
+  step_end: { ...step, ...ending, error: errorSchema.exactOptional(), duration_ms: ms },
   log: { level: z.enum(["info", "warning", "error"]), message: text, data: z.unknown().optional() },
 } satisfies { readonly [Type in EventType]: FieldsOf<Type> };
 

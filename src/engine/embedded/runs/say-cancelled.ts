@@ -13,6 +13,7 @@ export async function sayCancelled(events: EventLog, run: RunRow, now: number): 
     events.append(stream, {
       type: "run_end",
       workflow,
+      reason: "cancelled",
       is_error: true,
       is_aborted: true,
       duration_ms: now - (started_at ?? accepted_at),
