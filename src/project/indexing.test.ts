@@ -5,7 +5,8 @@ import { createProjectIndex } from "./create-project-index.ts";
 import { IndexPlace } from "./index/index-place.ts";
 import { openProject } from "./open-project.ts";
 import { createSourceCatalog } from "./read/source-catalog.ts";
-import { liesOnTheWay } from "./source-queue.ts";
+import { liesOnTheWay, SourceQueue } from "./source-queue.ts";
+import type { Candidate } from "./tree/look-at-folder.ts";
 
 const packages = 900;
 const files: Record<string, string> = { "CLAUDE.md": "## Root rule\n\ntext\n" };
@@ -51,6 +52,24 @@ test("a pass over many files lets other work of the process in between", async (
   clearInterval(timer);
   expect(turns).toBeGreaterThan(5);
   await project.close();
+});
+
+test("ten thousand sources are put in order one at a time, guidelines first", () => {
+  const paths = Array.from({ length: 10_000 }, (_, at) => (at % 2 === 0 ? `p${at}/CLAUDE.md` : `p${at}.md`));
+  const { isGuidelineFile } = createSourceCatalog();
+  const steps = SourceQueue.create(
+    paths.map((path) => ({ path }) as Candidate),
+    isGuidelineFile,
+  );
+  let count = 0;
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) count += 1;
+  expect(count).toBe(paths.length);
+  const order = paths.map(() => step.done === true && step.value.next()?.path);
+  expect(order).toEqual([
+    ...paths.filter(isGuidelineFile),
+    ...paths.filter((path) => !isGuidelineFile(path)),
+  ]);
 });
 
 test("a project that opens in the background is closed in the middle of its first pass, and goes on later", async () => {

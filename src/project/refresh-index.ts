@@ -93,9 +93,9 @@ async function runPass(context: PassContext, options: PassOptions): Promise<Pass
   const total = change.candidates.length;
   const isMany = total > fewSources;
   if (isMany) state.progress = { done: 0, total };
-  const queue = new SourceQueue(change.candidates, (path) =>
-    [path, ...change.aliases.namesOf(path)].some(catalog.isGuidelineFile),
-  );
+  const isGuideline = (path: string): boolean =>
+    [path, ...change.aliases.namesOf(path)].some(catalog.isGuidelineFile);
+  const queue = await inTurns(SourceQueue.create(change.candidates, isGuideline), turn);
   const writer = isMany ? writerOfMany(session, start.database) : ownWriter(session);
   try {
     const pass = new IndexPass(context, { start, change, writer, outerRules, isMany });

@@ -6,12 +6,23 @@ export class SourceQueue {
   readonly #rest: Candidate[];
   readonly #urgent: Candidate[] = [];
 
+  private constructor(rest: Candidate[]) {
+    this.#rest = rest;
+  }
+
   /** Guideline files come first: there are few of them, and what an agent does depends on them. */
-  constructor(candidates: readonly Candidate[], isGuidelineFile: (path: string) => boolean) {
-    const guidelines = candidates.filter(({ path }) => isGuidelineFile(path));
-    const others = candidates.filter(({ path }) => !isGuidelineFile(path));
+  static *create(
+    candidates: readonly Candidate[],
+    isGuidelineFile: (path: string) => boolean,
+  ): Generator<undefined, SourceQueue> {
+    const guidelines: Candidate[] = [];
+    const others: Candidate[] = [];
+    for (const candidate of candidates) {
+      (isGuidelineFile(candidate.path) ? guidelines : others).push(candidate);
+      yield;
+    }
     // Taken from the end.
-    this.#rest = [...guidelines, ...others].reverse();
+    return new SourceQueue([...guidelines, ...others].reverse());
   }
 
   /** Puts the sources of these paths before all others. */

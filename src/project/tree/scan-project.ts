@@ -32,7 +32,7 @@ export function* scanProject(options: ScanProjectOptions): Generator<undefined, 
   const first = yield* scanTree({ ...options, isSource: sourcesOf(catalog, before) });
   const links = new Map(options.links);
   for (const path of first.removed) links.delete(path);
-  const kept = takeLinks(first, { root, links, catalog });
+  const kept = yield* takeLinks(first, { root, links, catalog });
   const tree = overlay(previous, first);
   const changed = [...changedLinks(options.links, links), ...movedTargets(links, previous, tree)];
   if (changed.length === 0) {
@@ -54,7 +54,7 @@ export function* scanProject(options: ScanProjectOptions): Generator<undefined, 
       folders,
       isStale: false,
     });
-    change = merge(change, { ...second, candidates: takeLinks(second, { root, links, catalog }) });
+    change = merge(change, { ...second, candidates: yield* takeLinks(second, { root, links, catalog }) });
   }
   return settle(change, { options, links, changed, before, after, isSource });
 }
@@ -74,26 +74,33 @@ interface LinkContext {
 }
 
 /** Notes the links of a change; returns what is to be read as it is, or cannot be. */
-function takeLinks(change: TreeChange, { root, links, catalog }: LinkContext): Candidate[] {
-  return [...change.candidates, ...(change.otherLinks ?? [])].flatMap((candidate): Candidate[] => {
-    const { path, problem, isLink } = candidate;
-    if (!isLink) {
-      const hard = problem === undefined && catalog.isGuidelineFile(path) ? hardLink(root, path) : undefined;
-      if (hard === undefined) links.delete(path);
-      else links.set(path, hard);
-      return [candidate];
-    }
-    const { link, problem: found } = problem === undefined ? resolveLink(root, candidate) : {};
-    const isSource = catalog.isSource(path);
-    const isNoFile = link?.kind === "folder" && isSource && hasSourceExtension(path);
-    if (link === undefined || isNoFile) links.delete(path);
-    else links.set(path, link);
-    if (!isSource || (link?.kind === "folder" && !isNoFile)) return [];
-    const message = "It is a link to a folder, and its name is that of a file.";
-    const why =
-      problem ?? found ?? (isNoFile ? unreadable({ path, code: "not_a_file", message }) : undefined);
-    return [why === undefined ? candidate : { ...candidate, problem: why }];
-  });
+function* takeLinks(change: TreeChange, context: LinkContext): Generator<undefined, Candidate[]> {
+  const kept: Candidate[] = [];
+  for (const candidate of [...change.candidates, ...(change.otherLinks ?? [])]) {
+    const taken = takeLink(candidate, context);
+    if (taken !== undefined) kept.push(taken);
+    yield;
+  }
+  return kept;
+}
+
+function takeLink(candidate: Candidate, { root, links, catalog }: LinkContext): Candidate | undefined {
+  const { path, problem, isLink } = candidate;
+  if (!isLink) {
+    const hard = problem === undefined && catalog.isGuidelineFile(path) ? hardLink(root, path) : undefined;
+    if (hard === undefined) links.delete(path);
+    else links.set(path, hard);
+    return candidate;
+  }
+  const { link, problem: found } = problem === undefined ? resolveLink(root, candidate) : {};
+  const isSource = catalog.isSource(path);
+  const isNoFile = link?.kind === "folder" && isSource && hasSourceExtension(path);
+  if (link === undefined || isNoFile) links.delete(path);
+  else links.set(path, link);
+  if (!isSource || (link?.kind === "folder" && !isNoFile)) return undefined;
+  const message = "It is a link to a folder, and its name is that of a file.";
+  const why = problem ?? found ?? (isNoFile ? unreadable({ path, code: "not_a_file", message }) : undefined);
+  return why === undefined ? candidate : { ...candidate, problem: why };
 }
 
 interface ResolvedLink {
