@@ -147,6 +147,32 @@ test("a server that is down is a warning in the operation and a problem of the a
   ]);
 });
 
+test("a call to a tool of a server that is down says why, how often it was tried, and when it is tried again", async () => {
+  const fault = { command: "node", env: { KEY: "$" + "{KIT_NO_SUCH_KEY}" } };
+  const { app, model } = await open(
+    { servers: { gone: { command: "kit-has-no-such-command" }, odd: fault, tools } },
+    [
+      {
+        toolCalls: [
+          { name: "mcp__gone__add", input: {} },
+          { name: "mcp__odd__add", input: {} },
+          { name: "mcp__tools__no_such", input: {} },
+          { name: "mcp__nobody__add", input: {} },
+        ],
+      },
+      { text: "Sorry." },
+    ],
+  );
+  await ask(app);
+  const results = resultsIn(model).join("\n");
+  expect(results).toMatch(
+    /The MCP server \\"gone\\" is down, so the tool \\"mcp__gone__add\\" cannot be called\. There is no such command.*? kit has tried it once\. It is tried again (in \d seconds at the earliest|with the next step): go on without it until then\./,
+  );
+  expect(results).toMatch(/The MCP server \\"odd\\" is down, .*? A person has to mend its configuration\./);
+  expect(results).toContain('There is no tool named \\"mcp__tools__no_such\\".');
+  expect(results).toContain('There is no tool named \\"mcp__nobody__add\\".');
+});
+
 test("with search_execute the model finds tools by words and calls them", async () => {
   const { app, model } = await open({ mode: "search_execute", search_limit: 2, servers: { tools } }, [
     { toolCalls: [{ name: "mcp_search", input: { query: "adds numbers" } }] },

@@ -4,8 +4,8 @@ import { times } from "./limits.ts";
 export interface Backoff {
   /** Milliseconds until then; 0 when it is now. */
   remainingMs(): number;
-  /** Whether it failed since it last did what it was asked. */
-  readonly hasFailed: boolean;
+  /** How often it failed since it last did what it was asked. */
+  readonly failures: number;
   /** It could not be reached, was lost, was cut off (`isFlood`), or asks for a pause. */
   failed(how?: { readonly isFlood: boolean; readonly retryAfterMs: number | undefined }): void;
   /** It did what it was asked. */
@@ -22,8 +22,8 @@ export function createBackoff(now: () => number): Backoff {
   let worked = false;
   return {
     remainingMs: () => Math.max(0, notBefore - now()),
-    get hasFailed() {
-      return failures > 0;
+    get failures() {
+      return failures;
     },
     failed(how) {
       failures += 1;

@@ -67,6 +67,26 @@ test("a stream that comes byte by byte without a pause is cut off, before its by
   expect(bytes).toBeLessThan(10_000);
 });
 
+test("small pieces reach the reader together, each event as soon as it is whole", async () => {
+  const text = "data: one\n\ndata: two\n\n:late";
+  let [at, given] = [0, 0];
+  const slow = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const piece = text[at++];
+      if (piece === undefined) controller.close();
+      else controller.enqueue(new TextEncoder().encode(piece));
+    },
+  });
+  const response = boundResponse(new Response(slow, { headers: { "content-type": "text/event-stream" } }));
+  const pieces: string[] = [];
+  for await (const piece of response.body ?? []) {
+    pieces.push(new TextDecoder().decode(piece));
+    given = Math.max(given, at);
+    if (pieces.length === 1) expect(given).toBeLessThan("data: one\n\ndata: t".length);
+  }
+  expect(pieces).toEqual(["data: one\n\n", "data: two\n\n", ":late"]);
+});
+
 test("others have their turn while a long chunk of a stream is read", async () => {
   const events = new TextEncoder().encode('data: {"a":1}\n\n'.repeat(4_000));
   const response = boundResponse(new Response(events, { headers: { "content-type": "text/event-stream" } }));

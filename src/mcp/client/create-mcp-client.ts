@@ -3,10 +3,10 @@ import type { AnyTool } from "../../agents/tool.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { cleanLine } from "./clean-text.ts";
 import { createFindAndCallTools } from "./find-and-call-tools.ts";
-import { leftOutText } from "./left-out-text.ts";
 import { limits } from "./limits.ts";
 import type { Catalogue } from "./listed-tool.ts";
 import type { McpConfig } from "./mcp-config.ts";
+import { downText, leftOutText } from "./missing-tool-text.ts";
 import { createServerLink, type ServerLink } from "./server-link.ts";
 import { toServerSettings } from "./server-settings.ts";
 import { createServerTool, type ValidateJson } from "./server-tool.ts";
@@ -49,7 +49,7 @@ export interface McpClient {
     readonly signal?: AbortSignal;
     readonly onProblem?: (problem: McpProblem) => void;
   }): Promise<readonly AnyTool[]>;
-  /** Why a tool of that whole name is not among them, for a model: a limit; undefined where it is none. */
+  /** Why a tool of that whole name is not among them, for a model: a limit, or a server that is down; undefined where it is neither. */
   whyMissing(name: string): string | undefined;
   /** As far as the servers were needed. */
   problems(): readonly McpProblem[];
@@ -90,7 +90,7 @@ export function createMcpClient(options: McpClientOptions): McpClient {
       if (onProblem !== undefined) for (const problem of newProblems(links, told)) onProblem(problem);
       return tools;
     },
-    whyMissing: (name) => leftOutText(name, links),
+    whyMissing: (name) => leftOutText(name, links) ?? downText(name, links),
     problems: () => links.flatMap(problemsOf),
     async inspect(signal) {
       use();

@@ -232,6 +232,33 @@ test.each([102, 103, 199])("interim answers (%i) without end cut a server off", 
     .toContain("It sent interim answers (HTTP 1xx) without end.");
 });
 
+test.each([
+  ["a stream of events", "text/event-stream", ":"],
+  ["an answer in JSON", "application/json", " "],
+])("%s in HTTP chunks of one byte cuts a server off before it costs much", async (_, type, byte) => {
+  let chunks = 0;
+  const { url } = await serveHttp(
+    oldListener(({ message, request: { socket } }) => {
+      if (message !== undefined && (type !== "application/json" || message.method !== "tools/list"))
+        return false;
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ntransfer-encoding: chunked\r\n\r\n`);
+      const write = (): void => {
+        if (socket.destroyed) return;
+        chunks += 8_192;
+        socket.write(`1\r\n${byte}\r\n`.repeat(8_192), () => setImmediate(write));
+      };
+      write();
+      return true;
+    }),
+  );
+  const client = openServer({ url }, { clock: createManualClock() });
+  await client.tools();
+  await expect
+    .poll(() => client.problems()[0]?.message)
+    .toContain("It sent an answer in too many small pieces.");
+  expect(chunks).toBeLessThan(1_000_000);
+});
+
 test("a few interim answers are none of a server's faults", async () => {
   const client = await clientOfRawStream((socket) => {
     socket.write("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n".repeat(10));

@@ -1,19 +1,23 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe } from "node:diagnostics_channel";
 import { TooLongError } from "./bound-response.ts";
+import { createFloodGate, type FloodGate } from "./flood-gate.ts";
 import { limits } from "./limits.ts";
 
 /** A request that waits for its answer. */
 interface Waiting {
   interimAnswers: number;
+  readonly pieces: FloodGate;
   readonly flooded: AbortController;
 }
 
-// `fetch` reads interim answers (1xx) for ever; only its diagnostics tell of them.
+// `fetch` reads interim answers (1xx) for ever, and joins the pieces in which a body comes, each of which costs time;
+// only its diagnostics tell of them.
 const current = new AsyncLocalStorage<Waiting>();
 const waiting = new WeakMap<object, Waiting>();
 let isListening = false;
-const flood = "It sent interim answers (HTTP 1xx) without end.";
+const interimFlood = "It sent interim answers (HTTP 1xx) without end.";
+const pieceFlood = "It sent an answer in too many small pieces.";
 
 function listen(): void {
   if (isListening) return;
@@ -30,11 +34,18 @@ function listen(): void {
     const one = waiting.get(request);
     if (one === undefined || response.statusCode >= 200) return;
     one.interimAnswers += 1;
-    if (one.interimAnswers > limits.interimAnswers) one.flooded.abort(new TooLongError(flood));
+    if (one.interimAnswers > limits.interimAnswers) one.flooded.abort(new TooLongError(interimFlood));
+  });
+  subscribe("undici:request:bodyChunkReceived", (message) => {
+    const one = waiting.get((message as { readonly request: object }).request);
+    if (one !== undefined && !one.pieces.take(0, 1)) one.flooded.abort(new TooLongError(pieceFlood));
   });
 }
 
-/** `fetch` that rejects with `TooLongError` where interim answers come without end. `onExcess` hears of it first. */
+/**
+ * `fetch` that ends with `TooLongError` where interim answers come without end, or where a body comes in too many small
+ * pieces (HTTP chunks of a byte, for one). `onExcess` hears of it first.
+ */
 export async function fetchFinal(
   input: string | URL,
   init: RequestInit,
@@ -42,8 +53,9 @@ export async function fetchFinal(
 ): Promise<Response> {
   listen();
   const flooded = new AbortController();
-  flooded.signal.addEventListener("abort", () => onExcess(flood), { once: true });
+  flooded.signal.addEventListener("abort", () => onExcess(flooded.signal.reason.message), { once: true });
   const signals = init.signal === undefined || init.signal === null ? [] : [init.signal];
   const signal = AbortSignal.any([flooded.signal, ...signals]);
-  return current.run({ interimAnswers: 0, flooded }, () => fetch(input, { ...init, signal }));
+  const pieces = createFloodGate({ ...limits.flood, lineBytes: limits.httpPieceBytes });
+  return current.run({ interimAnswers: 0, pieces, flooded }, () => fetch(input, { ...init, signal }));
 }

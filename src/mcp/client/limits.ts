@@ -10,6 +10,8 @@ export const limits = {
    * all. Reading a line costs as much as its bytes, or these.
    */
   flood: { burstBytes: 16_777_216, bytesPerSecond: 2_097_152, lineBytes: 4_096 },
+  /** What a piece of an HTTP body counts within the limit for a flood, whatever its size. */
+  httpPieceBytes: 128,
   /** Of a process's output: bytes in one turn of the event loop; reads in a time before kit waits for more at once. */
   reads: { bytes: 16_384, count: 100, ms: 100 },
   /** What is not written yet to a process that does not read its input. */

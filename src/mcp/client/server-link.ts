@@ -26,6 +26,8 @@ export interface ServerLink {
   call(tool: ListedTool, args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<unknown>;
   /** Why it cannot be used now; undefined while it can, and before it was tried. */
   failure(): ServerFailure | undefined;
+  /** How often it failed in a row, and when it is tried again; undefined where it never is. */
+  retries(): { readonly failures: number; readonly againInMs: number } | undefined;
   /** Why changes of its tools are not heard; undefined while they are, or need not be. */
   unheard(): ServerFailure | undefined;
   close(): Promise<void>;
@@ -125,12 +127,16 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
     settings,
     known: () => catalogue,
     failure: () => (connection?.isOpen ? undefined : failure),
+    retries: () =>
+      settings.fault === undefined
+        ? { failures: backoff.failures, againInMs: backoff.remainingMs() }
+        : undefined,
     unheard: () => (connection?.isOpen ? unheard : undefined),
     async catalogue(signal) {
       const isOpen = connection?.isOpen === true;
       if (isOpen && !isStale && catalogue !== undefined) return catalogue;
       if (settings.fault !== undefined || (!isOpen && backoff.remainingMs() > 0)) return catalogue;
-      const ms = backoff.hasFailed ? times.shortPatience : times.patience;
+      const ms = backoff.failures > 0 ? times.shortPatience : times.patience;
       refreshing ??= refresh().finally(() => {
         refreshing = undefined;
       });
