@@ -148,6 +148,14 @@ export interface Operation {
   stored(): MaybePromise<void>;
   /** Appends to the history as it is by now, after reading what another process has added; see `appendLatest`. */
   append(entries: readonly SessionEntry[], input?: string): MaybePromise<void>;
+  /**
+   * Has `write` append what was done and cannot be had again, such as results of tools. Where the store is away it rejects as
+   * the append does, and the entries stay in memory: they are written once the store is back, before anything else.
+   */
+  keeping(
+    entries: readonly SessionEntry[],
+    write: (entries: readonly SessionEntry[]) => MaybePromise<void>,
+  ): MaybePromise<void>;
   emit(body: EventBody, turnId?: string): void;
 }
 

@@ -77,7 +77,7 @@ export async function openTestApp({ signals, clock, ...options }: TestAppOptions
 /** The same, as a service sees it. */
 export async function createTestApp(
   options: Omit<TestAppOptions, keyof WaitAnswers>,
-  more: Pick<AppOptions, "approvals" | "instances"> = {},
+  more: Pick<AppOptions, "approvals" | "instances" | "onListenerError"> = {},
 ): Promise<HostedApp> {
   const [
     { mergeProfiles },

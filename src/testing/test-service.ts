@@ -36,7 +36,7 @@ export async function createTestService(
     import("../agents/approvals/create-approvals.ts"),
   ]);
   const { engineFolder, clock, ...project } = options;
-  const app = await createTestApp(project, { approvals: createApprovals() });
+  const app = await createTestApp(project, { approvals: createApprovals(), onListenerError: onError });
   const engine = createEmbeddedEngine({
     limits,
     ...(clock === undefined ? {} : { clock }),

@@ -3,6 +3,7 @@ import { createId } from "../../base/id.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
 import type { ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
+import type { MaybePromise } from "../../stores/contract.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
 import type { ToolDefinition } from "../tool.ts";
 import { isPutOff, PutOff } from "../turn/put-off.ts";
@@ -73,7 +74,9 @@ export class CallGate implements ToolGate {
   }
 
   async keep(results: ReadonlyMap<string, ToolResultPart>): Promise<void> {
-    for (const [key, result] of results) await this.#note(callNotes.result, { key, result });
+    const notes = [...results].map(([key, result]) => this.#toNote(callNotes.result, { key, result }));
+    const { commit, keeping } = this.#operation;
+    if (notes.length > 0) await this.#write(() => keeping(notes, commit));
   }
 
   #toRequest({ call, context }: GatedCall, record: CallRecord): ApprovalRequest {
@@ -99,10 +102,17 @@ export class CallGate implements ToolGate {
   }
 
   #note(name: string, value: unknown): Promise<void> {
-    const { id, commit } = this.#operation;
+    const { commit } = this.#operation;
+    return this.#write(() => commit([this.#toNote(name, value)]));
+  }
+
+  #toNote(name: string, value: unknown): SessionEntry {
     const timestamp = isoTime(this.#harness.runtime.clock.now());
-    const entry: SessionEntry = { version: 1, type: "note", name, value, timestamp, operation_id: id };
-    const written = this.#written.then(() => commit([entry]));
+    return { version: 1, type: "note", name, value, timestamp, operation_id: this.#operation.id };
+  }
+
+  #write(append: () => MaybePromise<void>): Promise<void> {
+    const written = this.#written.then(append);
     this.#written = written.catch(() => undefined);
     return written;
   }

@@ -167,6 +167,7 @@ function toLoop(harness: Harness, operation: Operation, prepared: Prepared): Tur
     commit: operation.commit,
     commitAhead: operation.commitAhead,
     stored: operation.stored,
+    keeping: operation.keeping,
     model: resolved.model,
     modelName: resolved.name,
     system: prepared.system,

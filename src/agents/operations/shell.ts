@@ -67,10 +67,11 @@ export function runShell(
       const result = { ...raw, stdout: mask(raw.stdout), stderr: mask(raw.stderr) };
       const output = cutText(result.stdout + result.stderr);
       const text = `The user ran \`${mask(command)}\` (exit code ${result.exit_code ?? "none"}):\n\n${output}`;
-      await operation.append([
+      const entries = [
         toMessage(harness, operation, text),
         ...(named ? [toNote(harness, operation, { name: endedNote, value: result })] : []),
-      ]);
+      ];
+      await operation.keeping(entries, operation.append);
       // The history keeps what an aborted command had said; for the caller it is an abort like any other.
       operation.signal.throwIfAborted();
       return result;

@@ -1,5 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
+import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { MaybePromise, SessionStore } from "../../stores/contract.ts";
 import { closingEntry } from "./closing-entry.ts";
 import { afterOthers } from "./rebase.ts";
@@ -16,6 +17,8 @@ export interface LogEnd {
   readonly now: () => number;
   /** Throws where the operation may write no more. */
   readonly checkOwner: () => void;
+  /** Has entries that the store, being away, could not take behind a position stay in memory: see `Operation.keeping`. */
+  readonly keep: (entries: readonly SessionEntry[], position: number) => void;
   /** Whether the store made an append wait: only then is it worth while to append things together. */
   waits: boolean;
   /** What the state has and the log has not yet. */
@@ -89,7 +92,8 @@ function appendBehind(
  * is thrown by the next append, or by `settled`, one of which has to follow.
  */
 export function appendAhead(entries: readonly SessionEntry[], log: LogEnd): MaybePromise<void> {
-  if (!log.waits || log.ahead !== undefined) return appendWork(entries, log);
+  if (!log.waits || log.ahead !== undefined)
+    return appendKeeping(entries, log, (all) => appendWork(all, log));
   const ahead: Ahead = { from: log.state.position, entries, written: undefined };
   log.ahead = ahead;
   applyEntries(log.state, entries);
@@ -126,8 +130,37 @@ function writeAhead(log: LogEnd, ahead: Ahead, following: readonly SessionEntry[
     // Not where it failed: nothing is to follow what the log does not have.
     log.ahead = undefined;
   };
-  ahead.written = write();
+  ahead.written = write().catch((error: unknown) => {
+    // Calls that an answer asks for have not begun: the model is asked again.
+    const kept = following.some(asksForCalls) ? ahead.entries : [...ahead.entries, ...following];
+    if (isStoreUnavailable(error)) log.keep(kept, ahead.from);
+    throw error;
+  });
   return ahead.written;
+}
+
+function asksForCalls(entry: SessionEntry): boolean {
+  if (entry.type !== "message" || entry.message.role !== "assistant") return false;
+  return entry.message.content.some(({ type }) => type === "tool_call");
+}
+
+/** Has `write` append the entries, which stay in memory where the store is away. */
+export function appendKeeping(
+  entries: readonly SessionEntry[],
+  log: LogEnd,
+  write: (entries: readonly SessionEntry[]) => MaybePromise<void>,
+): MaybePromise<void> {
+  const { position } = log.state;
+  const keep = (error: unknown): never => {
+    if (isStoreUnavailable(error)) log.keep(entries, position);
+    throw error;
+  };
+  try {
+    const written = write(entries);
+    return written instanceof Promise ? written.catch(keep) : written;
+  } catch (error) {
+    return keep(error);
+  }
 }
 
 /**

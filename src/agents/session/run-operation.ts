@@ -6,9 +6,17 @@ import type { Harness, LiveSession, Operation, OperationRequest } from "../agent
 import type { EventScope } from "../events/emitter.ts";
 import { maskError, maskValue, type SecretMask } from "../secrets.ts";
 import { Spending } from "../turn/budget.ts";
-import { appendAhead, appendLatest, appendWork, type LogEnd, settled } from "./append-latest.ts";
+import {
+  appendAhead,
+  appendKeeping,
+  appendLatest,
+  appendWork,
+  type LogEnd,
+  settled,
+} from "./append-latest.ts";
 import { loadPastOperation, type PastOperation } from "./past-operation.ts";
 import { isRest, restedBefore } from "./rested.ts";
+import { unsavedOf } from "./unsaved-work.ts";
 
 /** What a session knows of the operation that runs. */
 export interface RunningOperation {
@@ -59,6 +67,9 @@ export async function runOperation<Value>(
   let rests = false;
   try {
     if (request.resumes !== true) open();
+    // What an operation before this one could not write comes first; its history is read afresh behind it.
+    const unsaved = unsavedOf(harness.store, harness.runtime.clock).write(start.live.key);
+    if (unsaved !== undefined) await unsaved;
     const loading = start.live.load();
     const state = loading instanceof Promise ? await loading : loading;
     const id = scope.operation_id;
@@ -145,6 +156,11 @@ function toOperation(
     id: own.id,
     now: runtime.clock.now,
     checkOwner: () => refuseWhenLost(signal),
+    keep(entries, position) {
+      const { key, parent } = own.state;
+      const resumes = request.resumes === true;
+      unsavedOf(store, runtime.clock).keep({ key, parent, operationId: own.id, position, entries, resumes });
+    },
     waits: false,
     ahead: undefined,
   };
@@ -163,6 +179,7 @@ function toOperation(
     stored: () => (log.ahead === undefined ? undefined : settled(log)),
     // No other process appends an input whose id this operation has made.
     append: (entries, input) => appendLatest(entries, log, request.id === undefined ? undefined : input),
+    keeping: (entries, write) => appendKeeping(entries, log, write),
   };
 }
 

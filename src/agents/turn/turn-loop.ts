@@ -10,6 +10,7 @@ import type { EventBody, TurnPurpose } from "../../protocol/event.ts";
 import type { AssistantMessage, Message, ToolCallPart, ToolMessage } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
+import type { Operation } from "../agent-runtime.ts";
 import { maskValue } from "../secrets.ts";
 import { isRest, type Rested } from "../session/rested.ts";
 import { promptOf, type SessionState } from "../session/session-state.ts";
@@ -29,6 +30,8 @@ export interface TurnLoop {
   /** Stores while the model is asked already. */
   readonly commitAhead: (entries: readonly SessionEntry[]) => MaybePromise<void>;
   readonly stored: () => MaybePromise<void>;
+  /** Keeps in memory what the store, being away, could not take; see `Operation`. */
+  readonly keeping: Operation["keeping"];
   readonly model: LanguageModelV4;
   /** As configured: `anthropic/claude-sonnet-4-6`. */
   readonly modelName: string;
@@ -246,7 +249,9 @@ async function storeReply(loop: TurnLoop, reply: ModelReply, timing: Timing): Pr
   };
   loop.spending.turns += 1;
   loop.spending.add(message.usage);
-  const written = loop.commit([toEntry(loop, message)]);
+  const entries = [toEntry(loop, message)];
+  // An answer is paid for. One that asks for calls is asked for again: what became of calls is told by who had begun them.
+  const written = callsOf(message).length === 0 ? loop.keeping(entries, loop.commit) : loop.commit(entries);
   if (written !== undefined) await written;
   loop.emit(
     {

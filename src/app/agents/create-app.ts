@@ -12,6 +12,7 @@ import {
 import { type Agent, type AgentIdentity, createHarness } from "../../agents/harness.ts";
 
 import type { SecretMask } from "../../agents/secrets.ts";
+import { unsavedOf } from "../../agents/session/unsaved-work.ts";
 
 import { defaultRetryPolicy, type RetryPolicy } from "../../agents/turn/retry.ts";
 import { systemClock } from "../../base/clock.ts";
@@ -254,12 +255,26 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
       await options.mcp?.close();
       await options.python?.close();
       await options.project?.close();
+      const lost = await unsavedOf(options.store, systemClock).close(unsavedPatienceMs);
+      if (lost > 0) options.onListenerError?.(workLost(lost));
       await options.store.close();
       writes.close();
       hooks.deregister();
     },
   };
   return app;
+}
+
+/** A stop does not wait for a store: those that are there take what is left at once. */
+const unsavedPatienceMs = 1_000;
+
+function workLost(count: number): KitError {
+  const what = count === 1 ? "1 operation was" : `${count} operations were`;
+  return new KitError({
+    code: "store_unavailable",
+    message: `What ${what} about to keep is lost with this stop: the session store is away.`,
+    hint: "Where results of tools are missing, the model is told that their outcome is unknown.",
+  });
 }
 
 function cannotList(): KitError {

@@ -228,3 +228,137 @@ test("a run that failed in a way that may pass is begun anew by its key, and one
   expect((await start()).run_id).toBe(second.run_id);
   expect(await service.engine.getRun(first.run_id)).toMatchObject({ status: "failed" });
 });
+
+const toolAgent = `globalThis.kitToolRuns ??= [];
+const tool = (name, needsApproval = false) => ({
+  name,
+  description: name,
+  input: { type: "object", properties: {} },
+  needsApproval,
+  execute: async () => {
+    globalThis.kitToolRuns.push(name);
+    return "moved 40 files";
+  },
+});
+export default { kind: "kit.agent", describe: async () => ({ instructions: "Move.", tools: [tool("move"), tool("sign", true)] }) };
+`;
+
+/** An agent whose tools may run once, over a store that goes away as soon as an append has such a text. */
+async function openMover(tools: readonly string[], away: string) {
+  Reflect.set(globalThis, "kitToolRuns", []);
+  const repository = await createTemporaryRepository({ "src/agents/helper.ts": toolAgent });
+  const store = createFailingStore();
+  let asked = 0;
+  const model = createScriptedModel(({ prompt }) => {
+    asked += 1;
+    if (prompt.at(-1)?.role === "tool" || JSON.stringify(prompt.at(-1)).includes("next"))
+      return { text: "all done" };
+    return { toolCalls: tools.map((name) => ({ name, input: {} })) };
+  });
+  const told: unknown[] = [];
+  const options = { root: repository.root, model, store };
+  const service = await createTestService(options, { attempts: 2, backoffMs: 1 }, (error) =>
+    told.push(error),
+  );
+  let isOver = false;
+  const close = async (): Promise<void> => {
+    if (isOver) return;
+    isOver = true;
+    await service.close();
+    await repository[Symbol.asyncDispose]();
+  };
+  onTestFinished(close);
+  store.onAppend = (entries) => {
+    if (entries.includes(away) && store.refused === 0) store.isAway = true;
+  };
+  const runs = (): string[] => Reflect.get(globalThis, "kitToolRuns");
+  const told503 = { code: "store_unavailable" };
+  return { service, store, told, runs, told503, close, asked: () => asked };
+}
+
+async function resultsIn(service: TestService): Promise<readonly string[]> {
+  const history = await service.history(one);
+  return history.flatMap((message) =>
+    (message.role === "tool" ? message.content : []).map((part) => JSON.stringify(part)),
+  );
+}
+
+test("a result that a store could not take is kept while it is away: the tool runs once, and its result stands once", async () => {
+  const { service, store, runs, asked } = await openMover(["move"], "moved 40 files");
+  const { dispatch_id } = await service.dispatch(one, "go");
+  await untilRefused(store, 3);
+  store.isAway = false;
+  expect(await service.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed", attempts: 1 });
+  expect(runs()).toEqual(["move"]);
+  expect(await resultsIn(service)).toEqual([expect.stringContaining("moved 40 files")]);
+  expect(asked()).toBe(2);
+});
+
+test("the result of a prompt whose caller was told 503 is written once the store is back, before all that follows", async () => {
+  const { service, store, runs, told503 } = await openMover(["move"], "moved 40 files");
+  await expect(service.prompt(one, { message: "go" })).rejects.toMatchObject(told503);
+  await expect(service.prompt(one, { message: "next" })).rejects.toMatchObject(told503);
+  store.isAway = false;
+  // Nobody asks: it is written all the same.
+  await expect
+    .poll(() => resultsIn(service), { timeout: 10_000 })
+    .toEqual([expect.stringContaining("moved 40 files")]);
+  expect((await service.prompt(one, { message: "next" })).text).toBe("all done");
+  expect(runs()).toEqual(["move"]);
+  expect((await service.history(one)).map(({ role }) => role)).toEqual([
+    "user",
+    "assistant",
+    "tool",
+    "user",
+    "assistant",
+  ]);
+});
+
+test("of calls that are to go on, the results that are there are kept over an outage", async () => {
+  const { service, store, runs } = await openMover(["move", "sign"], '"approval"');
+  const { dispatch_id } = await service.dispatch(one, "go");
+  await expect.poll(async () => (await service.approvals.list()).length).toBe(1);
+  const [first] = await service.approvals.list();
+  await service.approvals.decide(String(first?.approval_id), { approved: true });
+  await untilRefused(store, 2);
+  store.isAway = false;
+  await expect.poll(async () => (await service.approvals.list()).length).toBe(1);
+  const [again] = await service.approvals.list();
+  await service.approvals.decide(String(again?.approval_id), { approved: true });
+  expect(await service.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed" });
+  expect(runs()).toEqual(["move", "sign"]);
+  expect((await resultsIn(service)).filter((result) => result.includes("unknown"))).toEqual([]);
+});
+
+test("an answer that a store could not take is given without asking the model again", async () => {
+  const { service, store, asked } = await openMover([], "all done");
+  const { dispatch_id } = await service.dispatch(one, "next");
+  await untilRefused(store, 2);
+  store.isAway = false;
+  const record = await service.engine.awaitDispatch(dispatch_id);
+  expect(record).toMatchObject({ status: "completed", attempts: 1, result: { text: "all done" } });
+  expect(asked()).toBe(1);
+});
+
+test("a session that is deleted while its store is away does not come back with a result", async () => {
+  const { service, store, told503 } = await openMover(["move"], "moved 40 files");
+  await expect(service.prompt(one, { message: "go" })).rejects.toMatchObject(told503);
+  store.isAway = false;
+  await store.delete(one);
+  expect((await service.prompt(one, { message: "next" })).text).toBe("all done");
+  expect(await resultsIn(service)).toEqual([]);
+});
+
+test("a stop writes what it can, and says of the rest that it is lost", async () => {
+  const back = await openMover(["move"], "moved 40 files");
+  await expect(back.service.prompt(one, { message: "go" })).rejects.toMatchObject(back.told503);
+  back.store.isAway = false;
+  await back.close();
+  expect(JSON.stringify(await back.store.read(one))).toContain("moved 40 files");
+  const away = await openMover(["move"], "moved 40 files");
+  await expect(away.service.prompt(one, { message: "go" })).rejects.toMatchObject(away.told503);
+  const begun = performance.now();
+  await away.close();
+  expect(performance.now() - begun).toBeLessThan(3_000);
+  expect(away.told.map(String)).toContainEqual(expect.stringContaining("is lost with this stop"));
+});
