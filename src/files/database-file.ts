@@ -18,6 +18,7 @@ export class DatabaseFile {
   /** SQLite makes it with the first write, and keeps it while any process has the database open. */
   #log: FileIdentity | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
+  #goneSince: number | undefined;
 
   /** To be made once the database is open. */
   constructor(place: DatabasePlace) {
@@ -36,6 +37,7 @@ export class DatabaseFile {
     const now = performance.now();
     if (now - this.#lookedAt < everyMs) return;
     if (this.#isGone()) throw this.#gone();
+    this.#goneSince = undefined;
     this.#lookedAt = now;
   }
 
@@ -54,8 +56,10 @@ export class DatabaseFile {
 
   #gone(): KitError {
     const { store, file } = this.#place;
+    this.#goneSince ??= Date.now();
     return storeUnavailable({
       store,
+      since: this.#goneSince,
       reason:
         "its file was deleted, moved or replaced while kit used it. Put it back as it was, or restart kit, which begins with what is there then",
       hint: `Look at ${nearby(String(file))}.`,

@@ -1,3 +1,4 @@
+import { isoTime } from "../base/clock.ts";
 import { KitError } from "../base/kit-error.ts";
 
 /** What SQLite says of a file, rather than of a statement. */
@@ -40,19 +41,30 @@ export interface StoreOutage {
   readonly store: string;
   readonly reason: string;
   readonly hint: string;
+  /** Since when, in ms since 1970; default: now, when somebody notices. */
+  readonly since?: number;
   readonly cause?: unknown;
 }
 
+/** What waits for a store asks it again within that time; callers are told the same. */
+const retryAfterS = 5;
+
 /**
  * Of a store that cannot be used for now. Accepted work that meets it waits for as long as it lasts, and none of its
- * attempts is counted; this code is the only sign of it.
+ * attempts is counted; this code is the only sign of it. `meta` says which store, and since when.
  */
-export function storeUnavailable({ store, reason, hint, cause }: StoreOutage): KitError<"store_unavailable"> {
+export function storeUnavailable({
+  store,
+  reason,
+  hint,
+  since,
+  cause,
+}: StoreOutage): KitError<"store_unavailable"> {
   return new KitError({
     code: "store_unavailable",
     message: `${store} cannot be used: ${reason}.`,
     hint,
-    meta: { retry_after_s: 5 },
+    meta: { store, since: isoTime(since ?? Date.now()), retry_after_s: retryAfterS },
     ...(cause === undefined ? {} : { cause }),
   });
 }
@@ -62,11 +74,55 @@ export function isStoreUnavailable(error: unknown): error is KitError {
 }
 
 /** Of a file that is broken: nothing passes by itself. */
-export function storeDamaged({ store, hint, cause }: Omit<StoreOutage, "reason">): KitError<"unavailable"> {
+function storeDamaged({ store, hint, cause }: Omit<StoreOutage, "reason">): KitError<"unavailable"> {
   return new KitError({
     code: "unavailable",
     message: `${store} cannot be used: it is damaged.`,
     hint,
     ...(cause === undefined ? {} : { cause }),
   });
+}
+
+/** Whether another process holds SQLite's file, which passes. */
+export function isBusy(error: unknown): boolean {
+  return sqliteFault(error)?.isBusy === true;
+}
+
+/** Whether SQLite could not read or write its file, so that a whole transaction is lost, and has said nothing about the values. */
+export function isOfFile(error: unknown): boolean {
+  return sqliteFault(error) !== undefined;
+}
+
+/** How people are told of a store in a file of SQLite. */
+export interface SqliteStore {
+  readonly store: string;
+  /** What to look at while it cannot be used. */
+  readonly hint: string;
+  /** What to do where it is damaged. */
+  readonly repair: string;
+}
+
+/** Tells of a store's faults, and since when it has them. */
+export class StoreFaults {
+  readonly #place: SqliteStore;
+  #since: number | undefined;
+
+  constructor(place: SqliteStore) {
+    this.#place = place;
+  }
+
+  /** `store_unavailable` with what SQLite said as its cause, `unavailable` for damage; the error itself where it is no fault of the file. */
+  toError(cause: unknown): unknown {
+    const fault = sqliteFault(cause);
+    if (fault === undefined) return cause;
+    const { store, hint, repair } = this.#place;
+    if (fault.isDamage) return storeDamaged({ store, hint: repair, cause });
+    this.#since ??= Date.now();
+    return storeUnavailable({ store, reason: fault.reason, hint, since: this.#since, cause });
+  }
+
+  /** It was written. */
+  passed(): void {
+    this.#since = undefined;
+  }
 }

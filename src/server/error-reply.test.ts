@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { KitError } from "../base/kit-error.ts";
 import { errorCodes } from "../protocol/error-code.ts";
+import { storeUnavailable } from "../protocol/store-fault.ts";
 import { toErrorReply } from "./error-reply.ts";
 
 test("every code answers its status, in the envelope", () => {
@@ -175,4 +176,15 @@ test("in development what cannot be looked at is told as far as it can", () => {
     const reply = toErrorReply(thrown, { dev: true });
     expect([reply.status, JSON.parse(reply.body).error.dev]).toEqual([500, { thrown: expect.any(String) }]);
   }
+});
+
+test("the details of a 503 say which store is away and since when, and all that passes says when to try again", () => {
+  const since = Date.parse("2026-11-22T10:00:00.000Z");
+  const away = storeUnavailable({ store: "The session store", reason: "it is locked", hint: "", since });
+  expect(JSON.parse(toErrorReply(away, { dev: false }).body).error).toMatchObject({
+    details: "The session store is away since 2026-11-22T10:00:00.000Z. Try again in 5 seconds.",
+    meta: { store: "The session store", since: "2026-11-22T10:00:00.000Z", retry_after_s: 5 },
+  });
+  const closing = new KitError({ code: "unavailable", message: "Stopping.", meta: { retry_after_s: 0.4 } });
+  expect(JSON.parse(toErrorReply(closing, { dev: false }).body).error.details).toBe("Try again in 1 second.");
 });

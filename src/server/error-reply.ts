@@ -103,9 +103,19 @@ function detailsOf(error: KitError<ErrorCode>): string {
   const { issues } = error.meta ?? {};
   const allowed = allowedBy(error);
   if (allowed !== undefined) return `Allowed: ${allowed}.`;
-  if (!Array.isArray(issues)) return advice[error.code] ?? "";
+  if (!Array.isArray(issues)) return advice[error.code] ?? whenToRetry(error);
   // A project's code may have written anything there.
   return issues.map((issue: unknown) => `${fieldOf(issue, "path")}: ${fieldOf(issue, "message")}`).join("; ");
+}
+
+/** Of what passes by itself: which store is away and since when, and when to come again; "" for all else. */
+function whenToRetry({ meta }: KitError<ErrorCode>): string {
+  const { store, since, retry_after_s } = meta ?? {};
+  const away =
+    typeof store === "string" && typeof since === "string" ? `${store} is away since ${since}. ` : "";
+  if (typeof retry_after_s !== "number" || !Number.isFinite(retry_after_s)) return away.trimEnd();
+  const seconds = Math.ceil(retry_after_s);
+  return `${away}Try again in ${seconds} second${seconds === 1 ? "" : "s"}.`;
 }
 
 function fieldOf(issue: unknown, field: keyof ErrorIssue): string {

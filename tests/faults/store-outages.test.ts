@@ -1,11 +1,10 @@
-import { once } from "node:events";
 import { renameSync, rmSync } from "node:fs";
-import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { startPostgres } from "../../src/testing/postgres-server.ts";
+import { openWay } from "../../src/testing/way-to-server.ts";
 import { createRandom } from "./seeded-random.ts";
 import { createFaultProject, type FaultProject } from "./service/fault-project.ts";
 import { type Answer, send, untilSettled } from "./service/requests.ts";
@@ -81,52 +80,22 @@ test("a session store that another program locks for long makes no dead letters"
   });
 }, 300_000);
 
-/** What stands before a database, so that it can be away: connections break, and nobody listens. */
-async function createWay(target: URL) {
-  const sockets = new Set<Socket>();
-  const server = createServer((near) => {
-    const far = connect(Number(target.port), target.hostname);
-    for (const socket of [near, far]) {
-      sockets.add(socket);
-      socket.on("error", () => undefined);
-      socket.on("close", () => {
-        sockets.delete(socket);
-        near.destroy();
-        far.destroy();
-      });
-    }
-    near.pipe(far).pipe(near);
-  });
-  const open = async (port: number): Promise<number> => {
-    server.listen(port, "127.0.0.1");
-    await once(server, "listening");
-    const address = server.address();
-    return typeof address === "object" && address !== null ? address.port : 0;
-  };
-  const port = await open(0);
-  const url = new URL(target);
-  url.port = `${port}`;
-  const close = async (): Promise<void> => {
-    const closed = server.listening ? once(server, "close") : undefined;
-    server.close();
-    for (const socket of sockets) socket.destroy();
-    await closed;
-  };
-  onTestFinished(close);
-  return { url: url.href, close, open: () => open(port) };
+/** A Postgres, and a real way to it that can go away, or hang. */
+async function startFarPostgres() {
+  const postgres = await startPostgres();
+  onTestFinished(() => postgres.stop());
+  const way = await openWay(new URL(postgres.url));
+  onTestFinished(() => way.close());
+  return way;
 }
 
 test("a Postgres that is down for long makes no dead letters, and two servers on it put no input down twice", async () => {
-  const postgres = await startPostgres();
-  onTestFinished(() => postgres.stop());
-  const way = await createWay(new URL(postgres.url));
+  const way = await startFarPostgres();
   const project = await createFaultProject(random, { engine: "max_attempts = 1", store: way.url });
   await project.kit.start();
   await workThroughOutage(project, {
     go: way.close,
-    async come() {
-      await way.open();
-    },
+    come: way.open,
   });
   // A server of its own, with its own engine, over the same sessions.
   const other = await project.another(".kit/other");
@@ -143,6 +112,41 @@ test("a Postgres that is down for long makes no dead letters, and two servers on
   }
   expect(project.model.refused).toEqual([]);
 }, 300_000);
+
+test("a Postgres that hangs is refused within seconds, keeps no stop waiting, and is gone on with once it answers", async () => {
+  const way = await startFarPostgres();
+  const project = await createFaultProject(random, { engine: "max_attempts = 1", store: way.url });
+  const { kit } = project;
+  await kit.start();
+  const dispatch = (id: string): Promise<Answer> =>
+    send(`${kit.url}/agents/worker/${id}/dispatch`, { input: "#1" });
+  await dispatch("before");
+  await untilSettled(kit.url);
+  way.freeze();
+  const begun = performance.now();
+  const accepted = await dispatch("during");
+  expect(accepted.status).toBe(202);
+  const slow = await send(`${kit.url}/agents/worker/plain`, { message: "#2" });
+  expect(slow).toMatchObject({ status: 503, body: { error: { type: "store_unavailable" } } });
+  expect(performance.now() - begun).toBeLessThan(9_000);
+  const quick = performance.now();
+  const refused = await send(`${kit.url}/agents/worker/plain`, { message: "#2" });
+  expect(refused.body.error).toMatchObject({
+    details: expect.stringMatching(/^The session store is away since 20.*Try again in/),
+  });
+  expect(performance.now() - quick).toBeLessThan(1_000);
+  const stopping = performance.now();
+  await kit.end("SIGTERM");
+  expect(performance.now() - stopping).toBeLessThan(5_000);
+  await kit.start();
+  way.thaw();
+  await untilSettled(kit.url);
+  expect((await send(`${kit.url}/dispatches/${accepted.body.dispatch_id}`)).body).toMatchObject({
+    status: "completed",
+    attempts: 1,
+  });
+  expect(await inputsOf(kit.url, "during")).toEqual(["#1"]);
+}, 120_000);
 
 test("two servers of their own on one file of sessions put no input down twice", async () => {
   const project = await createFaultProject(random);

@@ -1,7 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { AdmitRequest, Engine, EngineHandlers } from "../contract.ts";
-import { toStoreError } from "./database/store-error.ts";
 import { closing } from "./dispatches/attached-calls.ts";
 import { createDispatches } from "./dispatches/create-dispatches.ts";
 import { createEngineCore } from "./engine-core.ts";
@@ -70,7 +69,7 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
       if (!base.database.isOpen) throw closing();
       core.file.check(lookMs);
       return await read(...given).catch((error: unknown) => {
-        throw toStoreError(error);
+        throw core.faults.toError(error);
       });
     };
   }

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { DatabaseFile } from "../../files/database-file.ts";
+import { StoreFaults } from "../../protocol/store-fault.ts";
 import { type BlobStore, createBlobStore } from "./database/blobs.ts";
 import { createCommitQueue } from "./database/commit-queue.ts";
 import { openDatabase } from "./database/open-database.ts";
@@ -27,6 +28,8 @@ export interface EngineCore {
   /** Fires `base.stopping`. */
   stop(): void;
   /** Writes what is due, then closes the database. */
+  /** Tells of what the engine's database cannot do for now. */
+  readonly faults: StoreFaults;
   close(): Promise<void>;
 }
 
@@ -43,8 +46,9 @@ export function createEngineCore({ folder, clock, limits }: CoreOptions): Engine
     store: "The engine's store",
     file: folder === undefined ? undefined : join(folder, "engine.db"),
   });
-  const queue = createCommitQueue(database, { confirm: () => file.check() });
-  const lock = createProcessLock(folder === undefined ? undefined : join(folder, "engine.lock"));
+  const faults = new StoreFaults(engineStore);
+  const queue = createCommitQueue(database, { faults, confirm: () => file.check() });
+  const lock = createProcessLock(folder === undefined ? undefined : join(folder, "engine.lock"), faults);
   const lease = createLease(database, { clock, ttlMs: limits.leaseMs, lock });
   const blobs = createBlobStore(folder === undefined ? undefined : join(folder, "blobs"), database);
   const stopping = new AbortController();
@@ -75,6 +79,7 @@ export function createEngineCore({ folder, clock, limits }: CoreOptions): Engine
   };
   return {
     base,
+    faults,
     lease,
     blobs,
     limits,
@@ -98,3 +103,9 @@ function stopped(): KitError {
     meta: { will_resume: true },
   });
 }
+
+const engineStore = {
+  store: "The engine's store",
+  hint: "Look at the disk of the engine's folder. The engine goes on by itself once it can.",
+  repair: "Put engine.db of the engine's folder back from a backup.",
+};

@@ -26,7 +26,7 @@ const outages: readonly string[] = [
 ];
 
 /** What a query threw, as an error of kit. */
-export function toStoreError(error: unknown): KitError {
+export function toStoreError(error: unknown, since: number): KitError {
   if (error instanceof KitError) return error;
   const code = sqlState(error);
   if (code !== undefined && conflicts.has(code)) return conflict(error);
@@ -35,7 +35,7 @@ export function toStoreError(error: unknown): KitError {
   const hint = `Postgres: ${said}`;
   // What has no condition is no answer of Postgres: the way there is at fault.
   if (code === undefined || outages.some((start) => code.startsWith(start))) {
-    return storeUnavailable({ store: "The session store", reason, hint, cause: error });
+    return storeUnavailable({ store: "The session store", reason, hint, since, cause: error });
   }
   return new KitError({
     code: "unavailable",
@@ -43,6 +43,11 @@ export function toStoreError(error: unknown): KitError {
     hint,
     cause: error,
   });
+}
+
+/** Whether an error is something that the server itself has said. */
+export function hasAnswered(error: unknown): boolean {
+  return sqlState(error) !== undefined;
 }
 
 /** The condition that the server has named: five digits or capitals, where a code of Node's has a word. */

@@ -1,3 +1,4 @@
+import { Socket } from "node:net";
 import { KitError } from "../../base/kit-error.ts";
 
 /** What kit asks of a connection of the package `pg`. */
@@ -16,26 +17,69 @@ export interface PostgresPool extends PostgresQuery {
 
 /** A pool that kit has made, and has to end. */
 export interface OwnPool extends PostgresPool {
+  /** Breaks all connections, without a word. */
+  destroy(): void;
+  /** Asks something small over a new connection; rejects when the signal fires. */
+  probe(signal: AbortSignal): Promise<void>;
   end(): Promise<void>;
 }
 
-/** Silence of the server after which a connection or a query is given up. */
+/** How long a new connection may take, and what waits for one of those that are made. */
 const connectTimeoutMs = 10_000;
-const queryTimeoutMs = 60_000;
+/** After how long without a word the system asks the other side of a connection whether it is there. */
+const keepAliveMs = 10_000;
+/** How long a database may take to say goodbye. */
+const endMs = 1_000;
 
 /** Makes a pool with the package `pg`, which is loaded here: an optional peer of kit. */
 export async function openPool(url: string, maxConnections: number): Promise<OwnPool> {
-  const { Pool } = await loadPg();
-  const pool = new Pool({
+  const { Pool, Client } = await loadPg();
+  const sockets = new Set<Socket>();
+  const connection = {
     connectionString: url,
-    max: maxConnections,
-    connectionTimeoutMillis: connectTimeoutMs,
-    query_timeout: queryTimeoutMs,
     keepAlive: true,
-  });
+    keepAliveInitialDelayMillis: keepAliveMs,
+    stream: () => {
+      const socket = new Socket();
+      sockets.add(socket);
+      return socket.once("close", () => sockets.delete(socket));
+    },
+  };
+  const pool = new Pool({ ...connection, max: maxConnections, connectionTimeoutMillis: connectTimeoutMs });
   // The server may end a connection that rests; the pool makes another when it is needed.
   pool.on("error", () => undefined);
-  return pool;
+  const destroy = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    query: (text, values) => pool.query(text, values),
+    connect: () => pool.connect(),
+    destroy,
+    async probe(signal) {
+      let socket: Socket | undefined;
+      const client = new Client({
+        ...connection,
+        stream: () => {
+          socket = connection.stream();
+          return socket;
+        },
+      });
+      const stop = (): void => void socket?.destroy();
+      client.on("error", () => undefined);
+      signal.addEventListener("abort", stop, { once: true });
+      try {
+        await client.connect();
+        await client.query("SELECT 1");
+      } finally {
+        signal.removeEventListener("abort", stop);
+        client.end().catch(() => undefined);
+      }
+    },
+    async end() {
+      const timer = setTimeout(destroy, endMs);
+      await pool.end().finally(() => clearTimeout(timer));
+    },
+  };
 }
 
 async function loadPg(): Promise<typeof import("pg")> {

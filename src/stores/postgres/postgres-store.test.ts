@@ -1,9 +1,11 @@
 import { execFile } from "node:child_process";
+import { setTimeout as delay } from "node:timers/promises";
 import { inspect, promisify } from "node:util";
 import pg from "pg";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { openWay } from "../../testing/way-to-server.ts";
 import { sessionStoreContract } from "../contract.suite.ts";
 import { migrate, migrations } from "./migrate.ts";
 import { PostgresSessionStore } from "./postgres-store.ts";
@@ -115,6 +117,84 @@ test("a connection that the server has ended while it rested is replaced", async
     expect(error).toMatchObject({ code: "store_unavailable" });
   });
   expect((await store.read(key)).length).toBeGreaterThan(0);
+});
+
+/** A store behind a way that can hang, which it notices within two tenths of a second. */
+async function useFarStore() {
+  const way = await openWay(new URL(server.url));
+  onTestFinished(() => way.close());
+  const store = new PostgresSessionStore({ url: way.url, schema: newSchema(), patienceMs: 100 });
+  onTestFinished(() => store.close());
+  await store.append({ key, expected: 0, entries: [entry] });
+  return { way, store };
+}
+
+const isAway = { code: "store_unavailable", meta: { store: "The session store", since: expect.any(String) } };
+
+test("a Postgres that hangs is noticed soon, refused at once, and gone on with once it answers", async () => {
+  const { way, store } = await useFarStore();
+  way.freeze();
+  const calls = [1, 2, 3].map(() => store.append({ key, expected: 1, entries: [entry] }));
+  const begun = performance.now();
+  for (const call of calls) await expect(call).rejects.toMatchObject(isAway);
+  expect(performance.now() - begun).toBeLessThan(2_000);
+  const refused = performance.now();
+  for (let count = 0; count < 100; count += 1) await expect(store.read(key)).rejects.toMatchObject(isAway);
+  expect(performance.now() - refused).toBeLessThan(1_000);
+  way.thaw();
+  await expect
+    .poll(
+      () =>
+        store.read(key).then(
+          ({ length }) => length > 0,
+          () => false,
+        ),
+      { timeout: 5_000 },
+    )
+    .toBe(true);
+  // Of those that were on their way one may have come through, never two.
+  expect((await store.read(key)).length).toBeLessThanOrEqual(2);
+});
+
+test("a connection that dies in the middle of a query costs that query, and no other", async () => {
+  const { way, store } = await useFarStore();
+  way.freeze({ isDropped: true });
+  await expect(store.append({ key, expected: 1, entries: [entry] })).rejects.toMatchObject(isAway);
+  expect((await store.read(key)).length).toBeGreaterThan(0);
+});
+
+test("a query that waits for a lock is no silence while others are answered, and does not wait for ever", async () => {
+  const { store } = await useFarStore();
+  const quoted = `"${schema.replaceAll('"', '""')}"`;
+  const holder = await admin.connect();
+  await holder.query(`BEGIN; LOCK TABLE ${quoted}.sessions IN EXCLUSIVE MODE`);
+  const waits = store.append({ key, expected: 1, entries: [entry] });
+  waits.catch(() => undefined);
+  await delay(250);
+  expect(await store.read(key)).toHaveLength(1);
+  await expect(waits).rejects.toMatchObject(isAway);
+  await holder.query("ROLLBACK");
+  holder.release();
+});
+
+test("a store of a Postgres that hangs is closed within a moment", async () => {
+  const { way, store } = await useFarStore();
+  way.freeze();
+  const call = store.read(key);
+  call.catch(() => undefined);
+  const begun = performance.now();
+  await store.close();
+  expect(performance.now() - begun).toBeLessThan(3_000);
+  await expect(call).rejects.toMatchObject({ code: "store_unavailable" });
+});
+
+test("a database that takes connections and never says a word is refused before the first call has ended", async () => {
+  const way = await openWay(new URL(server.url));
+  onTestFinished(() => way.close());
+  way.freeze();
+  const store = new PostgresSessionStore({ url: way.url, schema: newSchema(), patienceMs: 100 });
+  onTestFinished(() => store.close());
+  await expect(store.read(key)).rejects.toMatchObject(isAway);
 });
 
 test("tables of an older version are brought forward, with what they hold", async () => {

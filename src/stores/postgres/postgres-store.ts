@@ -9,16 +9,22 @@ import { conflict } from "../conflict.ts";
 import type { AppendRequest, SessionStore } from "../contract.ts";
 import { decodeEntry, encodeEntry } from "../entry-text.ts";
 import { placeOf, type SessionRow, toInfo, toTouchedPage } from "../session-row.ts";
+import { AnswerGuard } from "./answer-guard.ts";
 import { isPostgresUrl } from "./is-postgres-url.ts";
 import { migrate } from "./migrate.ts";
-import { toStoreError } from "./postgres-error.ts";
-import { type OwnPool, openPool, type PostgresPool } from "./postgres-pool.ts";
+import { hasAnswered, toStoreError } from "./postgres-error.ts";
+import { type OwnPool, openPool, type PostgresPool, type PostgresQuery } from "./postgres-pool.ts";
 import { type Statements, statementsFor } from "./statements.ts";
 
 /** Which database: an address, or a pool that the caller keeps and ends. */
 export type PostgresSessionStoreOptions = {
   /** The schema of kit's tables, made when it is missing; default "kit". */
   readonly schema?: string;
+  /**
+   * Milliseconds without an answer before kit asks the database, over another connection, whether it is there. Where it
+   * does not answer that within the same time, all calls are `store_unavailable` at once, until it does. Default 2,000.
+   */
+  readonly patienceMs?: number;
 } & (
   | {
       /** `postgres://user:password@host:5432/name`, with the parameters that the package `pg` knows. */
@@ -28,6 +34,9 @@ export type PostgresSessionStoreOptions = {
     }
   | { readonly pool: PostgresPool }
 );
+
+/** Of a round trip that takes milliseconds; a long read is no silence. */
+const defaultPatienceMs = 2_000;
 
 /**
  * Sessions in a Postgres database, for several machines at once.
@@ -39,6 +48,8 @@ export class PostgresSessionStore implements SessionStore {
   readonly #options: PostgresSessionStoreOptions;
   readonly #schema: string;
   readonly #statements: Statements;
+  readonly #guard: AnswerGuard;
+  #awaySince: number | undefined;
   #own: OwnPool | undefined;
   #opening: Promise<PostgresPool> | undefined;
   #closed = false;
@@ -55,6 +66,11 @@ export class PostgresSessionStore implements SessionStore {
     this.#options = options;
     this.#schema = quoted(options.schema ?? "kit");
     this.#statements = statementsFor(this.#schema);
+    this.#guard = new AnswerGuard({
+      probe: (signal) => this.#probe(signal),
+      onSilent: () => this.#own?.destroy(),
+      patienceMs: options.patienceMs ?? defaultPatienceMs,
+    });
   }
 
   async append({ key, expected, entries, parent, input }: AppendRequest): Promise<void> {
@@ -110,6 +126,7 @@ export class PostgresSessionStore implements SessionStore {
   /** Ends the connections of its own; a pool that was given stays open. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#guard.close();
     await this.#opening?.catch(() => undefined);
     const own = this.#own;
     this.#own = undefined;
@@ -119,9 +136,29 @@ export class PostgresSessionStore implements SessionStore {
   async #query(text: string, values: unknown[]): Promise<readonly SessionRow[]> {
     try {
       const pool = await this.#open();
-      return (await pool.query(text, values)).rows;
+      return await this.#guard.run(async (call) => {
+        const connection = await pool.connect();
+        // Its caller has heard that it failed: it is not done behind their back.
+        if (call.isOver) {
+          connection.release();
+          return [];
+        }
+        hearErrors(connection);
+        let failed = true;
+        const release = once(() => connection.release(failed));
+        call.begin({ stop: release, bytes: () => bytesRead(connection) });
+        try {
+          const { rows } = await connection.query(text, values);
+          failed = false;
+          this.#awaySince = undefined;
+          return rows;
+        } finally {
+          release();
+        }
+      });
     } catch (error) {
-      throw toStoreError(error);
+      if (!hasAnswered(error)) this.#awaySince ??= Date.now();
+      throw toStoreError(error, this.#awaySince ?? Date.now());
     }
   }
 
@@ -136,8 +173,18 @@ export class PostgresSessionStore implements SessionStore {
 
   async #openAndMigrate(): Promise<PostgresPool> {
     const pool = await this.#pool();
-    await migrate(pool, this.#schema);
+    // A migration of a large database may take its time.
+    await this.#guard.run(() => migrate(pool, this.#schema), { isLong: true });
     return pool;
+  }
+
+  async #probe(signal: AbortSignal): Promise<void> {
+    if (this.#own !== undefined) return await this.#own.probe(signal);
+    const asked = this.#pool().then((pool) => pool.query("SELECT 1"));
+    const silent = new Promise<never>((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    });
+    await Promise.race([asked, silent]);
   }
 
   async #pool(): Promise<PostgresPool> {
@@ -146,6 +193,31 @@ export class PostgresSessionStore implements SessionStore {
     this.#own ??= await openPool(options.url, options.maxConnections ?? 10);
     return this.#own;
   }
+}
+
+/** What has come over a connection of `pg`; 0 for others. */
+function bytesRead(connection: PostgresQuery): number {
+  const { connection: inner } = connection as { connection?: { stream?: { bytesRead?: number } } };
+  return inner?.stream?.bytesRead ?? 0;
+}
+
+const heard = new WeakSet<PostgresQuery>();
+
+/** A connection of `pg` that breaks while it is lent tells so by an event too, which nobody else listens to. */
+function hearErrors(connection: PostgresQuery): void {
+  if (heard.has(connection)) return;
+  heard.add(connection);
+  const { on } = connection as { on?: (event: "error", listener: () => void) => unknown };
+  on?.call(connection, "error", () => undefined);
+}
+
+function once(work: () => void): () => void {
+  let isDone = false;
+  return () => {
+    if (isDone) return;
+    isDone = true;
+    work();
+  };
 }
 
 function toValues(key: SessionKey | undefined): unknown[] {

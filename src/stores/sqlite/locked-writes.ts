@@ -1,4 +1,4 @@
-import { isBusy, toSqliteError } from "./sqlite-error.ts";
+import { isBusy, type StoreFaults } from "../../protocol/store-fault.ts";
 
 /** How long another process's lock is waited for. */
 const patienceMs = 5_000;
@@ -17,10 +17,15 @@ interface WaitingWrite {
  */
 export class LockedWrites {
   readonly #waiting: WaitingWrite[] = [];
+  readonly #faults: StoreFaults;
+
+  constructor(faults: StoreFaults) {
+    this.#faults = faults;
+  }
 
   /** Done at once, as a rule; a promise where it has to wait. */
   run(write: () => void): void | Promise<void> {
-    if (this.#waiting.length === 0 && isDone(write)) return;
+    if (this.#waiting.length === 0 && this.#isDone(write)) return;
     return new Promise((resolve, reject) => {
       this.#waiting.push({ write, since: performance.now(), resolve, reject });
       if (this.#waiting.length === 1) setTimeout(() => this.#goOn(), retryMs);
@@ -32,7 +37,7 @@ export class LockedWrites {
     for (const next of [...this.#waiting]) {
       try {
         const { write, since } = next;
-        if (isDone(write, performance.now() - since < patienceMs)) next.resolve();
+        if (this.#isDone(write, performance.now() - since < patienceMs)) next.resolve();
         else break;
       } catch (error) {
         next.reject(error);
@@ -41,15 +46,16 @@ export class LockedWrites {
     }
     if (this.#waiting.length > 0) setTimeout(() => this.#goOn(), retryMs);
   }
-}
 
-/** False for a write that may be tried again. */
-function isDone(write: () => void, mayWait = true): boolean {
-  try {
-    write();
-    return true;
-  } catch (error) {
-    if (mayWait && isBusy(error)) return false;
-    throw toSqliteError(error);
+  /** False for a write that may be tried again. */
+  #isDone(write: () => void, mayWait = true): boolean {
+    try {
+      write();
+      this.#faults.passed();
+      return true;
+    } catch (error) {
+      if (mayWait && isBusy(error)) return false;
+      throw this.#faults.toError(error);
+    }
   }
 }

@@ -7,13 +7,13 @@ import type {
   SessionKey,
   TouchedSessionPage,
 } from "../../protocol/session-entry.ts";
+import { isBusy, isOfFile, StoreFaults } from "../../protocol/store-fault.ts";
 import { conflict } from "../conflict.ts";
 import type { AppendRequest, MaybePromise, SessionStore } from "../contract.ts";
 import { decodeEntry, encodeEntry } from "../entry-text.ts";
 import { placeOf, toInfo, toTouchedPage } from "../session-row.ts";
 import { LockedWrites } from "./locked-writes.ts";
 import { maxPosition, openDatabase } from "./open-database.ts";
-import { isBusy, isOfFile, toSqliteError } from "./sqlite-error.ts";
 
 export interface SqliteSessionStoreOptions {
   /** The database file; `":memory:"` for none. Its folder must exist. */
@@ -69,7 +69,12 @@ export class SqliteSessionStore implements SessionStore {
   readonly #database: DatabaseSync;
   readonly #file: DatabaseFile;
   readonly #statements: Statements;
-  readonly #writes = new LockedWrites();
+  readonly #faults = new StoreFaults({
+    store: "The session store",
+    hint: "Look at the disk that the session store is on.",
+    repair: "Put its file back from a backup.",
+  });
+  readonly #writes = new LockedWrites(this.#faults);
   #due: DueAppend[] = [];
   // Sessions seen lately: an append then is inserts only.
   readonly #known = new Map<string, KnownSession>();
@@ -276,13 +281,13 @@ export class SqliteSessionStore implements SessionStore {
     try {
       return read();
     } catch (error) {
-      if (!isBusy(error)) throw toSqliteError(error);
+      if (!isBusy(error)) throw this.#faults.toError(error);
     }
     try {
       this.#database.exec(`PRAGMA busy_timeout = ${readPatienceMs}`);
       return read();
     } catch (error) {
-      throw toSqliteError(error);
+      throw this.#faults.toError(error);
     } finally {
       this.#database.exec("PRAGMA busy_timeout = 0");
     }

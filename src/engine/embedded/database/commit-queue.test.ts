@@ -3,10 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
+import { StoreFaults } from "../../../protocol/store-fault.ts";
 import { createCommitQueue } from "./commit-queue.ts";
 
 const root = mkdtempSync(join(tmpdir(), "kit-commits-"));
 afterAll(() => rmSync(root, { recursive: true }));
+const faults = new StoreFaults({ store: "The store", hint: "", repair: "" });
 let count = 0;
 
 function open(): { database: DatabaseSync; file: string; rows: () => unknown[] } {
@@ -33,7 +35,7 @@ const insert = (value: string | number) => (database: DatabaseSync) => {
 test("writes of one turn are one transaction, in the order in which they were asked for", async () => {
   const { database, file, rows } = open();
   const other = new DatabaseSync(file);
-  const queue = createCommitQueue(database);
+  const queue = createCommitQueue(database, { faults });
   const seen: unknown[] = [];
   const look = other.prepare("SELECT count(*) AS count FROM rows");
   const all = [1, 2, 3].map((value) =>
@@ -50,7 +52,7 @@ test("writes of one turn are one transaction, in the order in which they were as
 
 test("a write that throws undoes its own part, and no other", async () => {
   const { database, rows } = open();
-  const queue = createCommitQueue(database);
+  const queue = createCommitQueue(database, { faults });
   const failure = new Error("mine");
   const results = await Promise.allSettled([
     queue.commit(insert(1)),
@@ -68,7 +70,7 @@ test("a write that throws undoes its own part, and no other", async () => {
 
 test("a lock of another process is waited for without stopping this one, and then said", async () => {
   const { database, file, rows } = open();
-  const queue = createCommitQueue(database, { lockPatienceMs: 100 });
+  const queue = createCommitQueue(database, { faults, lockPatienceMs: 100 });
   const other = new DatabaseSync(file);
   other.exec("BEGIN IMMEDIATE");
   const refused = [queue.commit(insert(1)), queue.commit(insert(2))].map((one) =>
@@ -91,7 +93,7 @@ test("a lock of another process is waited for without stopping this one, and the
 
 test("a store without room refuses the whole transaction, and takes the next when there is room again", async () => {
   const { database, rows } = open();
-  const queue = createCommitQueue(database);
+  const queue = createCommitQueue(database, { faults });
   const pages = Number(database.prepare("PRAGMA page_count").get()?.page_count);
   database.exec(`PRAGMA max_page_count = ${pages + 1}`);
   const results = await Promise.allSettled([

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { KitError } from "../../../base/kit-error.ts";
-import { isBusy, isStoreError, toStoreError } from "./store-error.ts";
+import { isBusy, isOfFile, type StoreFaults } from "../../../protocol/store-fault.ts";
 
 /** How long a lock of another process is waited for, unless it is said otherwise. */
 const defaultPatienceMs = 5_000;
@@ -31,12 +31,13 @@ type Outcome = { readonly value: unknown } | { readonly reason: unknown };
 export function createCommitQueue(
   database: DatabaseSync,
   options: {
+    readonly faults: StoreFaults;
     readonly lockPatienceMs?: number;
     /** Called after each transaction, before anybody is told of it: what it throws all are told instead. */
     readonly confirm?: () => void;
-  } = {},
+  },
 ): CommitQueue {
-  const { lockPatienceMs = defaultPatienceMs, confirm } = options;
+  const { faults, lockPatienceMs = defaultPatienceMs, confirm } = options;
   let pending: Pending[] = [];
   let scheduled = false;
   let lockedSince: number | undefined;
@@ -70,6 +71,7 @@ export function createCommitQueue(
       const outcomes = batch.map((one) => attempt(one.write));
       end.run();
       confirm?.();
+      faults.passed();
       for (const [index, { resolve, reject }] of batch.entries()) {
         const outcome = outcomes[index];
         if (outcome !== undefined && "value" in outcome) resolve(outcome.value);
@@ -91,7 +93,7 @@ export function createCommitQueue(
       return { value };
     } catch (reason) {
       // A full disk ends the whole transaction, so all who are in it are told.
-      if (!database.isTransaction || isStoreError(reason)) throw reason;
+      if (!database.isTransaction || isOfFile(reason)) throw reason;
       undo.run();
       release.run();
       return { reason };
@@ -104,7 +106,7 @@ export function createCommitQueue(
 
   function refuse(batch: readonly Pending[], error: unknown): void {
     lockedSince = undefined;
-    const reason = toStoreError(error);
+    const reason = faults.toError(error);
     for (const { reject } of batch) reject(reason);
   }
 

@@ -4,7 +4,7 @@ import { type Clock, elapsedOf } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import { DatabaseFile } from "../../../files/database-file.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
-import { sqliteFault, storeDamaged, storeUnavailable } from "../../../protocol/store-fault.ts";
+import { isOfFile, StoreFaults, storeUnavailable } from "../../../protocol/store-fault.ts";
 import type { EventLog, EventReadOptions } from "../../contract.ts";
 import type { Lease } from "../engine-base.ts";
 import { createEventReader } from "./event-reader.ts";
@@ -234,10 +234,9 @@ function stored<Value>(work: () => Value): Value {
 function rethrow(error: unknown): never {
   if (error instanceof KitError) throw error;
   const store = "The event log";
-  const fault = sqliteFault(error);
   const hint = "Look at events.db in the engine's folder, and at its disk.";
-  if (fault?.isDamage === true) throw storeDamaged({ store, hint, cause: error });
-  throw storeUnavailable({ store, reason: fault?.reason ?? "it does not answer", hint, cause: error });
+  if (!isOfFile(error)) throw storeUnavailable({ store, reason: "it does not answer", hint, cause: error });
+  throw new StoreFaults({ store, hint, repair: hint }).toError(error);
 }
 
 function badLimit(): KitError {

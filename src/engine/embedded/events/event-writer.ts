@@ -1,8 +1,7 @@
 import { type Clock, elapsedOf } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
-import { storeUnavailable } from "../../../protocol/store-fault.ts";
-import { isStoreError } from "../database/store-error.ts";
+import { isOfFile, storeUnavailable } from "../../../protocol/store-fault.ts";
 import type { Lease } from "../engine-base.ts";
 import type { EventTable, StreamRow } from "./event-table.ts";
 import { createFinishedTurns } from "./finished-turns.ts";
@@ -198,7 +197,7 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     try {
       write();
     } catch (error) {
-      if (!isStoreError(error)) throw error;
+      if (!isOfFile(error)) throw error;
       restUntil = elapsedOf(options.clock) + restMs;
     }
   }

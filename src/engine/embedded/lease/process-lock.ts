@@ -1,5 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import { isBusy, toStoreError } from "../database/store-error.ts";
+import { isBusy, type StoreFaults } from "../../../protocol/store-fault.ts";
 
 /** A lock that the system itself lets go when its process ends, in whatever way. */
 export interface ProcessLock {
@@ -14,7 +14,7 @@ export interface ProcessLock {
  * SQLite's own lock of a file (fcntl, LockFileEx), through a transaction that is never written: it works
  * where a process number does not, between containers and after a restart of one.
  */
-export function createProcessLock(file: string | undefined): ProcessLock {
+export function createProcessLock(file: string | undefined, faults: StoreFaults): ProcessLock {
   const database = new DatabaseSync(file ?? ":memory:", { timeout: 0 });
   return {
     get isHeld() {
@@ -27,7 +27,7 @@ export function createProcessLock(file: string | undefined): ProcessLock {
         return true;
       } catch (error) {
         if (isBusy(error)) return false;
-        throw toStoreError(error);
+        throw faults.toError(error);
       }
     },
     release() {

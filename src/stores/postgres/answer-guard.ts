@@ -1,0 +1,137 @@
+import { isoTime } from "../../base/clock.ts";
+import type { KitError } from "../../base/kit-error.ts";
+import { storeUnavailable } from "../../protocol/store-fault.ts";
+import { hasAnswered } from "./postgres-error.ts";
+
+export interface AnswerGuardOptions {
+  /** Opens a connection of its own and asks something small. Stops at once when the signal fires. */
+  readonly probe: (signal: AbortSignal) => Promise<void>;
+  /** Called when the database has stopped to answer: what is open to it is of no use. */
+  readonly onSilent: () => void;
+  /** How long a call may take before the probe is asked, and the probe before the database counts as away. */
+  readonly patienceMs: number;
+}
+
+/** A call that runs. */
+export interface GuardedCall {
+  /** Whether its caller was told that it failed: nothing more is to be asked for it. */
+  readonly isOver: boolean;
+  /** It has a connection: `stop` breaks it when the call is given up, `bytes` says how much has come over it. */
+  begin(connection: { readonly stop: () => void; readonly bytes: () => number }): void;
+}
+
+/** Silence on a connection of a database that answers others, in patiences: its connection is dead, or a lock is held. */
+const silentLooks = 5;
+
+/**
+ * Notices a database that takes connections and says nothing, or whose host is gone without a word: a network tells
+ * nobody of either. While it is silent, calls are refused at once, and it is asked in the background until it answers.
+ */
+export class AnswerGuard {
+  readonly #options: AnswerGuardOptions;
+  readonly #calls = new Set<(error: KitError) => void>();
+  #silentSince: number | undefined;
+  #probing: Promise<boolean> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  readonly #closed = new AbortController();
+
+  constructor(options: AnswerGuardOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects with `store_unavailable` where the database is silent; otherwise as the work does. */
+  run<Value>(
+    work: (call: GuardedCall) => Promise<Value>,
+    { isLong = false }: { readonly isLong?: boolean } = {},
+  ): Promise<Value> {
+    if (this.#silentSince !== undefined) return Promise.reject(this.#refusal(this.#silentSince));
+    return new Promise((resolve, reject) => {
+      let connection: Parameters<GuardedCall["begin"]>[0] | undefined;
+      let isOver = false;
+      let bytes = 0;
+      let looks = 0;
+      const end = (): void => {
+        isOver = true;
+        clearInterval(timer);
+        this.#calls.delete(giveUp);
+      };
+      const giveUp = (error: KitError): void => {
+        end();
+        connection?.stop();
+        reject(error);
+      };
+      const call: GuardedCall = {
+        get isOver() {
+          return isOver;
+        },
+        begin(made) {
+          connection = made;
+          bytes = made.bytes();
+        },
+      };
+      const { patienceMs } = this.#options;
+      const timer = setInterval(() => {
+        const before = bytes;
+        bytes = connection?.bytes() ?? 0;
+        looks = bytes === before ? looks + 1 : 0;
+        if (looks >= silentLooks && !isLong) giveUp(this.#refusal(Date.now() - looks * patienceMs));
+        else if (looks > 0) void this.#look();
+      }, patienceMs);
+      this.#calls.add(giveUp);
+      work(call).then(
+        (value) => {
+          end();
+          resolve(value);
+        },
+        (error: unknown) => {
+          end();
+          reject(error);
+        },
+      );
+    });
+  }
+
+  close(): void {
+    this.#closed.abort();
+    clearTimeout(this.#timer);
+    for (const giveUp of [...this.#calls]) giveUp(this.#refusal(Date.now()));
+  }
+
+  async #look(): Promise<void> {
+    if (this.#silentSince !== undefined || (await this.#answers()) || this.#closed.signal.aborted) return;
+    if (this.#silentSince !== undefined) return;
+    this.#silentSince = Date.now() - 2 * this.#options.patienceMs;
+    for (const giveUp of [...this.#calls]) giveUp(this.#refusal(this.#silentSince));
+    this.#options.onSilent();
+    this.#askLater();
+  }
+
+  /** It keeps no process alive. */
+  #askLater(): void {
+    this.#timer = setTimeout(async () => {
+      if (await this.#answers()) this.#silentSince = undefined;
+      else if (!this.#closed.signal.aborted) this.#askLater();
+    }, this.#options.patienceMs / 2);
+    this.#timer.unref();
+  }
+
+  #answers(): Promise<boolean> {
+    const { probe, patienceMs } = this.#options;
+    this.#probing ??= probe(AbortSignal.any([AbortSignal.timeout(patienceMs), this.#closed.signal]))
+      // A refusal is an answer too.
+      .then(() => true, hasAnswered)
+      .finally(() => {
+        this.#probing = undefined;
+      });
+    return this.#probing;
+  }
+
+  #refusal(since: number): KitError {
+    return storeUnavailable({
+      store: "The session store",
+      reason: "its database does not answer",
+      hint: `Nothing has come from Postgres since ${isoTime(since)}. Kit goes on asking it, and goes on by itself once it answers.`,
+      since,
+    });
+  }
+}

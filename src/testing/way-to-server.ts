@@ -1,0 +1,78 @@
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+
+/** What stands before a server, so that it can be away, or hang. */
+export interface WayToServer {
+  /** As the server's own, over the way. */
+  readonly url: string;
+  /** Connections break, and nobody listens. */
+  close(): Promise<void>;
+  open(): Promise<void>;
+  /** Takes connections and bytes, and passes nothing on; with `isDropped`, those of now are never gone on with. */
+  freeze(how?: { readonly isDropped?: boolean }): void;
+  thaw(): void;
+}
+
+/** Opens a real way of TCP to a server. */
+export async function openWay(target: URL): Promise<WayToServer> {
+  const sockets = new Set<Socket>();
+  const waiting = new Set<() => void>();
+  let isFrozen = false;
+  const server = createServer((near) => {
+    const far = connect(Number(target.port), target.hostname);
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on("error", () => undefined);
+      socket.on("close", () => {
+        sockets.delete(socket);
+        if (isFrozen) return;
+        near.destroy();
+        far.destroy();
+      });
+    }
+    const pass = (): void => void near.pipe(far).pipe(near);
+    const stop = (): void => {
+      near.unpipe(far).pause();
+      far.unpipe(near).pause();
+    };
+    if (isFrozen) waiting.add(pass);
+    else pass();
+    passes.set(near, { pass, stop });
+    near.on("close", () => passes.delete(near));
+  });
+  const passes = new Map<Socket, { readonly pass: () => void; readonly stop: () => void }>();
+  const listen = async (port: number): Promise<number> => {
+    server.listen(port, "127.0.0.1");
+    await once(server, "listening");
+    const address = server.address();
+    return typeof address === "object" && address !== null ? address.port : 0;
+  };
+  const port = await listen(0);
+  const url = new URL(target);
+  url.port = `${port}`;
+  return {
+    url: url.href,
+    async open() {
+      await listen(port);
+    },
+    async close() {
+      const closed = server.listening ? once(server, "close") : undefined;
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+    freeze({ isDropped = false } = {}) {
+      isFrozen = true;
+      for (const { pass, stop } of passes.values()) {
+        stop();
+        if (!isDropped) waiting.add(pass);
+      }
+      if (isDropped) isFrozen = false;
+    },
+    thaw() {
+      isFrozen = false;
+      for (const pass of waiting) pass();
+      waiting.clear();
+    },
+  };
+}
