@@ -148,8 +148,10 @@ test("a store that cannot take the results fails the operation, however the mode
     expect(rolesIn(store)).toBe("user+assistant");
     away = false;
     expect((await agent.session().prompt("go on")).text).toBe("again");
-    expect(rolesIn(store)).toBe("user+assistant+tool+user+assistant");
-    expect(JSON.stringify(store.read(key)[2])).toContain('"outcome":"unknown"');
+    // An answer that came before the store had refused is kept with the results.
+    const answer = answers === "at once" ? "+assistant" : "";
+    expect(rolesIn(store)).toBe(`user+assistant+tool${answer}+user+assistant`);
+    expect(JSON.stringify(store.read(key)[2])).not.toContain('"outcome":"unknown"');
   }
 });
 

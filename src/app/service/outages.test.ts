@@ -305,13 +305,9 @@ test("the result of a prompt whose caller was told 503 is written once the store
     .toEqual([expect.stringContaining("moved 40 files")]);
   expect((await service.prompt(one, { message: "next" })).text).toBe("all done");
   expect(runs()).toEqual(["move"]);
-  expect((await service.history(one)).map(({ role }) => role)).toEqual([
-    "user",
-    "assistant",
-    "tool",
-    "user",
-    "assistant",
-  ]);
+  // The answer to the first came while the store refused the result, and was kept with it.
+  const roles = (await service.history(one)).map(({ role }) => role).join("+");
+  expect(roles).toBe("user+assistant+tool+assistant+user+assistant");
 });
 
 test("of calls that are to go on, the results that are there are kept over an outage", async () => {
