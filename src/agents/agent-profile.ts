@@ -61,6 +61,8 @@ export interface AgentProfile extends AgentPolicy {
   readonly budget?: Budget;
   /** Attempts to repair a typed output; default 3. */
   readonly typedRetries?: number;
+  /** Milliseconds without any part of an answer before a call of the model is given up; default 120,000. */
+  readonly modelIdleTimeoutMs?: number;
   /** How deep tasks may start tasks; default 8. */
   readonly maxTaskDepth?: number;
   /** Gives the model the tool `run_code`: true, or what Python may call and use. Default false. */

@@ -10,6 +10,8 @@ export interface ResolvedModel {
   /** Tokens; the configured default where the model is not known. */
   readonly contextWindowTokens?: number;
   readonly price?: ModelPrice;
+  /** Holds calls back to what its provider allows in a minute; shared by the provider's models. */
+  readonly limiter?: CallLimiter;
   /** It quotes what it is given and writes nothing of its own: a summary of its making would say nothing. */
   readonly quotesOnly?: boolean;
   /** Whether the provider makes JSON of a schema itself, also while tools are offered. */
@@ -31,3 +33,18 @@ export type PromptCache = (
 
 /** Resolves a model string. Throws `invalid_request` for an unknown provider, `unavailable` without a key. */
 export type ModelResolver = (name: string) => Promise<ResolvedModel>;
+
+/** Holds calls of a provider back until there is room for them. */
+export interface CallLimiter {
+  /**
+   * Resolves when a call of about so many tokens may be made. One that is larger than the limit of a minute
+   * waits for a minute of its own. Rejects with the signal's reason.
+   */
+  admit(tokens: number, signal: AbortSignal): Promise<Admission>;
+}
+
+/** A call that was let through. */
+export interface Admission {
+  /** Puts the estimate right: the tokens that the provider counted. */
+  settle(tokens: number): void;
+}

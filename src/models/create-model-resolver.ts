@@ -1,4 +1,5 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { type Clock, systemClock } from "../base/clock.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { ModelResolver, ResolvedModel } from "./contract.ts";
 import { knownModel } from "./known-models.ts";
@@ -12,6 +13,7 @@ import {
   type ProviderConfig,
   type ProviderConfigs,
 } from "./provider-config.ts";
+import { ProviderLimiter } from "./provider-limiter.ts";
 import type { Recorder } from "./recording/record-fetch.ts";
 
 export interface ModelResolverOptions {
@@ -21,6 +23,8 @@ export interface ModelResolverOptions {
   readonly models?: Readonly<Record<string, LanguageModelV4>>;
   /** Sends the requests of providers in place of `fetch`: a recorder, or a recording that answers. */
   readonly fetchFor?: Recorder;
+  /** Counts the minute of `limits`; default: the system's. */
+  readonly clock?: Clock;
 }
 
 /**
@@ -29,10 +33,18 @@ export interface ModelResolverOptions {
  */
 export function createModelResolver(options: ModelResolverOptions): ModelResolver {
   const made = new Map<string, Promise<ResolvedModel>>();
+  const limiters = new Map<string, ProviderLimiter>();
+  const limiterOf = (provider: string): ProviderLimiter | undefined => {
+    const { limits } = configOf(provider, options);
+    if (limits === undefined) return undefined;
+    const limiter = limiters.get(provider) ?? new ProviderLimiter(limits, options.clock ?? systemClock);
+    limiters.set(provider, limiter);
+    return limiter;
+  };
   return (text) => {
     let resolved = made.get(text);
     if (resolved === undefined) {
-      resolved = resolve(text, options);
+      resolved = resolve(text, { ...options, limiterOf });
       made.set(text, resolved);
       resolved.catch(() => made.delete(text));
     }
@@ -55,7 +67,11 @@ const defaultModels: Readonly<Record<string, string>> = {
   openrouter: "anthropic/claude-sonnet-4.5",
 };
 
-async function resolve(text: string, options: ModelResolverOptions): Promise<ResolvedModel> {
+interface ResolveOptions extends ModelResolverOptions {
+  readonly limiterOf: (provider: string) => ProviderLimiter | undefined;
+}
+
+async function resolve(text: string, options: ResolveOptions): Promise<ResolvedModel> {
   const own =
     options.models !== undefined && Object.hasOwn(options.models, text) ? options.models[text] : undefined;
   if (own !== undefined) return { name: text, model: own, structuredOutput: "never", ...cacheOf(own, {}) };
@@ -74,6 +90,7 @@ async function resolve(text: string, options: ModelResolverOptions): Promise<Res
   const config = configOf(name.provider, options);
   const known = knownModel(name);
   const price = ownOf(config.prices, name.model) ?? known?.price;
+  const limiter = options.limiterOf(name.provider);
   const contextWindowTokens = ownOf(config.context_windows, name.model) ?? known?.contextWindowTokens;
   const model = await load(name, config, options);
   return {
@@ -82,6 +99,7 @@ async function resolve(text: string, options: ModelResolverOptions): Promise<Res
     ...structuredOutputOf(name.provider, config),
     ...cacheOf(model, config),
     ...(price === undefined ? {} : { price }),
+    ...(limiter === undefined ? {} : { limiter }),
     ...(contextWindowTokens === undefined ? {} : { contextWindowTokens }),
   };
 }

@@ -1,4 +1,5 @@
 import type { ModelPrice } from "../protocol/usage.ts";
+import type { ProviderLimits } from "./provider-limiter.ts";
 
 /** What the configuration says of a provider (`providers.<name>`), wire names as in the file. */
 export interface ProviderConfig {
@@ -13,6 +14,8 @@ export interface ProviderConfig {
   readonly prompt_cache?: boolean;
   /** Per model, where kit does not know the price, or another one was agreed. */
   readonly prices?: Readonly<Record<string, ModelPrice>>;
+  /** Calls wait until the last minute has room for them; default: no limit of kit's. */
+  readonly limits?: ProviderLimits;
   /** Per model, in tokens. */
   readonly context_windows?: Readonly<Record<string, number>>;
 }

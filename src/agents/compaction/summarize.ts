@@ -1,4 +1,5 @@
 import { createId } from "../../base/id.ts";
+import { textTokens } from "../../base/text-tokens.ts";
 import type { Message } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/message.ts";
 import { callModel, InterruptedReply, type ModelReply } from "../turn/call-model.ts";
@@ -75,7 +76,6 @@ async function write(
 ): Promise<ModelReply> {
   const { operation, writer, runtime, settings } = request;
   const { turnId, attempt } = call;
-  const started = runtime.clock.now();
   operation.spending.check();
   const { provider } = writer.model;
   operation.emit(
@@ -83,7 +83,12 @@ async function write(
     turnId,
   );
   const focus = request.focus === undefined ? "" : `\nKeep in view: ${request.focus}`;
-  using watch = new CallWatch({ signal: operation.signal, idleTimeoutMs: runtime.modelIdleTimeoutMs });
+  const admission = await writer.limiter?.admit(textTokens(call.transcript), operation.signal);
+  const started = runtime.clock.now();
+  using watch = new CallWatch({
+    signal: operation.signal,
+    idleTimeoutMs: operation.live.profile.modelIdleTimeoutMs ?? runtime.modelIdleTimeoutMs,
+  });
   const reply = await callModel({
     model: writer.model,
     watch,
@@ -97,6 +102,7 @@ async function write(
     },
   });
   const usage = createUsageReader(writer.price)(reply.usage);
+  admission?.settle(usage.total_tokens);
   operation.spending.addUnlogged(usage);
   operation.emit(
     {

@@ -5,7 +5,7 @@ import type {
 } from "@ai-sdk/provider";
 import { type Clock, isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
-import type { PromptCache } from "../../models/contract.ts";
+import type { CallLimiter, PromptCache } from "../../models/contract.ts";
 import type { EventBody, TurnPurpose } from "../../protocol/event.ts";
 import type { AssistantMessage, Message, ToolCallPart, ToolMessage } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
@@ -48,6 +48,8 @@ export interface TurnLoop {
   readonly spending: Spending;
   readonly retry: RetryPolicy;
   readonly idleTimeoutMs: number;
+  /** Where the configuration limits what the provider is asked in a minute. */
+  readonly limiter?: CallLimiter;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly emit: (body: EventBody, turnId?: string) => void;
@@ -157,12 +159,14 @@ export async function runTools(
 async function runModelTurn(loop: TurnLoop, turnId: string, watch: CallWatch): Promise<AssistantMessage> {
   let overflowed = false;
   for (let attempt = 1; ; attempt += 1) {
-    const started = loop.clock.now();
     const { provider } = loop.model;
     loop.emit(
       { type: "turn_request", model: loop.modelName, provider, purpose: loop.purpose, attempt },
       turnId,
     );
+    const admission =
+      loop.limiter === undefined ? undefined : await loop.limiter.admit(loop.state.tokens, loop.signal);
+    const started = loop.clock.now();
     const deltas = createDeltas(loop, turnId);
     try {
       const reply = await callModel({
@@ -172,7 +176,9 @@ async function runModelTurn(loop: TurnLoop, turnId: string, watch: CallWatch): P
         onDelta: deltas.push,
       });
       deltas.end();
-      return await storeReply(loop, reply, { turnId, started });
+      const message = await storeReply(loop, reply, { turnId, started });
+      admission?.settle(message.usage.total_tokens);
+      return message;
     } catch (error) {
       if (!(error instanceof InterruptedReply)) throw error;
       deltas.end();

@@ -58,6 +58,7 @@ const checks: FieldChecks<AgentProfile> = {
   compaction: compactionFields,
   budget: budgetFields,
   typedRetries: count(0),
+  modelIdleTimeoutMs: count(1),
   maxTaskDepth: count(0),
   python: [
     "true, false or an object such as { functions: { … } }",

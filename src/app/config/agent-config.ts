@@ -36,6 +36,8 @@ export interface AgentConfig {
   readonly max_task_depth?: number;
   /** Default 3. */
   readonly typed_retries?: number;
+  /** Seconds without any part of an answer before a call of the model is given up; default 120. */
+  readonly model_idle_seconds?: number;
   /** Model calls of one operation; default 100. */
   readonly max_turns?: number;
   /** Tokens of one operation. */
@@ -94,6 +96,7 @@ export function toProfile(agent: AgentConfig = {}, compaction: CompactionConfig 
     approvals: agent.approvals === undefined ? undefined : toApprovals(agent.approvals),
     maxTaskDepth: agent.max_task_depth,
     typedRetries: agent.typed_retries,
+    modelIdleTimeoutMs: agent.model_idle_seconds === undefined ? undefined : agent.model_idle_seconds * 1_000,
     specs: agent.specs,
     guidelines: agent.guidelines,
     projectInstructions: agent.project_instructions,

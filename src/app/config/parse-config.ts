@@ -1,6 +1,7 @@
 import type { AllowedCommand } from "../../agents/agent-profile.ts";
 import { sourceTypeOf } from "../../guidelines/source-aliases.ts";
 import type { ProviderConfig } from "../../models/provider-config.ts";
+import type { ProviderLimits } from "../../models/provider-limiter.ts";
 import type { ProjectConfig } from "../../project/project.ts";
 import type { ErrorIssue } from "../../protocol/error-code.ts";
 import { frameworks, specTypes } from "../../protocol/spec-block.ts";
@@ -121,6 +122,7 @@ const readConfig: Reader<KitConfig> = table<KitConfig>({
     ),
     max_task_depth: integer(0, 64),
     typed_retries: integer(0, 20),
+    model_idle_seconds: integer(1, 86_400),
     max_turns: integer(1, 100_000),
     max_tokens: integer(1, 1_000_000_000),
     max_cost: amount,
@@ -154,6 +156,10 @@ const readConfig: Reader<KitConfig> = table<KitConfig>({
       headers: dictionary(text),
       structured_output: flag,
       prompt_cache: flag,
+      limits: table<ProviderLimits>({
+        requests_per_minute: integer(1, 1_000_000_000),
+        tokens_per_minute: integer(1, 1_000_000_000_000),
+      }),
       prices: dictionary(
         table<ModelPrice>(
           { input: amount, output: amount, cache_read: amount, cache_write: amount },
