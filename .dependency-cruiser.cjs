@@ -59,6 +59,7 @@ const homes = {
   ws: "server",
   croner: "engine",
   pg: "stores",
+  e2b: "sandboxes/e2b",
   "@modelcontextprotocol/[^/]+": "mcp|cli/commands",
   "@noble/hashes": "guidelines",
   ignore: "files",
@@ -96,10 +97,10 @@ module.exports = {
     ),
     error(
       "siblings-are-strangers",
-      "Implementations of one contract share src/sandboxes/host, not each other.",
+      "Implementations of one contract share src/sandboxes/host and remote, not each other.",
       {
         from: { path: "^src/sandboxes/([^/]+)/", pathNot: test },
-        to: { path: "^src/sandboxes/[^/]+/", pathNot: "^src/sandboxes/($1|host)/" },
+        to: { path: "^src/sandboxes/[^/]+/", pathNot: "^src/sandboxes/($1|host|remote)/" },
       },
     ),
     error("runs-anywhere", "These rooms are pure: no Node module.", {

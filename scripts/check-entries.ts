@@ -27,6 +27,7 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/server": { packages: ["@hono/node-server", "hono", "ws", "zod"], kilobytes: 355 },
   "kit/mcp": { packages: ["@modelcontextprotocol/server", "zod"], kilobytes: 200 },
   "kit/python": { packages: [], kilobytes: 72 },
+  "kit/sandboxes/e2b": { packages: [], kilobytes: 60 },
   "kit/sandboxes/local": { packages: [], kilobytes: 2 },
   "kit/sandboxes/virtual": { packages: [], kilobytes: 4 },
   "kit/stores/memory": { packages: [], kilobytes: 10 },

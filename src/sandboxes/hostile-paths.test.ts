@@ -11,9 +11,9 @@ import { readFileInside, writeFileInside } from "../project/write-file.ts";
 import type { ConversionFormat } from "../protocol/guideline.ts";
 import { processorMs } from "../testing/processor-time.ts";
 import type { Sandbox } from "./contract.ts";
+import { workspaceName } from "./host/workspace-name.ts";
 import { local } from "./local/local-sandbox.ts";
 import { virtual } from "./virtual/virtual-sandbox.ts";
-import { workspaceName } from "./virtual/workspace-name.ts";
 
 const { head, cases } = readPathCases();
 const owner = { agent: "tester", instance_id: "1", session: "default" };

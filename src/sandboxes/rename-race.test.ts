@@ -7,9 +7,9 @@ import { expect, test } from "vitest";
 import { KitError } from "../base/kit-error.ts";
 import { canHoldFolders } from "../files/walk.ts";
 import type { Sandbox } from "./contract.ts";
+import { workspaceName } from "./host/workspace-name.ts";
 import { local } from "./local/local-sandbox.ts";
 import { virtual } from "./virtual/virtual-sandbox.ts";
-import { workspaceName } from "./virtual/workspace-name.ts";
 
 const owner = { agent: "tester", instance_id: "1", session: "default" };
 

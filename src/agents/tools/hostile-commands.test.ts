@@ -12,9 +12,9 @@ import {
 } from "../../../tests/security/shell-cases.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { ExecRequest, ExecResult, Sandbox } from "../../sandboxes/contract.ts";
+import { workspaceName } from "../../sandboxes/host/workspace-name.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
-import { workspaceName } from "../../sandboxes/virtual/workspace-name.ts";
 import type { AgentPolicy } from "../agent-profile.ts";
 import { runCommand } from "./run-command.ts";
 

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { workspaceName } from "../../sandboxes/virtual/workspace-name.ts";
+import { workspaceName } from "../../sandboxes/host/workspace-name.ts";
 import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { type RunResult, runKit } from "../run-kit.suite.ts";

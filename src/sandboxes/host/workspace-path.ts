@@ -1,6 +1,12 @@
 import { isAbsolute } from "node:path";
 import { forbidden, invalid } from "../../files/file-error.ts";
-import type { View, Workspace } from "./workspace.ts";
+import type { Workspace } from "./workspace.ts";
+
+/** Where a path starts: the root as it is and as it is called, and the working folder below it. */
+interface PlaceOfPaths {
+  readonly workspace: Pick<Workspace, "root" | "calledRoot">;
+  readonly cwd: string;
+}
 
 /** Longer ones name nothing that a system could open. */
 const maxPathLength = 4096;
@@ -13,7 +19,7 @@ const maxPathLength = 4096;
  * for one that leaves the workspace, without repeating an absolute one, and `invalid_request` for one
  * that no file can have.
  */
-export function toWorkspacePath({ workspace, cwd }: View, path: string): string {
+export function toWorkspacePath({ workspace, cwd }: PlaceOfPaths, path: string): string {
   if (path.includes("\0")) throw invalid("A path has no NUL characters.");
   if (path.length > maxPathLength) throw invalid(`A path has at most ${maxPathLength} characters.`);
   const names: string[] = [];
@@ -36,7 +42,7 @@ export function fromWorkingFolder(cwd: string, path: string): string {
   return [...from.slice(shared).map(() => ".."), ...to.slice(shared)].join("/");
 }
 
-function belowRoot({ root, calledRoot }: Workspace, path: string): string {
+function belowRoot({ root, calledRoot }: PlaceOfPaths["workspace"], path: string): string {
   for (const spelling of [root, calledRoot]) {
     if (path === spelling) return "";
     if (path.startsWith(`${spelling}/`)) return path.slice(spelling.length + 1);

@@ -10,8 +10,8 @@ import type { Sandbox, SandboxOwner } from "../contract.ts";
 import { createHostSandbox } from "../host/create-host-sandbox.ts";
 import { pickEnvironment } from "../host/exec/environment.ts";
 import { mergeIsolation } from "../host/wall/find-wall.ts";
-import type { VirtualOptions } from "./virtual-options.ts";
-import { folderOfAll, workspaceName } from "./workspace-name.ts";
+import { workspaceName } from "../host/workspace-name.ts";
+import { folderOfAll, type VirtualOptions } from "./virtual-options.ts";
 
 /** Opens the workspace of a session, and makes it when there is none. */
 export async function openVirtual(options: VirtualOptions, owner: SandboxOwner): Promise<Sandbox> {

@@ -1,4 +1,5 @@
-import type { IsolationOptions } from "../contract.ts";
+import { join } from "node:path";
+import type { IsolationOptions, SandboxOwner } from "../contract.ts";
 
 export interface VirtualOptions extends IsolationOptions {
   /** Workspaces lie in its `.kit/sandboxes`; default: the agent's project, else the folder that the process was started in. */
@@ -10,3 +11,7 @@ export interface VirtualOptions extends IsolationOptions {
   /** What commands get beside `PATH`, a home of their own and the language. */
   readonly env?: Readonly<Record<string, string>>;
 }
+
+/** The folder that all workspaces lie in. */
+export const folderOfAll = ({ root, folder }: VirtualOptions, { project_root }: SandboxOwner): string =>
+  folder ?? join(root ?? project_root ?? process.cwd(), ".kit", "sandboxes");

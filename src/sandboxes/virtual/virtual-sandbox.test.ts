@@ -4,8 +4,8 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
 import { sandboxContract } from "../contract.suite.ts";
+import { workspaceName } from "../host/workspace-name.ts";
 import { virtual } from "./virtual-sandbox.ts";
-import { workspaceName } from "./workspace-name.ts";
 
 const folder = await realpath(await mkdtemp(join(tmpdir(), "kit-virtual-")));
 afterAll(() => rm(folder, { recursive: true }));

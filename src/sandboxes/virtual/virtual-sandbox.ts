@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxFactory, SandboxOwner, WorkspaceLocation } from "../contract.ts";
-import type { VirtualOptions } from "./virtual-options.ts";
-import { folderOfAll, workspaceName } from "./workspace-name.ts";
+import { workspaceName } from "../host/workspace-name.ts";
+import { folderOfAll, type VirtualOptions } from "./virtual-options.ts";
 
 /**
  * A workspace of its own for every agent, instance and session, kept until `remove`. Paths cannot leave

@@ -32,7 +32,7 @@ export const basicNames: readonly string[] = [
  * Nobody sits before a command: nothing opens a pager or an editor, asks for a password or draws.
  * An editor that does nothing lets `git rebase --continue` and the like take the text that is there.
  */
-const nobodyThere: Environment = {
+export const nobodyThere: Environment = {
   TERM: "dumb",
   NO_COLOR: "1",
   PAGER: "cat",

@@ -60,7 +60,7 @@ export async function glob(view: View, pattern: string, options: GlobOptions): P
 }
 
 /** Parts the folders at the beginning that are no pattern from the rest, so that only they are walked. */
-function splitGlob(pattern: string): { readonly folder: string; readonly rest: string } {
+export function splitGlob(pattern: string): { readonly folder: string; readonly rest: string } {
   const names = pattern.split("/");
   let literal = 0;
   while (literal < names.length - 1 && !/[*?[\]{}\\]/.test(names[literal] ?? "")) literal += 1;

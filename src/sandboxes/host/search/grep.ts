@@ -21,8 +21,10 @@ interface GrepResult {
 
 const defaultMaxMatches = 1_000;
 /** Larger files of a folder are skipped, as sources are smaller; one that is named is searched. */
-const maxFileBytes = 4 * 1024 * 1024;
-const maxNamedFileBytes = 64 * 1024 * 1024;
+export const searchLimits: Readonly<Record<"maxFileBytes" | "maxNamedFileBytes", number>> = {
+  maxFileBytes: 4 * 1024 * 1024,
+  maxNamedFileBytes: 64 * 1024 * 1024,
+};
 const budgetMs = 10_000;
 
 /** Searches a file, or the files below a folder. Binary files have no lines. */
@@ -70,7 +72,7 @@ async function searchFolder(search: Search, { path }: Place): Promise<boolean> {
       if (rest !== undefined) await rest;
       if (search.pace.isOver()) return false;
       if (file.isLink || !search.accepts(file.path.slice(below))) continue;
-      const bytes = readRegularFileSync(file.folder, file.name, maxFileBytes);
+      const bytes = readRegularFileSync(file.folder, file.name, searchLimits.maxFileBytes);
       if (bytes !== undefined && !(await searchBytes(search, file.path, bytes))) return false;
     }
     return true;
@@ -80,7 +82,7 @@ async function searchFolder(search: Search, { path }: Place): Promise<boolean> {
 }
 
 async function searchFile(search: Search, place: Place): Promise<boolean> {
-  const bytes = await readRegularFile(place, maxNamedFileBytes);
+  const bytes = await readRegularFile(place, searchLimits.maxNamedFileBytes);
   if (bytes === undefined) throw notFound(place.path);
   return await searchBytes(search, place.path, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
 }
@@ -98,6 +100,6 @@ async function searchBytes(search: Search, path: string, bytes: Buffer): Promise
 }
 
 /** By the rule of Git: a NUL in the first 8,000 bytes. */
-function isBinary(bytes: Buffer): boolean {
+export function isBinary(bytes: Buffer): boolean {
   return bytes.subarray(0, 8_000).includes(0);
 }

@@ -1,11 +1,5 @@
 import { hash } from "node:crypto";
-import { join } from "node:path";
 import type { SandboxOwner } from "../contract.ts";
-import type { VirtualOptions } from "./virtual-options.ts";
-
-/** The folder that all workspaces lie in. */
-export const folderOfAll = ({ root, folder }: VirtualOptions, { project_root }: SandboxOwner): string =>
-  folder ?? join(root ?? project_root ?? process.cwd(), ".kit", "sandboxes");
 
 /**
  * The folder name of a session's workspace: one name below the folder of all workspaces, whatever the

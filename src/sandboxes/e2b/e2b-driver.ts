@@ -1,0 +1,190 @@
+import type { MachineInfo, MachineSpec, RemoteDriver, RemoteMachine, RemoteRun } from "../remote/driver.ts";
+import { loadSdk } from "../remote/load-sdk.ts";
+import { type RemoteReason, reasonOf, remoteError } from "../remote/remote-error.ts";
+import { shellLine } from "../remote/shell-line.ts";
+import type { E2bOptions } from "./e2b-options.ts";
+
+type Sdk = typeof import("e2b");
+type Machine = InstanceType<Sdk["Sandbox"]>;
+
+const vendor = "e2b";
+/** One message of standard input; the vendor's own limit is not written down. */
+const inputChunk = 1024 * 1024;
+
+/** The primitives of E2B. `root`: the project whose package of the vendor is taken. */
+export function createE2bDriver(options: E2bOptions, root: string): RemoteDriver {
+  let loading: Promise<Sdk> | undefined;
+  const load = async (): Promise<Sdk> => {
+    loading ??= loadSdk<Sdk>("e2b", root);
+    return await loading;
+  };
+  const connection = {
+    ...(options.apiKey === undefined ? {} : { apiKey: options.apiKey }),
+    ...(options.domain === undefined ? {} : { domain: options.domain }),
+    ...(options.apiUrl === undefined ? {} : { apiUrl: options.apiUrl }),
+    ...(options.sandboxUrl === undefined ? {} : { sandboxUrl: options.sandboxUrl }),
+    requestTimeoutMs: options.requestTimeoutMs ?? 60_000,
+  };
+  const asking = async <Value>(work: (sdk: Sdk) => Promise<Value>): Promise<Value> => {
+    const sdk = await load();
+    try {
+      return await work(sdk);
+    } catch (error) {
+      throw toRemote(sdk, error);
+    }
+  };
+  return {
+    name: vendor,
+    folder: options.folder ?? "/home/user/workspace",
+    network: "hosts",
+    create: (spec) =>
+      asking(async (sdk) => {
+        const machine = await sdk.Sandbox.create(options.template ?? "base", {
+          ...connection,
+          ...limitsOf(spec),
+          metadata: { ...spec.labels },
+          envs: { ...spec.env },
+          timeoutMs: spec.aliveMs,
+          lifecycle: { onTimeout: "pause" },
+        });
+        return toMachine(sdk, machine);
+      }),
+    attach: (id, { aliveMs }) =>
+      asking(async (sdk) =>
+        toMachine(sdk, await sdk.Sandbox.connect(id, { ...connection, timeoutMs: aliveMs })),
+      ),
+    async pause(id) {
+      await asking((sdk) => sdk.Sandbox.pause(id, connection));
+    },
+    async destroy(id) {
+      await asking((sdk) => sdk.Sandbox.kill(id, connection));
+    },
+    list: (labels) =>
+      asking(async (sdk) => {
+        const found: MachineInfo[] = [];
+        const pages = sdk.Sandbox.list({ ...connection, query: { metadata: { ...labels } } });
+        while (pages.hasNext) {
+          for (const { sandboxId, state, metadata, startedAt } of await pages.nextItems()) {
+            // The vendor's filter is not taken on trust where machines are removed by it.
+            if (Object.entries(labels).some(([name, value]) => metadata[name] !== value)) continue;
+            found.push({ id: sandboxId, state, labels: metadata, created_at: startedAt.toISOString() });
+          }
+        }
+        return found;
+      }),
+  };
+}
+
+function limitsOf({ network }: Pick<MachineSpec, "network">) {
+  if (network === undefined) return {};
+  if (network.length === 0) return { allowInternetAccess: false };
+  return {
+    network: {
+      allowOut: [...network],
+      denyOut: ({ allTraffic }: { readonly allTraffic: string }) => [allTraffic],
+    },
+  };
+}
+
+function toMachine(sdk: Sdk, machine: Machine): RemoteMachine {
+  return {
+    id: machine.sandboxId,
+    run: (request) => run(sdk, machine, request),
+    async keepAlive(ms) {
+      try {
+        await machine.setTimeout(ms);
+      } catch (error) {
+        throw toRemote(sdk, error);
+      }
+    },
+  };
+}
+
+async function run(sdk: Sdk, machine: Machine, request: RemoteRun): Promise<{ readonly exitCode: number }> {
+  const { stdin, env, onOutput, signal } = request;
+  let started = false;
+  try {
+    signal?.throwIfAborted();
+    const command = await machine.commands.run(shellLine(request.script, request.args), {
+      background: true,
+      stdin: stdin !== undefined,
+      // The script keeps the time; the vendor would give up and leave it running.
+      timeoutMs: 0,
+      ...(env === undefined ? {} : { envs: { ...env } }),
+      ...(signal === undefined ? {} : { signal }),
+      onStdout: (text) => onOutput("stdout", text),
+      onStderr: (text) => onOutput("stderr", text),
+    });
+    started = true;
+    const feeding = stdin === undefined ? undefined : feed(machine, command.pid, stdin);
+    const ended = await command.wait().catch((error: unknown) => {
+      if (error instanceof sdk.CommandExitError) return error;
+      throw error;
+    });
+    await feeding;
+    return { exitCode: ended.exitCode };
+  } catch (error) {
+    if (signal?.aborted === true && !started) throw signal.reason;
+    if (started) throw lost(sdk, error);
+    const remote = toRemote(sdk, error);
+    // Whether the request arrived before the connection broke, nobody knows.
+    throw reasonOf(remote) === "unreachable" && !wasRefused(error)
+      ? remoteError(vendor, "lost", { cause: error })
+      : remote;
+  }
+}
+
+/** A program may end without reading all that it is given. */
+async function feed(machine: Machine, pid: number, text: string): Promise<void> {
+  try {
+    for (let at = 0; at < text.length; at += inputChunk)
+      await machine.commands.sendStdin(pid, text.slice(at, at + inputChunk));
+    await machine.commands.closeStdin(pid);
+  } catch {
+    // Where the connection is lost, the command's own end tells.
+  }
+}
+
+/** A running script whose end was not heard. */
+function lost(sdk: Sdk, cause: unknown): Error {
+  return reasonFor(sdk, cause) === "busy"
+    ? remoteError(vendor, "busy", { cause })
+    : remoteError(vendor, "lost", { cause });
+}
+
+const wasRefused = (error: unknown): boolean => /ECONNREFUSED|ENOTFOUND|EAI_AGAIN/.test(codesOf(error));
+
+function codesOf(error: unknown): string {
+  const codes: string[] = [];
+  for (let at = error; at instanceof Error && codes.length < 5; at = at.cause) {
+    codes.push("code" in at ? String(at.code) : "", at.message);
+  }
+  return codes.join(" ");
+}
+
+function toRemote(sdk: Sdk, error: unknown): Error {
+  const reason = reasonFor(sdk, error);
+  return remoteError(vendor, reason, {
+    cause: error,
+    ...(reason === "key" ? { hint: "Set E2B_API_KEY." } : {}),
+  });
+}
+
+function reasonFor(sdk: Sdk, error: unknown): RemoteReason {
+  const text = error instanceof Error ? error.message : "";
+  const status = error instanceof sdk.SandboxError ? error.statusCode : undefined;
+  if (error instanceof sdk.AuthenticationError) return "key";
+  if (error instanceof sdk.RateLimitError)
+    return /concurrent|quota|maximum number|limit of/i.test(text) ? "quota" : "busy";
+  if (error instanceof sdk.ServiceBusyError) return "unreachable";
+  if (error instanceof sdk.SandboxNotFoundError)
+    return /probably not running/.test(text) ? "detached" : "gone";
+  // A machine that has paused answers so.
+  if (error instanceof sdk.TimeoutError)
+    return /not found|timeout|unavailable|killed/i.test(text) ? "detached" : "unreachable";
+  if (status === 402 || (status === 403 && /quota|limit|plan/i.test(text))) return "quota";
+  if (status === 403) return "key";
+  if (error instanceof sdk.InvalidArgumentError || (status !== undefined && status >= 400 && status < 500))
+    return "refused";
+  return "unreachable";
+}

@@ -1,0 +1,15 @@
+import type { SandboxFactory } from "../contract.ts";
+import { createRemoteFactory } from "../remote/create-remote-factory.ts";
+import { createE2bDriver } from "./e2b-driver.ts";
+import type { E2bOptions } from "./e2b-options.ts";
+
+/**
+ * A machine of E2B for every session, started by the first tool that needs it, paused when nothing happens, and removed
+ * with the session. Needs the package `e2b`, and `E2B_API_KEY`.
+ *
+ * @example
+ * createAgent({ sandbox: e2b({ upload: true, network: ["registry.npmjs.org"] }), allowShell: true })
+ */
+export function e2b(options: E2bOptions = {}): SandboxFactory {
+  return createRemoteFactory(options, (root) => createE2bDriver(options, root));
+}

@@ -1,0 +1,111 @@
+import { randomBytes } from "node:crypto";
+import { link, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { KitError } from "../../base/kit-error.ts";
+import { hasCode } from "../../files/file-error.ts";
+import { assertNoLinkOut } from "../../files/links-out.ts";
+import type { SandboxOwner } from "../contract.ts";
+import { workspaceName } from "../host/workspace-name.ts";
+
+/** What kit remembers of a project's machines, in `.kit/machines`: which of them is whose, and the project's own name. */
+export interface MachineRecords {
+  /** What tells the machines of this project from those of any other. */
+  project(): Promise<string>;
+  /** Whether a machine was ever made for this project. */
+  isUsed(): Promise<boolean>;
+  /** The id of the machine that belongs to a session; undefined where none is known. */
+  read(owner: SandboxOwner): Promise<string | undefined>;
+  write(owner: SandboxOwner, id: string): Promise<void>;
+  remove(owner: SandboxOwner): Promise<void>;
+  /** Whether a session has this machine. */
+  holds(id: string): Promise<boolean>;
+}
+
+const folderName = ".kit/machines";
+
+/** `named`: the project's name where its configuration has one; otherwise one is made and kept. */
+export function createMachineRecords(root: string, vendor: string, named?: string): MachineRecords {
+  const folder = join(root, folderName);
+  const fileOf = (owner: SandboxOwner): string => join(folder, `${vendor}-${workspaceName(owner)}`);
+  const make = async (): Promise<void> => {
+    assertNoLinkOut(root, [".kit", folderName]);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+  };
+  let project: Promise<string> | undefined;
+  return {
+    project() {
+      project ??= named === undefined ? make().then(() => ownName(root, folder)) : Promise.resolve(named);
+      project.catch(() => {
+        project = undefined;
+      });
+      return project;
+    },
+    isUsed: async () => (await textOf(join(folder, "project"))) !== undefined,
+    read: async (owner) => await textOf(fileOf(owner)),
+    async write(owner, id) {
+      await make();
+      await putWhole(fileOf(owner), id, async (fresh, file) => await rename(fresh, file));
+    },
+    remove: async (owner) => await rm(fileOf(owner), { force: true }),
+    async holds(id) {
+      const names = await readdir(folder).catch(() => []);
+      const ids = names
+        .filter((name) => name.startsWith(`${vendor}-`))
+        .map((name) => textOf(join(folder, name)));
+      return (await Promise.all(ids)).includes(id);
+    },
+  };
+}
+
+/** Two processes may ask at once: the one that is first decides. */
+async function ownName(root: string, folder: string): Promise<string> {
+  const file = join(folder, "project");
+  const known = await textOf(file);
+  if (known !== undefined) return known;
+  const readable = basename(root)
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .slice(0, 24)
+    .replace(/^-+|-+$/g, "");
+  const made = `${readable === "" ? "project" : readable}-${randomBytes(6).toString("hex")}`;
+  await putWhole(file, made, async (fresh, place) => {
+    await link(fresh, place).catch((error: unknown) => {
+      if (!hasCode(error, "EEXIST")) throw error;
+    });
+    await rm(fresh);
+  });
+  return (await textOf(file)) ?? made;
+}
+
+async function putWhole(
+  file: string,
+  text: string,
+  move: (fresh: string, file: string) => Promise<void>,
+): Promise<void> {
+  const fresh = `${file}.${randomBytes(6).toString("hex")}.new`;
+  try {
+    await writeFile(fresh, `${text}\n`, { flag: "wx", mode: 0o600 });
+    await move(fresh, file);
+  } catch (cause) {
+    await rm(fresh, { force: true }).catch(() => undefined);
+    throw notNoted(cause);
+  }
+}
+
+const notNoted = (cause: unknown): KitError =>
+  new KitError({
+    code: "unavailable",
+    message: "kit could not note which machine it uses.",
+    hint: "The folder .kit of the project has to be writable.",
+    cause,
+  });
+
+async function textOf(file: string): Promise<string | undefined> {
+  try {
+    const text = (await readFile(file, "utf8")).trim();
+    return text === "" ? undefined : text;
+  } catch (error) {
+    if (hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR")) return undefined;
+    throw error;
+  }
+}

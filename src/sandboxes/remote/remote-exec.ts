@@ -1,0 +1,156 @@
+import { randomUUID } from "node:crypto";
+import { longestTimerMs } from "../../base/clock.ts";
+import { invalid } from "../../files/file-error.ts";
+import type { CommandAccess, ExecRequest, ExecResult } from "../contract.ts";
+import { createBoundedOutput } from "../host/exec/bounded-output.ts";
+import { nobodyThere } from "../host/exec/environment.ts";
+import { endScript, execScript } from "./exec-scripts.ts";
+import { closed, failure, pathIn, type RemoteView } from "./remote-view.ts";
+
+const defaultTimeoutMs = 120_000;
+const defaultMaxOutputBytes = 1024 * 1024;
+/** A command that writes more is out of control; every byte crosses the network. */
+const floodBytes = 64 * 1024 * 1024;
+/** How long the machine waits beyond a time limit before it ends the command by itself: nobody may be there to do it. */
+const spareSeconds = 15;
+
+/** Runs a command on the machine, in one round trip; ending it before it ends itself takes another. */
+export async function execRemotely(view: RemoteView, request: ExecRequest): Promise<ExecResult> {
+  const { signal, timeoutMs = defaultTimeoutMs } = request;
+  signal?.throwIfAborted();
+  if (view.closing.signal.aborted) throw closed();
+  const folder = pathIn(view, request.cwd ?? "");
+  const words = wordsOf(request.command);
+  const env = checkedNames(request.env ?? {});
+  const { root, wall } = await view.link.open();
+  // Without a wall nothing keeps them, as `isolation` says.
+  const kept = keptPaths(root, request.access);
+  const id = randomUUID();
+  const output = collect(request);
+  const stop = stopOn(view, { id, signal, timeoutMs });
+  output.onFlood(() => stop.now("flood"));
+  const started = performance.now();
+  try {
+    const { exitCode } = await view.link.run({
+      script: execScript,
+      args: [
+        folder,
+        id,
+        String(Math.ceil(Math.min(timeoutMs, longestTimerMs) / 1000) + spareSeconds),
+        request.stdin === undefined ? "0" : "1",
+        wall,
+        ...(wall === "" ? ["0"] : [String(kept.length), ...kept]),
+        ...words,
+      ],
+      env: { ...nobodyThere, ...env },
+      onOutput: output.add,
+      ...(request.stdin === undefined ? {} : { stdin: request.stdin }),
+    });
+    const told = output.told(id);
+    if (told !== undefined && told === exitCode) throw failure(told, folder);
+    const reason = stop.reason();
+    const note =
+      reason === "flood" ? `\nThe command was stopped: it wrote more than ${floodBytes} bytes.\n` : "";
+    return {
+      exit_code: reason === undefined ? exitCode : null,
+      stdout: output.stdout.text(),
+      stderr: output.stderr.text() + note,
+      dropped_bytes: output.stdout.droppedBytes + output.stderr.droppedBytes,
+      timed_out: reason === "timeout",
+      duration_ms: performance.now() - started,
+    };
+  } finally {
+    stop.release();
+  }
+}
+
+function wordsOf(command: ExecRequest["command"]): readonly string[] {
+  const words = typeof command === "string" ? ["/bin/sh", "-c", "--", command] : command;
+  if (words[0] === undefined || words[0] === "") throw invalid("There is no command to run.");
+  if (words.some((word) => word.includes("\0"))) throw invalid("A command has no NUL characters.");
+  return words;
+}
+
+function checkedNames(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  for (const [name, value] of Object.entries(env)) {
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || value.includes("\0"))
+      throw invalid(`${JSON.stringify(name.slice(0, 80))} is no variable of a command.`);
+  }
+  return env;
+}
+
+/** The paths on the machine that a command may not change. */
+function keptPaths(root: string, access: CommandAccess = {}): readonly string[] {
+  if (access.write === false) return [root];
+  return (access.readOnlyPaths ?? []).map((path) => `${root}/${path}`);
+}
+
+type StopReason = "timeout" | "abort" | "flood";
+
+function stopOn(
+  { link, closing }: RemoteView,
+  {
+    id,
+    signal,
+    timeoutMs,
+  }: { readonly id: string; readonly signal: AbortSignal | undefined; readonly timeoutMs: number },
+): { now(why: StopReason): void; reason(): StopReason | undefined; release(): void } {
+  let reason: StopReason | undefined;
+  const ending = new AbortController();
+  const stop = (why: StopReason): void => {
+    if (reason !== undefined) return;
+    reason = why;
+    link
+      .run({ script: endScript, args: [id], signal: ending.signal, repeatable: true })
+      .catch(() => undefined);
+  };
+  const onAbort = (): void => stop("abort");
+  const timer = setTimeout(() => stop("timeout"), Math.min(timeoutMs, longestTimerMs));
+  const signals = signal === undefined ? [closing.signal] : [closing.signal, signal];
+  for (const each of signals) {
+    each.addEventListener("abort", onAbort, { once: true });
+    if (each.aborted) onAbort();
+  }
+  return {
+    now: stop,
+    reason: () => reason,
+    release() {
+      clearTimeout(timer);
+      ending.abort();
+      for (const each of signals) each.removeEventListener("abort", onAbort);
+    },
+  };
+}
+
+function collect({ maxOutputBytes = defaultMaxOutputBytes, onOutput }: ExecRequest) {
+  const stdout = createBoundedOutput(maxOutputBytes);
+  const stderr = createBoundedOutput(maxOutputBytes);
+  let total = 0;
+  let flooded: () => void = () => undefined;
+  const hand = (stream: "stdout" | "stderr", text: string): void => {
+    const kept = stream === "stdout" ? stdout : stderr;
+    const bytes = Buffer.from(text);
+    kept.add(bytes);
+    total += bytes.length;
+    if (total > floodBytes) flooded();
+    if (onOutput === undefined || kept.droppedBytes > 0) return;
+    try {
+      onOutput({ stream, text });
+    } catch {
+      // Who listens badly must not harm the command.
+    }
+  };
+  return {
+    stdout,
+    stderr,
+    onFlood(listener: () => void): void {
+      flooded = listener;
+    },
+    add: hand,
+    /** The exit code that the script itself has told, when it could not enter the folder. */
+    told(id: string): number | undefined {
+      const text = stderr.text();
+      return text.startsWith(`${id}:`) ? Number(text.slice(id.length + 1)) : undefined;
+    },
+  };
+}

@@ -1,0 +1,28 @@
+/** What every remote sandbox can be told. */
+export interface RemoteOptions {
+  /** The vendor's key; default: its variable of the environment. */
+  readonly apiKey?: string;
+  /**
+   * What a new machine gets of the project, by the state of Git: files that are tracked or new, as they are now;
+   * none that Git ignores, and none that hold secrets. `true` for the repository, or a folder of it. Default: nothing.
+   */
+  readonly upload?: boolean | string;
+  /** Files of a new workspace, by path. */
+  readonly files?: Readonly<Record<string, string | Uint8Array>>;
+  /** Variables that all commands find: nothing secret, as they are kept with the machine. */
+  readonly env?: Readonly<Record<string, string>>;
+  /**
+   * Hosts that the machine may reach. Default: none. `"any"` closes nothing. Where the vendor has no such rules, opening
+   * the sandbox fails unless it is `"any"`.
+   */
+  readonly network?: readonly string[] | "any";
+  /** How long nothing happens before the machine is paused, in milliseconds; default 300,000. */
+  readonly idleMs?: number;
+  /** The workspace on the machine, absolute; each vendor has a default. */
+  readonly folder?: string;
+  /**
+   * The name by which the machines of this project are told from others of the same account; default: one that is
+   * made and kept in `.kit/machines`. Set it where that folder does not last.
+   */
+  readonly project?: string;
+}

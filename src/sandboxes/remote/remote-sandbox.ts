@@ -1,0 +1,130 @@
+import { hash } from "node:crypto";
+import { forbidden, invalid } from "../../files/file-error.ts";
+import type { DirectoryEntry, FileStat, Sandbox, SandboxIsolation } from "../contract.ts";
+import { replaceText } from "../host/replace-text.ts";
+import { execRemotely } from "./remote-exec.ts";
+import { globRemotely, grepRemotely } from "./remote-search.ts";
+import { answer, namesOf, pathIn, type RemoteView } from "./remote-view.ts";
+import { scripts } from "./scripts.ts";
+
+/** Larger files are not for a model or a string; `download` takes them. */
+const maxReadBytes = 16 * 1024 * 1024;
+const maxDownloadBytes = 1024 * 1024 * 1024;
+/** What one argument of a program holds at most is 128 KiB; the rest goes through standard input. */
+const maxArgument = 96 * 1024;
+
+/** A sandbox on a machine of its own, which is started by the first call that needs it. */
+export function createRemoteSandbox(options: Pick<RemoteView, "link" | "name" | "persistent">): Sandbox {
+  return viewFrom({ ...options, cwd: "", closing: new AbortController(), running: new Set() });
+}
+
+function viewFrom(view: RemoteView): Sandbox {
+  const { link, closing, running } = view;
+  const read = (path: string, maxBytes: number): Promise<Buffer> => readFrom(view, path, maxBytes);
+  const write = (path: string, content: string | Uint8Array): Promise<void> =>
+    writeTo(view, path, { content: Buffer.from(content) });
+  return {
+    name: view.name,
+    capabilities: { exec: true, literalExec: true, persistent: view.persistent },
+    cwd: view.cwd,
+    isolation: async () => isolationBy(view.name, (await link.open()).wall),
+    async resolve(path, options) {
+      const inside = pathIn(view, path);
+      if (inside === "") return "";
+      const script = options?.keepLink === true ? scripts.resolveEntry : scripts.resolve;
+      return await answer(view, inside, { script });
+    },
+    stat: async (path) => toStat(await answer(view, pathIn(view, path), { script: scripts.stat })),
+    exists: async (path) =>
+      (await answer(view, pathIn(view, path), { script: scripts.exists })).trim() === "1",
+    list: async (path = "") => toEntries(await answer(view, pathIn(view, path), { script: scripts.list })),
+    readFile: async (path) => (await read(path, maxReadBytes)).toString("utf8"),
+    readBytes: async (path) => new Uint8Array(await read(path, maxReadBytes)),
+    writeFile: write,
+    writeBytes: write,
+    async mkdir(path) {
+      await answer(view, pathIn(view, path), { script: scripts.mkdir });
+    },
+    async rm(path, options) {
+      const inside = pathIn(view, path);
+      if (inside === "") throw forbidden("The workspace itself cannot be removed.");
+      const args = [options?.recursive === true ? "1" : "0"];
+      await answer(view, inside, { script: scripts.remove, args, repeatable: false });
+    },
+    async edit(path, change) {
+      const bytes = await read(path, maxReadBytes);
+      const { text, replacements } = replaceText(bytes, change, pathIn(view, path));
+      await writeTo(view, path, { content: Buffer.from(text), expected: hash("sha256", bytes) });
+      return { replacements };
+    },
+    grep: (request) => grepRemotely(view, request),
+    glob: (pattern, options) => globRemotely(view, pattern, options ?? {}),
+    exec(request) {
+      const command = execRemotely(view, request).finally(() => running.delete(command));
+      running.add(command);
+      return command;
+    },
+    upload: write,
+    download: async (path) => new Uint8Array(await read(path, maxDownloadBytes)),
+    at: (folder) => viewFrom({ ...view, cwd: pathIn(view, folder) }),
+    async close() {
+      closing.abort();
+      await Promise.allSettled(running);
+      await link.rest();
+    },
+  };
+}
+
+/** What keeps commands to their access on a machine where files can be kept from them by that program. */
+export function isolationBy(name: string, wall: string): SandboxIsolation {
+  if (wall !== "") {
+    return {
+      wall: "remote",
+      description: `Commands run on a machine of their own (${name}), which keeps them to what they may write; the network is the machine's.`,
+    };
+  }
+  return {
+    wall: "none",
+    description: `Commands run on a machine of their own (${name}), where they can write whatever its user may.`,
+    hint: "An image whose user may use 'unshare' and 'mount' (root, or user namespaces) can keep files from commands.",
+  };
+}
+
+async function readFrom(view: RemoteView, path: string, maxBytes: number): Promise<Buffer> {
+  const text = await answer(view, pathIn(view, path), { script: scripts.read, args: [String(maxBytes)] });
+  return Buffer.from(text, "base64");
+}
+
+async function writeTo(
+  view: RemoteView,
+  path: string,
+  { content, expected = "" }: { readonly content: Buffer; readonly expected?: string },
+): Promise<void> {
+  if (path === "" || path.endsWith("/")) throw invalid("A path to write names a file.");
+  const text = content.toString("base64");
+  const fits = text.length <= maxArgument;
+  await answer(view, pathIn(view, path), {
+    script: scripts.write,
+    args: [expected, String(content.length), ...(fits ? ["1", text] : ["0"])],
+    ...(fits ? {} : { stdin: text }),
+    // What it replaced may be what it has written itself.
+    repeatable: expected === "",
+  });
+}
+
+function toStat(text: string): FileStat {
+  const [kind = "", size, seconds] = text.trim().split("|");
+  return {
+    kind: kind === "directory" ? "directory" : kind.startsWith("regular") ? "file" : "other",
+    size: Number(size),
+    modified_at: new Date(Math.round(Number(seconds) * 1000)).toISOString(),
+  };
+}
+
+const kinds: Readonly<Record<string, FileStat["kind"]>> = { f: "file", d: "directory", l: "link" };
+
+function toEntries(text: string): readonly DirectoryEntry[] {
+  return namesOf(Buffer.from(text, "base64"))
+    .map((entry): DirectoryEntry => ({ name: entry.slice(1), kind: kinds[entry.charAt(0)] ?? "other" }))
+    .sort((one, other) => (one.name < other.name ? -1 : 1));
+}

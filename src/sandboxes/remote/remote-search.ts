@@ -1,0 +1,188 @@
+import { KitError } from "../../base/kit-error.ts";
+import { invalid } from "../../files/file-error.ts";
+import { createIgnoreScope, type IgnoreScope, isSkippedName } from "../../files/ignore-scope.ts";
+import { joinPath } from "../../files/join-path.ts";
+import type { GlobOptions, GrepMatch, GrepRequest } from "../contract.ts";
+import { splitGlob } from "../host/search/glob.ts";
+import { isBinary, searchLimits } from "../host/search/grep.ts";
+import { compileLinePattern } from "../host/search/line-pattern.ts";
+import { createPace } from "../host/search/pace.ts";
+import { compileNameOrPathGlob, compileSearchGlob } from "../host/search/path-filter.ts";
+import { scanLines } from "../host/search/scan-lines.ts";
+import { fromWorkingFolder } from "../host/workspace-path.ts";
+import { readArchive, unpack } from "./archive.ts";
+import { textsOf } from "./needed-text.ts";
+import { answer, namesOf, pathIn, type RemoteView } from "./remote-view.ts";
+import { scripts } from "./scripts.ts";
+
+const budgetMs = 10_000;
+/** What one search fetches of files that may match; where there is more, it is truncated. */
+const filesAtOnce = 400;
+
+interface Walk {
+  readonly kind: "file" | "folder";
+  /** Where the path leads, relative to the root. */
+  readonly path: string;
+  /** Files below that are not left out, in the order of a walk, relative to the root. */
+  readonly files: readonly string[];
+  /** Links below to files of the workspace. */
+  readonly links: ReadonlySet<string>;
+}
+
+/** Lists files by a glob, and links to files of the workspace: one round trip, two below a folder that is ignored. */
+export async function globRemotely(
+  view: RemoteView,
+  pattern: string,
+  options: GlobOptions,
+): Promise<{ readonly paths: readonly string[]; readonly truncated: boolean }> {
+  options.signal?.throwIfAborted();
+  const { folder, rest } = splitGlob(pattern);
+  const accepts = compileSearchGlob(rest);
+  const from = pathIn(view, options.path ?? "");
+  const inside = pathIn({ ...view, cwd: from }, folder);
+  const walk = await walkRemotely(view, inside, options.signal).catch((error: unknown) => {
+    if (folder !== "" && error instanceof KitError && error.code === "not_found") return undefined;
+    throw error;
+  });
+  if (walk === undefined) return { paths: [], truncated: false };
+  if (walk.kind === "file") {
+    if (folder !== "") return { paths: [], truncated: false };
+    throw invalid(`${inside} is a file.`);
+  }
+  const below = walk.path === "" ? 0 : walk.path.length + 1;
+  const found = [...walk.files, ...walk.links].filter((path) => accepts(path.slice(below)));
+  const paths = found.sort(byFolder).map((path) => fromWorkingFolder(view.cwd, path));
+  const most = options.maxResults ?? 1_000;
+  return { paths: paths.slice(0, most), truncated: paths.length > most };
+}
+
+/** Searches a file, or the files below a folder: two round trips, for few or small files. */
+export async function grepRemotely(
+  view: RemoteView,
+  request: GrepRequest,
+): Promise<{ readonly matches: readonly GrepMatch[]; readonly truncated: boolean }> {
+  const pace = createPace(request.signal, budgetMs);
+  const ignoreCase = request.ignoreCase ?? false;
+  const pattern = await compileLinePattern(request.pattern, ignoreCase);
+  const accepts = request.glob === undefined ? () => true : compileNameOrPathGlob(request.glob);
+  const walk = await walkRemotely(view, pathIn(view, request.path ?? ""), request.signal);
+  const below = walk.path === "" ? 0 : walk.path.length + 1;
+  const isFile = walk.kind === "file";
+  const files = isFile ? walk.files : walk.files.filter((path) => accepts(path.slice(below)));
+  const most = request.maxMatches ?? 1_000;
+  const matches: GrepMatch[] = [];
+  const needed = textsOf(request.pattern, ignoreCase).join("\n");
+  for (let at = 0; at < files.length; at += filesAtOnce) {
+    const contents = await fetchFiles(view, files.slice(at, at + filesAtOnce), {
+      maxBytes: isFile ? searchLimits.maxNamedFileBytes : searchLimits.maxFileBytes,
+      needed,
+      ignoreCase,
+      signal: request.signal,
+    });
+    for (const { path, content } of contents) {
+      if (isBinary(content)) continue;
+      const text = content.toString("utf8").replaceAll("\r\n", "\n");
+      for await (const match of scanLines(text, pattern, pace)) {
+        if (matches.length >= most) return { matches, truncated: true };
+        matches.push({ path: fromWorkingFolder(view.cwd, path), ...match });
+      }
+      if (pace.isOver()) return { matches, truncated: true };
+    }
+  }
+  return { matches, truncated: false };
+}
+
+interface Fetch {
+  /** Larger files are left out. */
+  readonly maxBytes: number;
+  /** Files that hold none of these lines are left out; "" for all. */
+  readonly needed: string;
+  readonly ignoreCase: boolean;
+  readonly signal: AbortSignal | undefined;
+}
+
+async function fetchFiles(view: RemoteView, files: readonly string[], fetch: Fetch) {
+  const names = Buffer.from(files.map((path) => `./${path}\0`).join(""));
+  const { needed, maxBytes, ignoreCase, signal } = fetch;
+  const text = await answer(view, "", {
+    script: scripts.fetch,
+    args: [String(maxBytes + 1), needed, ignoreCase ? "-i" : ""],
+    stdin: names.toString("base64"),
+    ...(signal === undefined ? {} : { signal }),
+  });
+  signal?.throwIfAborted();
+  return readArchive(await unpack(text.trim()));
+}
+
+/** What lies below a path, as searches see it. */
+async function walkRemotely(view: RemoteView, inside: string, signal?: AbortSignal): Promise<Walk> {
+  signal?.throwIfAborted();
+  const look = async (free: boolean) => {
+    const text = await answer(view, inside, {
+      script: scripts.walk,
+      args: [free ? "1" : "0"],
+      ...(signal === undefined ? {} : { signal }),
+    });
+    const [start, files, links, ignores] = await Promise.all(text.split("\n").slice(0, 4).map(unpack));
+    return { start: start?.toString("utf8") ?? "", files, links, ignores };
+  };
+  const found = await look(false);
+  signal?.throwIfAborted();
+  const path = found.start.slice(1);
+  if (found.start.startsWith("F")) return { kind: "file", path, files: [path], links: new Set() };
+  const texts = new Map(
+    readArchive(found.ignores ?? Buffer.alloc(0)).map((file) => [file.path, file.content.toString("utf8")]),
+  );
+  const scopes = createScopes(texts);
+  const isFree = scopes.leavesOut(path);
+  const { files, links } = isFree ? await look(true) : found;
+  const kept = (bytes: Buffer | undefined): readonly string[] => {
+    const all = namesOf(bytes ?? Buffer.alloc(0)).map((name) => joinPath(path, name));
+    return isFree ? all : all.filter((name) => !scopes.ignores(name));
+  };
+  return { kind: "folder", path, files: [...kept(files)].sort(byFolder), links: new Set(kept(links)) };
+}
+
+/** The ignore files of a workspace, of which all that count are there. */
+function createScopes(texts: ReadonlyMap<string, string>) {
+  const outermost = createIgnoreScope({ outer: [], readText: (file) => texts.get(file) ?? "" });
+  const scopes = new Map<string, IgnoreScope>();
+  const ignored = new Map<string, boolean>();
+  const above = (path: string): string => (path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "");
+  const scopeOf = (folder: string): IgnoreScope => {
+    const known = scopes.get(folder);
+    if (known !== undefined) return known;
+    const outer = folder === "" ? outermost : scopeOf(above(folder));
+    const scope = texts.has(joinPath(folder, ".gitignore")) ? outer.enter(folder) : outer;
+    scopes.set(folder, scope);
+    return scope;
+  };
+  const ignoresFolder = (folder: string): boolean => {
+    if (folder === "") return false;
+    let answered = ignored.get(folder);
+    if (answered === undefined) {
+      const up = above(folder);
+      answered = ignoresFolder(up) || scopeOf(up).ignores(folder, true);
+      ignored.set(folder, answered);
+    }
+    return answered;
+  };
+  return {
+    ignores: (file: string): boolean =>
+      ignoresFolder(above(file)) || scopeOf(above(file)).ignores(file, false),
+    /** Whether a folder is left out itself, or lies in one that is. */
+    leavesOut: (folder: string): boolean => ignoresFolder(folder) || folder.split("/").some(isSkippedName),
+  };
+}
+
+/** Folder by folder, in the order of code units. */
+function byFolder(one: string, other: string): number {
+  const left = one.split("/");
+  const right = other.split("/");
+  for (let at = 0; ; at += 1) {
+    const a = left[at];
+    const b = right[at];
+    if (a === undefined || b === undefined) return a === b ? 0 : a === undefined ? -1 : 1;
+    if (a !== b) return a < b ? -1 : 1;
+  }
+}

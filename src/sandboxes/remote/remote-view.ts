@@ -1,0 +1,81 @@
+import { KitError } from "../../base/kit-error.ts";
+import { forbidden, invalid } from "../../files/file-error.ts";
+import { toWorkspacePath } from "../host/workspace-path.ts";
+import type { MachineLink, ScriptRun } from "./machine-link.ts";
+import { outcomes } from "./scripts.ts";
+
+const maxNameBytes = 255;
+
+/** A workspace on a machine, as one sandbox sees it: from its working folder. */
+export interface RemoteView {
+  readonly link: MachineLink;
+  readonly name: string;
+  readonly persistent: boolean;
+  /** Relative to the root; "" for the root. */
+  readonly cwd: string;
+  /** Fires when the sandbox is closed: running commands end. */
+  readonly closing: AbortController;
+  /** Commands that have not ended. */
+  readonly running: Set<Promise<unknown>>;
+}
+
+/** The path that a caller means, relative to the root of the workspace. */
+export function pathIn({ cwd, link }: Pick<RemoteView, "cwd" | "link">, path: string): string {
+  const inside = toWorkspacePath({ workspace: link.place(), cwd }, path);
+  if (inside.split("/").some((name) => Buffer.byteLength(name) > maxNameBytes))
+    throw invalid(`${inside.slice(0, 80)}… is too long for a file name.`);
+  return inside;
+}
+
+export interface PathScript extends Pick<ScriptRun, "script" | "stdin" | "signal" | "repeatable"> {
+  /** After the root and the path. */
+  readonly args?: readonly string[];
+}
+
+/** What a script says of a path of the workspace. */
+export async function answer(view: RemoteView, inside: string, run: PathScript): Promise<string> {
+  if (view.closing.signal.aborted) throw closed();
+  const { args = [], ...rest } = run;
+  const result = await view.link.run({ repeatable: true, ...rest, args: [inside, ...args] });
+  if (result.exitCode === 0) return result.stdout;
+  throw failure(result.exitCode, inside, result.stderr);
+}
+
+export const closed = (): KitError =>
+  new KitError({ code: "unavailable", message: "The sandbox is closed." });
+
+/** What the exit code of a script says of a path. */
+export function failure(exitCode: number, inside: string, stderr = ""): KitError {
+  const path = inside === "" ? "The workspace" : inside;
+  switch (exitCode) {
+    case outcomes.missing:
+      return new KitError({ code: "not_found", message: `${path} does not exist.` });
+    case outcomes.outside:
+      return forbidden(`${path} leads out of the workspace, or is not a regular file.`);
+    case outcomes.wrongKind:
+      return invalid(
+        `${path} is of another kind: a folder stands where a file was meant, or the other way round.`,
+      );
+    case outcomes.tooLarge:
+      return new KitError({ code: "payload_too_large", message: `${path} is too large.` });
+    case outcomes.changed:
+      return new KitError({ code: "conflict", message: `${path} was changed meanwhile.` });
+    case outcomes.noSpace:
+      return new KitError({
+        code: "unavailable",
+        message: `${path} cannot be written: the machine gives no space or no permission for it.`,
+      });
+    default:
+      return new KitError({
+        code: "unavailable",
+        message: `The machine could not do what was asked of ${path}.`,
+        cause: new Error(`exit code ${exitCode}: ${stderr.slice(0, 1_000)}`),
+      });
+  }
+}
+
+/** Names that end with NUL characters. */
+export function namesOf(bytes: Buffer): readonly string[] {
+  const names = bytes.toString("utf8").split("\0");
+  return names.slice(0, -1);
+}

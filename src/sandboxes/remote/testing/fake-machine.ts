@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/**
+ * What stands for a vendor's machine in tests: a folder, which its commands know as `/home/user`, and real processes.
+ * Nothing keeps them apart from this computer, so nothing hostile runs on it.
+ */
+export interface FakeMachine {
+  readonly id: string;
+  /** The folder that its commands know as `/home/user`. */
+  readonly home: string;
+  readonly createdAt: Date;
+  readonly labels: Readonly<Record<string, string>>;
+  state: "running" | "paused";
+  start(program: FakeProgram): ChildProcess;
+  /** Ends all that runs. */
+  stop(): void;
+  destroy(): void;
+}
+
+export interface FakeProgram {
+  readonly words: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface FakeMachineOptions {
+  readonly id: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly env: Readonly<Record<string, string>>;
+  /** Where its programs lie; default: the system's. */
+  readonly path?: string | undefined;
+}
+
+const knownHome = "/home/user";
+
+export function createFakeMachine({ id, labels, env, path }: FakeMachineOptions): FakeMachine {
+  const home = realpathSync(mkdtempSync(join(tmpdir(), "kit-fake-machine-")));
+  mkdirSync(join(home, "tmp"));
+  const programs = new Set<ChildProcess>();
+  const stop = (): void => {
+    for (const { pid } of programs) endGroup(pid);
+    for (const pid of descendants(id)) end(pid);
+  };
+  return {
+    id,
+    home,
+    labels,
+    createdAt: new Date(),
+    state: "running",
+    start({ words, env: own = {} }) {
+      const [program = "", ...args] = words.map((word) => word.replaceAll(knownHome, home));
+      const child = spawn(program, args, {
+        cwd: home,
+        env: {
+          PATH: path ?? "/usr/local/bin:/usr/bin:/bin",
+          HOME: home,
+          TMPDIR: join(home, "tmp"),
+          LANG: "C.UTF-8",
+          ...env,
+          ...own,
+          KIT_FAKE_MACHINE: id,
+        },
+        detached: true,
+        stdio: ["pipe", "pipe", "pipe"],
+      });
+      child.stdin?.on("error", () => undefined);
+      programs.add(child);
+      child.once("close", () => programs.delete(child));
+      return child;
+    },
+    stop,
+    destroy() {
+      stop();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Every process of this computer that descends from the machine's, as their environment tells. */
+function descendants(id: string): readonly number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((name) => {
+      try {
+        return readFileSync(`/proc/${name}/environ`, "utf8").split("\0").includes(`KIT_FAKE_MACHINE=${id}`);
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+function endGroup(pid: number | undefined): void {
+  if (pid !== undefined) end(-pid);
+}
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended meanwhile.
+  }
+}

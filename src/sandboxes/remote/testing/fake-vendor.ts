@@ -1,0 +1,107 @@
+import http from "node:http";
+import type { AddressInfo } from "node:net";
+import { createFakeMachine, type FakeMachine, type FakeMachineOptions } from "./fake-machine.ts";
+
+/** A local server that speaks a vendor's wire, and the machines that it has made. */
+export interface FakeVendor {
+  readonly url: string;
+  readonly machines: ReadonlyMap<string, FakeMachine>;
+  /** Method and path of each request, oldest first. */
+  readonly requests: readonly string[];
+  /** What is to go wrong. */
+  readonly trouble: FakeTrouble;
+  /** What a machine was asked for, newest last: the bodies of the requests that make one. */
+  readonly created: readonly Readonly<Record<string, unknown>>[];
+  close(): Promise<void>;
+}
+
+export interface FakeTrouble {
+  /** Answers every request but those of machines that run with this status and text. */
+  refuse?: { readonly status: number; readonly message: string } | undefined;
+  /** Ends the connection of the next command once it has begun. */
+  cutNext?: boolean;
+  /** Milliseconds that each request takes to arrive. */
+  delayMs?: number;
+  /** Where the programs of new machines lie. */
+  path?: string;
+}
+
+export interface FakeRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: http.IncomingHttpHeaders;
+  readonly body: Buffer;
+  json(): Record<string, unknown>;
+}
+
+/** Answers a request, or says by `undefined` that it knows no such one. */
+export type FakeHandler = (
+  request: FakeRequest,
+  response: http.ServerResponse,
+) => Promise<true | undefined> | true | undefined;
+
+export interface FakeHouse extends Pick<FakeVendor, "trouble"> {
+  readonly machines: Map<string, FakeMachine>;
+  make(
+    options: Omit<FakeMachineOptions, "id" | "path">,
+    asked: Readonly<Record<string, unknown>>,
+  ): FakeMachine;
+}
+
+export async function startFakeVendor(handlerOf: (house: FakeHouse) => FakeHandler): Promise<FakeVendor> {
+  const machines = new Map<string, FakeMachine>();
+  const requests: string[] = [];
+  const created: Readonly<Record<string, unknown>>[] = [];
+  const trouble: FakeTrouble = {};
+  const house: FakeHouse = {
+    machines,
+    trouble,
+    make(options, asked) {
+      created.push(asked);
+      const id = `fake${process.pid}n${created.length}x${Math.random().toString(36).slice(2, 8)}`;
+      const machine = createFakeMachine({ ...options, id, path: trouble.path });
+      machines.set(id, machine);
+      return machine;
+    },
+  };
+  const handle = handlerOf(house);
+  const server = http.createServer((request, response) => {
+    void answerRequest(request, response);
+  });
+  const answerRequest = async (request: http.IncomingMessage, response: http.ServerResponse) => {
+    const { method = "", headers } = request;
+    const url = new URL(request.url ?? "/", "http://fake");
+    requests.push(`${method} ${url.pathname}`);
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const body = Buffer.concat(chunks);
+    if (trouble.delayMs !== undefined) await new Promise((done) => setTimeout(done, trouble.delayMs));
+    const json = (): Record<string, unknown> => JSON.parse(body.toString() || "{}");
+    const known = await handle(
+      { method, path: url.pathname, query: url.searchParams, headers, body, json },
+      response,
+    );
+    if (known === undefined)
+      sendJson(response, 501, { message: `The fake knows no ${method} ${url.pathname}.` });
+  };
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    machines,
+    requests,
+    trouble,
+    created,
+    async close() {
+      for (const machine of machines.values()) machine.destroy();
+      server.closeAllConnections();
+      await new Promise((done) => server.close(done));
+    },
+  };
+}
+
+export function sendJson(response: http.ServerResponse, status: number, value?: unknown): true {
+  response.writeHead(status, value === undefined ? {} : { "content-type": "application/json" });
+  response.end(value === undefined ? "" : JSON.stringify(value));
+  return true;
+}
