@@ -10,6 +10,7 @@ import { type AccessOptions, createAccess } from "./access/access.ts";
 import { createAuthorization } from "./access/authorize.ts";
 import { createGate } from "./access/gate.ts";
 import { isLoopbackAddress } from "./access/host.ts";
+import { createPlaces } from "./access/places.ts";
 import { createAnswer } from "./answer-request.ts";
 import { toErrorEnvelope, toErrorReply } from "./error-reply.ts";
 import { defaultLimits, type ServerLimits } from "./limits.ts";
@@ -103,7 +104,12 @@ export function createServer(options: ServerOptions): KitServer {
     const { body, ...rest } = toReply(error);
     return new Response(body, rest);
   };
-  const streams = createEventStreams({ heartbeatMs: limits.heartbeatMs, maxStreams: limits.eventStreams });
+  const places = createPlaces({
+    what: "streams",
+    places: limits.eventStreams,
+    share: limits.eventStreamsPerPrincipal,
+  });
+  const streams = createEventStreams({ heartbeatMs: limits.heartbeatMs, places });
   const authorization = createAuthorization(options.authorize, limits);
   let isOpen = false;
   const reach = createReach(options.expose ?? "declared", () => isOpen);

@@ -24,9 +24,13 @@ export interface ServerLimits {
   readonly heartbeatMs: number;
   /** Streams of events that may be open at once. */
   readonly eventStreams: number;
+  /** How many of them one principal may have; undefined: as many as are left for others. */
+  readonly eventStreamsPerPrincipal?: number;
   /** What may wait for one client that reads slowly; past it, the client is given up. */
   readonly unreadBytes: number;
   readonly webSockets: number;
+  /** How many of them one principal may have; undefined: as many as are left for others. */
+  readonly webSocketsPerPrincipal?: number;
   /** Prompts under way on one WebSocket, and approvals that are being looked at. */
   readonly webSocketPrompts: number;
   /** Of one message on a WebSocket. */

@@ -121,6 +121,7 @@ export function agentRoutes(context: ServiceContext): readonly Route[] {
         const target = instanceOf(input);
         const { agent, instance_id: instance } = target;
         return streamInstance(context, target, {
+          place: context.streams.reserve(principal),
           permit: authorization.whilePermitted({ principal, action: "agent.read", agent, instance }),
           resumes: isReconnect(input),
           ...(session === undefined ? {} : { session }),

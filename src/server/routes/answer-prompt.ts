@@ -31,7 +31,7 @@ export async function answerPrompt(
     const signal = input.untilGone({ silent: true });
     return { result: await service.prompt(key, request, { ...keyed, signal }) };
   }
-  return streamPrompt(context, input.untilGone(), (call) =>
+  return streamPrompt(context, { gone: input.untilGone(), principal: input.principal }, (call) =>
     service.prompt(key, request, { ...keyed, ...call }),
   );
 }

@@ -113,7 +113,8 @@ export function runRoutes(context: ServiceContext): readonly Route[] {
         if (isReconnect(input) && (await isOver(service, run, after ?? 0))) return emptyReply({});
         const { principal } = input;
         const permit = authorization.whilePermitted({ principal, action: "run.read", workflow, run_id });
-        return streamRun(context, run_id, { permit, ...(after === undefined ? {} : { after }) });
+        const place = context.streams.reserve(principal);
+        return streamRun(context, run_id, { place, permit, ...(after === undefined ? {} : { after }) });
       },
     }),
     defineRoute({

@@ -74,15 +74,17 @@ export function workflowRoutes(context: ServiceContext): readonly Route[] {
       async handle(input) {
         const idempotencyKey = readIdempotencyKey(input);
         const streams = wantsEvents(input.accept);
-        if (streams) context.streams.checkRoom();
+        const place = streams ? context.streams.reserve(input.principal) : undefined;
         const waits = input.query.wait === "result" && !streams;
         const gone = waits ? input.untilGone({ silent: true }) : undefined;
-        const { run_id } = await service.startRun(input.segment("name"), input.body, {
+        const start = service.startRun(input.segment("name"), input.body, {
           request: input.raw,
           ...principalOf(input),
           ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
         });
-        if (streams) return streamRun(context, run_id);
+        start.catch(() => place?.release());
+        const { run_id } = await start;
+        if (place !== undefined) return streamRun(context, run_id, { place });
         if (gone === undefined) return { status: "accepted", run_id };
         return jsonReply(
           context.masked(toCompleted(run_id, await service.engine.awaitRun(run_id, { signal: gone }))),

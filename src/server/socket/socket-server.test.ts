@@ -111,6 +111,29 @@ describe("a handshake", () => {
   });
 });
 
+test("with keys, a principal has a share of the connections and leaves room for others", async () => {
+  const keys = ["first-key-of-sixteen", "second-key-of-sixteen"];
+  const [first, second] = keys.map((key) => ({ headers: { authorization: `Bearer ${key}` } }));
+  const shared = await serveService({
+    access: { apiKeys: keys },
+    limits: { webSockets: 10, webSocketsPerPrincipal: 2 },
+  });
+  const url = `${shared.url}/agents/echo/1`;
+  try {
+    const own = [await openSocket(url, first), await openSocket(url, first)];
+    expect(await refusal(url, first)).toMatchObject({
+      status: 429,
+      body: { error: { type: "too_many_requests", meta: { scope: "principal", open: 2 } } },
+    });
+    (await openSocket(url, second)).socket.close();
+    own[0]?.socket.close();
+    await own[0]?.closed;
+    (await openSocket(url, first)).socket.close();
+  } finally {
+    await shared.close();
+  }
+});
+
 test("a client that answers no ping is gone; one that does stays", async () => {
   const quick = await serveService({ limits: { heartbeatMs: 1_000 } });
   try {

@@ -4,6 +4,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import { KitError } from "../../base/kit-error.ts";
 import { socketProtocol } from "../../protocol/socket-frame.ts";
 import type { Gate } from "../access/gate.ts";
+import { createPlaces, type Place } from "../access/places.ts";
 import { toErrorReply } from "../error-reply.ts";
 import type { RequestEntry } from "../request-entry.ts";
 import type { ServiceContext } from "../service-context.ts";
@@ -26,6 +27,13 @@ export interface SocketServer {
   terminate(): void;
 }
 
+/** A handshake that was let in. */
+interface Admission {
+  readonly target: SocketTarget;
+  readonly peer: ConnectionPeer;
+  readonly place: Place;
+}
+
 interface OpenSocket {
   readonly socket: WebSocket;
   readonly handler: FrameHandler;
@@ -39,6 +47,11 @@ export function createSocketServer(
 ): SocketServer {
   const { limits, authorization } = context;
   const open = new Set<OpenSocket>();
+  const places = createPlaces({
+    what: "connections",
+    places: limits.webSockets,
+    share: limits.webSocketsPerPrincipal,
+  });
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -65,7 +78,7 @@ export function createSocketServer(
       }
     }
   };
-  const begin = (socket: WebSocket, target: SocketTarget, peer: ConnectionPeer): void => {
+  const begin = (socket: WebSocket, { target, peer, place }: Admission): void => {
     const connection = createConnection(socket, context);
     const entry: OpenSocket = { socket, handler: serve(connection, target, { context, peer }), alive: true };
     const revive = (): void => {
@@ -77,6 +90,7 @@ export function createSocketServer(
     socket.on("message", revive);
     socket.on("close", () => {
       open.delete(entry);
+      place.release();
       if (open.size > 0) return;
       clearInterval(timer);
       timer = undefined;
@@ -85,9 +99,7 @@ export function createSocketServer(
     connection.send({ type: "ready", ...target });
   };
 
-  const admit = async (
-    handshake: Handshake,
-  ): Promise<{ readonly target: SocketTarget; readonly peer: ConnectionPeer }> => {
+  const admit = async (handshake: Handshake): Promise<Admission> => {
     const principal = await gate.check(handshake);
     const target = findTarget(handshake.path);
     await authorization.check(
@@ -96,15 +108,13 @@ export function createSocketServer(
         : { principal, action: "workflow.run", workflow: target.name },
     );
     checkTarget(context, target);
-    if (closing || open.size >= limits.webSockets) {
-      throw new KitError({
-        code: "unavailable",
-        message: closing ? "The server is closing." : "Too many connections are open.",
-        meta: { retry_after_s: 5 },
-      });
+    if (closing) {
+      const meta = { retry_after_s: 5 };
+      throw new KitError({ code: "unavailable", message: "The server is closing.", meta });
     }
     const count = (): void => gate.count(principal, handshake.remoteAddress);
-    return { target, peer: { principal, count, request: toRequest(handshake) } };
+    const peer = { principal, count, request: toRequest(handshake) };
+    return { target, peer, place: places.take(principal?.id) };
   };
 
   return {
@@ -118,17 +128,20 @@ export function createSocketServer(
           status,
           duration_ms: performance.now() - started,
         });
+      let admission: Admission | undefined;
       try {
-        const { target, peer } = await admit(handshake);
+        const admitted = await admit(handshake);
+        admission = admitted;
         const { promise, resolve, reject } = Promise.withResolvers<void>();
         refusals.set(socket, reject);
         server.handleUpgrade(incoming, socket, head, (opened) => {
-          begin(opened, target, peer);
+          begin(opened, admitted);
           resolve();
         });
         await promise;
         report(101);
       } catch (error) {
+        admission?.place.release();
         report(toErrorReply(error, { dev: false }).status);
         throw error;
       }

@@ -223,6 +223,50 @@ describe("a stream", () => {
   });
 });
 
+describe("with keys, a principal", () => {
+  const keys = { first: "first-key-of-sixteen", second: "second-key-of-sixteen" };
+  const as = (who: keyof typeof keys): { readonly headers: Record<string, string> } => ({
+    headers: { authorization: `Bearer ${keys[who]}` },
+  });
+
+  test("has a share of the streams, prompts and runs among them, and leaves room for others", async () => {
+    const shared = await serveService({
+      access: { apiKeys: Object.values(keys) },
+      limits: { eventStreams: 6 },
+    });
+    try {
+      const own = [];
+      for (const id of [1, 2, 3]) own.push(await shared.stream(`/agents/echo/${id}/events`, as("first")));
+      expect(own.map(({ status }) => status)).toEqual([200, 200, 200]);
+      const refused = await shared.send("/agents/echo/4/events", as("first"));
+      expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "5"]);
+      expect(refused.body).toMatchObject({
+        error: {
+          type: "too_many_requests",
+          message: "3 streams of yours are open, which is the share of one principal.",
+          meta: { scope: "principal", open: 3 },
+        },
+      });
+      const prompt = await shared.send("/agents/echo/1", {
+        body: { message: "x" },
+        headers: { ...as("first").headers, accept: "text/event-stream" },
+      });
+      expect(prompt.status).toBe(429);
+      // What was refused has begun no work, and takes no place.
+      const other = await shared.stream("/agents/echo/1/events", as("second"));
+      expect(other.status).toBe(200);
+      await other.body?.cancel();
+      await own[0]?.body?.cancel();
+      const again = await retried(() =>
+        shared.stream("/agents/echo/9", { body: { message: "x" }, ...as("first") }),
+      );
+      expect(again.at(-1)?.event).toBe("result");
+    } finally {
+      await shared.close();
+    }
+  });
+});
+
 /** Asks until it is not told to come again. */
 async function retried(ask: () => Promise<Response>): Promise<readonly ReceivedEvent[]> {
   for (;;) {

@@ -1,15 +1,19 @@
+import type { Principal } from "../../app/config/access-config.ts";
 import { KitError } from "../../base/kit-error.ts";
+import type { Place, Places } from "../access/places.ts";
 import { eventStreamReply } from "../reply.ts";
 import { encodeComment } from "./server-sent-events.ts";
 
 export interface EventStreamsOptions {
   /** A stream that says nothing for this long says that it lives. */
   readonly heartbeatMs: number;
-  /** How many streams may be open at once. */
-  readonly maxStreams: number;
+  /** Those of the streams that may be open at once. */
+  readonly places: Places;
 }
 
 export interface StreamOptions {
+  /** What `reserve` has given; it is given back when the stream ends. */
+  readonly place: Place;
   /** Whether the server may end it when it closes: for streams that their reader can take up again. */
   readonly resumable: boolean;
   /** Called once, when the stream has ended, however. */
@@ -20,11 +24,14 @@ export interface StreamOptions {
 
 /** The streams of events that a server has open. */
 export interface EventStreams {
-  /** Throws `unavailable` when too many are open, or the server closes: before work is begun for another. */
-  checkRoom(): void;
+  /**
+   * Takes a place for a stream, before work is begun for it. Throws `unavailable` when too many are open, or the server
+   * closes, and `too_many_requests` when the principal has its share of them. Whoever opens no stream with it gives it back.
+   */
+  reserve(principal: Principal | undefined): Place;
   /**
    * A reply of server-sent events. The source is asked for the next chunk only when the client has read
-   * what came before. Throws what `checkRoom` throws.
+   * what came before. Throws `unavailable` when the server closes.
    */
   open(source: AsyncIterable<string>, options: StreamOptions): Response;
   /** Ends the resumable ones with a comment. */
@@ -40,7 +47,7 @@ interface OpenStream {
 
 const encoder = new TextEncoder();
 
-export function createEventStreams({ heartbeatMs, maxStreams }: EventStreamsOptions): EventStreams {
+export function createEventStreams({ heartbeatMs, places }: EventStreamsOptions): EventStreams {
   const streams = new Set<OpenStream>();
   let timer: NodeJS.Timeout | undefined;
   let closing = false;
@@ -57,22 +64,23 @@ export function createEventStreams({ heartbeatMs, maxStreams }: EventStreamsOpti
     clearInterval(timer);
     timer = undefined;
   };
-  const checkRoom = (): void => {
-    if (!closing && streams.size < maxStreams) return;
-    throw new KitError({
-      code: "unavailable",
-      message: closing ? "The server is closing." : "Too many streams are open.",
-      meta: { retry_after_s: 5 },
-    });
+  const checkOpen = (): void => {
+    if (!closing) return;
+    const meta = { retry_after_s: 5 };
+    throw new KitError({ code: "unavailable", message: "The server is closing.", meta });
   };
   return {
-    checkRoom,
+    reserve(principal) {
+      checkOpen();
+      return places.take(principal?.id);
+    },
     open(source, options) {
-      checkRoom();
+      checkOpen();
       const { body, stream } = createStream(source, {
         ...options,
         onEnd: () => {
           remove(stream);
+          options.place.release();
           options.onEnd?.();
         },
       });

@@ -1,5 +1,6 @@
 import type { InstanceTarget } from "../../app/service/service.ts";
 import { agentStream } from "../../engine/contract.ts";
+import type { Place } from "../access/places.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { encodeEvent, encodeOutcome, positionReset } from "./server-sent-events.ts";
 
@@ -8,6 +9,7 @@ export interface InstanceStreamOptions {
   readonly session?: string;
   /** Whether `after` is where an earlier stream ended. */
   readonly resumes: boolean;
+  readonly place: Place;
   /** Throws when the instance may not be read any more. */
   readonly permit: () => Promise<void>;
 }
@@ -16,7 +18,7 @@ export interface InstanceStreamOptions {
 export function streamInstance(
   { service, streams, toEnvelope }: ServiceContext,
   target: InstanceTarget,
-  { permit, resumes, after, ...options }: InstanceStreamOptions,
+  { place, permit, resumes, after, ...options }: InstanceStreamOptions,
 ): Response {
   const controller = new AbortController();
   const { signal } = controller;
@@ -40,6 +42,7 @@ export function streamInstance(
     if (logIsOpen) yield positionReset;
   };
   return streams.open(source(), {
+    place,
     resumable: true,
     onEnd: () => controller.abort(),
     toLastChunk: (error) => encodeOutcome("error", toEnvelope(error)),

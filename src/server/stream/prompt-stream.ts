@@ -1,3 +1,4 @@
+import type { Principal } from "../../app/config/access-config.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";
@@ -23,10 +24,10 @@ const patienceMs = 250;
  */
 export async function streamPrompt(
   { streams, limits, masked, toEnvelope }: ServiceContext,
-  gone: AbortSignal,
+  { gone, principal }: { readonly gone: AbortSignal; readonly principal: Principal | undefined },
   begin: Begin,
 ): Promise<Response> {
-  streams.checkRoom();
+  const place = streams.reserve(principal);
   const controller = new AbortController();
   const abort = (): void => controller.abort(gone.aborted ? gone.reason : clientGone());
   gone.addEventListener("abort", abort, { once: true });
@@ -44,6 +45,9 @@ export async function streamPrompt(
   const timer = setTimeout(started.resolve, patienceMs);
   try {
     await Promise.race([started.promise, reply]);
+  } catch (error) {
+    place.release();
+    throw error;
   } finally {
     clearTimeout(timer);
   }
@@ -60,8 +64,9 @@ export async function streamPrompt(
     return encodeOutcome("error", toEnvelope(aborted ? reason : error));
   };
   try {
-    return streams.open(source(), { resumable: false, onEnd: abort, toLastChunk });
+    return streams.open(source(), { place, resumable: false, onEnd: abort, toLastChunk });
   } catch (error) {
+    place.release();
     abort();
     throw error;
   }

@@ -3,10 +3,12 @@ import { type Engine, runStream } from "../../engine/contract.ts";
 import type { EventError, KitEvent } from "../../protocol/event.ts";
 import type { RunCompleted } from "../../protocol/http/run-schemas.ts";
 import type { RunRecord } from "../../protocol/run.ts";
+import type { Place } from "../access/places.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { encodeEvent, encodeOutcome, encodePosition } from "./server-sent-events.ts";
 
 export interface RunStreamOptions {
+  readonly place: Place;
   readonly after?: number;
   /** Throws when the run may not be read any more. Absent for who has just begun it. */
   readonly permit?: () => Promise<void>;
@@ -16,7 +18,7 @@ export interface RunStreamOptions {
 export function streamRun(
   { service, streams, masked, toEnvelope }: ServiceContext,
   runId: string,
-  { permit, ...options }: RunStreamOptions = {},
+  { place, permit, ...options }: RunStreamOptions,
 ): Response {
   const controller = new AbortController();
   const { signal } = controller;
@@ -39,6 +41,7 @@ export function streamRun(
     }
   };
   return streams.open(source(), {
+    place,
     resumable: true,
     onEnd: () => controller.abort(),
     toLastChunk: (error) => encodeOutcome("error", toEnvelope(error)),
