@@ -69,7 +69,7 @@ export const commandTable: readonly AnyEntry[] = [
     summary: "Runs of workflows: list, show, signal, cancel, rerun",
     examples: [
       "kit runs list --status waiting",
-      `kit runs signal run_01M7Y2ZJNPKAA8N21S3HAQ99FR approval --payload '{"approved": true}'`,
+      `kit runs signal 3HAQ99FR approval --payload '{"approved": true}'`,
     ],
     commands: [
       {

@@ -1,7 +1,8 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { stateFolder, stateFolderError } from "../app/agents/state-folder.ts";
+import { makeFolderSync } from "../files/make-folder.ts";
 
 /** A server that says where it serves a project, for the commands that ask it. */
 export interface RunningServer {
@@ -19,7 +20,7 @@ export function announceServer(root: string, url: string): Disposable {
   const folder = join(stateFolder(root), folderName);
   const server: RunningServer = { url, pid: process.pid, started_at: new Date().toISOString() };
   try {
-    mkdirSync(folder, { recursive: true });
+    makeFolderSync(folder);
     for (const pid of pidsIn(folder)) if (!isAlive(pid)) rmSync(fileOf(folder, pid), { force: true });
     writeFileSync(fileOf(folder, server.pid), `${JSON.stringify(server)}\n`);
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { Output, Style } from "./output.ts";
-import { displayWidth, pad, truncate } from "./text/display-width.ts";
+import { type Cut, displayWidth, pad, truncate } from "./text/display-width.ts";
 import { safeLine } from "./text/safe-text.ts";
 
 export interface Column<Row> {
@@ -10,8 +10,8 @@ export interface Column<Row> {
   forPeople?(row: Row): string;
   style?(row: Row): Style | undefined;
   readonly align?: "left" | "right";
-  /** Which end gives way when the terminal is too narrow; without it, values stay whole. */
-  readonly cut?: "start" | "end";
+  /** What gives way when the terminal is too narrow; without it, values stay whole. */
+  readonly cut?: Cut;
   /** Gives way before paths and texts do: commands take the part of an id that is left (`matchId`). */
   readonly isId?: true;
 }
@@ -74,7 +74,7 @@ interface Strip {
   readonly cells: readonly string[];
   readonly styles: readonly (Style | undefined)[];
   readonly align: "left" | "right" | undefined;
-  readonly cut: "start" | "end" | undefined;
+  readonly cut: Cut | undefined;
   readonly isId: boolean;
   /** Of the widest cell or the heading. */
   readonly width: number;
@@ -99,7 +99,7 @@ function toStrip<Row>(column: Column<Row>, rows: readonly Row[], isTerminal: boo
 interface Cell {
   readonly text: string;
   readonly align: "left" | "right" | undefined;
-  readonly cut?: "start" | "end" | undefined;
+  readonly cut?: Cut | undefined;
   readonly style: Style | undefined;
 }
 
@@ -124,7 +124,7 @@ function lineWidth(widths: readonly number[]): number {
 
 interface Wish {
   readonly width: number;
-  readonly cut?: "start" | "end" | undefined;
+  readonly cut?: Cut | undefined;
   readonly isId?: boolean;
 }
 

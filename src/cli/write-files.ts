@@ -1,9 +1,10 @@
-import { mkdirSync, realpathSync } from "node:fs";
+import { realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { KitError } from "../base/kit-error.ts";
 import { readFileInside, writeFileInside } from "../project/write-file.ts";
 import type { ErrorCode } from "../protocol/error-code.ts";
 import type { CommandContext } from "./command.ts";
+import { makeNamedFolder } from "./make-folder.ts";
 
 export interface WriteFilesOptions {
   /** As written on the line; created where it is missing. */
@@ -23,7 +24,7 @@ export async function writeFiles(
   { folder, overwrite, context }: WriteFilesOptions,
 ): Promise<readonly string[]> {
   const absolute = resolve(context.cwd, folder);
-  mkdirSync(absolute, { recursive: true });
+  makeNamedFolder(absolute, folder);
   const target = { root: realpathSync(absolute), readOnly: false };
   const changes: { readonly path: string; readonly content: string; readonly expected: Uint8Array | null }[] =
     [];

@@ -1,8 +1,9 @@
-import { accessSync, constants, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { accessSync, constants, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { systemObstacle } from "../../files/database-file.ts";
 import { assertNoLinkOut } from "../../files/links-out.ts";
+import { makeFolderSync } from "../../files/make-folder.ts";
 
 /**
  * The folder for kit's own files of a project, made when it is missing, and ignored by Git.
@@ -14,7 +15,7 @@ export function stateFolder(root: string): string {
   const folder = join(root, ".kit");
   assertNoLinkOut(root, [".kit"]);
   try {
-    mkdirSync(folder, { recursive: true });
+    makeFolderSync(folder);
     accessSync(folder, constants.W_OK);
     ignoreInGit(folder);
   } catch (error) {

@@ -19,7 +19,7 @@ const decisionArguments = [
   { usage: "<approval-id>", description: "As the list and the event approval_request name it, or its end" },
 ] as const;
 const details = "Asks the server that runs for this project, or the one named with --url.";
-const exampleId = "approval_01M7YDVQ9YE3TW10E60N67AXVR";
+const exampleId = "60N67AXVR";
 
 export const approvalsList: Command = defineCommand({
   arguments: [

@@ -10,7 +10,7 @@ import { safeLines } from "../text/safe-text.ts";
 import { fromNow, withDistance } from "../text/times.ts";
 import { asText, wholeNumber } from "../values.ts";
 
-const idArgument = { usage: "<dispatch-id>", description: "As the receipt and the list name it" };
+const idArgument = { usage: "<dispatch-id>", description: "As the receipt and the list name it, or its end" };
 const details =
   "Asks the server that runs for this project; without one it works on what is on disk, and the next 'kit start' goes on with it.";
 

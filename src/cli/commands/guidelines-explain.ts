@@ -49,7 +49,7 @@ const columns: readonly Column<AppliedGuideline>[] = [
     header: "WHERE",
     value: ({ guideline, line }) => place(guideline.source_file, line),
     style: () => "dim",
-    cut: "start",
+    cut: "middle",
   },
 ];
 

@@ -49,7 +49,7 @@ const columns: readonly Column<Guideline>[] = [
   { header: "SOURCE", value: (guideline) => sourceLabel(guideline.source_type) },
   { header: "TITLE", value: (guideline) => guideline.title, cut: "end" },
   { header: "APPLIES TO", value: (guideline) => guideline.file_pattern ?? "", cut: "end" },
-  { header: "WHERE", value: (guideline) => guideline.source_file, style: () => "dim", cut: "start" },
+  { header: "WHERE", value: (guideline) => guideline.source_file, style: () => "dim", cut: "middle" },
 ];
 
 function printList(output: Output, list: GuidelineList): void {

@@ -110,6 +110,9 @@ test("a file in the place of the folder is wrong usage, and one in the place of 
   const onFile = await kit(["init", "taken"]);
   expect(onFile.exitCode).toBe(2);
   expect(onFile.stderr).toContain("error: taken is a file.");
+  const inProc = await kit(["init", "/proc/x"]);
+  expect(inProc.stderr).toContain("error: /proc/x cannot be made: ");
+  expect(inProc.exitCode).toBe(2);
   mkdirSync(join(folder, "half"));
   writeFileSync(join(folder, "half/src"), "");
   const below = await kit(["init", "half"]);

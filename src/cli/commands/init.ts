@@ -1,12 +1,12 @@
-import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { basename, join, relative, resolve } from "node:path";
 import { type Command, defineCommand } from "../command.ts";
 import { configNames } from "../find-root.ts";
 import { type KitPackage, kitPackage } from "../init/kit-package.ts";
 import { templateFiles } from "../init/template-files.ts";
 import { writeTemplate } from "../init/write-template.ts";
+import { makeNamedFolder } from "../make-folder.ts";
 import type { Output } from "../output.ts";
-import { usageError } from "../report-error.ts";
 import { safeLine } from "../text/safe-text.ts";
 
 export const init: Command = defineCommand({
@@ -20,7 +20,7 @@ export const init: Command = defineCommand({
   async run({ args: [dir = "."] }, context) {
     const { output } = context;
     const folder = resolve(context.cwd, dir);
-    makeFolder(folder, dir);
+    makeNamedFolder(folder, dir);
     const versions = kitPackage(folder);
     // A second one beside it would be an error of every command.
     const configuration = configNames.find((name) => existsSync(join(folder, name))) ?? "kit.config.ts";
@@ -37,12 +37,6 @@ export const init: Command = defineCommand({
     return 0;
   },
 });
-
-function makeFolder(folder: string, asWritten: string): void {
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false)
-    throw usageError(`${asWritten} is a file.`, "Name a folder.");
-  mkdirSync(folder, { recursive: true });
-}
 
 /** A name that npm accepts. */
 function nameOf(folder: string): string {

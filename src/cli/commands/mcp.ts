@@ -8,7 +8,8 @@ export const mcp: Command = defineCommand({
   examples: [
     "kit mcp",
     "claude mcp add kit -- npx --no kit mcp",
-    `{ "mcpServers": { "kit": { "command": "npx", "args": ["--no", "kit", "mcp"] } } }`,
+    `{ "mcpServers": {`,
+    `    "kit": { "command": "npx", "args": ["--no", "kit", "mcp"] } } }`,
   ],
   details:
     "Speaks the Model Context Protocol on stdin and stdout, for a coding agent to start: tools that say which guidelines apply to a file, search the specs, and tell what a change affects. Ends when stdin does.",

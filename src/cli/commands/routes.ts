@@ -58,7 +58,7 @@ const columns: readonly Column<Row>[] = [
     value: ({ address }) => address,
     style: ({ reachable }) => (reachable ? "cyan" : "dim"),
   },
-  { header: "FILE", value: ({ path }) => path, style: () => "dim", cut: "start" },
+  { header: "FILE", value: ({ path }) => path, style: () => "dim", cut: "middle" },
   { header: "", value: ({ remark }) => remark, style: () => "dim" },
 ];
 

@@ -54,7 +54,7 @@ export const run: Command = defineCommand({
     allowCommand: allowedLines,
   },
   examples: [
-    'kit run --prompt "Which rules apply to src/auth.ts and what would a change there affect?"',
+    'kit run --prompt "Which rules apply to src/auth.ts?"',
     'kit run --prompt "Fix the failing test" --allow-write --allow-shell --stream',
     'kit run --continue --prompt "And which tests cover it?"',
     "git diff | kit run --prompt - --agent reviewer",

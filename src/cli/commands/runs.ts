@@ -11,7 +11,7 @@ import { safeLine, safeLines, toSafeJson } from "../text/safe-text.ts";
 import { span, withDistance } from "../text/times.ts";
 import { asText, wholeNumber } from "../values.ts";
 
-const idArgument = { usage: "<run-id>", description: "As the receipt and the list name it" };
+const idArgument = { usage: "<run-id>", description: "As the receipt and the list name it, or its end" };
 const details =
   "Asks the server that runs for this project; without one it works on what is on disk, and the next 'kit start' goes on with it.";
 
@@ -58,7 +58,7 @@ export const runsSignal: Command = defineCommand({
     payload: option("--payload <json>", "What waitFor gives: any JSON", parseJson),
     url: urlOption,
   },
-  examples: [`kit runs signal run_01M7Y2ZJNPKAA8N21S3HAQ99FR approval --payload '{"approved": true}'`],
+  examples: [`kit runs signal 3HAQ99FR approval --payload '{"approved": true}'`],
   details: `A signal that nothing waits for yet is kept. ${details}`,
   run: ({ args: [id = "", name = ""], options }, context) =>
     withWorkDesk(context, options.url, async (desk) => {

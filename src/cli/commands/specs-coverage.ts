@@ -58,15 +58,15 @@ const featureColumns: readonly Column<FeatureCoverage>[] = [
   { header: "CRITERIA", value: ({ criteria }) => String(criteria), align: "right" },
   { header: "COVERED", value: ({ covered }) => String(covered), align: "right" },
   { header: "", value: percentOf, align: "right", style: styleOf },
-  { header: "WHERE", value: ({ path }) => path, style: () => "dim", cut: "start" },
+  { header: "WHERE", value: ({ path }) => path, style: () => "dim", cut: "middle" },
 ];
 
 const criterionColumns: readonly Column<CriterionCoverage>[] = [
   { header: "CRITERION", value: ({ id }) => id, style: () => "cyan", isId: true },
   { header: "", value: stateOf, style: ({ tests }) => (tests.length > 0 ? "green" : "yellow") },
   { header: "TEXT", value: ({ text }) => text, cut: "end" },
-  { header: "WHERE", value: ({ path, line }) => place(path, line), style: () => "dim", cut: "start" },
-  { header: "TESTS", value: testsOf, cut: "start" },
+  { header: "WHERE", value: ({ path, line }) => place(path, line), style: () => "dim", cut: "middle" },
+  { header: "TESTS", value: testsOf, cut: "middle" },
 ];
 
 function printReport(output: Output, report: CoveragePage, { all }: { readonly all: boolean }): void {

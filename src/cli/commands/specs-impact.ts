@@ -115,7 +115,12 @@ function printImpact(output: Output, { impact, project, changed }: ImpactReport)
     { header: "SCORE", value: ({ affected }) => affected.score.toFixed(2), align: "right" },
     { header: "ID", value: ({ affected }) => affected.id, style: () => "cyan", isId: true },
     { header: "TITLE", value: ({ spec }) => spec?.title ?? "", cut: "end" },
-    { header: "WHERE", value: ({ spec }) => (spec ? specPlace(spec) : ""), style: () => "dim", cut: "start" },
+    {
+      header: "WHERE",
+      value: ({ spec }) => (spec ? specPlace(spec) : ""),
+      style: () => "dim",
+      cut: "middle",
+    },
     { header: "WHY", value: ({ affected }) => reasonOf(affected), cut: "end" },
   ]);
   if (output.isTerminal) printPaths(output, "Tests to run", impact.tests);

@@ -62,7 +62,7 @@ const columns: readonly Column<StaleSpec>[] = [
   { header: "TITLE", value: ({ title }) => title, cut: "end" },
   { header: "SPEC CHANGED", value: ({ updated_at }) => updated_at.slice(0, 10) },
   { header: "CODE CHANGED", value: ({ files }) => files.map(changeOf).join(", "), cut: "end" },
-  { header: "WHERE", value: ({ path, line }) => place(path, line), style: () => "dim", cut: "start" },
+  { header: "WHERE", value: ({ path, line }) => place(path, line), style: () => "dim", cut: "middle" },
 ];
 
 function changeOf({ path, changed_at, commit }: StaleFile): string {

@@ -10,7 +10,7 @@ const columns: readonly Column<SpecBlock>[] = [
   { header: "FRAMEWORK", value: (spec) => frameworkLabel(spec.framework) },
   { header: "TYPE", value: (spec) => spec.spec_type },
   { header: "TITLE", value: titleOf, style: (spec) => styleOf(spec), cut: "end" },
-  { header: "WHERE", value: specPlace, style: () => "dim", cut: "start" },
+  { header: "WHERE", value: specPlace, style: () => "dim", cut: "middle" },
 ];
 
 /** A page of specs as a table, and what of the whole match it is. */

@@ -1,6 +1,7 @@
-import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { stateFolder } from "../../app/agents/state-folder.ts";
+import { makeFolderSync } from "../../files/make-folder.ts";
 import { isAlive } from "../running-server.ts";
 
 /** Below the state folder: the engine of each `kit run` that runs a workflow, named after its process. */
@@ -16,7 +17,7 @@ export function makeTerminalFolder(root: string): Disposable & { readonly path: 
     if (!isAlive(pid)) rmSync(join(folder, String(pid)), { recursive: true, force: true });
   }
   const path = join(folder, String(process.pid));
-  mkdirSync(path, { recursive: true });
+  makeFolderSync(path);
   return {
     path,
     [Symbol.dispose]() {

@@ -15,6 +15,10 @@ test("a text is cut at whole characters, with a … in the column that is left",
   expect(truncate("requirement", 8)).toBe("require…");
   expect(truncate("要件要件要件", 6)).toBe("要件…");
   expect(truncate("docs/specs/cart.md", 9, "start")).toBe("…/cart.md");
+  expect(truncate("packages/shop/docs/specs/cart.md", 20, "middle")).toBe("package…pecs/cart.md");
+  for (let width = 3; width < 40; width += 1)
+    for (const path of ["packages/shop/docs/specs/cart.md", "docs/要件定義書/返金.md"])
+      expect(displayWidth(truncate(path, width, "middle"))).toBeLessThanOrEqual(width);
   expect(truncate("short", 5)).toBe("short");
 });
 

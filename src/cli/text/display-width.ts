@@ -14,10 +14,20 @@ export function displayWidth(text: string): number {
   return stringWidth(text);
 }
 
-/** The text, or as much of it as fits into `width` columns with a … where it was cut. */
-export function truncate(text: string, width: number, cut: "start" | "end" = "end"): string {
+/** What of a text gives way. */
+export type Cut = "start" | "middle" | "end";
+
+/**
+ * The text, or as much of it as fits into `width` columns with a … where it was cut; of a path in the middle, because both
+ * where it begins and what it is called tell it from others.
+ */
+export function truncate(text: string, width: number, cut: Cut = "end"): string {
   // A column is at most one character wide, so what lies far beyond the cut need not be measured.
   if (text.length <= width * 8 && displayWidth(text) <= width) return text;
+  if (cut === "middle") {
+    const endWidth = Math.ceil((width - 1) * 0.6);
+    return truncate(text, width - endWidth, "end") + truncate(text, endWidth + 1, "start").slice(1);
+  }
   const window = cut === "end" ? text.slice(0, width * 8) : text.slice(-width * 8);
   segmenter ??= new Intl.Segmenter();
   const clusters = [...segmenter.segment(window)].map((part) => part.segment);

@@ -1,6 +1,7 @@
-import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { SQLInputValue } from "node:sqlite";
+import { makeFolderSync } from "../../files/make-folder.ts";
 import { type IndexDatabase, isDamage, openDatabase } from "./index-database.ts";
 import { inMemory } from "./index-place.ts";
 
@@ -204,7 +205,7 @@ export function removeIndex(file: string): void {
 /** Makes the folder of an index, and keeps what is in it out of Git. */
 function makeIndexFolder(file: string): void {
   const folder = dirname(file);
-  mkdirSync(folder, { recursive: true });
+  makeFolderSync(folder);
   try {
     writeFileSync(join(folder, ".gitignore"), "*\n", { flag: "wx" });
   } catch (error) {
