@@ -16,8 +16,11 @@ export interface Interrupt {
 /** Time in which a second signal is the same Ctrl-C, sent on by npm or by the launcher, in ms. */
 const echoMs = 500;
 
+/** Emits SIGINT and SIGTERM by name: `process`, or an emitter of a program that runs a command line inside itself. */
+export type SignalSource = Pick<NodeJS.EventEmitter, "on" | "off">;
+
 /** The first Ctrl-C or SIGTERM asks the command to end; a second one ends the process at once. */
-export function listenForInterrupt(): Interrupt {
+export function listenForInterrupt(source: SignalSource = process): Interrupt {
   const controller = new AbortController();
   const ended = new AbortController();
   let exitCode: InterruptExitCode = 130;
@@ -31,11 +34,11 @@ export function listenForInterrupt(): Interrupt {
       process.exit(exitCode);
     }
   };
-  process.on("SIGINT", onSignal);
-  process.on("SIGTERM", onSignal);
+  source.on("SIGINT", onSignal);
+  source.on("SIGTERM", onSignal);
   const giveBack = (): void => {
-    process.off("SIGINT", onSignal);
-    process.off("SIGTERM", onSignal);
+    source.off("SIGINT", onSignal);
+    source.off("SIGTERM", onSignal);
   };
   return {
     signal: controller.signal,

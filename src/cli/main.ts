@@ -1,7 +1,7 @@
 import { CommanderError } from "commander";
 import type { ExitCode } from "./command.ts";
 import type { InputStream } from "./input.ts";
-import { type InterruptExitCode, listenForInterrupt } from "./interrupt.ts";
+import { type InterruptExitCode, listenForInterrupt, type SignalSource } from "./interrupt.ts";
 import { createOutput, type OutputStream } from "./output.ts";
 import { createProgram } from "./program.ts";
 
@@ -13,6 +13,8 @@ export interface CommandHost {
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   readonly cwd: string;
+  /** Default: this process. */
+  readonly signals?: SignalSource;
 }
 
 /**
@@ -25,7 +27,7 @@ export async function main(
 ): Promise<ProcessExitCode> {
   const { cwd, stdin: input } = host;
   const output = createOutput(host.stdout, host.stderr);
-  const interrupt = listenForInterrupt();
+  const interrupt = listenForInterrupt(host.signals);
   let exitCode: ExitCode = 0;
   let json = argv.includes("--json");
   const program = createProgram(output, async (globals, { run, drains }) => {

@@ -1,4 +1,5 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { EventEmitter } from "node:events";
 import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { main } from "./main.ts";
@@ -38,29 +39,47 @@ export function startKit(
   });
 }
 
+/** A command line under way, in this process or as one of its own. */
+export interface RunningKit {
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** The exit code; null after a signal that ended the process. */
+  readonly ended: Promise<number | null>;
+  signal(name: NodeJS.Signals): void;
+}
+
+/** Starts one command line as a process of its own: for what a kill or a second Ctrl-C does, or what two processes do. */
+export function beginProcess(args: readonly string[], options: RunOptions): RunningKit {
+  const child = startKit(args, options);
+  const { stdout, stderr } = child;
+  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+  return { stdout, stderr, ended, signal: (name) => child.kill(name) };
+}
+
 /**
- * Runs one command line to its end, in this process, which is the quick way. Lines that run side by side are given the
- * same variables; what signals do is for `startKit`.
+ * Starts one command line in this process, which is the quick way. Lines that run side by side are given the same
+ * variables. SIGINT and SIGTERM arrive, once; the rest is for `beginProcess`.
  */
-export async function runKit(
-  args: readonly string[],
-  { cwd, env = {}, input = "" }: RunOptions,
-): Promise<RunResult> {
+export function beginKit(args: readonly string[], { cwd, env = {}, input = "" }: RunOptions): RunningKit {
   if (running++ === 0) before = { ...process.env };
   const stdin = Object.assign(Readable.from(input === "" ? [] : [input]), { isTTY: false });
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const printed = Promise.all([text(stdout), text(stderr)]);
-  try {
-    replaceEnvironment({ ...forKit(before), ...env });
-    const exitCode = await main(args, { stdin, stdout, stderr, cwd });
+  const signals = new EventEmitter();
+  replaceEnvironment({ ...forKit(before), ...env });
+  const ended = main(args, { stdin, stdout, stderr, cwd, signals }).finally(() => {
     stdout.end();
     stderr.end();
-    const [out, err] = await printed;
-    return { exitCode, stdout: out, stderr: err };
-  } finally {
     // A line may read variables from a `.env`.
     if (--running === 0) replaceEnvironment(before);
-  }
+  });
+  return { stdout, stderr, ended, signal: (name) => signals.emit(name, name) };
+}
+
+/** Runs one command line to its end, in this process. */
+export async function runKit(args: readonly string[], options: RunOptions): Promise<RunResult> {
+  const line = beginKit(args, options);
+  const [stdout, stderr, exitCode] = await Promise.all([text(line.stdout), text(line.stderr), line.ended]);
+  return { exitCode, stdout, stderr };
 }
 
 /** Lines under way in this process, and the variables before the first of them. */

@@ -1,6 +1,4 @@
-import type { ChildProcess } from "node:child_process";
-import { once } from "node:events";
-import { startKit } from "./run-kit.suite.ts";
+import { beginKit, type RunningKit, type RunOptions } from "./run-kit.suite.ts";
 
 /** A server that the command line runs. */
 export interface ServedKit {
@@ -12,32 +10,39 @@ export interface ServedKit {
   stop(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Kills the processes of a test, and waits until nothing of them answers any more. */
-export async function endAll(running: Set<ChildProcess>): Promise<void> {
-  const living = [...running].filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
+/** What a test has started. */
+export type Running = Map<RunningKit, NodeJS.Signals>;
+
+/** Ends what a test has left running, and waits until nothing of it answers any more. */
+export async function endAll(running: Running): Promise<void> {
+  const lines = [...running];
   running.clear();
-  for (const child of living) child.kill("SIGKILL");
-  await Promise.all(living.map((child) => once(child, "exit")));
+  for (const [line, signal] of lines) line.signal(signal);
+  await Promise.all(lines.map(([{ ended }]) => ended));
 }
 
-/** Starts `kit start` or `kit dev` and waits until it says where it is. */
+/**
+ * Starts `kit start` or `kit dev` and waits until it says where it is: in this process, or with `beginProcess` in one
+ * of its own.
+ */
 export async function serveKit(
-  running: Set<ChildProcess>,
+  running: Running,
   command: readonly string[],
-  options: { readonly cwd: string; readonly env?: Readonly<Record<string, string>> },
+  { begin = beginKit, ...options }: RunOptions & { readonly begin?: typeof beginKit },
 ): Promise<ServedKit> {
-  const child = startKit(command, options);
-  running.add(child);
+  const line = begin(command, options);
+  // A process of its own may hold work that does not end.
+  running.set(line, begin === beginKit ? "SIGTERM" : "SIGKILL");
+  const { ended } = line;
   const texts = { stdout: "", stderr: "" };
   const waiting = new Set<() => void>();
-  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+  line.stdout.setEncoding("utf8").on("data", (text: string) => {
     texts.stdout += text;
     const url = /http:\/\/[\w.:[\]-]+:\d+/.exec(texts.stdout)?.[0];
     if (url !== undefined && texts.stdout.endsWith("\n")) resolve(url);
   });
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+  line.stderr.setEncoding("utf8").on("data", (text: string) => {
     texts.stderr += text;
     for (const look of waiting) look();
   });
@@ -57,7 +62,7 @@ export async function serveKit(
         look();
       }),
     stop: (signal) => {
-      child.kill(signal);
+      line.signal(signal);
       return ended;
     },
   };

@@ -1,14 +1,13 @@
-import type { ChildProcess } from "node:child_process";
 import { createServer } from "node:net";
 import { afterAll, afterEach, expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { withoutKeys } from "../run/agents-project.suite.ts";
-import { runKit } from "../run-kit.suite.ts";
+import { beginProcess, runKit } from "../run-kit.suite.ts";
 import { createSampleProject } from "../sample-project.suite.ts";
-import { endAll, type ServedKit, serveKit } from "../served-kit.suite.ts";
+import { endAll, type Running, type ServedKit, serveKit } from "../served-kit.suite.ts";
 
 const project = await createSampleProject();
-const running = new Set<ChildProcess>();
+const running: Running = new Map();
 afterEach(() => endAll(running));
 afterAll(() => project[Symbol.asyncDispose]());
 
@@ -21,8 +20,13 @@ function serve(
   return serveKit(running, [command, ...args], { cwd: project.root, env });
 }
 
+/** The same in a process of its own. */
+function launch(command: string, ...args: readonly string[]): Promise<ServedKit> {
+  return serveKit(running, [command, ...args], { cwd: project.root, begin: beginProcess });
+}
+
 test("start prints where to look and three things that work, and drains on SIGTERM", async () => {
-  const { url, stdout, stop } = await serve("start", ["--port", "0"]);
+  const { url, stdout, stop } = await launch("start", "--port", "0");
   expect(await (await fetch(`${url}/health`)).json()).toMatchObject({ ok: true, name: "kit" });
   const [forFile = "", search = ""] = stdout().match(/http:\S+\/api\/\S+\?\S+/g) ?? [];
   expect(await (await fetch(forFile)).json()).toMatchObject({ guidelines: expect.any(Array) });
@@ -63,14 +67,14 @@ test("the banner invites to no agent that declares nothing, and says what reache
   const start = async (...args: readonly string[]): Promise<ServedKit> =>
     serveKit(running, [...args, "--port", "0"], { cwd: folder.root, env: withoutKeys });
   const started = await start("start");
-  expect(started.stdout()).not.toContain("/agents/writer");
+  expect(started.stdout()).not.toContain(`${started.url}/agents/`);
   await started.says(
     "writer: not served over HTTP (404 agent_not_webhook). To serve one: export const triggers",
   );
   expect(await prompt(started.url)).toBe(404);
   expect(await started.stop("SIGTERM")).toBe(0);
   const dev = await start("dev");
-  expect(dev.stdout()).not.toContain("/agents/writer");
+  expect(dev.stdout()).not.toContain(`${dev.url}/agents/`);
   await dev.says("writer: served because this is kit dev, not by kit start.");
   expect(await prompt(dev.url)).toBe(200);
   expect(await dev.stop("SIGTERM")).toBe(0);
@@ -162,8 +166,8 @@ test("dev logs requests and changes, and puts no stack into what a request is re
 });
 
 test("a second server of a project says so, and commands keep asking the one that works", async () => {
-  const first = await serve("start", ["--port", "0"]);
-  const second = await serve("start", ["--port", "0"]);
+  const first = await launch("start", "--port", "0");
+  const second = await launch("start", "--port", "0");
   await second.says(`already (process`);
   expect(second.stderr()).toContain(first.url);
   const standing = await runKit(["logs", "--json"], { cwd: project.root });

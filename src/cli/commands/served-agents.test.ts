@@ -1,11 +1,10 @@
-import type { ChildProcess } from "node:child_process";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createServedProject, withoutKeys } from "../run/agents-project.suite.ts";
-import { type RunResult, runKit } from "../run-kit.suite.ts";
-import { endAll, type ServedKit, serveKit } from "../served-kit.suite.ts";
+import { beginProcess, type RunResult, runKit } from "../run-kit.suite.ts";
+import { endAll, type Running, type ServedKit, serveKit } from "../served-kit.suite.ts";
 
 const { project, server } = await createServedProject();
-const running = new Set<ChildProcess>();
+const running: Running = new Map();
 beforeEach(() => server.script([]));
 afterEach(() => endAll(running));
 afterAll(async () => {
@@ -55,7 +54,11 @@ describe("kit invoke", () => {
 
 describe("kit dispatches", () => {
   test("an input that was accepted is worked on by the next start, after the server was killed", async () => {
-    const first = await serve("start");
+    const first = await serveKit(running, ["start", "--port", "0"], {
+      cwd: project.root,
+      env: withoutKeys,
+      begin: beginProcess,
+    });
     server.script([{ answer: { text: "Never said." }, silentAfter: 1 }]);
     const { stdout } = await kit("invoke", "reviewer", "killed", "-m", "Do it.", "--dispatch");
     const id = stdout.trim();
@@ -156,6 +159,7 @@ export default createAgent({ model: "local/reviewing", tools: [forget] });
   const served = await serveKit(running, ["start", "--port", "0"], {
     cwd: project.root,
     env: { ...withoutKeys, DEPLOY_TOKEN: token },
+    begin: beginProcess,
   });
   server.script([
     { toolCall: { id: "1", name: "forget", args: "{}" } },

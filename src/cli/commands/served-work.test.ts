@@ -1,9 +1,8 @@
-import type { ChildProcess } from "node:child_process";
 import { afterAll, afterEach, expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { withoutKeys } from "../run/agents-project.suite.ts";
-import { type RunResult, runKit, startKit } from "../run-kit.suite.ts";
-import { endAll, type ServedKit, serveKit } from "../served-kit.suite.ts";
+import { beginKit, beginProcess, type RunResult, runKit } from "../run-kit.suite.ts";
+import { endAll, type Running, type ServedKit, serveKit } from "../served-kit.suite.ts";
 
 // The built-in model looks up which guidelines apply to a file that it is asked about.
 const question = "Which rules apply to src/money.ts?";
@@ -42,14 +41,14 @@ export async function run(ctx: KitContext) {
 }
 `,
 });
-const running = new Set<ChildProcess>();
+const running: Running = new Map();
 afterEach(() => endAll(running));
 afterAll(() => folder[Symbol.asyncDispose]());
 
 const kit = (...args: readonly string[]): Promise<RunResult> =>
   runKit(args, { cwd: folder.root, env: withoutKeys });
-const serve = (command: "start" | "dev"): Promise<ServedKit> =>
-  serveKit(running, [command, "--port", "0"], { cwd: folder.root, env: withoutKeys });
+const serve = (command: "start" | "dev", begin = beginKit): Promise<ServedKit> =>
+  serveKit(running, [command, "--port", "0"], { cwd: folder.root, env: withoutKeys, begin });
 
 /** Waits until a run has come that far. */
 async function until(id: string, status: string): Promise<void> {
@@ -60,23 +59,19 @@ async function until(id: string, status: string): Promise<void> {
 
 /** A command beside the test, with all that it says. */
 function begin(...args: readonly string[]) {
-  const child = startKit(args, { cwd: folder.root, env: withoutKeys });
-  running.add(child);
+  const line = beginKit(args, { cwd: folder.root, env: withoutKeys });
+  running.set(line, "SIGTERM");
   let text = "";
   const hear = (chunk: Buffer): void => {
     text += chunk;
   };
-  child.stdout.on("data", hear);
-  child.stderr.on("data", hear);
-  return {
-    text: () => text,
-    stop: () => child.kill("SIGINT"),
-    ended: new Promise<number | null>((resolve) => child.once("close", resolve)),
-  };
+  line.stdout.on("data", hear);
+  line.stderr.on("data", hear);
+  return { text: () => text, stop: () => line.signal("SIGINT"), ended: line.ended };
 }
 
 test("a run that is handed over is followed over the death of its server, and signalled to its end", async () => {
-  const first = await serve("start");
+  const first = await serve("start", beginProcess);
   const { stdout } = await kit("invoke", "release", "--dispatch");
   const id = stdout.trim();
   expect(id).toMatch(/^run_/);
@@ -98,7 +93,7 @@ test("a run that is handed over is followed over the death of its server, and si
 });
 
 test("Ctrl-C lets work end, says that it does, and a second one does not wait", async () => {
-  const served = await serve("start");
+  const served = await serve("start", beginProcess);
   const id = (await kit("invoke", "endless", "--dispatch")).stdout.trim();
   await until(id, "running");
   const ended = served.stop("SIGINT");

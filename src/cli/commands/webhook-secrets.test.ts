@@ -1,10 +1,9 @@
-import type { ChildProcess } from "node:child_process";
 import { afterEach, expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { runKit } from "../run-kit.suite.ts";
-import { endAll, serveKit } from "../served-kit.suite.ts";
+import { endAll, type Running, serveKit } from "../served-kit.suite.ts";
 
-const running = new Set<ChildProcess>();
+const running: Running = new Map();
 afterEach(() => endAll(running));
 
 const webhook = (secret: string): string => `import { defineWebhook } from "kit/webhooks";
