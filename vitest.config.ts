@@ -1,45 +1,60 @@
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 
+const campaigns = "**/*.campaign.test.ts";
+/** They measure the memory of their process, set flags of it, or fill it: each has one of its own. */
+const apart = [
+  "src/app/service/resting-work.test.ts",
+  "src/engine/embedded/runs/create-runs.test.ts",
+  "src/mcp/client/hostile-server.test.ts",
+  "src/sandboxes/host/exec/bounded-output.test.ts",
+];
+const setupFiles = ["tests/property-seed.ts"];
+const globalSetup = ["tests/build-once.ts"];
+
 /**
- * Three projects: `unit` beside the code; `whole`, which drives kit from outside (the command line, the packed package,
- * HTTP) and so takes longer; `faults`, the campaign that kills, starves and floods whole servers: `npm run test:faults`.
+ * The projects: `unit` beside the code, and `apart` of it; `whole`, which drives kit from outside (the command line, the packed package,
+ * HTTP) and so takes longer; `campaigns`, the full corpora and drives of which `npm test` runs a slice; `faults`, which
+ * kills, starves and floods whole servers.
  */
 const config: ViteUserConfig = defineConfig({
   test: {
-    // Far longer than anything takes: a machine that is busy or slow is late, and not wrong.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
+    // Ten times what a test takes on a quiet machine: a busy one is late, and one that hangs is told.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     // Much of a test is waiting: for a process, a disk, a time limit. One processor less idles half of the time.
     maxWorkers: "100%",
     experimental: { viteModuleRunner: false },
-    expect: { poll: { timeout: 60_000 } },
+    expect: { poll: { timeout: 30_000 } },
     projects: [
       {
         extends: true,
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "scripts/**/*.test.ts", "bench/**/*.test.ts"],
-          setupFiles: ["tests/property-seed.ts"],
+          exclude: [campaigns, ...apart],
+          setupFiles,
+          // Files share a few processes: to start one and load kit takes longer than most files.
+          isolate: false,
         },
       },
+      { extends: true, test: { name: "apart", include: apart, setupFiles } },
       {
         extends: true,
         test: {
           name: "whole",
           include: ["tests/**/*.test.ts"],
-          exclude: ["tests/faults/**"],
-          setupFiles: ["tests/property-seed.ts"],
-          globalSetup: ["tests/build-once.ts"],
+          exclude: ["tests/faults/**", campaigns],
+          setupFiles,
+          globalSetup,
         },
       },
       {
         extends: true,
-        test: {
-          name: "faults",
-          include: ["tests/faults/**/*.test.ts"],
-          setupFiles: ["tests/property-seed.ts"],
-          globalSetup: ["tests/build-once.ts"],
-        },
+        test: { name: "campaigns", include: [campaigns], setupFiles, globalSetup },
+      },
+      {
+        extends: true,
+        test: { name: "faults", include: ["tests/faults/**/*.test.ts"], setupFiles, globalSetup },
       },
     ],
   },

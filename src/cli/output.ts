@@ -41,7 +41,7 @@ export function createOutput(stdout: OutputStream, stderr: OutputStream): Output
     isShowingProgress = text !== "";
     // A line that wraps would leave a part behind when it is cleared.
     const line = truncate(text, widthOf(stderr) - 1);
-    writeNote(`${clearLine}${styleText("dim", line, { stream: stderr })}`);
+    writeNote(line === "" ? clearLine : `${clearLine}${styleText("dim", line, { stream: stderr })}`);
   };
   const writeAnswer = (text: string): void => {
     progress("");

@@ -1,9 +1,4 @@
-/**
- * A process of its own that loads one case of the corpus, as kit would, and prints what came of it.
- *
- * Arguments: the project's root, and the case as JSON in a file. It loads a harmless project first, so
- * that what is measured is the case and not the start of Node.
- */
+/** Loads one case of the corpus as kit would; as a program, in a process of its own, it prints what came of it. */
 import { lstat, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,39 +8,52 @@ import { readFrontMatter, scanMarkdown } from "kit/specs";
 import type { CaseReport, LoadedRecord } from "./case-report.ts";
 import { type MarkdownCase, matchPathOf, pathOfCase } from "./markdown-case.ts";
 
-const [root = "", caseFile = ""] = process.argv.slice(2);
-const markdownCase: MarkdownCase = JSON.parse(await readFile(caseFile, "utf8"));
-await warmUp();
-
-const rssBefore = process.resourceUsage().maxRSS;
-const cpuBefore = process.cpuUsage();
-const project = await openProject({ root, indexFile: ":memory:" });
-try {
-  const file = matchPathOf(markdownCase);
-  const matched = file === undefined ? undefined : project.guidelines.list({ file }).total_count;
-  const skill = markdownCase.kind === "skill" ? await readSkill() : {};
-  const cpu = process.cpuUsage(cpuBefore);
-  const rssGrowthMb = (process.resourceUsage().maxRSS - rssBefore) / 1024;
-  const records = recordsOf(project);
-  const report: CaseReport = {
-    cpu_ms: (cpu.user + cpu.system) / 1000,
-    rss_growth_mb: rssGrowthMb,
-    records,
-    diagnostics: [...project.specs.diagnostics(), ...project.guidelines.diagnostics()],
-    ids_again: await idsOfSecondLoad(),
-    steering: await convertAll(project),
-    replies: await repliesOf(project),
-    polluted: "polluted" in {} || "PWNED" in globalThis,
-    ...(matched === undefined ? {} : { matched }),
-    ...skill,
-    ...(await scanOf()),
-  };
-  process.stdout.write(JSON.stringify(report));
-} finally {
-  await project.close();
+/** What one case is loaded from. */
+export interface LaidOutCase {
+  /** The project's folder, absolute. */
+  readonly root: string;
+  readonly markdownCase: MarkdownCase;
 }
 
-async function warmUp(): Promise<void> {
+// Arguments: the project's root, and the case as JSON in a file.
+if (import.meta.main) {
+  const [root = "", caseFile = ""] = process.argv.slice(2);
+  const markdownCase: MarkdownCase = JSON.parse(await readFile(caseFile, "utf8"));
+  await warmUp();
+  process.stdout.write(JSON.stringify(await loadCase({ root, markdownCase })));
+}
+
+export async function loadCase(laidOut: LaidOutCase): Promise<CaseReport> {
+  const { root, markdownCase } = laidOut;
+  const rssBefore = process.resourceUsage().maxRSS;
+  const cpuBefore = process.cpuUsage();
+  const project = await openProject({ root, indexFile: ":memory:" });
+  try {
+    const file = matchPathOf(markdownCase);
+    const matched = file === undefined ? undefined : project.guidelines.list({ file }).total_count;
+    const skill = markdownCase.kind === "skill" ? await readSkill(laidOut) : {};
+    const cpu = process.cpuUsage(cpuBefore);
+    const rssGrowthMb = (process.resourceUsage().maxRSS - rssBefore) / 1024;
+    return {
+      cpu_ms: (cpu.user + cpu.system) / 1000,
+      rss_growth_mb: rssGrowthMb,
+      records: recordsOf(project),
+      diagnostics: [...project.specs.diagnostics(), ...project.guidelines.diagnostics()],
+      ids_again: await idsOfSecondLoad(root),
+      steering: await convertAll(project),
+      replies: await repliesOf(project),
+      polluted: "polluted" in {} || "PWNED" in globalThis,
+      ...(matched === undefined ? {} : { matched }),
+      ...skill,
+      ...(await scanOf(laidOut)),
+    };
+  } finally {
+    await project.close();
+  }
+}
+
+/** A harmless project is loaded first, so that what is measured is the case and not the start of Node. */
+export async function warmUp(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "kit-warm-up-"));
   try {
     const steering = join(folder, ".kiro/steering");
@@ -60,7 +68,7 @@ async function warmUp(): Promise<void> {
 }
 
 /** The file as an agent would use it. */
-async function readSkill(): Promise<Pick<CaseReport, "skill">> {
+async function readSkill({ root, markdownCase }: LaidOutCase): Promise<Pick<CaseReport, "skill">> {
   try {
     const { name, description, instructions } = await loadSkill(pathOfCase(markdownCase), { root });
     return { skill: { name, description, instructions } };
@@ -91,7 +99,7 @@ function recordsOf(opened: Project): readonly LoadedRecord[] {
   return [...guidelines, ...specs];
 }
 
-async function idsOfSecondLoad(): Promise<readonly string[]> {
+async function idsOfSecondLoad(root: string): Promise<readonly string[]> {
   const again = await openProject({ root, indexFile: ":memory:" });
   try {
     return recordsOf(again).map(({ id }) => id);
@@ -127,7 +135,7 @@ async function repliesOf(opened: Project): Promise<CaseReport["replies"]> {
 }
 
 /** The headings of the file itself; a link or a folder in its place is none of the reader's business. */
-async function scanOf(): Promise<Partial<CaseReport>> {
+async function scanOf({ root, markdownCase }: LaidOutCase): Promise<Partial<CaseReport>> {
   const file = join(root, pathOfCase(markdownCase));
   if (!(await lstat(file)).isFile()) return {};
   const scan = scanMarkdown(new TextDecoder().decode(await readFile(file)));
