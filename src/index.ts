@@ -153,6 +153,13 @@ export type {
   UserMessage,
 } from "./protocol/message.ts";
 export type { PromptImage, PromptReply, PromptRequest } from "./protocol/prompt.ts";
+export {
+  createReceiptReader,
+  type PromptPrefix,
+  type ReceiptItem,
+  type ReceiptKind,
+  type TurnReceipt,
+} from "./protocol/receipt.ts";
 export type { RunRecord, RunStatus, RunWait, ScheduleRecord } from "./protocol/run.ts";
 export type { SessionEntry, SessionInfo, SessionKey } from "./protocol/session-entry.ts";
 export type {

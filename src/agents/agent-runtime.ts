@@ -19,6 +19,7 @@ import type { SecretMask } from "./secrets.ts";
 import type { OperationQueue } from "./session/operation-queue.ts";
 import type { PastOperation } from "./session/past-operation.ts";
 import type { Rested } from "./session/rested.ts";
+import type { SessionPrompt } from "./session/session-prompt.ts";
 import type { SessionState } from "./session/session-state.ts";
 import type { SourceGuard } from "./source-guard.ts";
 import type { AnyTool, ToolLookup } from "./tool.ts";
@@ -76,6 +77,8 @@ export type OperationOrigin = Pick<
 /** The inside of an agent, as its sessions see it. */
 export interface Harness {
   readonly name: string;
+  /** The file that describes it, relative to the project's root. */
+  readonly file?: string;
   readonly id: string;
   readonly run_id?: string;
   readonly profile: AgentProfile;
@@ -179,6 +182,8 @@ export interface LiveSession {
   /** 0 for a session of the agent itself, 1 for its tasks, … */
   readonly depth: number;
   readonly queue: OperationQueue;
+  /** Keeps the beginning of its prompts as it is. */
+  readonly prompt: SessionPrompt;
   /** The operation that runs now. */
   readonly current: Operation | undefined;
   /** Tools and their schemas, built once. */

@@ -1,5 +1,7 @@
 import { type Clock, isoTime } from "../base/clock.ts";
+import { textTokens } from "../base/text-tokens.ts";
 import type { ToolCallPart } from "../protocol/message.ts";
+import type { ReceiptItem } from "../protocol/receipt.ts";
 import type { SessionEntry } from "../protocol/session-entry.ts";
 import type { MaybePromise } from "../stores/contract.ts";
 import type { Operation } from "./agent-runtime.ts";
@@ -42,13 +44,14 @@ export function guidelineEntries(
     }
     if (fresh.size === 0) return [];
     const timestamp = isoTime(work.clock.now());
-    const text = `Guidelines of this repository for the files you just touched:\n\n${toText([...fresh.values()])}`;
+    const { text: listed, shows } = toText([...fresh.values()]);
+    const text = `Guidelines of this repository for the files you just touched:\n\n${listed}`;
     return [
       {
         version: 1,
         type: "message",
         operation_id: work.operation.id,
-        message: { role: "user", content: [{ type: "text", text }], timestamp, source: "guidelines" },
+        message: { role: "user", content: [{ type: "text", text }], timestamp, source: "guidelines", shows },
       },
       { version: 1, type: "note", name: noteName, value: [...fresh.keys()], timestamp },
     ];
@@ -99,25 +102,34 @@ async function pathsOf(named: ReadonlySet<string>, work: GuidelineWork): Promise
   return paths;
 }
 
-function toText(shown: readonly { readonly guideline: ShownGuideline; readonly path: string }[]): string {
+function toText(shown: readonly { readonly guideline: ShownGuideline; readonly path: string }[]): {
+  readonly text: string;
+  readonly shows: readonly ReceiptItem[];
+} {
+  const shows: ReceiptItem[] = [];
   const parts: string[] = [];
   const left: string[] = [];
   let length = 0;
   for (const { guideline, path } of shown) {
-    const { title, source_file } = guideline;
+    const { id, title, source_file, line } = guideline;
+    const show = (why: string, text: string): string => {
+      const place = { file: source_file, ...(line === undefined ? {} : { line }) };
+      shows.push({ kind: "guideline", id, ...place, why, tokens: textTokens(text) });
+      return text;
+    };
     const content =
       guideline.content.length > maxGuideline
         ? `${guideline.content.slice(0, maxGuideline)}\n[cut: guidelines_for has the whole]`
         : guideline.content;
-    if (length + content.length > maxShown) left.push(`- ${title} (${source_file}), for ${path}`);
+    if (length + content.length > maxShown)
+      left.push(show(`named only: applies to ${path}`, `- ${title} (${source_file}), for ${path}`));
     else {
       length += content.length;
-      parts.push(
-        `<guideline source="${source_file}" applies-to="${path}">\n## ${title}\n\n${content}\n</guideline>`,
-      );
+      const text = `<guideline source="${source_file}" applies-to="${path}">\n## ${title}\n\n${content}\n</guideline>`;
+      parts.push(show(`applies to ${path}`, text));
     }
   }
   if (left.length > 0) parts.push(`Ask guidelines_for about these too:\n${left.join("\n")}`);
   // As in the system prompt: a guideline may have been cut through a surrogate pair.
-  return parts.join("\n\n").toWellFormed();
+  return { text: parts.join("\n\n").toWellFormed(), shows };
 }

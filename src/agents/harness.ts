@@ -47,6 +47,8 @@ export interface Agent {
 export interface AgentIdentity {
   readonly name: string;
   readonly id: string;
+  /** The file that describes the agent, relative to the project's root. */
+  readonly file?: string;
   /** The workflow run that brought it along; stands on every event of its sessions. */
   readonly run_id?: string;
   /** The index of the newest event that this instance gave in another life; default 0. */

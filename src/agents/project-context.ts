@@ -8,6 +8,8 @@ export interface ShownGuideline {
   readonly title: string;
   readonly content: string;
   readonly source_file: string;
+  /** Where it begins in that file, from 1. */
+  readonly line?: number;
   /** Other names of that file. */
   readonly aliases?: readonly string[];
 }
@@ -18,6 +20,8 @@ export interface ProjectInstructions {
   readonly text: string;
   /** The files whose whole text stands there: their guidelines need not be shown once more. */
   readonly sources: ReadonlySet<string>;
+  /** Each file that the text has something of, with about how many tokens. */
+  readonly files: readonly { readonly path: string; readonly tokens: number }[];
 }
 
 /** Where a session works, as far as it is known before it does. */

@@ -7,4 +7,6 @@ export interface Role {
   readonly instructions: string;
   readonly model?: string;
   readonly thinkingLevel?: ThinkingLevel;
+  /** The file that it was read from, relative to the project's root. */
+  readonly file?: string;
 }

@@ -11,6 +11,8 @@ export interface Skill {
   readonly outputSchema?: JsonSchema;
   /** Project-relative folder of a packaged skill, so that the model can read what lies beside it. */
   readonly folder?: string;
+  /** The file that it was read from, relative to the project's root. */
+  readonly file?: string;
 }
 
 /** Gives a skill as it is: the place where an editor checks its fields. */

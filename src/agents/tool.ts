@@ -2,6 +2,7 @@ import { isStandardSchema, type StandardSchemaV1 } from "../base/standard-schema
 import { toSentence } from "../base/to-sentence.ts";
 import type { McpOrigin } from "../protocol/event.ts";
 import type { ImagePart, TextPart } from "../protocol/message.ts";
+import type { ReceiptItem } from "../protocol/receipt.ts";
 import { type FieldChecks, faultOfFields, flag, isObject, text } from "./check-fields.ts";
 
 /** A JSON Schema, as providers take it. */
@@ -32,6 +33,8 @@ export type ToolOutput =
       readonly isError?: boolean;
       /** Nobody knows whether the call was done: a connection was lost, a time limit passed. */
       readonly outcome?: "unknown";
+      /** Rules, specs, memories and the like that the content shows the model: for the receipt of its turns. */
+      readonly shows?: readonly ReceiptItem[];
     };
 
 /** A tool the model can call. Make one with `defineTool`. */

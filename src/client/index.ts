@@ -23,6 +23,12 @@ export type {
 export type { Health } from "../protocol/http/service-schemas.ts";
 export type { PruneBody, PrunedPage, SessionsQuery } from "../protocol/http/session-schemas.ts";
 export type { PromptBody, PromptImage, PromptReply, PromptRequest } from "../protocol/prompt.ts";
+export {
+  createReceiptReader,
+  type PromptPrefix,
+  type ReceiptItem,
+  type TurnReceipt,
+} from "../protocol/receipt.ts";
 export type { RunRecord, RunStatus, RunWait } from "../protocol/run.ts";
 export type { TouchedSession, TouchedSessionPage } from "../protocol/session-entry.ts";
 export type { SpecBlock } from "../protocol/spec-block.ts";

@@ -1,6 +1,7 @@
 import type { ErrorCause } from "./error-cause.ts";
 import type { ErrorCode } from "./error-code.ts";
 import type { FinishReason } from "./message.ts";
+import type { PromptPrefix, TurnReceipt } from "./receipt.ts";
 import type { TraceContext } from "./trace-context.ts";
 import type { Usage } from "./usage.ts";
 
@@ -64,6 +65,10 @@ export type EventBody =
       readonly purpose: TurnPurpose;
       /** From 1; above 1 for a retry of the same turn. Deltas of the attempt before are void. */
       readonly attempt: number;
+      /** Absent where the call is not of the session's own prompt, such as one that sums it up. */
+      readonly prefix?: PromptPrefix;
+      /** What was in front of the model: rules, specs, instructions, skills, memories. Absent likewise. */
+      readonly receipt?: TurnReceipt;
     }
   | {
       readonly type: "turn";

@@ -1,3 +1,4 @@
+import type { ReceiptItem } from "./receipt.ts";
 import type { Usage } from "./usage.ts";
 
 /** What a provider wants to see again with a part (signatures, cache marks); opaque to kit. */
@@ -40,14 +41,18 @@ export interface ToolResultPart {
   readonly is_error: boolean;
   /** Set where the call was cut off and nobody knows what it did. */
   readonly outcome?: "unknown";
+  /** The rules, specs and other knowledge that the result shows the model. */
+  readonly shows?: readonly ReceiptItem[];
 }
 
 export interface UserMessage {
   readonly role: "user";
   readonly content: readonly (TextPart | ImagePart)[];
   readonly timestamp: string;
-  /** Set where kit itself speaks: guidelines, a summary, a repair request, a request to go on. */
-  readonly source?: "guidelines" | "summary" | "repair" | "resume" | "skill";
+  /** Set where kit itself speaks: guidelines, changed instructions, a summary, a repair request, a request to go on. */
+  readonly source?: "guidelines" | "instructions" | "summary" | "repair" | "resume" | "skill";
+  /** The rules and other knowledge that it shows the model. */
+  readonly shows?: readonly ReceiptItem[];
 }
 
 export interface AssistantMessage {

@@ -1,4 +1,5 @@
 import type { Message } from "./message.ts";
+import type { TurnRecord } from "./receipt.ts";
 
 /** Which session: all three together. */
 export interface SessionKey {
@@ -14,6 +15,8 @@ export type SessionEntry =
       readonly type: "message";
       readonly message: Message;
       readonly operation_id: string;
+      /** On an answer of the model: what its prompt was made of, where that is other than in the turn before. */
+      readonly turn?: TurnRecord;
     }
   | {
       readonly version: 1;

@@ -1,13 +1,16 @@
+import { digestOf } from "../../base/digest.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { ResolvedModel } from "../../models/contract.ts";
+import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { ThinkingLevel } from "../../protocol/thinking-level.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { AgentProfile } from "../agent-profile.ts";
 import type { AgentRuntime, Harness, Operation, Toolkit } from "../agent-runtime.ts";
 import type { ProjectInstructions, Repository } from "../project-context.ts";
 import type { Role } from "../role.ts";
-import { createSecretMask, secretsFor } from "../secrets.ts";
-import { systemPromptOf } from "../system-prompt.ts";
+import { createSecretMask, maskValue, secretsFor } from "../secrets.ts";
+import { type Surroundings, type SystemPrompt, systemPromptOf } from "../system-prompt.ts";
+import type { LoopPrompt } from "../turn/turn-records.ts";
 import type { PromptOptions } from "./prompt-options.ts";
 import { extendToolkit } from "./toolkit.ts";
 
@@ -15,7 +18,11 @@ import { extendToolkit } from "./toolkit.ts";
 export interface Prepared extends Toolkit {
   readonly resolved: ResolvedModel;
   readonly thinkingLevel: ThinkingLevel | undefined;
-  readonly system: string;
+  readonly prompt: LoopPrompt;
+  /** What is to be told of the place of work behind the history. */
+  readonly news: readonly SessionEntry[];
+  /** Makes the system prompt anew, where the history has been shortened. */
+  readonly renew: () => void;
   readonly repository: Repository | undefined;
   /** Files whose guidelines the system prompt has already. */
   readonly told: ReadonlySet<string>;
@@ -39,12 +46,14 @@ export async function prepare(
   const located = repositoryOf(harness, operation);
   const repository = located instanceof Promise ? await located : located;
   const tellsSpecs = repository !== undefined && profile.specs !== false;
+  const { tools: inOrder, isThere } = live.prompt.inOrder(sourced, operation.state);
   const toolkit = extendToolkit(
     live.toolkit(),
     { live, runtime: harness.runtime },
     {
       ...options,
-      sourced,
+      sourced: inOrder,
+      isThere,
       whyMissing: (name) =>
         sources.map((source) => source.whyMissing?.(name)).find((why) => why !== undefined),
       ...(tellsSpecs && { project: harness.runtime.project?.tools, repository: repository.tools }),
@@ -56,20 +65,29 @@ export async function prepare(
       : nothingTold;
   const told = telling instanceof Promise ? await telling : telling;
   const commands = describeCommands(harness, profile);
-  const system = systemPromptOf({
-    profile,
-    role,
-    projectInstructions: told.text,
+  const place: Surroundings = {
+    instructions: told,
     commands: typeof commands === "string" ? commands : await commands,
     workingFolder: tellsSpecs ? repository.workingFolder : "",
     isIndexed: !tellsSpecs || repository.tools !== undefined,
-  });
+  };
+  const { state } = operation;
+  const agent = { name: profile.name ?? harness.name, file: harness.file };
+  const session = { state, operationId: operation.id, clock: harness.runtime.clock };
+  const placed = live.prompt.placed(place, session);
+  const systemAt = (where: Surroundings): SystemPrompt =>
+    masked(systemPromptOf({ ...where, profile, role, agent }), operation);
+  const prompt: LoopPrompt = { current: systemAt(placed.place), records: live.prompt.records };
   return {
     tools: toolkit.tools,
     schemas: toolkit.schemas,
     resolved: await harness.runtime.resolveModel(modelName),
     thinkingLevel: options.thinkingLevel ?? role?.thinkingLevel ?? profile.thinkingLevel,
-    system: operation.mask === undefined ? system : operation.mask(system),
+    prompt,
+    news: operation.mask === undefined ? placed.news : maskValue(placed.news, operation.mask),
+    renew() {
+      prompt.current = systemAt(live.prompt.placed(place, session).place);
+    },
     repository,
     told: told.sources,
   };
@@ -93,7 +111,15 @@ async function describeWall({ isolation, sandbox }: AgentRuntime, profile: Agent
   return `${stands.description} They ${files}, and reach ${hosts.length === 0 ? "no host" : `only ${hosts.join(", ")}`}.`;
 }
 
-const nothingTold: ProjectInstructions = { text: "", sources: new Set() };
+const nothingTold: ProjectInstructions = { text: "", sources: new Set(), files: [] };
+
+/** A secret that stands in the instructions and is granted to one call makes its prompt another one. */
+function masked(prompt: SystemPrompt, { mask }: Operation): SystemPrompt {
+  const text = mask?.(prompt.text) ?? prompt.text;
+  return text === prompt.text
+    ? prompt
+    : { ...prompt, text, digests: { ...prompt.digests, secrets: digestOf(text) } };
+}
 
 /** The repository that the session works in; undefined where the agent is told nothing of any. */
 function repositoryOf(harness: Harness, { live, signal }: Operation): MaybePromise<Repository | undefined> {

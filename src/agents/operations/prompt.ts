@@ -30,6 +30,7 @@ interface PromptWork<Result> {
   readonly source?: UserMessage["source"];
   /** The skill whose instructions the text has. */
   readonly skill?: string;
+  readonly shows?: UserMessage["shows"];
 }
 
 /**
@@ -62,11 +63,14 @@ export async function runPrompt<Result>(
     : nativeOutput(prepared.resolved, schema, plain.tools.length > 0);
   if (past === undefined) {
     const wanted = native === undefined ? resultRequest(schema) : nativeResultRequest;
-    const written = putWords(harness, operation, { ...request, wanted });
+    const written = putWords(harness, operation, { ...request, wanted, news: prepared.news });
     if (written !== undefined) await written;
   }
   const from = past === undefined ? { first: state.position, started, before: [] } : fromPast(past, state);
-  if (past !== undefined) await settle(harness, operation, plain);
+  if (past !== undefined) {
+    await settle(harness, operation, plain);
+    if (prepared.news.length > 0) await operation.append(prepared.news);
+  }
   const repairOf = (loop: TurnLoop): TurnLoop => ({
     ...repairLoop(loop, prepared, schema),
     purpose: "repair",
@@ -93,12 +97,15 @@ export async function runPrompt<Result>(
 function putWords<Result>(
   harness: Harness,
   operation: Operation,
-  { text, options, source, wanted }: PromptWork<Result> & { readonly wanted: string },
+  words: PromptWork<Result> & { readonly wanted: string; readonly news: Prepared["news"] },
 ): MaybePromise<void> {
+  const { text, options, source, shows, wanted, news } = words;
   return say(harness, operation, {
+    before: news,
     text: options.result === undefined ? text : `${text}\n\n${wanted}`,
     images: (options.images ?? []).map(toImagePart),
     ...(source === undefined ? {} : { source }),
+    ...(shows === undefined ? {} : { shows }),
     isInput: true,
   });
 }
@@ -170,7 +177,7 @@ function toLoop(harness: Harness, operation: Operation, prepared: Prepared): Tur
     keeping: operation.keeping,
     model: resolved.model,
     modelName: resolved.name,
-    system: prepared.system,
+    prompt: prepared.prompt,
     tools: prepared.schemas,
     toolRun: {
       tools,
@@ -201,6 +208,7 @@ function toLoop(harness: Harness, operation: Operation, prepared: Prepared): Tur
         : needsCompaction(operation.state.tokens, windowTokens, settings),
     makeRoom: async (reason) => {
       await compactWith(harness, operation, { reason, resolved });
+      prepared.renew();
     },
     ...(profile.guidelines !== false &&
       repository !== undefined && {

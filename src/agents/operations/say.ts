@@ -1,5 +1,6 @@
 import { isoTime } from "../../base/clock.ts";
 import type { ImagePart, UserMessage } from "../../protocol/message.ts";
+import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
 
@@ -7,6 +8,9 @@ export interface Said {
   readonly text: string;
   readonly images?: readonly ImagePart[];
   readonly source?: UserMessage["source"];
+  readonly shows?: UserMessage["shows"];
+  /** Entries that stand before it. */
+  readonly before?: readonly SessionEntry[];
   /** What the operation was asked: the log takes it once. */
   readonly isInput?: boolean;
 }
@@ -18,7 +22,8 @@ export function say(harness: Harness, operation: Operation, said: Said): MaybePr
     content: [{ type: "text", text: operation.mask?.(said.text) ?? said.text }, ...(said.images ?? [])],
     timestamp: isoTime(harness.runtime.clock.now()),
     ...(said.source === undefined ? {} : { source: said.source }),
+    ...(said.shows === undefined ? {} : { shows: said.shows }),
   };
   const entry = { version: 1, type: "message", message, operation_id: operation.id } as const;
-  return operation.append([entry], said.isInput === true ? operation.id : undefined);
+  return operation.append([...(said.before ?? []), entry], said.isInput === true ? operation.id : undefined);
 }

@@ -2,6 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { Harness, LiveSession } from "../agent-runtime.ts";
 
 import type { Skill } from "../skill.ts";
+import { skillItem } from "../system-prompt.ts";
 import { runPrompt } from "./prompt.ts";
 import type { PromptOptions, PromptResult } from "./prompt-options.ts";
 import { resumable } from "./resumable.ts";
@@ -24,8 +25,10 @@ export function runSkill<Result>(
       const skill = typeof call.skill === "string" ? findSkill(live, call.skill) : call.skill;
       if (skill.inputSchema !== undefined) await checkArgs(harness, skill, options.args ?? {});
       const result = options.result ?? (skill.outputSchema as PromptOptions<Result>["result"]);
+      const text = toPrompt(skill, options.args);
       return runPrompt(harness, operation, {
-        text: toPrompt(skill, options.args),
+        text,
+        shows: [skillItem(skill, "called", text)],
         options: { ...options, ...(result === undefined ? {} : { result }) },
         source: "skill",
         skill: skill.name,

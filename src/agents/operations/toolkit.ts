@@ -118,6 +118,8 @@ export function extendToolkit(
     readonly tools?: readonly AnyTool[] | undefined;
     readonly commands?: readonly KitCommand[] | undefined;
     readonly sourced: readonly AnyTool[];
+    /** False for a sourced tool that is offered because it was, and is not there now. */
+    readonly isThere: (name: string) => boolean;
     readonly whyMissing?: ToolLookup["whyMissing"];
   },
 ): Toolkit {
@@ -129,16 +131,16 @@ export function extendToolkit(
   const added = new Map<string, ToolDefinition>();
   const taken = new Set(toolkit.schemas.map((schema) => schema.name));
   // Strangers do not take the place of what the agent has.
-  addTools(
-    added,
-    extra.sourced.filter((tool) => !taken.has(tool.name)),
-  );
+  const sourced = extra.sourced.filter((tool) => !taken.has(tool.name));
+  addTools(added, sourced);
+  const away = new Set(sourced.flatMap(({ name }) => (extra.isThere(name) ? [] : [name])));
   addTools(added, checked(own, live.profile));
   const kept = toolkit.schemas.filter((schema) => !added.has(schema.name));
   const schemas = [...kept, ...schemasOf(added.values())];
+  for (const { name } of own) away.delete(name);
   const tools: ToolLookup = {
-    get: (name) => added.get(name) ?? toolkit.tools.get(name),
-    names: () => schemas.map((schema) => schema.name),
+    get: (name) => (away.has(name) ? undefined : (added.get(name) ?? toolkit.tools.get(name))),
+    names: () => schemas.flatMap(({ name }) => (away.has(name) ? [] : [name])),
     ...(extra.whyMissing !== undefined && { whyMissing: extra.whyMissing }),
   };
   return { tools, schemas };

@@ -17,6 +17,7 @@ import { folderAt, type Workplace } from "../project-context.ts";
 import { OperationQueue } from "./operation-queue.ts";
 import { isRest } from "./rested.ts";
 import { type RunningOperation, runOperation } from "./run-operation.ts";
+import { SessionPrompt } from "./session-prompt.ts";
 import { loadState, type SessionState } from "./session-state.ts";
 
 export function createLiveSession(harness: Harness, name: string, options: LiveSessionOptions): LiveSession {
@@ -41,6 +42,7 @@ class OpenSession implements LiveSession {
   #sandbox: SessionSandbox | undefined;
   #workplace: Workplace | undefined;
   #toolkit: Toolkit | undefined;
+  #prompt: SessionPrompt | undefined;
   #running: RunningOperation | undefined;
 
   constructor(harness: Harness, name: string, options: LiveSessionOptions) {
@@ -58,6 +60,11 @@ class OpenSession implements LiveSession {
 
   get current(): Operation | undefined {
     return this.#running?.operation;
+  }
+
+  get prompt(): SessionPrompt {
+    this.#prompt ??= new SessionPrompt();
+    return this.#prompt;
   }
 
   toolkit(): Toolkit {

@@ -1,9 +1,12 @@
 import type { LanguageModelV4Message } from "@ai-sdk/provider";
+import { textTokens } from "../../base/text-tokens.ts";
 import type { Message } from "../../protocol/message.ts";
+import type { ReceiptItem, TurnRecord } from "../../protocol/receipt.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
 import type { MaybePromise, SessionStore } from "../../stores/contract.ts";
 import { estimateTokens } from "../compaction/estimate-tokens.ts";
 import { toPromptMessage } from "../turn/to-prompt.ts";
+import { remember } from "./remember.ts";
 
 /**
  * A session in memory: the fold over its log, and the position up to which it is folded.
@@ -26,6 +29,14 @@ export interface SessionState {
   notes: readonly SessionNote[];
   /** Tokens of the active context: the provider's count where known, an estimate for the rest. */
   tokens: number;
+  /** What the messages show of rules, specs and the like; another list whenever that changes. */
+  shown: readonly ReceiptItem[];
+  /** What the log has told last of a turn's prompt. */
+  turn: LoggedTurn | undefined;
+  /** The turns at which the log has told a list of a receipt, by its digest. */
+  listed: Map<string, string> | undefined;
+  /** Where the log has the newest compaction; 0 for none. */
+  compactedAt: number;
   /** Where the log has the first entry of each operation before the last one. See `begunAt`. */
   operations: Map<string, number> | undefined;
   /** The operation of the newest entry that says whose it is. */
@@ -36,6 +47,18 @@ export interface SessionState {
   stale: boolean;
 }
 
+/** Digests of a turn's prompt; see `TurnRecord`. */
+export interface LoggedTurn {
+  readonly prefix: string;
+  readonly receipt: string;
+  readonly parts: Readonly<Record<string, string>>;
+  /** `compactedAt` as it was then. */
+  readonly compactedAt: number;
+}
+
+/** The note of what a system prompt goes on to say of a place that has changed since. */
+export const keptPlaceNote = "kept_place";
+
 export interface SessionNote {
   readonly name: string;
   readonly value: unknown;
@@ -43,6 +66,8 @@ export interface SessionNote {
 }
 
 const noSystem: LanguageModelV4Message = { role: "system", content: "" };
+
+const nothingShown: readonly ReceiptItem[] = [];
 
 function emptyState(key: SessionKey, parent?: SessionKey): SessionState {
   return {
@@ -55,6 +80,10 @@ function emptyState(key: SessionKey, parent?: SessionKey): SessionState {
     prompted: 0,
     notes: [],
     tokens: 0,
+    shown: nothingShown,
+    turn: undefined,
+    listed: undefined,
+    compactedAt: 0,
     operations: undefined,
     lastOperation: undefined,
     lastBegun: 0,
@@ -84,6 +113,7 @@ function fold(state: SessionState, entries: readonly SessionEntry[]): SessionSta
     if (index < from && entry.type === "message") {
       state.position += 1;
       noteOperation(state, entry.operation_id);
+      if (entry.turn !== undefined) noteTurn(state, entry.turn);
     } else applyEntry(state, entry);
   });
   return state;
@@ -164,6 +194,9 @@ function applyEntry(state: SessionState, entry: SessionEntry): void {
       const { message } = entry;
       state.messages.push(message);
       state.positions.push(state.position);
+      const shows = shownIn(message);
+      if (shows.length > 0) state.shown = [...state.shown, ...shows];
+      if (entry.turn !== undefined) noteTurn(state, entry.turn);
       // A provider's count covers the whole prompt and its answer; everything since is estimated.
       if (message.role === "assistant" && message.usage.total_tokens > 0) {
         state.tokens = message.usage.input + message.usage.output;
@@ -178,6 +211,25 @@ function applyEntry(state: SessionState, entry: SessionEntry): void {
       state.notes = [...state.notes, { name: entry.name, value: entry.value, position: state.position }];
       return;
   }
+}
+
+function shownIn(message: Message): readonly ReceiptItem[] {
+  if (message.role === "user") return message.shows ?? nothingShown;
+  if (message.role === "assistant" || message.content.every(({ shows }) => shows === undefined))
+    return nothingShown;
+  return message.content.flatMap(({ shows = nothingShown }) => shows);
+}
+
+function noteTurn(state: SessionState, { turn_id, prefix, receipt }: TurnRecord): void {
+  state.turn = {
+    prefix: prefix.digest,
+    receipt: receipt.digest,
+    parts: prefix.parts,
+    compactedAt: state.compactedAt,
+  };
+  if (receipt.items === 0) return;
+  state.listed ??= new Map();
+  remember(state.listed, receipt.digest, turn_id);
 }
 
 function noteOperation(state: SessionState, id: string | undefined): void {
@@ -206,6 +258,14 @@ function applyCompaction(state: SessionState, entry: Extract<SessionEntry, { typ
     content: [{ type: "text", text: entry.summary }],
     timestamp: entry.timestamp,
     source: "summary",
+    shows: [
+      {
+        kind: "memory",
+        id: "summary",
+        why: "the conversation was shortened",
+        tokens: textTokens(entry.summary),
+      },
+    ],
   };
   state.messages = [summary, ...state.messages.slice(kept)];
   // The summary stands before every entry, so that the next compaction drops it.
@@ -213,6 +273,8 @@ function applyCompaction(state: SessionState, entry: Extract<SessionEntry, { typ
   state.prompt = [noSystem];
   state.prompted = 0;
   state.tokens = entry.tokens_after;
-  // The model no longer sees what was shown before the cut.
-  state.notes = state.notes.filter((note) => note.position >= entry.keep_from);
+  state.shown = state.messages.flatMap(shownIn);
+  state.compactedAt = state.position;
+  // The model no longer sees what was shown before the cut, and its system prompt is made anew.
+  state.notes = state.notes.filter((note) => note.position >= entry.keep_from && note.name !== keptPlaceNote);
 }

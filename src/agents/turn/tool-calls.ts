@@ -4,6 +4,7 @@ import { isStandardSchema, issueText, type StandardResult } from "../../base/sta
 import { type ErrorCause, messagesOf, thrownText } from "../../protocol/error-cause.ts";
 import type { EventBody } from "../../protocol/event.ts";
 import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
+import type { ReceiptItem } from "../../protocol/receipt.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { SecretMask } from "../secrets.ts";
 import { isRest, type Rested } from "../session/rested.ts";
@@ -317,14 +318,27 @@ function toResult(call: ToolCallPart, outcome: Outcome, options: ToolRunOptions)
     typeof outcome.content === "string" ? [{ type: "text", text: outcome.content }] : outcome.content;
   // A cut through a secret would leave a part of it that no mask finds.
   const masked = options.mask === undefined ? parts : maskParts(parts, options.mask);
+  const content = cutParts(masked, limit);
+  const shows = shownIn(content, outcome.shows ?? []);
   return {
     type: "tool_result",
     tool_call_id: call.tool_call_id,
     tool: call.tool,
-    content: cutParts(masked, limit),
+    content,
     is_error: outcome.isError === true,
     ...(outcome.outcome === undefined ? undefined : { outcome: outcome.outcome }),
+    ...(shows.length === 0 ? undefined : { shows }),
   };
+}
+
+/** What a tool says that its result shows, without what was cut off. */
+function shownIn(
+  content: readonly (TextPart | ImagePart)[],
+  shows: readonly ReceiptItem[],
+): readonly ReceiptItem[] {
+  if (shows.length === 0) return shows;
+  const text = content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+  return shows.filter(({ id, file }) => text.includes(id) || (file !== undefined && text.includes(file)));
 }
 
 /** A result for a call that a process was about to run, or was running, when it ended. */

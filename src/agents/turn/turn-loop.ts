@@ -21,6 +21,7 @@ import { isPutOff } from "./put-off.ts";
 import { planRetry, type RetryPolicy, waitToRetry } from "./retry.ts";
 import { spentEntries } from "./spent-entries.ts";
 import { keyOf, notRun, runToolCalls, type ToolRunOptions } from "./tool-calls.ts";
+import type { LoopPrompt, TurnSaid } from "./turn-records.ts";
 import type { UsageReader } from "./usage-reader.ts";
 
 /** All that the turns of one operation share. */
@@ -35,7 +36,7 @@ export interface TurnLoop {
   readonly model: LanguageModelV4;
   /** As configured: `anthropic/claude-sonnet-4-6`. */
   readonly modelName: string;
-  readonly system: string;
+  readonly prompt: LoopPrompt;
   readonly tools: readonly LanguageModelV4FunctionTool[];
   readonly toolRun: ToolRunOptions;
   readonly settings: Pick<
@@ -140,7 +141,7 @@ export async function runTools(
     throw loop.signal.aborted ? loop.signal.reason : putOff;
   }
   const message: ToolMessage = { role: "tool", content: results, timestamp: isoTime(loop.clock.now()) };
-  const entries = [toEntry(loop, message)];
+  const entries: SessionEntry[] = [toEntry(loop, message)];
   try {
     if (loop.afterTools !== undefined && !loop.signal.aborted) {
       const telling = loop.afterTools(calls);
@@ -159,14 +160,14 @@ export async function runTools(
 async function runModelTurn(loop: TurnLoop, turnId: string, watch: CallWatch): Promise<AssistantMessage> {
   let overflowed = false;
   for (let attempt = 1; ; attempt += 1) {
+    const { said, logged } = loop.prompt.records.of(loop, turnId);
+    const { modelName: model, purpose } = loop;
     const { provider } = loop.model;
-    loop.emit(
-      { type: "turn_request", model: loop.modelName, provider, purpose: loop.purpose, attempt },
-      turnId,
-    );
+    loop.emit({ type: "turn_request", model, provider, purpose, attempt, ...said }, turnId);
     const admission =
       loop.limiter === undefined ? undefined : await loop.limiter.admit(loop.state.tokens, loop.signal);
     const started = loop.clock.now();
+    const timing = { turnId, started, logged };
     const deltas = createDeltas(loop, turnId);
     try {
       const reply = await callModel({
@@ -176,7 +177,7 @@ async function runModelTurn(loop: TurnLoop, turnId: string, watch: CallWatch): P
         onDelta: deltas.push,
       });
       deltas.end();
-      const message = await storeReply(loop, reply, { turnId, started });
+      const message = await storeReply(loop, reply, timing);
       admission?.settle(message.usage.total_tokens);
       return message;
     } catch (error) {
@@ -184,7 +185,7 @@ async function runModelTurn(loop: TurnLoop, turnId: string, watch: CallWatch): P
       deltas.end();
       if (loop.signal.aborted) {
         // An operation that is put off has this turn again, from its beginning.
-        if (!isPutOff(loop.signal)) await storePartial(loop, error.partial, { turnId, started });
+        if (!isPutOff(loop.signal)) await storePartial(loop, error.partial, timing);
         throw loop.signal.reason;
       }
       const plan = planRetry(error.cause, attempt, loop);
@@ -197,7 +198,7 @@ async function runModelTurn(loop: TurnLoop, turnId: string, watch: CallWatch): P
         await loop.stored();
         await waitToRetry(plan.delayMs, loop);
       } else {
-        await storePartial(loop, error.partial, { turnId, started });
+        await storePartial(loop, error.partial, timing);
         throw plan.failure.error;
       }
     }
@@ -231,7 +232,7 @@ function callOptions(loop: TurnLoop): LanguageModelV4CallOptions {
   const options: LanguageModelV4CallOptions = {
     ...loop.settings,
     // The session's own array: copying it would cost more with every turn.
-    prompt: promptOf(loop.state, loop.system),
+    prompt: promptOf(loop.state, loop.prompt.current.text),
     ...(loop.tools.length === 0 ? undefined : { tools: loop.tools as LanguageModelV4FunctionTool[] }),
   };
   return loop.promptCache?.(options, loop.state.key) ?? options;
@@ -240,6 +241,7 @@ function callOptions(loop: TurnLoop): LanguageModelV4CallOptions {
 interface Timing {
   readonly turnId: string;
   readonly started: number;
+  readonly logged: TurnSaid["logged"];
 }
 
 async function storeReply(loop: TurnLoop, reply: ModelReply, timing: Timing): Promise<AssistantMessage> {
@@ -255,7 +257,8 @@ async function storeReply(loop: TurnLoop, reply: ModelReply, timing: Timing): Pr
   };
   loop.spending.turns += 1;
   loop.spending.add(message.usage);
-  const entries = [toEntry(loop, message)];
+  const entry = toEntry(loop, message);
+  const entries = [timing.logged === undefined ? entry : { ...entry, turn: timing.logged }];
   // An answer is paid for. One that asks for calls is asked for again: what became of calls is told by who had begun them.
   const written = callsOf(message).length === 0 ? loop.keeping(entries, loop.commit) : loop.commit(entries);
   if (written !== undefined) await written;
@@ -286,6 +289,6 @@ async function storePartial(loop: TurnLoop, partial: ModelReply, timing: Timing)
   await loop.commit([toEntry(loop, { role: "tool", content, timestamp: isoTime(loop.clock.now()) })]);
 }
 
-function toEntry(loop: TurnLoop, message: Message): SessionEntry {
+function toEntry(loop: TurnLoop, message: Message): Extract<SessionEntry, { type: "message" }> {
   return { version: 1, type: "message", message, operation_id: loop.operationId };
 }

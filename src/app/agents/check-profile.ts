@@ -133,6 +133,7 @@ const skillFields: FieldChecks<Skill> = {
   inputSchema: schema,
   outputSchema: schema,
   folder: text,
+  file: text,
 };
 const roleFields: FieldChecks<Role> = {
   name: text,
@@ -140,6 +141,7 @@ const roleFields: FieldChecks<Role> = {
   instructions: text,
   model: text,
   thinkingLevel: oneOf(thinkingLevels),
+  file: text,
 };
 const itemChecks: Readonly<Record<string, KnownFields>> = {
   commands: {

@@ -157,7 +157,12 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
     const file = sources.agents.find((agent) => agent.definition === definition);
     const own = await describe(definition, { context: { id, env, payload, dispatch }, file, root });
     return createHarness(
-      { ...identity, id, name: name ?? file?.name ?? own.name ?? "agent" },
+      {
+        ...identity,
+        id,
+        name: name ?? file?.name ?? own.name ?? "agent",
+        ...(file === undefined ? {} : { file: file.path }),
+      },
       profileOf(own),
       runtime,
     );

@@ -43,5 +43,6 @@ function toRole(file: MarkdownFile): Role {
     instructions: file.body,
     ...(model === undefined ? {} : { model }),
     ...(thinkingLevel === undefined ? {} : { thinkingLevel }),
+    ...(file.path === undefined ? {} : { file: file.path }),
   };
 }

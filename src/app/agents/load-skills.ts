@@ -43,6 +43,7 @@ async function readSkill(
     ...(inputSchema === undefined ? {} : { inputSchema }),
     ...(outputSchema === undefined ? {} : { outputSchema }),
     ...(isPackaged && !folder.startsWith("..") ? { folder } : {}),
+    ...(read.path === undefined ? {} : { file: read.path }),
   };
   const problems = isPackaged
     ? formatProblems(read.data, { name: skill.name, folder: basename(dirname(file)) })

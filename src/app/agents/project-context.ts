@@ -133,7 +133,7 @@ function toShown(applied: readonly AppliedGuideline[]) {
   return applied
     .filter(({ guideline, reason }) => reason !== "manual" && reason !== "auto" && !guideline.is_sample)
     .filter(({ guideline }) => !isOnlyImports(guideline.content))
-    .map(({ guideline }) => guideline);
+    .map(({ guideline, line }) => ({ ...guideline, line }));
 }
 
 type Use = <Value>(work: (project: Project) => Promise<Value>) => Promise<Value>;

@@ -1,5 +1,6 @@
 import { type Stats, statSync } from "node:fs";
 import type { ProjectInstructions } from "../../agents/project-context.ts";
+import { textTokens } from "../../base/text-tokens.ts";
 import { readFileInside } from "../../project/write-file.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import { type Glance, glanceAt, holds } from "./glance.ts";
@@ -148,10 +149,13 @@ function toInstructions(files: readonly InstructionFile[]): ProjectInstructions 
     const isRepeated = text === "@AGENTS.md" || parts.some((part) => part.text.includes(text));
     if (text !== "" && !isRepeated) parts.push({ ...file, text });
   }
+  const blocks = parts.map(({ path, text }) => ({
+    path,
+    text: `<instructions source="${path}">\n${cut(text)}\n</instructions>`,
+  }));
   return {
-    text: parts
-      .map(({ path, text }) => `<instructions source="${path}">\n${cut(text)}\n</instructions>`)
-      .join("\n\n"),
+    text: blocks.map(({ text }) => text).join("\n\n"),
+    files: blocks.map(({ path, text }) => ({ path, tokens: textTokens(text) })),
     // Of a file that is cut the guidelines are still worth showing.
     sources: new Set(
       parts

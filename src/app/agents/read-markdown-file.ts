@@ -11,6 +11,8 @@ import type { SourceProblem } from "./discover-sources.ts";
 /** A Markdown file with front matter, as skills and roles are written. */
 export interface MarkdownFile {
   readonly name: string;
+  /** Relative to the root; absent for a file that lies elsewhere. */
+  readonly path?: string;
   readonly data: Readonly<Record<string, unknown>>;
   /** Without the front matter, trimmed. */
   readonly body: string;
@@ -43,7 +45,8 @@ export async function readMarkdownFile(
       message: `${basename(file)}, line ${problem.line}: ${problem.message}`,
     });
   }
-  return { name, data: front.data, body: textOfLines(scan, scan.bodyLine, scan.lineCount).trim() };
+  const place = isBelow ? { path } : {};
+  return { name, ...place, data: front.data, body: textOfLines(scan, scan.bodyLine, scan.lineCount).trim() };
 }
 
 /** The Markdown files below a folder of a project, and what lies there and cannot be read as one. */

@@ -116,8 +116,8 @@ test("instances in two clones with different rules are told their own, also of c
   await folder.write("one/.cursor/rules/new.mdc", "---\nglobs: src/**/*.ts\n---\nNEW-GUIDELINE\n");
   heard.length = 0;
   await one.prompt("Once more.");
-  expect(heard[0]).toContain("CHANGED-RULE");
-  expect(heard[0]).not.toContain("RULE-OF-THE-SHOP");
+  // The beginning of the prompt stays as it is, and what has changed is told behind the history.
+  expect(heard[0]).toMatch(/RULE-OF-THE-SHOP.*This replaces what was said.*CHANGED-RULE/);
   expect(heard[1]).toContain("NEW-GUIDELINE");
   // A clone that takes the place of another one is that other one from then on.
   await rename(join(folder.root, "one"), join(folder.root, "old"));
@@ -202,8 +202,7 @@ test("a repository that a session puts into its own workspace is the one that it
   const { stdout } = await files.exec({ command: ["pwd"] });
   await cp(join(folder.root, "one"), stdout.trim(), { recursive: true });
   await own.prompt("And now?");
-  expect(heard[1]).toContain("RULE-OF-THE-SHOP");
-  expect(heard[1]).not.toContain("RULE-OF-THE-SERVICE");
+  expect(heard[1]).toMatch(/RULE-OF-THE-SERVICE.*This replaces what was said.*RULE-OF-THE-SHOP/);
   expect(project.root).not.toBe(folder.root);
 });
 

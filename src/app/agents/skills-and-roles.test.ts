@@ -35,7 +35,7 @@ test("a skill is a file, or a folder with a SKILL.md and what it needs beside it
     },
   ]);
   expect(skills).toEqual([
-    { name: "notes", description: "", instructions: "Write notes." },
+    { name: "notes", description: "", instructions: "Write notes.", file: ".agents/skills/notes.md" },
     {
       name: "review",
       description: "Reviews.",
@@ -43,8 +43,15 @@ test("a skill is a file, or a folder with a SKILL.md and what it needs beside it
       inputSchema: { type: "object", required: ["file"] },
       outputSchema: { type: "object" },
       folder: ".agents/skills/review",
+      file: ".agents/skills/review/SKILL.md",
     },
-    { name: "ship", description: "Ships.", instructions: "Ship it.", folder: ".agents/skills/team/release" },
+    {
+      name: "ship",
+      description: "Ships.",
+      instructions: "Ship it.",
+      folder: ".agents/skills/team/release",
+      file: ".agents/skills/team/release/SKILL.md",
+    },
   ]);
 });
 
@@ -118,9 +125,10 @@ test("a role is a file in any folder, with a model and a thinking level of its o
       instructions: "Change little.",
       model: "local/m",
       thinkingLevel: "high",
+      file: ".agents/roles/careful.md",
     },
-    { name: "fast", description: "", instructions: "", thinkingLevel: "off" },
-    { name: "terse", description: "", instructions: "Say little." },
+    { name: "fast", description: "", instructions: "", thinkingLevel: "off", file: ".agents/roles/fast.md" },
+    { name: "terse", description: "", instructions: "Say little.", file: ".agents/roles/team/terse.md" },
   ]);
 });
 

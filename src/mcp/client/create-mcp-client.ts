@@ -123,22 +123,27 @@ function createDirectSource(links: readonly ServerLink[], validateJson: Validate
   const offerOf = async (link: ServerLink, signal: AbortSignal | undefined): Promise<readonly AnyTool[]> => {
     const catalogue = await link.catalogue(signal);
     const before = offers.get(link);
-    if (catalogue === undefined || catalogue === before?.catalogue) return before?.tools ?? [];
+    if (catalogue === undefined || catalogue === before?.catalogue) return before?.ordered ?? [];
     const known = new Map(
       before?.catalogue.tools.map((listed, index) => [listed.fingerprint, before.tools[index]]),
     );
     const tools = catalogue.tools.map(
       (listed) => known.get(listed.fingerprint) ?? createServerTool(link, listed, validateJson),
     );
-    offers.set(link, { catalogue, tools });
-    return tools;
+    // Whatever order the server lists them in: that of a prompt's tools is to stay.
+    const ordered = tools.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+    offers.set(link, { catalogue, tools, ordered });
+    return ordered;
   };
   return async (signal) => (await Promise.all(links.map((link) => offerOf(link, signal)))).flat();
 }
 
 interface Offer {
   readonly catalogue: Catalogue;
+  /** In the order of the catalogue. */
   readonly tools: readonly AnyTool[];
+  /** By name. */
+  readonly ordered: readonly AnyTool[];
 }
 
 function problemsOf(link: ServerLink): readonly McpProblem[] {

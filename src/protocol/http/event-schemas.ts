@@ -3,6 +3,7 @@ import type { ErrorCause } from "../error-cause.ts";
 import { type ErrorCode, errorCodes } from "../error-code.ts";
 import type { EventBody, EventContext, EventError, EventType, KitEvent, OperationKind } from "../event.ts";
 import type { FinishReason } from "../message.ts";
+import { prefixSchema, receiptSchema } from "./receipt-schema.ts";
 import { usageSchema } from "./usage-schema.ts";
 
 const codes = Object.keys(errorCodes).filter((code): code is ErrorCode => code in errorCodes);
@@ -94,6 +95,8 @@ const bodies = {
     provider: text.exactOptional(),
     purpose: z.enum(purposes),
     attempt: z.int(),
+    prefix: prefixSchema.exactOptional(),
+    receipt: receiptSchema.exactOptional(),
   },
   turn: {
     model: text,

@@ -1,0 +1,213 @@
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import type { AgentProfile } from "../../agents/agent-profile.ts";
+import type { Session } from "../../agents/session/session.ts";
+import { openProject } from "../../project/open-project.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import { local } from "../../sandboxes/local/local-sandbox.ts";
+import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
+import type { ProviderAnswer } from "../../testing/provider-server/protocols.ts";
+import { type ProviderServer, startProviderServer } from "../../testing/provider-server/provider-server.ts";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { openApp } from "./open-app.ts";
+
+let server: ProviderServer;
+beforeAll(async () => {
+  server = await startProviderServer();
+});
+afterAll(() => server.close());
+
+const files = {
+  "AGENTS.md": "# Shop\n\nBe brief.\n",
+  "packages/api/AGENTS.md": "## Api\n\nANSWER-IN-JSON\n",
+  "packages/api/a.ts": "export {};\n",
+  ".cursor/rules/api.mdc": "---\nglobs: packages/api/**/*.ts\n---\nCHECK-EVERY-INPUT\n",
+  ".cursor/rules/web.mdc": "---\nglobs: web/**/*.ts\n---\nNO-INLINE-STYLES\n",
+  "web/c.ts": "export {};\n",
+  ".agents/skills/triage.md": "---\nname: triage\ndescription: Sorts.\n---\n\nSORT-BY-DATE\n",
+  ".agents/roles/critic.md": "---\nname: critic\n---\n\nFIND-FAULTS\n",
+  "specs/pay.md": "# Pay\n\n- REQ-1: The system shall send a receipt.\n",
+};
+
+const echo = {
+  name: "echo",
+  description: "Says it again.",
+  input: { type: "object" },
+  execute: () => "again",
+};
+
+/** An application on its files; opened again, it is another process as far as its sessions can tell. */
+async function open(model: string, defaults: AgentProfile = {}) {
+  const repository = await createTemporaryRepository(files);
+  const store = new InMemorySessionStore();
+  const events: KitEvent[] = [];
+  const opened: { close(): Promise<void> }[] = [];
+  const start = async (): Promise<Session> => {
+    const project = await openProject({ root: repository.root, indexFile: ":memory:" });
+    const app = await openApp({
+      project,
+      env: { TOKEN: "granted-secret-1" },
+      defaults: { model, allowShell: true, allowedCommands: ["echo *"], python: true, ...defaults },
+      providers: server.providers,
+      sandbox: local({ root: repository.root }),
+      store,
+    });
+    app.observe((event) => events.push(event));
+    opened.push(app, project);
+    return (await app.instance("default", "1")).session();
+  };
+  onTestFinished(async () => {
+    for (const each of opened) await each.close();
+    await repository[Symbol.asyncDispose]();
+  });
+  return { root: repository.root, events, start, session: await start() };
+}
+
+const say = (text: string): ProviderAnswer => ({ text });
+let calls = 0;
+const call = (name: string, args: object): ProviderAnswer => {
+  calls += 1;
+  return { toolCall: { id: `call_${calls}`, name, args: JSON.stringify(args) } };
+};
+
+/** A request as the pieces that a provider's cache goes by, in their order: tools, system prompt, messages. */
+function pieces(body: unknown): readonly string[] {
+  const { tools, system, systemInstruction, instructions, messages, input, contents } = body as Readonly<
+    Record<string, unknown>
+  >;
+  const list = (messages ?? input ?? contents) as readonly Readonly<Record<string, unknown>>[];
+  const parts = list.flatMap((message) => {
+    const content = message.content ?? message.parts;
+    if (!Array.isArray(content) || messages === undefined) return [message];
+    // What follows in the same role becomes a part of the same message.
+    return content.map((part) => ({ ...message, content: [part] }));
+  });
+  // Marks are where a cache may end, and no part of what it holds.
+  const unmarked = (key: string, value: unknown): unknown => (key === "cache_control" ? undefined : value);
+  return [tools, system ?? systemInstruction ?? instructions, ...parts].map(
+    (piece) => JSON.stringify(piece, unmarked) ?? "",
+  );
+}
+
+/** The requests of the session itself, without those of its tasks and summaries. */
+const ownRequests = (): readonly (readonly string[])[] =>
+  server.requests.map(pieces).filter((request) => request.some((piece) => piece.includes("BEGIN-HERE")));
+
+function expectStable(requests: readonly (readonly string[])[]): void {
+  for (const [index, request] of requests.entries()) {
+    const before = requests[index - 1] ?? [];
+    expect(request.slice(0, before.length), `request ${index + 1}`).toEqual(before);
+  }
+}
+
+const changesIn = (events: readonly KitEvent[]): readonly (readonly string[] | undefined)[] =>
+  events.flatMap((event) =>
+    event.type === "turn_request" && event.prefix !== undefined && event.task_id === undefined
+      ? [event.prefix.changed]
+      : [],
+  );
+
+const models = ["anthropic/claude-sonnet-4-6", "openai/gpt-5.1", "google/gemini-2.5-pro", "local/m"] as const;
+
+test.each(models)(
+  "over all that a session does, each prompt of %s begins with the one before",
+  async (model) => {
+    const { session, start, root, events } = await open(model);
+    server.script([
+      // Files, and the guidelines for them.
+      call("read", { path: "packages/api/a.ts" }),
+      call("read", { path: "web/c.ts" }),
+      say("Read."),
+      // The specs, a command, Python, a tool that does not exist, arguments that do not fit.
+      call("spec_search", { q: "receipt" }),
+      call("bash", { command: "echo 1" }),
+      call("run_code", { code: "1 + 1" }),
+      call("nothing_like_it", {}),
+      call("read", { path: 5 }),
+      say("Tried."),
+      // A task, in a session of its own.
+      call("task", { prompt: "Look around." }),
+      say("Looked."),
+      say("Done."),
+      // A skill, an image, a secret.
+      say("Sorted."),
+      say("Seen."),
+      say("Kept."),
+      // A call that fails for good.
+      { status: 400, message: "no" },
+      // Typed output that has to be repaired.
+      say("no JSON"),
+      say("[5]"),
+      // The project's instructions become others, go away, and come again.
+      say("Changed."),
+      say("Gone."),
+      // Another process.
+      say("Restarted."),
+      say("Again."),
+    ]);
+    await session.prompt("BEGIN-HERE: read.");
+    await session.prompt("Try all.");
+    await session.prompt("Hand it on.");
+    await session.skill("triage");
+    await session.prompt("See.", { images: [{ data: new Uint8Array([1]), media_type: "image/png" }] });
+    await session.prompt("Keep.", { secrets: ["TOKEN"] });
+    await session.shell("echo 2");
+    await expect(session.prompt("Fail.")).rejects.toMatchObject({ code: "model_error" });
+    await session.prompt("How much?", { result: { type: "array" } });
+    await writeFile(join(root, "AGENTS.md"), "# Shop\n\nBE-LONG-FROM-NOW\n");
+    await session.prompt("And now?");
+    await rm(join(root, "AGENTS.md"));
+    await session.prompt("And without?");
+    const reopened = await start();
+    await reopened.prompt("Who are you?");
+    await writeFile(join(root, "AGENTS.md"), "# Shop\n\nBE-BRIEF-AGAIN\n");
+    await reopened.prompt("And again?");
+    const requests = ownRequests();
+    expect(requests.length).toBeGreaterThan(18);
+    expectStable(requests);
+    expect(changesIn(events).filter((changed) => changed !== undefined)).toEqual([]);
+    // What has changed is told behind the history, in its order.
+    const [first, last] = [requests[0]?.join() ?? "", requests.at(-1)?.join() ?? ""];
+    expect(first).toContain("Be brief.");
+    expect(last).toMatch(/Be brief\..*BE-LONG-FROM-NOW.*no longer applies.*BE-BRIEF-AGAIN/s);
+  },
+);
+
+test.each([
+  ["a role", { role: "critic" }, ["role"]],
+  ["a tool of its own", { tools: [echo] }, ["tools"]],
+  ["another model", { model: "local/other" }, ["model"]],
+  ["another thinking level", { thinkingLevel: "high" }, ["settings"]],
+] as const)("%s for one call begins another prompt, and the event says so", async (_, options, changed) => {
+  const { session, events } = await open("local/m");
+  server.script([say("1"), say("2"), say("3"), say("4")]);
+  await session.prompt("BEGIN-HERE");
+  await session.prompt("Other.", options);
+  await session.prompt("As before.");
+  await session.prompt("Still.");
+  expect(changesIn(events)).toEqual([undefined, changed, changed, undefined]);
+  const [one, , three, four] = ownRequests();
+  expectStable([one ?? [], three ?? [], four ?? []]);
+});
+
+test("what was told behind the history stands in the system prompt once the history is shortened", async () => {
+  const { session, root, events } = await open("local/m", { compaction: { keepRecentTokens: 0 } });
+  server.script([say("1"), say("2"), say("SUMMED-UP"), say("3"), say("4")]);
+  await session.prompt(`BEGIN-HERE ${"word ".repeat(2_000)}`);
+  await writeFile(join(root, "AGENTS.md"), "# Shop\n\nBE-LONG-FROM-NOW\n");
+  await session.prompt("And now?");
+  expect(await session.compact()).toBe(true);
+  await session.prompt("Go on.");
+  await session.prompt("And on.");
+  const [three, four] = server.requests.slice(3).map(pieces);
+  expect(three?.[2]).toContain("BE-LONG-FROM-NOW");
+  expect(three?.join()).not.toContain("Be brief.");
+  expectStable([three ?? [], four ?? []]);
+  expect(changesIn(events)).toEqual([
+    undefined,
+    undefined,
+    ["compaction", "project_instructions"],
+    undefined,
+  ]);
+});
