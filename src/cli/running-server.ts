@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { stateFolder, stateFolderError } from "../app/agents/state-folder.ts";
@@ -15,19 +15,39 @@ export interface RunningServer {
 /** Below the state folder: a file for each server, named after its process. */
 const folderName = "servers";
 
-/** Says where a server of the project listens, until disposed of. Those that have crashed are forgotten. */
+/** How often a server looks whether people still find it. */
+const lookMs = 1_000;
+
+/**
+ * Says where a server of the project listens, until disposed of. Those that have crashed are forgotten. Said again where
+ * the state folder was deleted: somebody has to be able to ask this server what is wrong.
+ */
 export function announceServer(root: string, url: string): Disposable {
   const folder = join(stateFolder(root), folderName);
   const server: RunningServer = { url, pid: process.pid, started_at: new Date().toISOString() };
-  try {
+  const announce = (): void => {
     makeFolderSync(folder);
     for (const pid of pidsIn(folder)) if (!isAlive(pid)) rmSync(fileOf(folder, pid), { force: true });
     writeFileSync(fileOf(folder, server.pid), `${JSON.stringify(server)}\n`);
+  };
+  try {
+    announce();
   } catch (error) {
     throw stateFolderError(error);
   }
+  const look = setInterval(() => {
+    if (existsSync(fileOf(folder, server.pid))) return;
+    try {
+      // With what makes Git leave the folder alone.
+      stateFolder(root);
+      announce();
+    } catch {
+      // The disk is gone, or full: the next look tries again.
+    }
+  }, lookMs).unref();
   return {
     [Symbol.dispose]() {
+      clearInterval(look);
       rmSync(fileOf(folder, server.pid), { force: true });
     },
   };

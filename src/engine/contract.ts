@@ -164,6 +164,8 @@ export interface EngineHandlers {
   isRetryable?(error: unknown): boolean;
   /** Told each time that work meets a store which is away, and begins to wait. */
   onOutage?(error: unknown, workId: string): void;
+  /** Told by how many milliseconds somebody has set the time of day: forward, or back (negative). */
+  onClockSet?(byMs: number): void;
   /** What records keep of an error beside its code and message. Default: nothing, since anything may stand there. */
   causeOf?(error: unknown): ErrorCause | undefined;
 }

@@ -62,6 +62,8 @@ test.skipIf(library === undefined)(
       const reply = await send(`${kit.url}/agents/worker/a`, { message: `#${hours + 5}` });
       expect(reply.status).toBe(200);
     }
+    expect(kit.stderr()).toContain("The clock was set back by 1 h");
+    expect(kit.stderr()).toContain("The clock was set forward by 2 h");
     expect(await kit.end("SIGTERM")).toBe(0);
   },
   90_000,

@@ -1,4 +1,4 @@
-import { renameSync, rmSync } from "node:fs";
+import { existsSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
@@ -194,6 +194,8 @@ test.each(["", "sessions.db", "engine", "engine/engine.db"])(
     );
     expect(await send(`${kit.url}/health`)).toMatchObject(gone);
     await expect.poll(() => kit.stderr(), { timeout: 5_000 }).toContain("deleted, moved or replaced");
+    // The command line still finds it, and can ask what is wrong.
+    await expect.poll(() => existsSync(join(project.root, ".kit/servers")), { timeout: 5_000 }).toBe(true);
     const begun = performance.now();
     await kit.end("SIGTERM");
     expect(performance.now() - begun).toBeLessThan(10_000);

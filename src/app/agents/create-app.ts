@@ -247,7 +247,11 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
       const sandbox = await sandboxOf(key);
       const removed = await instances.whileAtRest(agent, instance_id, async () => {
         if ((await store.deleteUntouched?.(key, before)) !== true) return false;
-        await sandbox.remove?.({ ...key, project_root: root });
+        try {
+          await sandbox.remove?.({ ...key, project_root: root });
+        } catch (cause) {
+          throw workspaceLeft(key, cause);
+        }
         if ((await store.list({ agent, instance_id })).length === 0) await onEmpty();
         return true;
       });
@@ -268,6 +272,16 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
     },
   };
   return app;
+}
+
+function workspaceLeft({ agent, instance_id }: SessionKey, cause: unknown): KitError {
+  const code = cause instanceof Error && "code" in cause ? ` (${String(cause.code)})` : "";
+  return new KitError({
+    code: "internal_error",
+    message: `The history of ${agent}/${instance_id} is removed, and its workspace could not be${code}.`,
+    hint: "Look at the rights of its folder below .kit/sandboxes, and remove it by hand.",
+    cause,
+  });
 }
 
 /** A stop does not wait for a store: those that are there take what is left at once. */

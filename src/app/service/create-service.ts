@@ -104,6 +104,7 @@ export async function createService({
       origins.run({}, () => slots.hold({ ...request, context }, () => runs.perform(context, request))),
     isRetryable,
     onOutage: createOutageLog(onError),
+    onClockSet: (byMs) => onError(clockSet(byMs)),
     causeOf: app.causeOf,
   });
   const renewSchedules = async (): Promise<void> => {
@@ -171,4 +172,18 @@ function nameDispatch(error: unknown, { id: dispatch_id }: WorkContext): unknown
   const { code, message, hint, meta, cause } = error;
   const named = { code, message, meta: { ...meta, dispatch_id }, cause };
   return new KitError(hint === undefined ? named : { ...named, hint });
+}
+
+/** No failure, but what explains schedules and times that seem odd. */
+function clockSet(byMs: number): KitError {
+  const seconds = Math.round(Math.abs(byMs) / 1_000);
+  const size = [
+    [Math.floor(seconds / 3_600), "h"],
+    [Math.floor(seconds / 60) % 60, "min"],
+    [seconds % 60, "s"],
+  ].flatMap(([number, unit]) => (number === 0 ? [] : [`${number} ${unit}`]));
+  return new KitError({
+    code: "unavailable",
+    message: `The clock was set ${byMs > 0 ? "forward" : "back"} by ${size.join(" ")}. What waits is not affected; schedules go by the new time.`,
+  });
 }

@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { agentStream } from "../../engine/contract.ts";
+import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
@@ -19,13 +20,21 @@ const keyOf = (instance_id: string) => ({ agent: "helper", instance_id, session:
 interface Opened {
   readonly service: TestService;
   readonly workspaces: () => readonly string[];
+  /** Has the removal of an instance's workspace fail. */
+  breakWorkspaces(instance: string): void;
   /** Makes what an instance has said so many days older. */
   age(instance: string, days: number): void;
 }
 
 async function open(): Promise<Opened> {
   const repository = await createTemporaryRepository({
-    "src/agents/helper.ts": `export default { kind: "kit.agent", describe: async () => ({ allowWrite: true }) };\n`,
+    "src/agents/helper.ts": `export default { kind: "kit.agent", describe: async () => ({ allowWrite: true, tools: [sign] }) };
+const sign = { name: "sign", description: "Signs.", input: { type: "object", properties: {} }, needsApproval: true, execute: () => "signed" };\n`,
+    "src/workflows/signs.ts": `import helper from "../agents/helper.ts";
+export async function run(ctx) {
+  await (await ctx.init(helper, { id: "of-run", name: "helper" })).session().prompt("Sign.");
+}
+`,
     "src/workflows/waits.ts": `import helper from "../agents/helper.ts";
 export async function run(ctx) {
   await (await ctx.init(helper, { id: "of-run", name: "helper" })).session().prompt("Begin.");
@@ -40,12 +49,24 @@ export async function run(ctx) {
     const users = prompt.filter(({ role }) => role === "user").length;
     if (prompt.at(-1)?.role === "user" && users === 1 && JSON.stringify(prompt).includes("Write"))
       return { toolCalls: [{ name: "write", input: { path: "a.txt", content: "a" } }] };
+    if (prompt.at(-1)?.role === "user" && JSON.stringify(prompt.at(-1)).includes("Sign"))
+      return { toolCalls: [{ name: "sign", input: {} }] };
     return JSON.stringify(prompt).includes("Long")
       ? { text: "late", delayMs: 600_000 }
       : { text: String(users) };
   });
-  const sandbox = virtual({ folder: join(folder, "workspaces") });
-  const service = await createTestService({ root: repository.root, model, store, sandbox });
+  const own = virtual({ folder: join(folder, "workspaces") });
+  const broken = new Set<string>();
+  const sandbox: SandboxFactory = {
+    ...own,
+    async remove(owner) {
+      // Of root's tests no folder is safe: its refusal is made here.
+      if (broken.has(owner.instance_id))
+        throw Object.assign(new Error("EACCES: /secret/path"), { code: "EACCES" });
+      await own.remove?.(owner);
+    },
+  };
+  const service = await createTestService({ root: repository.root, model, store, sandbox }, { restMs: 20 });
   onTestFinished(async () => {
     await service.close();
     store.close();
@@ -54,6 +75,7 @@ export async function run(ctx) {
   });
   return {
     service,
+    breakWorkspaces: (instance) => void broken.add(instance),
     workspaces: () => (existsSync(join(folder, "workspaces")) ? readdirSync(join(folder, "workspaces")) : []),
     age(instance, days) {
       const database = new DatabaseSync(file);
@@ -172,4 +194,52 @@ test("a server says in one line what it has removed, and nothing where nothing w
   await setTimeout(30);
   await end();
   expect([said, errors]).toEqual([["Removed 2 sessions of 2 instances, untouched for 30 days."], []]);
+});
+
+test("a session with a call that waits for approval is never removed, at rest or not, and goes on after the word", async () => {
+  const { service, age } = await open();
+  const { dispatch_id } = await service.dispatch(keyOf("dispatched"), "Sign.");
+  const keyed = service.prompt(keyOf("keyed"), { message: "Sign." }, { idempotencyKey: "k" });
+  const plain = service.prompt(keyOf("plain"), { message: "Sign." });
+  const { run_id } = await service.startRun("signs", {});
+  await expect.poll(async () => (await service.approvals.list()).length).toBe(4);
+  const instances = ["dispatched", "keyed", "plain", "of-run"];
+  for (const instance of instances) age(instance, 400);
+  const prune = () => service.sessions.prune({ olderThanMs: 1 });
+  expect(await prune()).toMatchObject({ removed: [], in_use: 4, failed: [] });
+  // Those that may rest do by now: nothing of them runs.
+  await setTimeout(150);
+  expect(await prune()).toMatchObject({ removed: [], in_use: 4 });
+  for (const { approval_id } of await service.approvals.list())
+    await service.approvals.decide(approval_id, { approved: true });
+  await Promise.all([
+    keyed,
+    plain,
+    service.engine.awaitDispatch(dispatch_id),
+    service.engine.awaitRun(run_id),
+  ]);
+  for (const instance of ["dispatched", "keyed", "plain"])
+    expect(JSON.stringify(await service.history(keyOf(instance)))).toContain("signed");
+  await setTimeout(20);
+  expect(namesOf((await prune()).removed).toSorted()).toEqual(instances.toSorted());
+});
+
+test("what cannot be removed is named with its reason, and the others go", async () => {
+  const { service, age, breakWorkspaces } = await open();
+  for (const instance of ["a", "b"]) {
+    await service.prompt(keyOf(instance), { message: "Write." });
+    age(instance, 31);
+  }
+  breakWorkspaces("a");
+  const { removed, failed } = await service.sessions.prune(month);
+  expect(namesOf(removed)).toEqual(["b"]);
+  expect(failed).toEqual([
+    {
+      ...keyOf("a"),
+      error: {
+        type: "internal_error",
+        message: expect.stringContaining("its workspace could not be (EACCES)"),
+      },
+    },
+  ]);
 });

@@ -1,5 +1,8 @@
 import { setImmediate } from "node:timers/promises";
+import { getSystemErrorMap } from "node:util";
+import { KitError } from "../../base/kit-error.ts";
 import { agentStream, type Engine } from "../../engine/contract.ts";
+import type { PruneFailure } from "../../protocol/http/session-schemas.ts";
 import type { SessionKey, TouchedSession, TouchedSessionPage } from "../../protocol/session-entry.ts";
 import type { HostedApp } from "../agents/hosted-app.ts";
 
@@ -24,6 +27,8 @@ export interface Pruned {
   readonly removed: readonly TouchedSession[];
   /** Old enough, but at work, waited for or listened to. */
   readonly in_use: number;
+  /** Those that could not be removed, or not as a whole. */
+  readonly failed: readonly PruneFailure[];
   readonly next_cursor?: string;
 }
 
@@ -69,6 +74,7 @@ export function createRetention({ app, engine, isAtWork }: RetentionOptions): Re
       const before = Date.now() - olderThanMs;
       const page = await app.listSessions({ limit, ...(cursor === undefined ? {} : { cursor }) });
       const removed: TouchedSession[] = [];
+      const failed: PruneFailure[] = [];
       let in_use = 0;
       for (const session of page.sessions) {
         // What is below another one goes with it.
@@ -78,13 +84,14 @@ export function createRetention({ app, engine, isAtWork }: RetentionOptions): Re
           if ((await isFree(session)) && (dryRun || (await remove(session, before)))) removed.push(session);
           else in_use += 1;
         } catch (error) {
+          failed.push(toFailure(session, error));
           onError(error);
         }
         // Requests have their turn in between.
         await setImmediate();
       }
       const { next_cursor } = page;
-      return { removed, in_use, ...(next_cursor === undefined ? {} : { next_cursor }) };
+      return { removed, in_use, failed, ...(next_cursor === undefined ? {} : { next_cursor }) };
     },
     attach(target) {
       const name = nameOf(target);
@@ -96,6 +103,20 @@ export function createRetention({ app, engine, isAtWork }: RetentionOptions): Re
       };
     },
   };
+}
+
+/** Why it stays, without the paths of this machine. */
+function toFailure({ agent, instance_id, session }: TouchedSession, error: unknown): PruneFailure {
+  if (error instanceof KitError) {
+    const { code: type, message } = error;
+    return { agent, instance_id, session, error: { type, message } };
+  }
+  const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+  const reason = getSystemErrorMap()
+    .values()
+    .find(([name]) => name === code)?.[1];
+  const message = `It could not be removed: ${reason ?? "the log of the server says more"}.`;
+  return { agent, instance_id, session, error: { type: "internal_error", message } };
 }
 
 const hourMs = 3_600_000;

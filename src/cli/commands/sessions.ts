@@ -1,6 +1,11 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { PruneBody, PrunedPage, SessionsQuery } from "../../protocol/http/session-schemas.ts";
+import type {
+  PruneBody,
+  PrunedPage,
+  PruneFailure,
+  SessionsQuery,
+} from "../../protocol/http/session-schemas.ts";
 import type { TouchedSession, TouchedSessionPage } from "../../protocol/session-entry.ts";
 import { type Command, type CommandContext, defineCommand, type ExitCode, flag, option } from "../command.ts";
 import { clientLocator, urlOption } from "../remote/open-client.ts";
@@ -57,24 +62,29 @@ export const sessionsPrune: Command = defineCommand({
 async function prune(desk: SessionDesk, what: PruneBody, context: CommandContext): Promise<ExitCode> {
   const { output, json } = context;
   const removed: TouchedSession[] = [];
+  const failed: PruneFailure[] = [];
   let in_use = 0;
   let cursor: string | undefined;
   do {
     const page = await desk.prune({ ...what, ...(cursor === undefined ? {} : { cursor }) });
     removed.push(...page.removed);
     in_use += page.in_use;
+    // A server of before does not say.
+    failed.push(...(page.failed ?? []));
     cursor = page.next_cursor;
     context.signal.throwIfAborted();
   } while (cursor !== undefined);
   const dry_run = what.dry_run === true;
-  if (json) output.json({ dry_run, removed, in_use });
+  if (json) output.json({ dry_run, removed, in_use, failed });
   else {
     if (removed.length > 0) printTable(output, removed, columns);
     const many = count(removed.length, "session");
     output.note(dry_run ? `${many} would be removed.` : `Removed ${many}.`);
     if (in_use > 0) output.note(`${count(in_use, "session")} of that age stay: they are in use.`);
+    for (const { agent, instance_id, session, error } of failed)
+      output.note(`${agent}/${instance_id} ${session}: ${error.message}`);
   }
-  return 0;
+  return failed.length === 0 ? 0 : 1;
 }
 
 const unitSeconds: Readonly<Record<string, number>> = { h: 3_600, d: 86_400, w: 604_800 };
@@ -134,9 +144,6 @@ async function withSessionDesk(
           olderThanMs: older_than_seconds * 1_000,
           dryRun: dry_run,
           ...(cursor === undefined ? {} : { cursor }),
-          onError(error) {
-            throw error;
-          },
         }),
     });
   });

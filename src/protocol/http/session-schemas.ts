@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { TouchedSession, TouchedSessionPage } from "../session-entry.ts";
+import type { SessionKey, TouchedSession, TouchedSessionPage } from "../session-entry.ts";
 import { countField, cursorField, limitField } from "./fields.ts";
 
 /** The query of `GET /sessions`. */
@@ -58,13 +58,22 @@ export const pruneBodySchema: z.ZodType<PruneBody> = z.strictObject({
 export interface PrunedPage {
   readonly removed: readonly TouchedSession[];
   readonly in_use: number;
+  /** Those that could not be removed, or not as a whole, and why. */
+  readonly failed: readonly PruneFailure[];
   readonly next_cursor?: string;
+}
+
+export interface PruneFailure extends SessionKey {
+  readonly error: { readonly type: string; readonly message: string };
 }
 
 export const prunedPageSchema: z.ZodType<PrunedPage> = z
   .object({
     removed: z.array(touchedSessionSchema),
     in_use: z.int().meta({ description: "Old enough, but at work, waited for or listened to." }),
+    failed: z
+      .array(z.object({ ...keyFields, error: z.object({ type: z.string(), message: z.string() }) }))
+      .meta({ description: "Could not be removed, or not as a whole, and why." }),
     next_cursor: z.string().exactOptional().meta({ description: "There are more to look at." }),
   })
   .meta({ id: "PrunedSessions" });

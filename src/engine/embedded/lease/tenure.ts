@@ -50,7 +50,13 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
     if (!lease.isOurs() || !(await base.commit(() => lease.renew()))) return lease.lose();
     const jump = base.time.jump();
     await base.commit(() => noteTime(jump), { fenced: true });
-    if (jump !== 0) for (const part of parts) await part.clockSet?.();
+    if (jump === 0) return;
+    try {
+      handlers.onClockSet?.(jump);
+    } catch {
+      // The work does not depend on who hears of it.
+    }
+    for (const part of parts) await part.clockSet?.();
   }
 
   /** In a transaction. A clock that was set forward may be set back: what seems old by it now is kept for as long. */

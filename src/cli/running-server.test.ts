@@ -1,0 +1,25 @@
+import { readdirSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { createTemporaryRepository } from "../testing/temporary-repository.ts";
+import { announceServer, findRunningServers } from "./running-server.ts";
+
+test("a server whose state folder was deleted is found again, and Git still leaves the folder alone", async () => {
+  const { root, ...repository } = await createTemporaryRepository({});
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const address = server.address();
+  const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+  const announced = announceServer(root, url);
+  onTestFinished(async () => {
+    announced[Symbol.dispose]();
+    server.close();
+    await repository[Symbol.asyncDispose]();
+  });
+  expect(await findRunningServers(root)).toMatchObject([{ url, pid: process.pid }]);
+  rmSync(join(root, ".kit"), { recursive: true });
+  expect(await findRunningServers(root)).toEqual([]);
+  await expect.poll(() => findRunningServers(root), { timeout: 5_000 }).toMatchObject([{ url }]);
+  expect(readdirSync(join(root, ".kit"))).toContain(".gitignore");
+});

@@ -1,0 +1,49 @@
+import { Session } from "node:inspector/promises";
+import { expect, test } from "vitest";
+import { systemClock } from "../../../base/clock.ts";
+import { createWorkLines } from "./create-work-lines.ts";
+import type { WorkEnd } from "./work-lines.ts";
+
+/** How often the parts of this folder's code ran, loops included: the work that was done, on however busy a machine. */
+async function countWork(work: () => Promise<void>): Promise<number> {
+  const session = new Session();
+  session.connect();
+  await session.post("Profiler.enable");
+  await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
+  await work();
+  const { result } = await session.post("Profiler.takePreciseCoverage");
+  await session.post("Profiler.stopPreciseCoverage");
+  session.disconnect();
+  const own = result.filter(({ url }) => url.includes("/engine/embedded/work/") && !url.includes(".test."));
+  return own
+    .flatMap(({ functions }) => functions.flatMap(({ ranges }) => ranges))
+    .reduce((sum, { count }) => sum + count, 0);
+}
+
+test("a claim is the same work with 20,000 in line as with 1,100, whatever they wait in", async () => {
+  const measure = async (backlog: number, line: (number: number) => string): Promise<number> => {
+    const lines = createWorkLines({ clock: systemClock, slots: 1 });
+    const done = Promise.withResolvers<void>();
+    let begun = 0;
+    const begin = async (): Promise<WorkEnd> => {
+      begun += 1;
+      if (begun < 1_000) return { ended: true };
+      done.resolve();
+      return await new Promise(() => undefined);
+    };
+    for (let number = 0; number < backlog; number += 1) {
+      const name = line(number);
+      lines.join({ id: `${number}`, line: name, owner: name, begin });
+    }
+    return await countWork(async () => {
+      lines.open();
+      await done.promise;
+    });
+  };
+  for (const line of [() => "one", (number: number) => `${number}`]) {
+    const few = await measure(1_100, line);
+    expect(few).toBeGreaterThan(10_000);
+    // What looked at all who wait would do some ten times as much.
+    expect(await measure(20_000, line)).toBeLessThan(few * 1.1);
+  }
+});
