@@ -25,6 +25,7 @@ export {
   type DispatchInput,
 } from "./agents/create-agent.ts";
 export type { EventListener } from "./agents/events/emitter.ts";
+export type { FileInput } from "./agents/file-part.ts";
 export type { Agent } from "./agents/harness.ts";
 export type { ImageInput } from "./agents/image-part.ts";
 export type { PromptOptions, PromptResult } from "./agents/operations/prompt-options.ts";
@@ -142,6 +143,7 @@ export type {
 } from "./protocol/guideline-query.ts";
 export type {
   AssistantMessage,
+  FilePart,
   FinishReason,
   ImagePart,
   Message,
@@ -152,7 +154,7 @@ export type {
   ToolResultPart,
   UserMessage,
 } from "./protocol/message.ts";
-export type { PromptImage, PromptReply, PromptRequest } from "./protocol/prompt.ts";
+export type { PromptFile, PromptImage, PromptReply, PromptRequest } from "./protocol/prompt.ts";
 export {
   createReceiptReader,
   type PromptPrefix,

@@ -7,7 +7,7 @@ export type ImageInput =
   | { readonly url: string; readonly media_type?: string };
 
 const mediaTypePattern = /^image\/[\w*.+-]+$/;
-const base64Pattern = /^[A-Za-z0-9+/]+={0,2}$/;
+export const base64Pattern: RegExp = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /**
  * Reads an image input as a message carries it. Throws `invalid_request` for what is no image: a provider
@@ -37,7 +37,8 @@ function noImage(what: string): KitError {
   return new KitError({ code: "invalid_request", message: `An image ${what}.` });
 }
 
-function base64Of(bytes: Uint8Array): string {
+/** Bytes as messages carry them. */
+export function base64Of(bytes: Uint8Array): string {
   let binary = "";
   for (let at = 0; at < bytes.length; at += 32_768)
     binary += String.fromCharCode(...bytes.subarray(at, at + 32_768));

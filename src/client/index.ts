@@ -22,7 +22,7 @@ export type {
 } from "../protocol/http/run-schemas.ts";
 export type { Health } from "../protocol/http/service-schemas.ts";
 export type { PruneBody, PrunedPage, SessionsQuery } from "../protocol/http/session-schemas.ts";
-export type { PromptBody, PromptImage, PromptReply, PromptRequest } from "../protocol/prompt.ts";
+export type { PromptBody, PromptFile, PromptImage, PromptReply, PromptRequest } from "../protocol/prompt.ts";
 export {
   createReceiptReader,
   type PromptPrefix,

@@ -10,6 +10,11 @@ export interface ResolvedModel {
   /** Tokens; the configured default where the model is not known. */
   readonly contextWindowTokens?: number;
   readonly price?: ModelPrice;
+  /**
+   * Files beside pictures that it reads: media types (`audio/*` for a whole kind) of bytes, and of those that it
+   * fetches by their address. Default: kit does not know, and passes all on.
+   */
+  readonly files?: { readonly types: readonly string[]; readonly urls: readonly string[] };
   /** Holds calls back to what its provider allows in a minute; shared by the provider's models. */
   readonly limiter?: CallLimiter;
   /** It quotes what it is given and writes nothing of its own: a summary of its making would say nothing. */

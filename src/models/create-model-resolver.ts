@@ -97,6 +97,7 @@ async function resolve(text: string, options: ResolveOptions): Promise<ResolvedM
     name: full,
     model,
     ...structuredOutputOf(name.provider, config),
+    files: filesOf(name),
     ...cacheOf(model, config),
     ...(price === undefined ? {} : { price }),
     ...(limiter === undefined ? {} : { limiter }),
@@ -121,6 +122,27 @@ function structuredOutputOf(
     : { structuredOutput };
 }
 
+/** As the provider's package passes them on; what a model of its makes of them is its own affair. */
+function filesOf({ provider, model }: ModelName): NonNullable<ResolvedModel["files"]> {
+  const pdf = "application/pdf";
+  switch (provider) {
+    case "anthropic":
+      return { types: [pdf, "text/plain"], urls: [pdf, "text/plain"] };
+    case "google":
+      return { types: [pdf, "text/plain", "audio/*", "video/*"], urls: [] };
+    case "openai":
+      if (isAudioModel(model)) return { types: [pdf, "audio/wav", "audio/mp3", "audio/mpeg"], urls: [] };
+      return { types: [pdf], urls: [pdf] };
+    default:
+      return { types: [pdf, "audio/wav", "audio/mp3", "audio/mpeg"], urls: [] };
+  }
+}
+
+/** `gpt-audio`, `gpt-4o-audio-preview`: OpenAI serves them by chat completions only. */
+function isAudioModel(model: string): boolean {
+  return /(^|-)audio(-|$)/.test(model);
+}
+
 async function load(
   name: ModelName,
   config: ProviderConfig,
@@ -138,7 +160,8 @@ async function load(
     }
     case "openai": {
       const { createOpenAI } = await loadPackage(provider, () => import("@ai-sdk/openai"));
-      return createOpenAI({ apiKey: requiredKey(provider, options), ...base, ...own })(model);
+      const openai = createOpenAI({ apiKey: requiredKey(provider, options), ...base, ...own });
+      return isAudioModel(model) ? openai.chat(model) : openai(model);
     }
     case "google": {
       const { createGoogle } = await loadPackage(provider, () => import("@ai-sdk/google"));

@@ -23,6 +23,14 @@ export interface ImagePart {
   readonly data: string;
 }
 
+/** A document or a recording. `data` is base64 without a prefix, or an `https:` address. */
+export interface FilePart {
+  readonly type: "file";
+  readonly media_type: string;
+  readonly data: string;
+  readonly filename?: string;
+}
+
 export interface ToolCallPart {
   readonly type: "tool_call";
   readonly tool_call_id: string;
@@ -47,7 +55,7 @@ export interface ToolResultPart {
 
 export interface UserMessage {
   readonly role: "user";
-  readonly content: readonly (TextPart | ImagePart)[];
+  readonly content: readonly (TextPart | ImagePart | FilePart)[];
   readonly timestamp: string;
   /** Set where kit itself speaks: guidelines, changed instructions, a summary, a repair request, a request to go on. */
   readonly source?: "guidelines" | "instructions" | "summary" | "repair" | "resume" | "skill";

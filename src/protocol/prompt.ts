@@ -6,6 +6,11 @@ export type PromptImage =
   | { readonly data: string; readonly media_type: string }
   | { readonly url: string; readonly media_type?: string };
 
+/** A document or a recording in a request, likewise. */
+export type PromptFile =
+  | { readonly data: string; readonly media_type: string; readonly filename?: string }
+  | { readonly url: string; readonly media_type: string; readonly filename?: string };
+
 /** What an agent is asked over HTTP, without the session. */
 export interface PromptRequest {
   readonly message: string;
@@ -13,6 +18,7 @@ export interface PromptRequest {
   readonly role?: string;
   readonly thinking_level?: ThinkingLevel;
   readonly images?: readonly PromptImage[];
+  readonly files?: readonly PromptFile[];
 }
 
 /** The body of `POST /agents/{name}/{id}`. */

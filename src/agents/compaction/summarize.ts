@@ -126,6 +126,7 @@ function transcriptOf(messages: readonly Message[], maxChars: number): string {
     const text = textOf(message);
     if (text !== "") lines.push(`[${message.role}] ${text}`);
     for (const part of message.content) {
+      if (part.type === "file") lines.push(`[file ${part.filename ?? part.media_type}]`);
       if (part.type === "tool_call") lines.push(`[call ${part.tool}] ${JSON.stringify(part.args)}`);
       if (part.type === "tool_result") {
         const result = part.content.map((item) => (item.type === "text" ? item.text : "[image]")).join("");

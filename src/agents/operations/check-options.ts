@@ -35,6 +35,7 @@ const ofPrompt: FieldChecks<PromptOptions> = {
   tools,
   commands: named,
   images: ["a list of images", (value) => Array.isArray(value) && value.every(isObject)],
+  files: ["a list of files", (value) => Array.isArray(value) && value.every(isObject)],
   secrets: texts,
   signal,
   budget: budgetFields,

@@ -3,6 +3,7 @@ import type { Message } from "../../protocol/message.ts";
 import type { ThinkingLevel } from "../../protocol/thinking-level.ts";
 import type { Usage } from "../../protocol/usage.ts";
 import type { KitCommand } from "../command.ts";
+import type { FileInput } from "../file-part.ts";
 import type { ImageInput } from "../image-part.ts";
 import type { OutputSchema } from "../output/typed-output.ts";
 import type { Role } from "../role.ts";
@@ -21,6 +22,8 @@ export interface PromptOptions<Result = unknown> {
   readonly tools?: readonly AnyTool[];
   readonly commands?: readonly KitCommand[];
   readonly images?: readonly ImageInput[];
+  /** Documents and recordings, such as a PDF; what the model does not take is refused with `invalid_request`. */
+  readonly files?: readonly FileInput[];
   /** Names in `env` whose values the sandbox's commands get during this call, and no other. */
   readonly secrets?: readonly string[];
   readonly signal?: AbortSignal;

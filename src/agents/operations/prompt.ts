@@ -1,4 +1,5 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import type { ResolvedModel } from "../../models/contract.ts";
 import type { AssistantMessage, UserMessage } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/message.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
@@ -6,6 +7,7 @@ import type { Harness, Operation } from "../agent-runtime.ts";
 import { CallGate } from "../approvals/call-gate.ts";
 import { needsCompaction } from "../compaction/compact.ts";
 import { defaultCompaction } from "../compaction/compaction-settings.ts";
+import { checkFiles, toFilePart } from "../file-part.ts";
 import { guidelineEntries } from "../guidelines-in-loop.ts";
 import { toImagePart } from "../image-part.ts";
 import { jsonSchemaOf } from "../output/json-schema-of.ts";
@@ -63,7 +65,12 @@ export async function runPrompt<Result>(
     : nativeOutput(prepared.resolved, schema, plain.tools.length > 0);
   if (past === undefined) {
     const wanted = native === undefined ? resultRequest(schema) : nativeResultRequest;
-    const written = putWords(harness, operation, { ...request, wanted, news: prepared.news });
+    const written = putWords(harness, operation, {
+      ...request,
+      wanted,
+      news: prepared.news,
+      model: prepared.resolved,
+    });
     if (written !== undefined) await written;
   }
   const from = past === undefined ? { first: state.position, started, before: [] } : fromPast(past, state);
@@ -97,13 +104,19 @@ export async function runPrompt<Result>(
 function putWords<Result>(
   harness: Harness,
   operation: Operation,
-  words: PromptWork<Result> & { readonly wanted: string; readonly news: Prepared["news"] },
+  words: PromptWork<Result> & {
+    readonly wanted: string;
+    readonly news: Prepared["news"];
+    readonly model: ResolvedModel;
+  },
 ): MaybePromise<void> {
-  const { text, options, source, shows, wanted, news } = words;
+  const { text, options, source, shows, wanted, news, model } = words;
+  const files = [...(options.images ?? []).map(toImagePart), ...(options.files ?? []).map(toFilePart)];
+  checkFiles(model, files);
   return say(harness, operation, {
     before: news,
     text: options.result === undefined ? text : `${text}\n\n${wanted}`,
-    images: (options.images ?? []).map(toImagePart),
+    files,
     ...(source === undefined ? {} : { source }),
     ...(shows === undefined ? {} : { shows }),
     isInput: true,
@@ -197,6 +210,7 @@ function toLoop(harness: Harness, operation: Operation, prepared: Prepared): Tur
     spending: operation.spending,
     retry: runtime.retry,
     idleTimeoutMs: profile.modelIdleTimeoutMs ?? runtime.modelIdleTimeoutMs,
+    ...(resolved.files === undefined ? undefined : { files: resolved.files }),
     ...(resolved.limiter === undefined ? undefined : { limiter: resolved.limiter }),
     clock: runtime.clock,
     signal: operation.signal,

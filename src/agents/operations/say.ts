@@ -1,12 +1,13 @@
 import { isoTime } from "../../base/clock.ts";
-import type { ImagePart, UserMessage } from "../../protocol/message.ts";
+import type { FilePart, ImagePart, UserMessage } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
 
 export interface Said {
   readonly text: string;
-  readonly images?: readonly ImagePart[];
+  /** Pictures and documents behind the text. */
+  readonly files?: readonly (FilePart | ImagePart)[];
   readonly source?: UserMessage["source"];
   readonly shows?: UserMessage["shows"];
   /** Entries that stand before it. */
@@ -19,7 +20,7 @@ export interface Said {
 export function say(harness: Harness, operation: Operation, said: Said): MaybePromise<void> {
   const message: UserMessage = {
     role: "user",
-    content: [{ type: "text", text: operation.mask?.(said.text) ?? said.text }, ...(said.images ?? [])],
+    content: [{ type: "text", text: operation.mask?.(said.text) ?? said.text }, ...(said.files ?? [])],
     timestamp: isoTime(harness.runtime.clock.now()),
     ...(said.source === undefined ? {} : { source: said.source }),
     ...(said.shows === undefined ? {} : { shows: said.shows }),

@@ -1,6 +1,6 @@
 import type { LanguageModelV4Message } from "@ai-sdk/provider";
 import { textTokens } from "../../base/text-tokens.ts";
-import type { Message } from "../../protocol/message.ts";
+import type { FilePart, Message } from "../../protocol/message.ts";
 import type { ReceiptItem, TurnRecord } from "../../protocol/receipt.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
 import type { MaybePromise, SessionStore } from "../../stores/contract.ts";
@@ -25,6 +25,8 @@ export interface SessionState {
   prompt: LanguageModelV4Message[];
   /** How many of `messages` are in `prompt`, or have nothing that a provider would take. */
   prompted: number;
+  /** Documents and recordings among `messages`; not every model reads them. */
+  files: FilePart[];
   /** What kit remembers beside the messages, until a compaction takes away what it is about. */
   notes: readonly SessionNote[];
   /** Tokens of the active context: the provider's count where known, an estimate for the rest. */
@@ -65,6 +67,8 @@ export interface SessionNote {
   readonly position: number;
 }
 
+const noFiles: FilePart[] = [];
+
 const noSystem: LanguageModelV4Message = { role: "system", content: "" };
 
 const nothingShown: readonly ReceiptItem[] = [];
@@ -78,6 +82,7 @@ function emptyState(key: SessionKey, parent?: SessionKey): SessionState {
     positions: [],
     prompt: [noSystem],
     prompted: 0,
+    files: [],
     notes: [],
     tokens: 0,
     shown: nothingShown,
@@ -193,6 +198,7 @@ function applyEntry(state: SessionState, entry: SessionEntry): void {
     case "message": {
       const { message } = entry;
       state.messages.push(message);
+      if (message.role === "user") state.files.push(...filesOf(message));
       state.positions.push(state.position);
       const shows = shownIn(message);
       if (shows.length > 0) state.shown = [...state.shown, ...shows];
@@ -230,6 +236,10 @@ function noteTurn(state: SessionState, { turn_id, prefix, receipt }: TurnRecord)
   if (receipt.items === 0) return;
   state.listed ??= new Map();
   remember(state.listed, receipt.digest, turn_id);
+}
+
+function filesOf({ content }: Message): FilePart[] {
+  return content.length === 1 ? noFiles : content.filter((part) => part.type === "file");
 }
 
 function noteOperation(state: SessionState, id: string | undefined): void {
@@ -272,6 +282,7 @@ function applyCompaction(state: SessionState, entry: Extract<SessionEntry, { typ
   state.positions = [0, ...state.positions.slice(kept)];
   state.prompt = [noSystem];
   state.prompted = 0;
+  state.files = state.messages.flatMap(filesOf);
   state.tokens = entry.tokens_after;
   state.shown = state.messages.flatMap(shownIn);
   state.compactedAt = state.position;

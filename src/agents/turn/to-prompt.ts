@@ -1,5 +1,12 @@
 import type { LanguageModelV4Message, SharedV4ProviderOptions } from "@ai-sdk/provider";
-import type { ImagePart, Message, ProviderData, TextPart, ToolResultPart } from "../../protocol/message.ts";
+import type {
+  FilePart,
+  ImagePart,
+  Message,
+  ProviderData,
+  TextPart,
+  ToolResultPart,
+} from "../../protocol/message.ts";
 
 type Prompt<Role> = Extract<LanguageModelV4Message, { role: Role }>;
 
@@ -23,12 +30,13 @@ export function toPromptMessage(message: Message): LanguageModelV4Message {
   }
 }
 
-function toUserPart(part: TextPart | ImagePart): Prompt<"user">["content"][number] {
+function toUserPart(part: TextPart | ImagePart | FilePart): Prompt<"user">["content"][number] {
   if (part.type === "text") return { type: "text", text: part.text };
-  return { type: "file", mediaType: part.media_type, data: toFileData(part) };
+  const file = { type: "file", mediaType: part.media_type, data: toFileData(part) } as const;
+  return part.type === "file" && part.filename !== undefined ? { ...file, filename: part.filename } : file;
 }
 
-function toFileData(part: ImagePart): { type: "url"; url: URL } | { type: "data"; data: string } {
+function toFileData(part: ImagePart | FilePart): { type: "url"; url: URL } | { type: "data"; data: string } {
   return part.data.startsWith("https:")
     ? { type: "url", url: new URL(part.data) }
     : { type: "data", data: part.data };

@@ -2,15 +2,17 @@ import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
   LanguageModelV4FunctionTool,
+  LanguageModelV4Prompt,
 } from "@ai-sdk/provider";
 import { type Clock, isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
-import type { CallLimiter, PromptCache } from "../../models/contract.ts";
+import type { CallLimiter, PromptCache, ResolvedModel } from "../../models/contract.ts";
 import type { EventBody, TurnPurpose } from "../../protocol/event.ts";
 import type { AssistantMessage, Message, ToolCallPart, ToolMessage } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { Operation } from "../agent-runtime.ts";
+import { takesFile } from "../file-part.ts";
 import { maskValue } from "../secrets.ts";
 import { isRest, type Rested } from "../session/rested.ts";
 import { promptOf, type SessionState } from "../session/session-state.ts";
@@ -49,6 +51,8 @@ export interface TurnLoop {
   readonly spending: Spending;
   readonly retry: RetryPolicy;
   readonly idleTimeoutMs: number;
+  /** The files that the model reads; the history may have others, of another model. */
+  readonly files?: ResolvedModel["files"];
   /** Where the configuration limits what the provider is asked in a minute. */
   readonly limiter?: CallLimiter;
   readonly clock: Clock;
@@ -228,11 +232,30 @@ function createDeltas({ emit, toolRun: { mask } }: TurnLoop, turnId: string): De
   };
 }
 
+/** The prompt with a note in the place of files that the model does not read: another one was given them. */
+function readablePrompt(prompt: LanguageModelV4Prompt, { state, files }: TurnLoop): LanguageModelV4Prompt {
+  if (state.files.every((file) => takesFile(files, file))) return prompt;
+  return prompt.map((message) =>
+    message.role === "user"
+      ? { ...message, content: message.content.map((part) => noted(part, files)) }
+      : message,
+  );
+}
+
+type UserPart = Extract<LanguageModelV4Prompt[number], { role: "user" }>["content"][number];
+
+function noted(part: UserPart, files: TurnLoop["files"]): UserPart {
+  if (part.type !== "file" || part.mediaType.startsWith("image/")) return part;
+  const { mediaType: media_type, filename = "a file", data } = part;
+  if (takesFile(files, { type: "file", media_type, data: data.type === "url" ? "https:" : "" })) return part;
+  return { type: "text", text: `[${filename} (${media_type}): this model cannot read it]` };
+}
+
 function callOptions(loop: TurnLoop): LanguageModelV4CallOptions {
   const options: LanguageModelV4CallOptions = {
     ...loop.settings,
     // The session's own array: copying it would cost more with every turn.
-    prompt: promptOf(loop.state, loop.prompt.current.text),
+    prompt: readablePrompt(promptOf(loop.state, loop.prompt.current.text), loop),
     ...(loop.tools.length === 0 ? undefined : { tools: loop.tools as LanguageModelV4FunctionTool[] }),
   };
   return loop.promptCache?.(options, loop.state.key) ?? options;

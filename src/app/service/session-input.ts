@@ -1,3 +1,4 @@
+import { toFilePart } from "../../agents/file-part.ts";
 import { toImagePart } from "../../agents/image-part.ts";
 import { checkedText } from "../../agents/operations/check-options.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
@@ -67,5 +68,6 @@ function isPrompt(input: unknown): input is StoredPrompt {
 function checkedPrompt(request: PromptRequest): PromptRequest {
   checkedText(request.message);
   request.images?.forEach(toImagePart);
+  request.files?.forEach(toFilePart);
   return request;
 }

@@ -74,13 +74,14 @@ export function createSessionWork(app: HostedApp): SessionWork {
 
 async function prompt(agent: Agent, work: WorkContext, admitted: AdmitRequest): Promise<PromptReply> {
   const { request, operationId = operationOf(work.id) } = toSessionInput(admitted.input);
-  const { message, model, role, thinking_level, images } = request;
+  const { message, model, role, thinking_level, images, files } = request;
   const options = {
     signal: work.signal,
     ...(model === undefined ? {} : { model }),
     ...(role === undefined ? {} : { role }),
     ...(thinking_level === undefined ? {} : { thinkingLevel: thinking_level }),
     ...(images === undefined ? {} : { images }),
+    ...(files === undefined ? {} : { files }),
   };
   const result = await agent
     .session(admitted.session)

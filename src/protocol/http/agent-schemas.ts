@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { DispatchReceipt } from "../dispatch.ts";
 import type { Message } from "../message.ts";
-import type { PromptBody, PromptImage, PromptReply, PromptRequest } from "../prompt.ts";
+import type { PromptBody, PromptFile, PromptImage, PromptReply, PromptRequest } from "../prompt.ts";
 import { thinkingLevels } from "../thinking-level.ts";
 import {
   choiceField,
@@ -81,6 +81,24 @@ const imageSchema: z.ZodType<PromptImage> = z.union(
   { error: needed("must be a picture: data and media_type, or url") },
 );
 
+const namedFile = {
+  media_type: textField(200).regex(
+    /^[a-z]+\/[\w.+-]{1,100}$/,
+    "must be a media type, such as application/pdf or audio/wav",
+  ),
+  filename: textField(255)
+    .regex(/^[^\p{Cc}/\\]{1,255}$/u, "must be a name without folders and control characters")
+    .exactOptional(),
+};
+
+const fileSchema: z.ZodType<PromptFile> = z.union(
+  [
+    z.strictObject({ data: z.base64("must be base64").min(1, "must not be empty"), ...namedFile }),
+    z.strictObject({ url: textField(8_192).regex(/^https:\/\//, "must start with https://"), ...namedFile }),
+  ],
+  { error: needed("must be a file: data or url, and media_type") },
+);
+
 export const promptFields: FieldSchemas<PromptRequest> = {
   message: messageField,
   model: textField(500)
@@ -93,6 +111,11 @@ export const promptFields: FieldSchemas<PromptRequest> = {
     .array(imageSchema, { error: needed("must be a list of pictures") })
     .max(100)
     .exactOptional(),
+  files: z
+    .array(fileSchema, { error: needed("must be a list of files") })
+    .max(100)
+    .exactOptional()
+    .meta({ description: "Documents and recordings, such as a PDF, where the model takes them." }),
 };
 
 /** The body of `POST /prompt/{session}`. */

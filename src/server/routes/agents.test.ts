@@ -98,12 +98,23 @@ describe("agents", () => {
       ["session", { message: "x", session: half }],
       ["images.0.media_type", { message: "x", images: [page] }],
       ["images.0.data", { message: "x", images: [{ data: "", media_type: "image/png" }] }],
+      ["files.0.media_type", { message: "x", files: [{ data: "PGI+", media_type: "pdf" }] }],
+      ["files.0.filename", { message: "x", files: [{ ...page, filename: "../a" }] }],
+      ["files.0.url", { message: "x", files: [{ url: "file:///etc/passwd", media_type: "text/plain" }] }],
     ] as const) {
       const refused = await served.send("/agents/echo/x", { body: request });
       expect(refused.body.error.meta?.issues[0].path).toBe(`body.${wrongField}`);
     }
     expect((await served.send("/agents/echo/x/dispatch", { body: { input: half } })).status).toBe(400);
     expect((await served.send("/agents/echo/x/history")).status).toBe(404);
+  });
+
+  test("take documents beside the message, and give them to the model", async () => {
+    const file = { data: "JVBERg==", media_type: "application/pdf", filename: "plan.pdf" };
+    const sent = await served.send("/agents/echo/files", { body: { message: "read", files: [file] } });
+    expect(sent.status).toBe(200);
+    const { body } = await served.send("/agents/echo/files/history");
+    expect(JSON.stringify(body)).toContain('"type":"file","media_type":"application/pdf"');
   });
 
   test("that do not exist, are broken or are not reachable say so, and never who else is there", async () => {

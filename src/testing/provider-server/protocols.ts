@@ -29,7 +29,8 @@ function halves(text: string): readonly string[] {
 const chatCompletions: ProviderProtocol = {
   provider: "local",
   basePath: "/compatible/v1",
-  matches: (path) => path === "/compatible/v1/chat/completions",
+  // OpenAI's audio models speak it, too.
+  matches: (path) => /^\/(compatible|openai)\/v1\/chat\/completions$/.test(path),
   chunks({ text, toolCall }) {
     const chunk = (delta: unknown, finish_reason: string | null = null): string =>
       sse({

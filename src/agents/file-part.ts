@@ -1,0 +1,67 @@
+import { KitError } from "../base/kit-error.ts";
+import type { ResolvedModel } from "../models/contract.ts";
+import type { FilePart, ImagePart } from "../protocol/message.ts";
+import { base64Of, base64Pattern, toImagePart } from "./image-part.ts";
+
+/**
+ * A document or a recording for the model: bytes with their media type, or an `https:` address. Which types a model
+ * takes is its provider's affair: PDF with Anthropic, OpenAI and Google, audio with Google and with OpenAI's
+ * audio models.
+ */
+export type FileInput =
+  | { readonly data: Uint8Array | string; readonly media_type: string; readonly filename?: string }
+  | { readonly url: string; readonly media_type: string; readonly filename?: string };
+
+const mediaTypePattern = /^[a-z]+\/[\w.+-]{1,100}$/;
+/** Names that end up in a request of a provider: a line break in one would be part of it. */
+const filenamePattern = /^[^\p{Cc}/\\]{1,255}$/u;
+
+/** Reads a file input as a message carries it; a picture is an image. Throws `invalid_request` for what is no file. */
+export function toFilePart(file: FileInput): FilePart | ImagePart {
+  const { media_type, filename } = file;
+  if (typeof media_type !== "string" || !mediaTypePattern.test(media_type))
+    throw noFile("has a media_type such as application/pdf or audio/wav");
+  if (filename !== undefined && (typeof filename !== "string" || !filenamePattern.test(filename)))
+    throw noFile("has a filename without folders and control characters");
+  if (media_type.startsWith("image/")) return toImagePart(file);
+  const named = { type: "file", media_type, ...(filename === undefined ? {} : { filename }) } as const;
+  if ("url" in file) {
+    if (typeof file.url !== "string" || !file.url.startsWith("https://") || !URL.canParse(file.url))
+      throw noFile("has an address that starts with https://");
+    return { ...named, data: file.url };
+  }
+  const data = file.data instanceof Uint8Array ? base64Of(file.data) : file.data;
+  if (typeof data !== "string" || !base64Pattern.test(data))
+    throw noFile("has its bytes as `data`, or the same in base64");
+  return { ...named, data };
+}
+
+/** Throws `invalid_request` for a file that the model does not take: it would stand in the history for good. */
+export function checkFiles(model: ResolvedModel, files: readonly (FilePart | ImagePart)[]): void {
+  for (const file of files) {
+    if (file.type === "image" || takesFile(model.files, file)) continue;
+    const { types = [], urls = [] } = model.files ?? {};
+    const isUrl = file.data.startsWith("https:");
+    throw new KitError({
+      code: "invalid_request",
+      message: `${model.name} takes no ${file.media_type} ${isUrl ? "by its address" : "files"}.`,
+      hint:
+        isUrl && takesFile(model.files, { ...file, data: "" })
+          ? "Give its bytes as data."
+          : `It takes ${[...new Set([...types, ...urls])].join(", ") || "pictures only"}; another model may take more.`,
+    });
+  }
+}
+
+/** Whether a model reads such a file. One of which kit knows nothing is given everything. */
+export function takesFile(files: ResolvedModel["files"], { media_type, data }: FilePart): boolean {
+  if (files === undefined) return true;
+  const patterns = data.startsWith("https:") ? files.urls : files.types;
+  return patterns.some((one) =>
+    one.endsWith("/*") ? media_type.startsWith(one.slice(0, -1)) : one === media_type,
+  );
+}
+
+function noFile(what: string): KitError {
+  return new KitError({ code: "invalid_request", message: `A file ${what}.` });
+}
