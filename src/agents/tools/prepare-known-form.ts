@@ -5,6 +5,7 @@ import type { AllowedRun } from "../policy/check-command.ts";
 import type { GitCall, KnownForm, PathMention } from "../policy/forms/form.ts";
 import { gitEnvironment, guardDrivers, mayNameDrivers } from "../policy/forms/git-environment.ts";
 import { isGrantedPath, isProtectedPath, isSecretFile, type PathChange } from "../policy/protected-paths.ts";
+import { changedByGit } from "./git-changes.ts";
 
 /** Where a command is to run, and what it may change there. */
 export interface FormPlace {
@@ -129,11 +130,57 @@ async function prepareGit(run: GitRun, folder: string, place: FormPlace): Promis
     ...(hostRoot === undefined ? {} : { "safe.directory": hostRoot }),
   };
   const at = programAt + 1 + git.optionsAt;
+  if (known.writes === true)
+    await refuseProtectedChanges({ ...run, env: gitEnvironment({ paths: [] }, more) }, folder, place);
   const options = known.writes === true ? [] : guard.options;
   return {
     words: [...words.slice(0, at), ...options, ...words.slice(at)],
     env: gitEnvironment(known, more),
   };
+}
+
+/** Refuses what would put a revision's protected files, or what was committed of them, in place of those that are there. */
+async function refuseProtectedChanges(
+  run: GitRun & { readonly env: Readonly<Record<string, string>> },
+  folder: string,
+  place: FormPlace,
+): Promise<void> {
+  const { words, git, env, programAt = 0 } = run;
+  const { sandbox, cwd, signal, policy, projectRoot, isLoaded } = place;
+  const ask = async (args: readonly string[]): Promise<readonly string[] | undefined> => {
+    const inFolder = git.folder === undefined ? [] : ["-C", git.folder];
+    const result = await sandbox.exec({
+      command: [words[programAt] ?? "git", ...inFolder, ...args],
+      env,
+      access: { write: false },
+      signal,
+      ...(cwd === undefined ? {} : { cwd }),
+    });
+    if (result.exit_code !== 0 || result.dropped_bytes > 0) return undefined;
+    return result.stdout.split("\0").filter((entry) => entry !== "");
+  };
+  if (git.subcommand === "pull") {
+    if (/^(bubblewrap|seatbelt)$/.test((await sandbox.isolation?.())?.wall ?? "")) return;
+    throw forbidden(
+      "what a pull brings cannot be looked at before it is there: run git fetch, then git merge (an entry that is unsafe: true runs it as it is)",
+    );
+  }
+  const changed = await changedByGit(git.subcommand, words.slice(programAt + 1 + git.optionsAt), ask);
+  if (changed === undefined)
+    throw forbidden(
+      `Git does not say which files git ${git.subcommand} would change; name a branch or a commit`,
+    );
+  if (changed.length === 0) return;
+  const prefix = (await ask(["rev-parse", "--show-prefix"]))?.[0]?.trim() ?? "";
+  const start = (git.folder === undefined ? folder : pathFromRoot(git.folder, folder)) ?? "";
+  const top = `${start}/`.endsWith(`/${prefix}`) ? `${start}/`.slice(0, -prefix.length || undefined) : "";
+  const granted = policy.allowProtectedPaths ?? [];
+  const change = { removes: true, projectRoot, isLoaded, hostRoot: sandbox.hostRoot, cwd: top };
+  const found = changed.find((path) => isProtectedPath({ ...change, path }, granted));
+  if (found === undefined) return;
+  throw forbidden(
+    `git ${git.subcommand} would change "${found}", which is protected: what decides how kit, its agents, Git, CI and package managers behave is not for models to change`,
+  );
 }
 
 /**

@@ -1,0 +1,170 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { KitError } from "../../base/kit-error.ts";
+import type { ExecResult, Sandbox } from "../../sandboxes/contract.ts";
+import { local } from "../../sandboxes/local/local-sandbox.ts";
+import { runCommand } from "./run-command.ts";
+
+const root = realpathSync(mkdtempSync(join(tmpdir(), "kit-changes-")));
+const who = {
+  GIT_AUTHOR_NAME: "Ann",
+  GIT_AUTHOR_EMAIL: "a@b.c",
+  GIT_COMMITTER_NAME: "Ann",
+  GIT_COMMITTER_EMAIL: "a@b.c",
+};
+const env = { PATH: process.env.PATH, HOME: root, GIT_CONFIG_NOSYSTEM: "1", ...who };
+const git = (...args: readonly string[]): string =>
+  execFileSync("git", [...args], { cwd: root, env, encoding: "utf8", stdio: "pipe" });
+
+function commit(branch: string, files: Readonly<Record<string, string>>): void {
+  git("checkout", "-q", "-b", branch, "main");
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(join(root, path, ".."), { recursive: true });
+    writeFileSync(join(root, path), content);
+  }
+  git("add", "-A");
+  git("commit", "-qm", branch);
+}
+
+let sandbox: Sandbox;
+beforeAll(async () => {
+  git("init", "-q", "-b", "main");
+  mkdirSync(join(root, "sub"));
+  for (const path of ["a.txt", "sub/b.txt", "tsconfig.json"]) writeFileSync(join(root, path), "one\n");
+  git("add", "-A");
+  git("commit", "-qm", "One");
+  commit("good", { "good.txt": "good\n" });
+  commit("evil", { "package.json": "{}\n" });
+  commit("hook", { "sub/.husky/pre-commit": "#!/bin/sh\n" });
+  git("tag", "evil", "good");
+  git("update-ref", "refs/remotes/elsewhere/guessed", "refs/heads/hook");
+  git("checkout", "-q", "main");
+  git("config", "branch.main.remote", ".");
+  git("config", "branch.main.merge", "refs/heads/hook");
+  git("config", "user.name", "Ann");
+  git("config", "user.email", "a@b.c");
+  sandbox = await local({ root, isolation: "off" }).open({
+    agent: "tester",
+    instance_id: "1",
+    session: "default",
+  });
+});
+afterAll(async () => {
+  await sandbox.close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+/** The result of a command, or the reason why it was refused. */
+async function run(command: string): Promise<ExecResult | string> {
+  return await runCommand({
+    command,
+    sandbox,
+    policy: {
+      allowShell: true,
+      allowWrite: true,
+      allowedCommands: [command.replace(" -C sub", "").split(" ").slice(0, 2).join(" ")],
+    },
+    env: {},
+    signal: AbortSignal.timeout(20_000),
+    emit: () => undefined,
+  }).catch((error: unknown) => {
+    if (error instanceof KitError && error.code === "forbidden") return error.message;
+    throw error;
+  });
+}
+
+/** Where the repository stands: its commit and branch, and what differs from that. */
+const state = (): string => git("log", "-1", "--format=%H%d") + git("status", "--porcelain") + git("diff");
+
+describe("Git that would put protected files of a revision in place is not run", () => {
+  test.each([
+    "git checkout refs/heads/evil",
+    // The branch, although rev-parse takes the tag of that name.
+    "git checkout evil",
+    "git checkout -q -b new refs/heads/evil",
+    "git checkout -bnew refs/heads/evil",
+    "git checkout -qf refs/heads/evil",
+    "git checkout refs/heads/evil -- package.json",
+    "git checkout refs/heads/evil package.json",
+    "git checkout refs/heads/evil -- .",
+    "git checkout guessed",
+    "git -C sub checkout hook",
+    "git switch hook",
+    "git switch -c new hook",
+    "git switch guessed",
+    "git switch --detach hook",
+    "git switch --orphan none",
+    "git restore --source=hook .",
+    "git restore -s hook sub",
+    "git restore -shook -W -S sub",
+    "git merge hook",
+    "git merge -m HEAD",
+    "git merge -q",
+    "git merge FETCH_HEAD",
+    "git merge -m main --no-ff hook",
+    "git merge good hook",
+    "git rebase hook",
+    "git rebase",
+    "git rebase -s ort",
+    "git rebase --onto hook main",
+    "git reset -q --hard hook",
+    "git reset --keep hook",
+    "git cherry-pick hook",
+    "git cherry-pick main..hook",
+    "git cherry-pick hook^!",
+    "git cherry-pick ^main hook",
+    "git cherry-pick -X theirs hook",
+    "git pull origin hook",
+    "git pull",
+  ])("%s", async (command) => {
+    const before = state();
+    const result = await run(command);
+    expect(result).toEqual(expect.stringMatching(/is protected|Git does not say|what a pull brings/));
+    expect(state()).toBe(before);
+  });
+});
+
+test("what was changed and not committed of a protected file stays", async () => {
+  writeFileSync(join(root, "tsconfig.json"), "changed\n");
+  const before = state();
+  for (const command of [
+    "git checkout .",
+    "git checkout -- tsconfig.json",
+    "git checkout -f",
+    "git restore .",
+    "git reset -q --hard",
+    "git stash",
+    "git stash push -q",
+  ])
+    expect(await run(command), command).toContain("protected");
+  expect(state()).toBe(before);
+  git("stash", "-q");
+  for (const command of [
+    "git stash pop",
+    "git stash apply",
+    "git stash apply stash@{0}",
+    "git stash branch b",
+  ])
+    expect(await run(command), command).toContain("protected");
+  git("stash", "drop", "-q");
+});
+
+test("what changes no protected file runs as before", async () => {
+  for (const command of [
+    "git checkout -q good",
+    "git switch -q main",
+    "git merge -q -m Message good",
+    "git reset -q --hard HEAD~1",
+    "git cherry-pick good",
+    "git revert --no-edit HEAD",
+    "git checkout -q -b new",
+    "git checkout good -- good.txt",
+    "git reset -q --hard",
+    "git rebase good",
+    "git switch -q -c other",
+  ])
+    expect(await run(command), command).toMatchObject({ exit_code: 0 });
+});

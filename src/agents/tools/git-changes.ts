@@ -1,0 +1,189 @@
+/**
+ * Asks Git a question: arguments behind `git`, and the entries of its output, which NUL ends. Undefined where Git has no
+ * answer.
+ */
+export type AskGit = (args: readonly string[]) => Promise<readonly string[] | undefined>;
+
+/** More words than anybody writes; each costs a question. */
+const maxWords = 20;
+
+const names = ["--name-only", "-z", "--no-renames", "--no-relative"];
+const plainDiff = ["diff", ...names, "--no-ext-diff", "--no-textconv"];
+
+/**
+ * The files of the work tree that a subcommand would put other contents in place of, from the top of its repository: what
+ * its revisions hold, and what was not committed where that is lost. More may come, never less. Undefined where Git
+ * does not say. `args` are the words behind the subcommand.
+ */
+export async function changedByGit(
+  subcommand: string,
+  args: readonly string[],
+  ask: AskGit,
+): Promise<readonly string[] | undefined> {
+  // What goes on was looked at when it began, and what is given up leads back to where that was.
+  if (args.some((word) => /^--(continue|abort|skip|quit|show-current-patch)$/.test(word))) return [];
+  const given = toWords(args);
+  const has = (option: RegExp): boolean => given.options.some((each) => option.test(each));
+  const isForced = has(/^(-[a-z]*f[a-z]*|--force|--discard-changes|--hard|--merge|--keep)$/);
+  // What an option is joined with may be a revision, and is no path.
+  const asked = [...(isForced ? ["HEAD"] : []), ...given.values];
+  const treesOfAll = async (): Promise<Trees> => {
+    const joined = await treesOf(asked, ask);
+    const { trees, others } = await treesOf(given.words, ask);
+    return { trees: [...joined.trees, ...trees], others };
+  };
+  switch (subcommand) {
+    case "checkout": {
+      // The name of a new branch is no path.
+      const isBranch = has(/^-[a-z]*[bB]|^--(orphan|conflict|detach)/);
+      const { trees, others } = await treesOfAll();
+      const paths = [...given.paths, ...(isBranch ? [] : others)];
+      return trees.length + paths.length === 0 ? [] : changedFrom({ trees, paths }, ask);
+    }
+    case "restore": {
+      if (has(/^(-S|--staged)$/) && !has(/^-[a-zA-Z]*W|^--worktree$/)) return [];
+      const { trees, others } = has(/^-[a-zA-Z]*s|^--source/)
+        ? await treesOfAll()
+        : { trees: [], others: given.words };
+      return changedFrom({ trees, paths: [...given.paths, ...others] }, ask);
+    }
+    case "switch":
+      // A branch without a history begins with no files at all.
+      if (has(/^--orphan/)) return ask(["ls-files", "-z", "--full-name", ":/"]);
+      return changedFrom({ ...(await treesOfAll()), paths: [] }, ask);
+    case "reset":
+      return isForced ? changedFrom({ ...(await treesOfAll()), paths: [] }, ask) : [];
+    case "rebase": {
+      const operands = operandsOf(args, /^-[a-z]*[sX]$|^--(strategy|strategy-option|onto|empty)$/);
+      const upstream = operands.length === 0 ? ["@{upstream}"] : [];
+      const { trees } = await treesOf([...given.values, ...given.words, ...upstream], ask);
+      return changedFrom({ trees, paths: [] }, ask);
+    }
+    case "merge":
+      return changedByMerge(operandsOf(args, /^-[nqv]*[msX]$|^--(message|strategy|strategy-option)$/), ask);
+    case "cherry-pick":
+    case "revert":
+      return changedByPicks(operandsOf(args, /^-[a-z]*[mX]$|^--(mainline|strategy|strategy-option)$/), ask);
+    case "stash":
+      return changedByStash(given.words, ask);
+    default:
+      return [];
+  }
+}
+
+/** Words of a line: options and what they are joined with, what may be revisions, and what can only be paths. */
+interface Words {
+  readonly options: readonly string[];
+  readonly values: readonly string[];
+  readonly words: readonly string[];
+  readonly paths: readonly string[];
+}
+
+function toWords(args: readonly string[]): Words {
+  const end = args.indexOf("--");
+  const before = end === -1 ? args : args.slice(0, end);
+  const options = before.filter(isOption);
+  const values = options.flatMap((option) => option.match(/^(?:--[^=]+=|-[A-Za-z]+?)([^-].*)$/s)?.[1] ?? []);
+  const words = before.filter((word) => !isOption(word)).map((word) => (word === "-" ? "@{-1}" : word));
+  return { options, values, words, paths: end === -1 ? [] : args.slice(end + 1) };
+}
+
+/** The words that are no options, nor the values of those that stand before their values. */
+function operandsOf(args: readonly string[], valued: RegExp): readonly string[] {
+  return args.filter((word, at) => !isOption(word) && !valued.test(args[at - 1] ?? ""));
+}
+
+function isOption(word: string): boolean {
+  return word.startsWith("-") && word !== "-";
+}
+
+interface Trees {
+  readonly trees: readonly string[];
+  /** The words that mean none. */
+  readonly others: readonly string[];
+}
+
+/** The trees that words may mean: a tag, a branch of that name too, or one of a remote that a checkout would guess. */
+async function treesOf(words: readonly string[], ask: AskGit): Promise<Trees> {
+  const trees: string[] = [];
+  const others: string[] = [];
+  for (const [at, word] of words.entries()) {
+    const found = at < maxWords ? await treesOfWord(word, ask) : [];
+    trees.push(...found);
+    if (found.length === 0) others.push(word);
+  }
+  return { trees, others };
+}
+
+async function treesOfWord(word: string, ask: AskGit): Promise<readonly string[]> {
+  const trees = new Set<string>();
+  for (const name of [word, `refs/heads/${word}`]) {
+    const tree = await ask(["rev-parse", "--verify", "-q", `${name}^{tree}`]);
+    if (tree?.[0] !== undefined) trees.add(tree[0].trim());
+  }
+  if (trees.size > 0) return [...trees];
+  const guessed = await ask(["for-each-ref", "--format=%(objectname)", `refs/remotes/*/${word}`]);
+  return (guessed ?? []).flatMap((lines) => lines.split("\n")).filter((line) => line !== "");
+}
+
+/** What differs between the work tree and trees; between it and the index where there are none but paths. */
+async function changedFrom(
+  { trees, paths }: { readonly trees: readonly string[]; readonly paths: readonly string[] },
+  ask: AskGit,
+): Promise<readonly string[] | undefined> {
+  if (trees.length === 0) return paths.length === 0 ? [] : ask([...plainDiff, "--", ...paths]);
+  return joinedFor(trees, (tree) => ask([...plainDiff, tree, "--", ...paths]));
+}
+
+async function changedByMerge(
+  operands: readonly string[],
+  ask: AskGit,
+): Promise<readonly string[] | undefined> {
+  // Both may stand for several branches: what the configuration names, or what was fetched.
+  if (operands.length === 0 || operands.includes("FETCH_HEAD")) return undefined;
+  return joinedFor(operands, async (word) => {
+    // Histories that have nothing in common have no base to compare with.
+    return (await ask([...plainDiff, `HEAD...${word}`, "--"])) ?? ask([...plainDiff, "HEAD", word, "--"]);
+  });
+}
+
+async function changedByPicks(
+  operands: readonly string[],
+  ask: AskGit,
+): Promise<readonly string[] | undefined> {
+  // What one word takes out of another one's range is not told from the words one by one.
+  if (operands.some((word) => word.startsWith("^"))) return undefined;
+  return joinedFor(operands, (word) =>
+    ask(["log", "--format=", ...names, "-m", "--root", "--no-walk=unsorted", word, "--"]),
+  );
+}
+
+async function changedByStash(
+  [verb = "push", ...rest]: readonly string[],
+  ask: AskGit,
+): Promise<readonly string[] | undefined> {
+  if (verb === "drop" || verb === "clear") return [];
+  if (!/^(pop|apply|branch)$/.test(verb)) return ask([...plainDiff, "HEAD", "--"]);
+  const stash = rest[verb === "branch" ? 1 : 0] ?? "0";
+  const entry = /^\d+$/.test(stash) ? `stash@{${stash}}` : stash;
+  const untracked = await ask(["ls-tree", "-r", "-z", "--name-only", "--full-tree", `${entry}^3`]);
+  const tracked = await joinedFor(verb === "branch" ? [entry, `${entry}^1`] : [entry], (to) =>
+    ask([...plainDiff, ...(to === entry ? [`${entry}^1`, entry] : [to]), "--"]),
+  );
+  return tracked && [...tracked, ...(untracked ?? [])];
+}
+
+/** All that a question gives for each word; undefined where one has no answer, or where there are too many. */
+async function joinedFor(
+  words: readonly string[],
+  question: (word: string) => Promise<readonly string[] | undefined>,
+): Promise<readonly string[] | undefined> {
+  if (words.length > 2 * maxWords) return undefined;
+  const all: string[] = [];
+  for (const word of words) {
+    const found = await question(word);
+    if (found === undefined) return undefined;
+    all.push(...found);
+  }
+  return all;
+}
