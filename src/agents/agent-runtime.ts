@@ -12,7 +12,7 @@ import type { Approvals } from "./approvals/approvals.ts";
 import type { EventHub, EventListener, EventScope } from "./events/emitter.ts";
 
 import type { TaskCall } from "./operations/task-tool.ts";
-import type { ProjectContext, Workplace } from "./project-context.ts";
+import type { ProjectContext, Repository, Workplace } from "./project-context.ts";
 
 import type { SecretMask } from "./secrets.ts";
 
@@ -130,6 +130,8 @@ export interface Operation {
   secrets: Readonly<Record<string, string>>;
   /** Takes the application's keys and those secrets out of texts; absent where there are none. */
   mask: SecretMask | undefined;
+  /** Where it works, as far as it is known; undefined until its prompt is prepared. */
+  repository: Repository | undefined;
   readonly kind: OperationKind;
   /** The task that it is, below another operation. */
   readonly task_id: string | undefined;

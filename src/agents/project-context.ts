@@ -55,6 +55,8 @@ export interface Repository {
   instructions(): MaybePromise<ProjectInstructions>;
   /** The guidelines that apply to a workspace path, in the order in which they are to be read. */
   guidelinesFor(path: string): Promise<readonly ShownGuideline[]>;
+  /** What a workspace path is where it holds specs or guidelines; undefined for any other file. */
+  sourceAt(path: string): Promise<{ readonly kind: "spec" | "guideline"; readonly file: string } | undefined>;
 }
 
 /** A working folder that is named from another one; the workspace's root for what leads out of it. */

@@ -2,6 +2,7 @@ import type { CallToolResult, McpServer } from "@modelcontextprotocol/server";
 import type { z } from "zod";
 import { KitError } from "../base/kit-error.ts";
 import type { IndexingProgress } from "../protocol/indexing.ts";
+import type { ReceiptItem } from "../protocol/receipt.ts";
 
 /** A tool that only reads: its input and output as schemas, and the output as text for a model. */
 export interface ReadTool<Input, Output extends object> {
@@ -12,6 +13,8 @@ export interface ReadTool<Input, Output extends object> {
   readonly output: z.ZodType<Output>;
   readonly run: (input: Input, signal: AbortSignal) => Output | Promise<Output>;
   readonly toText: (output: Output) => string;
+  /** The specs and guidelines that the text shows: for the receipts of an agent's turns. */
+  readonly shows?: (output: Output) => readonly ReceiptItem[];
 }
 
 export interface ToolOptions {

@@ -45,6 +45,7 @@ export async function prepare(
     sources.length === 0 ? [] : (await Promise.all(sources.map((source) => source(operation)))).flat();
   const located = repositoryOf(harness, operation);
   const repository = located instanceof Promise ? await located : located;
+  operation.repository = repository;
   const tellsSpecs = repository !== undefined && profile.specs !== false;
   const { tools: inOrder, isThere } = live.prompt.inOrder(sourced, operation.state);
   const toolkit = extendToolkit(

@@ -1,11 +1,14 @@
 import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import { KitError } from "../../base/kit-error.ts";
+import { textTokens } from "../../base/text-tokens.ts";
+import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { PythonSession } from "../../python/contract.ts";
 import type { AgentProfile } from "../agent-profile.ts";
 import type { AgentRuntime, Harness, LiveSession, Toolkit } from "../agent-runtime.ts";
 import type { KitCommand } from "../command.ts";
 import { commandTools } from "../command-tools.ts";
 import { inputSchemaOf } from "../output/json-schema-of.ts";
+import { skillItem } from "../system-prompt.ts";
 import type { AnyTool, ToolDefinition, ToolLookup } from "../tool.ts";
 import { builtInToolNames, createBuiltInTools } from "../tools/built-in-tools.ts";
 import { createPythonTool, pythonToolName } from "../tools/python-tool.ts";
@@ -224,7 +227,22 @@ function environmentOf(live: LiveSession, runtime: AgentRuntime): ToolEnvironmen
       return live.current?.secrets ?? {};
     },
     emit: (body) => live.current?.emit(body),
+    sourceAt: (path, text) => sourceAt(live, { path, text }),
   };
+}
+
+/** The skill, spec or guideline that a file is, for the receipt of who reads it. */
+async function sourceAt(
+  { profile, current }: LiveSession,
+  read: { readonly path: string; readonly text: string },
+): Promise<readonly ReceiptItem[]> {
+  const skill = profile.skills?.find(({ file }) => file === read.path);
+  if (skill !== undefined) return [skillItem(skill, "read", read.text)];
+  // A file that cannot be looked up is one that the model has read all the same.
+  const source = await current?.repository?.sourceAt(read.path).catch(() => undefined);
+  if (source === undefined) return [];
+  const { kind, file } = source;
+  return [{ kind, id: file, file, line: 1, why: "read", tokens: textTokens(read.text) }];
 }
 
 function nowhere(policy: AgentProfile): ToolEnvironment {

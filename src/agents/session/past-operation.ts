@@ -51,8 +51,7 @@ export async function loadPastOperation(
       if (entry.name === spentNote) usage = addUsage(usage, entry.value as Usage);
     }
     if (entry.type === "compaction") compacted = true;
-    // Results at its beginning are those of calls that the operation before it left open.
-    if (entry.type !== "message" || (messages.length === 0 && entry.message.role === "tool")) continue;
+    if (entry.type !== "message" || (messages.length === 0 && isBeforeInput(entry.message))) continue;
     if (messages.length === 0) first = position;
     messages.push(entry.message);
     if (entry.message.role === "assistant") usage = addUsage(usage, entry.message.usage);
@@ -61,4 +60,9 @@ export async function loadPastOperation(
   const turns = messages.filter((message) => message.role === "assistant").length;
   const overtaken = state.lastOperation !== id;
   return { first: first === 0 ? position + 1 : first, messages, notes, usage, turns, compacted, overtaken };
+}
+
+/** Results of calls that the operation before it left open, and what has changed in the place of its work. */
+function isBeforeInput(message: Message): boolean {
+  return message.role === "tool" || (message.role === "user" && message.source === "instructions");
 }

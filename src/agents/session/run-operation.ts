@@ -170,6 +170,7 @@ function toOperation(
     task_id: request.scope?.task_id,
     signal,
     secrets: {},
+    repository: undefined,
     mask: runtime.mask,
     spending,
     tasks: [],

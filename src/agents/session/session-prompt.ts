@@ -47,12 +47,12 @@ export class SessionPrompt {
   ): PlacedPrompt {
     const { state } = session;
     this.#begin(state);
-    const notes = state.notes.filter(({ name }) => name === keptPlaceNote);
+    const notes = state.notes.length === 0 ? none : state.notes.filter(({ name }) => name === keptPlaceNote);
     this.#place ??= restored(notes, current) ?? current;
     const place = this.#place;
     // What the log does not have was not told, whoever was about to.
     const last = notes.at(-1)?.value as KeptPlace | undefined;
-    if (last === undefined && isSamePlace(place, current)) return { place, news: [] };
+    if (last === undefined && isSamePlace(place, current)) return { place, news: none };
     const told = last?.told ?? digestsOf(place);
     const digests = this.#digestsOf(current);
     const changed = Object.keys(digests).filter((name) => digests[name] !== told[name]);
@@ -88,11 +88,16 @@ export class SessionPrompt {
     state: SessionState,
   ): { readonly tools: readonly AnyTool[]; readonly isThere: (name: string) => boolean } {
     this.#begin(state);
+    if (now.length === 0 && this.#tools.size === 0) return noTools;
     const found = new Map(now.map((tool) => [tool.name, tool]));
     for (const [name, tool] of found) this.#tools.set(name, tool);
     return { tools: [...this.#tools.values()], isThere: (name) => found.has(name) };
   }
 }
+
+const noTools: ReturnType<SessionPrompt["inOrder"]> = { tools: [], isThere: () => false };
+
+const none: readonly never[] = [];
 
 type PlaceDigests = Readonly<Record<string, string>>;
 

@@ -42,7 +42,9 @@ export function createReadTools(environment: ToolEnvironment): readonly AnyTool[
       const text = await files.readFile(input.path);
       // By the rule of Git; the beginning tells.
       if (text.slice(0, 8_000).includes("\0")) return `A binary file of ${size} bytes.`;
-      return numbered(text, input);
+      const content = numbered(text, input);
+      const shows = await environment.sourceAt?.(await files.resolve(input.path), content);
+      return shows === undefined || shows.length === 0 ? content : { content, shows };
     },
   };
   const stat: ToolDefinition<{ readonly path: string }> = {

@@ -1,4 +1,5 @@
 import type { EventBody } from "../../protocol/event.ts";
+import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { Sandbox } from "../../sandboxes/contract.ts";
 import type { AgentPolicy } from "../agent-profile.ts";
 import type { SourceGuard, Writer } from "../source-guard.ts";
@@ -18,6 +19,8 @@ export interface ToolEnvironment {
   /** Secrets granted to this operation, for its commands. */
   readonly env: Readonly<Record<string, string>>;
   readonly emit: (body: EventBody) => void;
+  /** What a workspace path is of the rules of the project, to one who reads its text. */
+  readonly sourceAt?: ((path: string, text: string) => Promise<readonly ReceiptItem[]>) | undefined;
 }
 
 /** A JSON Schema object whose properties are all texts, but for those given otherwise. */

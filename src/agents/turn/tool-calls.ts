@@ -336,9 +336,11 @@ function shownIn(
   content: readonly (TextPart | ImagePart)[],
   shows: readonly ReceiptItem[],
 ): readonly ReceiptItem[] {
-  if (shows.length === 0) return shows;
   const text = content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
-  return shows.filter(({ id, file }) => text.includes(id) || (file !== undefined && text.includes(file)));
+  // One item alone is what the result is about.
+  return shows.length <= 1
+    ? shows
+    : shows.filter(({ id, file = id }) => text.includes(id) || text.includes(file));
 }
 
 /** A result for a call that a process was about to run, or was running, when it ended. */

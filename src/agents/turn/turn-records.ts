@@ -43,6 +43,16 @@ const maxItems = 200;
 /** Characters of one field of an item: names of files and guidelines are somebody else's. */
 const maxField = 300;
 
+/** What is counted of a prompt's state, whichever sessions are in it. */
+interface Counted {
+  readonly parts: Readonly<Record<string, string>>;
+  readonly prefix: string;
+  readonly list: readonly ReceiptItem[];
+  /** The digests of the list's beginnings: that of its first item, of its first two, … */
+  readonly digests: readonly string[];
+  readonly tokens: number;
+}
+
 /** Says of the turns of a session what is in front of the model; made once for each state of its prompt. */
 export class TurnRecords {
   #state: PromptState | undefined;
@@ -51,83 +61,112 @@ export class TurnRecords {
   readonly #told = new Map<string, string>();
 
   of(loop: PromptSource, turnId: string): TurnSaid {
-    const { state, prompt } = loop;
+    const { turn } = loop.state;
     const known = this.#known;
-    const last = this.#state;
     if (
       known !== undefined &&
-      last?.prompt === prompt.current &&
-      last.shown === state.shown &&
-      last.tools === loop.tools &&
-      last.model === loop.modelName &&
-      last.compactedAt === state.compactedAt &&
-      isSameSettings(last.settings, loop.settings) &&
-      state.turn?.receipt === known.said.receipt.digest &&
-      state.turn.prefix === known.said.prefix.digest
+      this.#state !== undefined &&
+      isSameState(this.#state, loop) &&
+      turn?.receipt === known.said.receipt.digest &&
+      turn.prefix === known.said.prefix.digest
     )
       return known;
-    const made = this.#make(loop, turnId);
-    const { prefix, receipt } = made.said;
-    this.#state = {
-      model: loop.modelName,
-      settings: loop.settings,
-      tools: loop.tools,
-      prompt: prompt.current,
-      shown: state.shown,
-      compactedAt: state.compactedAt,
-    };
-    const { digest, items, tokens } = receipt;
-    const before = items === 0 ? undefined : this.#told.get(digest);
+    const state = toState(loop);
+    const counted = countedOf(state);
+    const made = this.#make(counted, { state: loop.state, turnId });
+    const { digest, items, tokens } = made.said.receipt;
+    const before = this.#told.get(digest);
+    this.#state = state;
     this.#known = {
       said: {
-        prefix: { digest: prefix.digest },
-        receipt: { digest, items, tokens, ...(before === undefined ? {} : { before }) },
+        prefix: { digest: counted.prefix },
+        receipt: before === undefined ? { digest, items, tokens } : { digest, items, tokens, before },
       },
     };
     return made;
   }
 
-  #make(loop: PromptSource, turnId: string): TurnSaid {
-    const { state } = loop;
-    const parts = partsOf(loop);
-    const prefix = { digest: digestOf(JSON.stringify([parts, state.compactedAt])) };
+  #make(
+    counted: Counted,
+    { state, turnId }: { readonly state: SessionState; readonly turnId: string },
+  ): TurnSaid {
+    const { parts, prefix: digest } = counted;
     const changed = state.turn === undefined ? [] : changesOf(state.turn, { parts, state });
-    const list = [...loop.prompt.current.items, ...state.shown].map(bounded);
-    const digests = chainOf(list);
-    const whole = { list, digests };
-    const receipt = receiptOf(whole, this.#told);
-    remember(this.#told, receipt.digest, turnId);
-    const said = {
-      prefix: changed.length === 0 ? prefix : { ...prefix, changed },
-      receipt,
-    };
-    if (state.turn?.prefix === prefix.digest && state.turn.receipt === receipt.digest) return { said };
-    const logged = receiptOf(whole, state.listed ?? nothingTold);
-    return { said, logged: { turn_id: turnId, prefix: { ...said.prefix, parts }, receipt: logged } };
+    const prefix = changed.length === 0 ? { digest } : { digest, changed };
+    const receipt = receiptOf(counted, this.#told);
+    if (receipt.items > 0) remember(this.#told, receipt.digest, turnId);
+    const said = { prefix, receipt };
+    if (state.turn?.prefix === digest && state.turn.receipt === receipt.digest) return { said };
+    const listed = receiptOf(counted, state.listed ?? nothingTold);
+    return { said, logged: { turn_id: turnId, prefix: { ...prefix, parts }, receipt: listed } };
   }
+}
+
+function toState({ state, prompt, tools, modelName, settings }: PromptSource): PromptState {
+  const { shown, compactedAt } = state;
+  return { prompt: prompt.current, tools, model: modelName, settings, shown, compactedAt };
+}
+
+function isSameState(
+  known: PromptState,
+  { state, prompt, tools, modelName, settings }: PromptSource,
+): boolean {
+  return (
+    known.prompt === prompt.current &&
+    known.shown === state.shown &&
+    known.tools === tools &&
+    known.model === modelName &&
+    known.compactedAt === state.compactedAt &&
+    isSameSettings(known.settings, settings)
+  );
+}
+
+/** What was counted last for a system prompt: thousands of sessions may begin with the same. */
+const lastCounts = new WeakMap<SystemPrompt, { readonly state: PromptState; readonly counted: Counted }>();
+
+function countedOf(state: PromptState): Counted {
+  const last = lastCounts.get(state.prompt);
+  if (
+    last !== undefined &&
+    last.state.shown === state.shown &&
+    last.state.tools === state.tools &&
+    last.state.model === state.model &&
+    last.state.compactedAt === state.compactedAt &&
+    isSameSettings(last.state.settings, state.settings)
+  )
+    return last.counted;
+  const parts = partsOf(state);
+  const list = [...state.prompt.items, ...state.shown].map(bounded);
+  const counted = {
+    parts,
+    prefix: digestOf(JSON.stringify([parts, state.compactedAt])),
+    list,
+    digests: chainOf(list),
+    tokens: list.reduce((sum, { tokens }) => sum + tokens, 0),
+  };
+  lastCounts.set(state.prompt, { state, counted });
+  return counted;
 }
 
 const nothingTold: ReadonlyMap<string, string> = new Map();
 
-function receiptOf(
-  { list, digests }: { readonly list: readonly ReceiptItem[]; readonly digests: readonly string[] },
-  told: ReadonlyMap<string, string>,
-): TurnReceipt {
-  const known = digests.findLastIndex((digest) => told.has(digest));
-  const before = known === -1 ? undefined : told.get(digests[known] ?? "");
-  const added = list.slice(known + 1, known + 1 + maxItems);
-  const omitted = list.length - (known + 1) - added.length;
+function receiptOf({ list, digests, tokens }: Counted, told: ReadonlyMap<string, string>): TurnReceipt {
+  const known = told.size === 0 ? -1 : digests.findLastIndex((digest) => told.has(digest));
+  const before = told.get(digests[known] ?? "");
+  const from = known + 1;
+  const isWhole = from === 0 && list.length <= maxItems;
+  const added = isWhole ? list : list.slice(from, from + maxItems);
+  const omitted = list.length - from - added.length;
   return {
     digest: digests.at(-1) ?? "",
     items: list.length,
-    tokens: list.reduce((sum, { tokens }) => sum + tokens, 0),
-    ...(before === undefined ? {} : { before }),
-    ...(added.length === 0 ? {} : { added }),
-    ...(omitted === 0 ? {} : { omitted }),
+    tokens,
+    ...(before === undefined ? undefined : { before }),
+    ...(added.length === 0 ? undefined : { added }),
+    ...(omitted === 0 ? undefined : { omitted }),
   };
 }
 
-/** The digests of the list's beginnings: that of its first item, of its first two, … */
 function chainOf(list: readonly ReceiptItem[]): readonly string[] {
   let digest = "";
   return list.map((item) => {
@@ -143,13 +182,13 @@ function bounded(item: ReceiptItem): ReceiptItem {
   return { ...item, id: cut(id), ...(item.file === undefined ? {} : { file: cut(file) }), why: cut(why) };
 }
 
-function partsOf({ modelName, settings, tools, prompt }: PromptSource): Readonly<Record<string, string>> {
+function partsOf({ model, settings, tools, prompt }: PromptState): Readonly<Record<string, string>> {
   const { reasoning, responseFormat } = settings;
   return {
-    model: modelName,
+    model,
     settings: digestOf(JSON.stringify([reasoning, responseFormat])),
     tools: toolsDigest(tools),
-    ...prompt.current.digests,
+    ...prompt.digests,
   };
 }
 

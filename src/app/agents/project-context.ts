@@ -4,6 +4,7 @@ import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import type { ProjectContext, Repository, Workplace } from "../../agents/project-context.ts";
 import type { AnyTool, ToolDefinition } from "../../agents/tool.ts";
 import { isOnlyImports } from "../../guidelines/guideline-imports.ts";
+import { guidelineAdapterFor } from "../../guidelines/registry.ts";
 import type { ReadTool } from "../../mcp/tool.ts";
 import { guidelinesForTool } from "../../mcp/tools/guidelines-for.ts";
 import { specImpactTool } from "../../mcp/tools/spec-impact.ts";
@@ -49,6 +50,7 @@ export function createProjectContext(own: Project, idle?: IdleIndexes): OpenProj
           ? []
           : await repositories.use(root, (project) => guidelinesOf(project, place));
       },
+      sourceAt: (path) => repositories.use(root, async (project) => sourceOf(project, pathOf(path))),
     };
   };
 
@@ -62,6 +64,7 @@ export function createProjectContext(own: Project, idle?: IdleIndexes): OpenProj
         ...(workspace === undefined ? [] : [{ root: workspace, cwd, isWorkspace: true }]),
       ]),
     guidelinesFor: (path) => repositories.use(own.root, (project) => guidelinesOf(project, path)),
+    sourceAt: (path) => repositories.use(own.root, (project) => sourceOf(project, path)),
   });
 
   return {
@@ -88,6 +91,7 @@ export function createProjectContext(own: Project, idle?: IdleIndexes): OpenProj
       tools: undefined,
       instructions: () => instructions([{ read: async (path) => await sandbox?.readFile(path), cwd }]),
       guidelinesFor: async () => [],
+      sourceAt: async () => undefined,
     };
   }
 }
@@ -127,6 +131,12 @@ async function guidelinesOf(project: Project, path: string): Promise<ReturnType<
   return toShown(project.guidelines.explain(path).applied);
 }
 
+function sourceOf({ specs }: Project, file: string): Awaited<ReturnType<Repository["sourceAt"]>> {
+  if (specs.query({ path: file, limit: 1 }).specs.some(({ path }) => path === file))
+    return { kind: "spec", file };
+  return guidelineAdapterFor(file) === undefined ? undefined : { kind: "guideline", file };
+}
+
 // What a person asks for by name, or a tool picks by description, is not forced on every file. Nor are
 // kit's samples, which are no rules of the repository, and guidelines that only import others.
 function toShown(applied: readonly AppliedGuideline[]) {
@@ -154,7 +164,10 @@ function toAgentTool<Input, Output extends object>(
     execute: (given, { signal }) =>
       use(async (project) => {
         const tool = toolOf(project);
-        return tool.toText(await tool.run(given, signal));
+        const output = await tool.run(given, signal);
+        const shows = tool.shows?.(output) ?? [];
+        const content = tool.toText(output);
+        return shows.length === 0 ? content : { content, shows };
       }),
   };
   return definition;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { textTokens } from "../../base/text-tokens.ts";
 import { isOnlyImports } from "../../guidelines/guideline-imports.ts";
 import type { Project } from "../../project/project.ts";
 import type {
@@ -88,6 +89,15 @@ export function guidelinesForTool(project: Project): ReadTool<Input, Output> {
       return toOutput(project.guidelines.explain(path, tool), cursor);
     },
     toText,
+    shows: ({ file, applied }) =>
+      applied.map(({ id, source_file, line, content }) => ({
+        kind: "guideline",
+        id,
+        file: source_file,
+        line,
+        why: `guidelines_for ${file}`,
+        tokens: textTokens(content),
+      })),
   };
 }
 

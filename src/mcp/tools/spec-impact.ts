@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { KitError } from "../../base/kit-error.ts";
+import { textTokens } from "../../base/text-tokens.ts";
 import { readChangedFiles, toChangedPaths } from "../../project/git/changed-files.ts";
 import type { Project, ProjectSpecs } from "../../project/project.ts";
 import { wholeImpact } from "../../project/whole-impact.ts";
@@ -101,6 +102,15 @@ export function specImpactTool({ specs, root }: Project): ReadTool<Input, Output
       return toOutput(specs, { ...input, changed });
     },
     toText,
+    shows: ({ affected }) =>
+      affected.map(({ id, title, path, line }) => ({
+        kind: "spec",
+        id,
+        file: path,
+        ...(line === undefined ? {} : { line }),
+        why: "named by spec_impact",
+        tokens: textTokens(title),
+      })),
   };
 }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { textTokens } from "../../base/text-tokens.ts";
 import type { ProjectSpecs } from "../../project/project.ts";
 import { choiceField, textField } from "../../protocol/http/fields.ts";
 import { frameworks, lifecycles, priorities, type SpecBlock, specTypes } from "../../protocol/spec-block.ts";
@@ -65,6 +66,15 @@ export function specSearchTool(specs: ProjectSpecs): ReadTool<SpecQuery, Output>
       const next = page.next_cursor === undefined ? {} : { next_cursor: page.next_cursor };
       return { total: page.total_count, specs: page.specs.map(toFound), ...next };
     },
+    shows: ({ specs: found }) =>
+      found.map(({ id, title, path, line, excerpt }) => ({
+        kind: "spec",
+        id,
+        file: path,
+        ...(line === undefined ? {} : { line }),
+        why: "found by spec_search",
+        tokens: textTokens(title + excerpt),
+      })),
     toText: ({ total, specs: found, next_cursor }) => {
       const lines = found.map(
         ({ id, title, spec_type, path, line, excerpt }) =>
