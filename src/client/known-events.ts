@@ -22,6 +22,7 @@ const eventTypes: Readonly<Record<EventType, true>> = {
   command_end: true,
   task_start: true,
   task_end: true,
+  gap: true,
   compaction_start: true,
   compaction_end: true,
   run_start: true,

@@ -271,7 +271,7 @@ export interface EventLog {
   read(stream: string, options?: EventReadOptions): Promise<readonly KitEvent[]>;
   /**
    * Those after an index, then each new one as it is made, until the stream has ended or the signal
-   * fires. A slow reader holds no more memory than a fast one: it reads from disk what it has missed.
+   * fires. Where retention has removed what comes next for one who goes on, a `gap` says so. A slow reader holds no more memory than a fast one: it reads from disk what it has missed.
    */
   subscribe(stream: string, options?: EventSubscription): AsyncIterable<KitEvent>;
   /** Says that nothing more will come: those who read get to the end. */

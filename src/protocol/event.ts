@@ -164,6 +164,12 @@ export type EventBody =
       readonly is_error: boolean;
       readonly duration_ms: number;
     }
+  | {
+      /** What somebody asks for who has come behind retention: these events were removed. Its own index is the last of them. */
+      readonly type: "gap";
+      readonly missing_from: number;
+      readonly missing_to: number;
+    }
   | { readonly type: "compaction_start"; readonly reason: CompactionReason; readonly tokens_before: number }
   | {
       readonly type: "compaction_end";

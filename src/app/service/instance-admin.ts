@@ -93,6 +93,6 @@ export function createInstanceAdmin({
 async function* ofSession(events: AsyncIterable<KitEvent>, session: string): AsyncGenerator<KitEvent> {
   const below = `${session.slice(0, 80)}.task_`;
   for await (const event of events) {
-    if (event.session === session || event.session?.startsWith(below)) yield event;
+    if (event.type === "gap" || event.session === session || event.session?.startsWith(below)) yield event;
   }
 }

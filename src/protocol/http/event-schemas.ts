@@ -150,6 +150,7 @@ const bodies = {
     prompt: text,
   },
   task_end: { task_id: text, is_error: flag, duration_ms: ms },
+  gap: { missing_from: z.int(), missing_to: z.int() },
   compaction_start: { reason: z.enum(reasons), tokens_before: z.int() },
   compaction_end: {
     reason: z.enum(reasons),

@@ -10,6 +10,7 @@ import type { Lease } from "../engine-base.ts";
 import { createEventReader } from "./event-reader.ts";
 import { createEventTable } from "./event-table.ts";
 import { createEventWriter } from "./event-writer.ts";
+import { findGap } from "./find-gap.ts";
 import { positionAfter } from "./live-stream.ts";
 import { openEventsDatabase } from "./open-events-database.ts";
 import { createWatchers } from "./watchers.ts";
@@ -159,8 +160,11 @@ export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
   async function read(stream: string, options: EventReadOptions = {}): Promise<readonly KitEvent[]> {
     const { after = 0, limit = 100, types } = options;
     if (!Number.isInteger(limit) || limit < 1 || limit > 1_000) throw badLimit();
-    const events: KitEvent[] = [];
-    let cursor = after;
+    const gap = findGap({ table, writer }, stream, after);
+    const isTold = gap !== undefined && (types === undefined || types.includes("gap"));
+    const events: KitEvent[] = isTold ? [gap] : [];
+    if (events.length === limit) return events;
+    let cursor = gap?.index ?? after;
     for (;;) {
       const page = look(stream, cursor);
       for (const event of page) {

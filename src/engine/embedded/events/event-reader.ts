@@ -2,6 +2,7 @@ import type { KitEvent } from "../../../protocol/event.ts";
 import type { EventSubscription } from "../../contract.ts";
 import type { EventTable } from "./event-table.ts";
 import type { EventWriter } from "./event-writer.ts";
+import { findGap } from "./find-gap.ts";
 import { positionAfter } from "./live-stream.ts";
 import type { Watchers } from "./watchers.ts";
 
@@ -64,6 +65,8 @@ export function createEventReader(
     if (found === undefined) return undefined;
     streamId = found.id;
     if (streamId !== undefined && (live === undefined || cursor < live.floor)) {
+      const gap = findGap({ table, writer }, stream, cursor);
+      if (gap !== undefined) return gap;
       row = table.read(streamId, cursor, 1);
       position = 0;
       const event = fromRow();

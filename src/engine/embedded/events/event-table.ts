@@ -42,6 +42,8 @@ export interface EventTable {
 
   /** The events after an index that stand in the next `batches` rows. */
   read(id: number, after: number, batches: number): readonly KitEvent[];
+  /** The index of its oldest event; undefined when there is none on disk. */
+  oldest(id: number): number | undefined;
   /** Up to `limit` rows with events from one index to another. */
   rows(id: number, range: { readonly from: number; readonly to: number }, limit: number): readonly BatchRow[];
   /** Puts as many or fewer batches in the place of rows that hold the same. */
@@ -97,6 +99,7 @@ export function createEventTable(database: DatabaseSync): EventTable {
       "SELECT id, last, data FROM batches WHERE stream_id = ? AND last BETWEEN ? AND ? ORDER BY last LIMIT ?",
     ),
     replaceBatch: prepare("UPDATE batches SET first = ?, last = ?, events = ?, data = ? WHERE id = ?"),
+    firstOfStream: prepare("SELECT first FROM batches WHERE stream_id = ? ORDER BY last LIMIT 1"),
     oldestOfStream: prepare("SELECT id, events FROM batches WHERE stream_id = ? ORDER BY last LIMIT ?"),
     oldest: prepare(
       "SELECT id, stream_id, events, written_ms, octet_length(data) AS bytes FROM batches ORDER BY id LIMIT ?",
@@ -169,6 +172,7 @@ export function createEventTable(database: DatabaseSync): EventTable {
       }
       return events;
     },
+    oldest: (id) => number(sql.firstOfStream, id),
     rows: (id, { from, to }, limit) =>
       sql.rows.all(id, from, to, limit).map((row) => ({
         id: Number(row.id),

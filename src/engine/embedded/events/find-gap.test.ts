@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { createManualClock } from "../../../testing/manual-clock.ts";
+import { createEventLog, type EmbeddedEventLog } from "./create-event-log.ts";
+
+const stream = "agent/reviewer/pr-7";
+const lease = { fence: 1, signal: new AbortController().signal };
+
+/** 60 events a batch, of which a stream keeps about 100. */
+async function fill(events: number): Promise<EmbeddedEventLog> {
+  const clock = createManualClock();
+  const log = createEventLog({ clock, lease, retention: { maxEvents: 100 } });
+  const common = { timestamp: "2026-11-22T10:00:00.000Z", instance_id: "pr-7", operation_id: "op_1" };
+  for (let index = 1; index <= events; index += 1) {
+    log.append(stream, {
+      ...common,
+      agent: "reviewer",
+      index,
+      type: "log",
+      level: "info",
+      message: `${index}`,
+    });
+    if (index % 60 === 0) await clock.advance(200);
+  }
+  await log.flush();
+  return log;
+}
+
+test("who goes on behind what retention has removed is told what is missing, then what comes after it", async () => {
+  const log = await fill(600);
+  const [first] = await log.read(stream, { limit: 1 });
+  const kept = first?.index ?? 0;
+  expect(kept).toBeGreaterThan(100);
+  const gap = { type: "gap", missing_from: 6, missing_to: kept - 1, index: kept - 1 };
+  expect((await log.read(stream, { after: 5, limit: 2 })).map(({ index }) => index)).toEqual([
+    kept - 1,
+    kept,
+  ]);
+  expect((await log.read(stream, { after: 5, limit: 1 }))[0]).toMatchObject({ ...gap, agent: "reviewer" });
+  expect((await log.read(stream, { after: 5, types: ["log"], limit: 1 }))[0]).toMatchObject({ index: kept });
+  const reader = log.subscribe(stream, { after: 5 })[Symbol.asyncIterator]();
+  expect((await reader.next()).value).toMatchObject(gap);
+  expect((await reader.next()).value).toMatchObject({ type: "log", index: kept });
+  // Nothing is missing for who has had all of that, or begins with what there is.
+  expect((await log.read(stream, { after: kept - 1, limit: 1 }))[0]).toMatchObject({
+    type: "log",
+    index: kept,
+  });
+  expect(first?.type).toBe("log");
+  await reader.return?.();
+  log.close();
+});
