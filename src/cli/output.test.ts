@@ -17,6 +17,15 @@ test("a terminal that does not know its width is taken as 80 columns wide", () =
   expect(createOutput(terminal(60), stderr).width).toBe(60);
 });
 
+test("remarks on a terminal break at words, and are whole where they are piped", () => {
+  const [stderr, piped] = [terminal(20), new PassThrough()];
+  const remark = "error: There is no agent here.\n  meta: what was wrong with it";
+  createOutput(terminal(20), stderr).note(remark);
+  createOutput(new PassThrough(), piped).note(remark);
+  expect(String(stderr.read())).toBe("error: There is no\nagent here.\n  meta: what was\n  wrong with it\n");
+  expect(String(piped.read())).toBe(`${remark}\n`);
+});
+
 test("what is piped has no width, and shows no progress", () => {
   const stderr = new PassThrough();
   const output = createOutput(new PassThrough(), stderr);

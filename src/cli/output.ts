@@ -2,6 +2,7 @@ import type { Writable } from "node:stream";
 import { styleText } from "node:util";
 import { truncate } from "./text/display-width.ts";
 import { toSafeJson } from "./text/safe-text.ts";
+import { wrap } from "./text/wrap.ts";
 
 /** A stream of the process, or anything that behaves like one. */
 export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
@@ -57,7 +58,9 @@ export function createOutput(stdout: OutputStream, stderr: OutputStream): Output
     json: (value) => writeAnswer(`${toSafeJson(value)}\n`),
     note: (text) => {
       progress("");
-      writeNote(`${text}\n`);
+      // A terminal breaks long lines in the middle of a word.
+      const lines = stderr.isTTY ? text.split("\n").flatMap((line) => wrap(line, widthOf(stderr))) : [text];
+      writeNote(`${lines.join("\n")}\n`);
     },
     noteStyle: (style, text) => styleText(style, text, { stream: stderr }),
     progress,

@@ -54,4 +54,5 @@ test("a wrapped line breaks at blanks, and words that are too long stay whole", 
   expect(wrap("see docs/a/very/long/path.md now", 10)).toEqual(["see", "docs/a/very/long/path.md", "now"]);
   expect(wrap("要件 要件 要件", 9)).toEqual(["要件 要件", "要件"]);
   expect(wrap("", 5)).toEqual([""]);
+  expect(wrap("  one two three", 9)).toEqual(["  one two", "  three"]);
 });
