@@ -21,7 +21,7 @@ export async function changedByGit(
   ask: AskGit,
 ): Promise<readonly string[] | undefined> {
   // What goes on was looked at when it began, and what is given up leads back to where that was.
-  if (args.some((word) => /^--(continue|abort|skip|quit|show-current-patch)$/.test(word))) return [];
+  if (args.length === 1 && /^--(continue|abort|skip|quit|show-current-patch)$/.test(args[0] ?? "")) return [];
   const given = toWords(args);
   const has = (option: RegExp): boolean => given.options.some((each) => option.test(each));
   const isForced = has(/^(-[a-z]*f[a-z]*|--force|--discard-changes|--hard|--merge|--keep)$/);
@@ -34,11 +34,11 @@ export async function changedByGit(
   };
   switch (subcommand) {
     case "checkout": {
-      // The name of a new branch is no path.
-      const isBranch = has(/^-[a-z]*[bB]|^--(orphan|conflict|detach)/);
       const { trees, others } = await treesOfAll();
-      const paths = [...given.paths, ...(isBranch ? [] : others)];
-      return trees.length + paths.length === 0 ? [] : changedFrom({ trees, paths }, ask);
+      // What stands behind an option may be its value, such as the name of a new branch, and no path.
+      const isValued = has(/^-[a-z]*[bB]|^--(orphan|conflict)$/);
+      const paths = [...given.paths, ...(isValued && trees.length > 0 ? [] : others)];
+      return changedFrom({ trees, paths }, ask);
     }
     case "restore": {
       if (has(/^(-S|--staged)$/) && !has(/^-[a-zA-Z]*W|^--worktree$/)) return [];
@@ -65,7 +65,7 @@ export async function changedByGit(
     case "revert":
       return changedByPicks(operandsOf(args, /^-[a-z]*[mX]$|^--(mainline|strategy|strategy-option)$/), ask);
     case "stash":
-      return changedByStash(given.words, ask);
+      return changedByStash(args, ask);
     default:
       return [];
   }
@@ -83,7 +83,8 @@ function toWords(args: readonly string[]): Words {
   const end = args.indexOf("--");
   const before = end === -1 ? args : args.slice(0, end);
   const options = before.filter(isOption);
-  const values = options.flatMap((option) => option.match(/^(?:--[^=]+=|-[A-Za-z]+?)([^-].*)$/s)?.[1] ?? []);
+  // Of short options, only -s of restore is joined with a revision.
+  const values = options.flatMap((option) => option.match(/^(?:--[^=]+=|-[^-s]*s)(.+)$/s)?.[1] ?? []);
   const words = before.filter((word) => !isOption(word)).map((word) => (word === "-" ? "@{-1}" : word));
   return { options, values, words, paths: end === -1 ? [] : args.slice(end + 1) };
 }
@@ -159,11 +160,12 @@ async function changedByPicks(
 }
 
 async function changedByStash(
-  [verb = "push", ...rest]: readonly string[],
+  [verb = "push", ...args]: readonly string[],
   ask: AskGit,
 ): Promise<readonly string[] | undefined> {
   if (verb === "drop" || verb === "clear") return [];
   if (!/^(pop|apply|branch)$/.test(verb)) return ask([...plainDiff, "HEAD", "--"]);
+  const rest = args.filter((word) => !isOption(word));
   const stash = rest[verb === "branch" ? 1 : 0] ?? "0";
   const entry = /^\d+$/.test(stash) ? `stash@{${stash}}` : stash;
   const untracked = await ask(["ls-tree", "-r", "-z", "--name-only", "--full-tree", `${entry}^3`]);
