@@ -233,6 +233,42 @@ export interface WorkspaceLocation {
   readonly above?: string;
 }
 
+/** A machine of a vendor that belongs to a session of this project. */
+export interface SandboxMachine {
+  /** The vendor's. */
+  readonly id: string;
+  readonly sandbox: string;
+  readonly state: "running" | "paused";
+  readonly agent: string;
+  readonly instance_id: string;
+  readonly session: string;
+  /** ISO 8601, where the vendor tells it. */
+  readonly created_at?: string;
+  /** Whether kit has noted that the session uses it: one that it has not was left by a crash, or by another computer. */
+  readonly in_use: boolean;
+}
+
+/** What a session has changed of the files that its machine started with. */
+export interface SandboxChanges {
+  /** For `git apply` at the root of the project; empty when nothing has changed. */
+  readonly patch: string;
+  readonly files: readonly { readonly path: string; readonly change: "added" | "modified" | "deleted" }[];
+}
+
+/** The machines of one project at one vendor: never those of another. */
+export interface SandboxMachines {
+  list(): Promise<readonly SandboxMachine[]>;
+  /** Removes a machine with its files. Throws `not_found` for one that is not of this project. */
+  destroy(id: string): Promise<void>;
+  /** Throws `not_found` where the session has no machine. */
+  changes(owner: SandboxOwner): Promise<SandboxChanges>;
+  /**
+   * Applies them to the project, whole or not at all. Throws `conflict` where it has changed in the same places:
+   * ask for the changes and show them first.
+   */
+  apply(changes: Pick<SandboxChanges, "patch">): Promise<void>;
+}
+
 /** Opens the sandbox of a session. */
 export interface SandboxFactory {
   readonly name: string;
@@ -246,4 +282,6 @@ export interface SandboxFactory {
   locate?(owner: SandboxOwner): WorkspaceLocation | undefined;
   /** Removes what belongs to that session alone: its workspace. Absent where nothing does. */
   remove?(owner: SandboxOwner): Promise<void>;
+  /** Where sandboxes are machines of a vendor: those of the project with that root. */
+  machines?(root: string): Promise<SandboxMachines>;
 }

@@ -1,3 +1,5 @@
+import { isVariablesName } from "../../base/secret-name.ts";
+
 // What decides how kit, its agents, Git, CI and the tools of the people who work here behave is not for a model to
 // change, unless it was granted: some of it runs with the keys of whoever opens the repository next.
 
@@ -86,10 +88,6 @@ function toPattern(name: string): string {
   return name.replace(/[.]/g, "\\.").replace(/\*/g, "[^/]*");
 }
 
-/** Files of variables: `.env`, `.env.local`, `.envrc`; what shows others which there are is none. */
-const secretFile = /(?:^|\/)\.env(?:rc|\.[^/]+)?$/;
-const sampleFile = /\.(?:example|sample|template|dist|defaults?)$/;
-
 /** The folders of agents, workflows and webhooks, from the root of the workspace or of the project. */
 const sources = /^((src\/)?(agents|workflows)|src\/webhooks)(\/|$)/;
 
@@ -99,7 +97,7 @@ const holders = new Set(["", "src"]);
 /** Whether a path names a file of secrets, which models are not to read: `.env` and what begins so. */
 export function isSecretFile(path: string): boolean {
   const name = folded(segmentsOf(path).join("/"));
-  return secretFile.test(name) && !sampleFile.test(name);
+  return isVariablesName(name);
 }
 
 /** Protected paths that are no names in the root of a workspace themselves. */

@@ -1,6 +1,5 @@
 import type { SandboxFactory } from "../contract.ts";
-import { createRemoteFactory } from "../remote/create-remote-factory.ts";
-import { createE2bDriver } from "./e2b-driver.ts";
+import { createRemoteFactory } from "../remote/remote-factory.ts";
 import type { E2bOptions } from "./e2b-options.ts";
 
 /**
@@ -11,5 +10,8 @@ import type { E2bOptions } from "./e2b-options.ts";
  * createAgent({ sandbox: e2b({ upload: true, network: ["registry.npmjs.org"] }), allowShell: true })
  */
 export function e2b(options: E2bOptions = {}): SandboxFactory {
-  return createRemoteFactory(options, (root) => createE2bDriver(options, root));
+  return createRemoteFactory("e2b", options, async (root) => {
+    const { createE2bDriver } = await import("./e2b-driver.ts");
+    return createE2bDriver(options, root);
+  });
 }

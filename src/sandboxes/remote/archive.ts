@@ -1,10 +1,12 @@
 import { promisify } from "node:util";
-import { gunzip } from "node:zlib";
+import { gunzip, gzip } from "node:zlib";
 
 export interface ArchivedFile {
   readonly path: string;
   readonly content: Buffer;
   readonly executable?: boolean;
+  /** Then the content is where it leads. */
+  readonly isLink?: boolean;
 }
 
 const block = 512;
@@ -39,9 +41,82 @@ const textOf = (bytes: Buffer): string => {
   return bytes.toString("utf8", 0, end === -1 ? bytes.length : end);
 };
 
+/** An archive of files, as GNU tar reads it. */
+export function writeArchive(files: readonly ArchivedFile[]): Buffer {
+  const parts: Buffer[] = [];
+  const add = (head: Buffer, content: Buffer): void => {
+    parts.push(head, content, Buffer.alloc((block - (content.length % block)) % block));
+  };
+  const addLong = (name: Buffer, type: "K" | "L"): void => {
+    if (name.length < 100) return;
+    const long = Buffer.concat([name, Buffer.alloc(1)]);
+    add(headOf({ name: Buffer.from("././@LongLink"), size: long.length, mode: 0, type }), long);
+  };
+  for (const { path, content, executable = false, isLink = false } of files) {
+    const name = Buffer.from(`./${path}`);
+    if (isLink) {
+      addLong(content, "K");
+      addLong(name, "L");
+      add(headOf({ name, size: 0, mode: 0o777, type: "2", target: content }), Buffer.alloc(0));
+      continue;
+    }
+    addLong(name, "L");
+    add(
+      headOf({
+        name: name.subarray(0, 99),
+        size: content.length,
+        mode: executable ? 0o755 : 0o644,
+        type: "0",
+      }),
+      content,
+    );
+  }
+  return Buffer.concat([...parts, Buffer.alloc(block * 2)]);
+}
+
+interface Head {
+  readonly name: Buffer;
+  readonly size: number;
+  readonly mode: number;
+  readonly type: string;
+  /** Of a link. */
+  readonly target?: Buffer;
+}
+
+function headOf({ name, size, mode, type, target }: Head): Buffer {
+  const head = Buffer.alloc(block);
+  name.copy(head, 0, 0, 99);
+  target?.copy(head, 157, 0, 99);
+  const octal = (value: number, at: number, length: number): void => {
+    head.write(value.toString(8).padStart(length - 1, "0"), at, "latin1");
+  };
+  octal(mode, 100, 8);
+  octal(0, 108, 8);
+  octal(0, 116, 8);
+  octal(size, 124, 12);
+  octal(Math.floor(Date.now() / 1000), 136, 12);
+  head.fill(" ", 148, 156);
+  head.write(type, 156, "latin1");
+  head.write("ustar  \0", 257, "latin1");
+  octal(
+    head.reduce((sum, byte) => sum + byte, 0),
+    148,
+    7,
+  );
+  head[154] = 0;
+  return head;
+}
+
 const unzip = promisify(gunzip);
 
 /** What a script has packed into a line. */
 export async function unpack(line: string | undefined): Promise<Buffer> {
   return line === undefined || line === "" ? Buffer.alloc(0) : await unzip(Buffer.from(line, "base64"));
+}
+
+const zip = promisify(gzip);
+
+/** What a script unpacks, in base64. */
+export async function pack(bytes: Buffer): Promise<string> {
+  return (await zip(bytes)).toString("base64");
 }

@@ -12,7 +12,7 @@ export interface RemoteDriver {
   /** A new machine that runs. */
   create(spec: MachineSpec): Promise<RemoteMachine>;
   /** The machine of that id, running: one that is paused is resumed. Rejects with `gone` when there is none. */
-  attach(id: string, spec: Pick<MachineSpec, "aliveMs" | "signal">): Promise<RemoteMachine>;
+  attach(id: string, spec: Pick<MachineSpec, "aliveMs">): Promise<RemoteMachine>;
   /** Keeps the files and stops the costs. Absent where the vendor cannot. */
   pause?(id: string): Promise<void>;
   /** Removes the machine with its files. One that is gone is fine. */
@@ -29,7 +29,6 @@ export interface MachineSpec {
   readonly network?: readonly string[];
   /** How long the machine runs, in milliseconds, when kit does not say again that it is needed; then it pauses itself. */
   readonly aliveMs: number;
-  readonly signal?: AbortSignal;
 }
 
 export interface MachineInfo {
@@ -55,9 +54,15 @@ export interface RemoteMachine {
 export interface RemoteRun {
   readonly script: string;
   readonly args: readonly string[];
-  /** ASCII; without it, the script reads an end of file. */
+  /** Without it, the script reads an end of file. */
   readonly stdin?: string;
+  /** Variables of this run alone: they may be secret, and are in no command line and no record of the vendor. */
   readonly env?: Readonly<Record<string, string>>;
+  /**
+   * Whether it is a command, which may take long: its output is heard as it comes, in both streams. Of any other
+   * script only standard output matters, and it may come at the end.
+   */
+  readonly isCommand?: boolean;
   readonly onOutput: (stream: "stdout" | "stderr", text: string) => void;
   readonly signal?: AbortSignal;
 }

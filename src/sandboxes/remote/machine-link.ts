@@ -25,7 +25,8 @@ export interface OpenMachine {
   readonly wall: string;
 }
 
-export interface ScriptRun extends Pick<RemoteRun, "script" | "args" | "stdin" | "env" | "signal"> {
+export interface ScriptRun
+  extends Pick<RemoteRun, "script" | "args" | "stdin" | "env" | "isCommand" | "signal"> {
   /** Whether it may run twice: a connection that is lost is then tried again. */
   readonly repeatable?: boolean;
   /** Hears the output, which is otherwise collected. */

@@ -32,7 +32,8 @@ export async function execRemotely(view: RemoteView, request: ExecRequest): Prom
   const started = performance.now();
   try {
     const { exitCode } = await view.link.run({
-      script: execScript,
+      script: `${settings(env)}${execScript}`,
+      isCommand: true,
       args: [
         folder,
         id,
@@ -42,7 +43,7 @@ export async function execRemotely(view: RemoteView, request: ExecRequest): Prom
         ...(wall === "" ? ["0"] : [String(kept.length), ...kept]),
         ...words,
       ],
-      env: { ...nobodyThere, ...env },
+      env,
       onOutput: output.add,
       ...(request.stdin === undefined ? {} : { stdin: request.stdin }),
     });
@@ -69,6 +70,12 @@ function wordsOf(command: ExecRequest["command"]): readonly string[] {
   if (words[0] === undefined || words[0] === "") throw invalid("There is no command to run.");
   if (words.some((word) => word.includes("\0"))) throw invalid("A command has no NUL characters.");
   return words;
+}
+
+/** What goes for every command, unless this one says something else. */
+function settings(env: Readonly<Record<string, string>>): string {
+  const names = Object.keys(nobodyThere).filter((name) => !Object.hasOwn(env, name));
+  return `export ${names.map((name) => `${name}=${nobodyThere[name]}`).join(" ")}\n`;
 }
 
 function checkedNames(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {

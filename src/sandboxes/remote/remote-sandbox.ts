@@ -1,21 +1,24 @@
 import { hash } from "node:crypto";
 import { forbidden, invalid } from "../../files/file-error.ts";
-import type { DirectoryEntry, FileStat, Sandbox, SandboxIsolation } from "../contract.ts";
+import type { DirectoryEntry, FileStat, Sandbox } from "../contract.ts";
 import { replaceText } from "../host/replace-text.ts";
+import { isolationBy } from "./isolation.ts";
 import { execRemotely } from "./remote-exec.ts";
 import { globRemotely, grepRemotely } from "./remote-search.ts";
 import { answer, namesOf, pathIn, type RemoteView } from "./remote-view.ts";
-import { scripts } from "./scripts.ts";
+import { scripts, withInput } from "./scripts.ts";
 
 /** Larger files are not for a model or a string; `download` takes them. */
 const maxReadBytes = 16 * 1024 * 1024;
 const maxDownloadBytes = 1024 * 1024 * 1024;
-/** What one argument of a program holds at most is 128 KiB; the rest goes through standard input. */
-const maxArgument = 96 * 1024;
-
 /** A sandbox on a machine of its own, which is started by the first call that needs it. */
 export function createRemoteSandbox(options: Pick<RemoteView, "link" | "name" | "persistent">): Sandbox {
-  return viewFrom({ ...options, cwd: "", closing: new AbortController(), running: new Set() });
+  return viewFrom(toView(options));
+}
+
+/** The workspace of a machine from its root. */
+export function toView(options: Pick<RemoteView, "link" | "name" | "persistent">): RemoteView {
+  return { ...options, cwd: "", closing: new AbortController(), running: new Set() };
 }
 
 function viewFrom(view: RemoteView): Sandbox {
@@ -75,21 +78,6 @@ function viewFrom(view: RemoteView): Sandbox {
   };
 }
 
-/** What keeps commands to their access on a machine where files can be kept from them by that program. */
-export function isolationBy(name: string, wall: string): SandboxIsolation {
-  if (wall !== "") {
-    return {
-      wall: "remote",
-      description: `Commands run on a machine of their own (${name}), which keeps them to what they may write; the network is the machine's.`,
-    };
-  }
-  return {
-    wall: "none",
-    description: `Commands run on a machine of their own (${name}), where they can write whatever its user may.`,
-    hint: "An image whose user may use 'unshare' and 'mount' (root, or user namespaces) can keep files from commands.",
-  };
-}
-
 async function readFrom(view: RemoteView, path: string, maxBytes: number): Promise<Buffer> {
   const text = await answer(view, pathIn(view, path), { script: scripts.read, args: [String(maxBytes)] });
   return Buffer.from(text, "base64");
@@ -101,12 +89,9 @@ async function writeTo(
   { content, expected = "" }: { readonly content: Buffer; readonly expected?: string },
 ): Promise<void> {
   if (path === "" || path.endsWith("/")) throw invalid("A path to write names a file.");
-  const text = content.toString("base64");
-  const fits = text.length <= maxArgument;
   await answer(view, pathIn(view, path), {
-    script: scripts.write,
-    args: [expected, String(content.length), ...(fits ? ["1", text] : ["0"])],
-    ...(fits ? {} : { stdin: text }),
+    ...withInput(scripts.write, content),
+    args: [expected, String(content.length)],
     // What it replaced may be what it has written itself.
     repeatable: expected === "",
   });

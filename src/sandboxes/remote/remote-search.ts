@@ -13,7 +13,7 @@ import { fromWorkingFolder } from "../host/workspace-path.ts";
 import { readArchive, unpack } from "./archive.ts";
 import { textsOf } from "./needed-text.ts";
 import { answer, namesOf, pathIn, type RemoteView } from "./remote-view.ts";
-import { scripts } from "./scripts.ts";
+import { scripts, withInput } from "./scripts.ts";
 
 const budgetMs = 10_000;
 /** What one search fetches of files that may match; where there is more, it is truncated. */
@@ -105,9 +105,8 @@ async function fetchFiles(view: RemoteView, files: readonly string[], fetch: Fet
   const names = Buffer.from(files.map((path) => `./${path}\0`).join(""));
   const { needed, maxBytes, ignoreCase, signal } = fetch;
   const text = await answer(view, "", {
-    script: scripts.fetch,
+    ...withInput(scripts.fetch, names),
     args: [String(maxBytes + 1), needed, ignoreCase ? "-i" : ""],
-    stdin: names.toString("base64"),
     ...(signal === undefined ? {} : { signal }),
   });
   signal?.throwIfAborted();
@@ -115,7 +114,7 @@ async function fetchFiles(view: RemoteView, files: readonly string[], fetch: Fet
 }
 
 /** What lies below a path, as searches see it. */
-async function walkRemotely(view: RemoteView, inside: string, signal?: AbortSignal): Promise<Walk> {
+export async function walkRemotely(view: RemoteView, inside: string, signal?: AbortSignal): Promise<Walk> {
   signal?.throwIfAborted();
   const look = async (free: boolean) => {
     const text = await answer(view, inside, {

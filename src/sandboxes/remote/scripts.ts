@@ -1,6 +1,7 @@
 /**
  * What runs on a machine. Each script is POSIX shell with GNU tools, gets the root of the workspace as its first
- * argument and a path below it as the second, and answers with one of `outcomes` when it fails.
+ * argument and a path below it as the second, and answers with one of `outcomes` when it fails. What comes in is
+ * `input`, which `withInput` defines.
  */
 
 /** Exit codes by which a script says what is wrong with its path. */
@@ -54,6 +55,9 @@ const pack = "gzip -cn | base64 -w0; echo";
 
 const archive = `tar -c --format=gnu --null --no-recursion --ignore-failed-read -T - 2>/dev/null | ${pack}`;
 
+/** Of the names that come in, those of regular files. */
+const onlyFiles = `xargs -0r sh -c 'for f; do [ -f "$f" ] && [ ! -L "$f" ] && printf "%s\\0" "$f"; done' kit`;
+
 /** What the scripts need beside a POSIX shell; each is tried once, when a machine is opened. */
 const tools: Readonly<Record<string, string>> = {
   "realpath -m": `realpath -m -- "$t/none/x"`,
@@ -75,6 +79,9 @@ const tries = Object.entries(tools)
 
 type ScriptName =
   | "open"
+  | "seed"
+  | "sums"
+  | "both"
   | "ready"
   | "resolve"
   | "resolveEntry"
@@ -107,6 +114,35 @@ echo "$wall"
 cd -- "$1" && root=$(pwd -P) && echo "$root" && [ -e "$root.kit/ready" ] && echo ready
 exit 0`,
 
+  /**
+   * Fills the workspace with an archive, of which $3 says how many bytes come. With $2, it is kept beside the
+   * workspace with the checksums of its files: what has changed since is told by them.
+   */
+  seed: `cd -- "$1" && mkdir -p -- "$1.kit" || exit 75
+file="$1.kit/seed.tgz"
+input | base64 -d >"$file" || exit 75
+[ "$(stat -c %s -- "$file")" = "$3" ] || exit 77
+tar -xzf "$file" --no-same-owner || exit 75
+if [ "$2" = 1 ]; then
+  mv -fT -- "$file" "$1.kit/base.tgz"
+  find . -type f -print0 | xargs -0r sha256sum -z -- >"$1.kit/base.sums"
+else rm -f -- "$file"; fi`,
+
+  /** Two lines, packed: the checksums that the workspace started with, and those of the files that come in now. */
+  sums: `cd -- "$1" && [ -e "$1.kit/base.sums" ] || exit 70
+cat "$1.kit/base.sums" | ${pack}
+input | base64 -d | ${onlyFiles} | xargs -0r sha256sum -z -- 2>/dev/null | ${pack}`,
+
+  /** Two archives, packed: the files that come in as they were at the start, and as they are. */
+  both: `t=$(mktemp -d "\${TMPDIR:-/tmp}/.kit-XXXXXX") || exit 75
+trap 'rm -rf -- "$t"' EXIT
+input | base64 -d >"$t/names"
+mkdir "$t/base" && cd -- "$t/base" || exit 75
+tar -xzf "$1.kit/base.tgz" --no-same-owner || exit 75
+${onlyFiles} <"$t/names" | ${archive}
+cd -- "$1" || exit 71
+${onlyFiles} <"$t/names" | ${archive}`,
+
   /** Notes that the workspace has all that it starts with. What kit keeps of it lies beside it. */
   ready: 'mkdir -p -- "$1.kit" && : >"$1.kit/ready"',
 
@@ -123,7 +159,7 @@ cd -- "$real" && find . -mindepth 1 -maxdepth 1 -printf '%y%P\\0' | base64 -w0`,
   read: `${find}${isPlain}[ "$(stat -c %s -- "$real")" -le "$3" ] || exit 73
 base64 -w0 <"$real"`,
 
-  /** $3: the checksum of what is replaced, or nothing; $4: the bytes that come; $5: they are $6, else they are read. */
+  /** $3: the checksum of what is replaced, or nothing; $4: how many bytes come. */
   write: `${find}case "$p" in */) exit 72 ;; esac
 [ "$real" = "$root" ] && exit 72
 if [ -e "$real" ]; then
@@ -133,11 +169,8 @@ fi
 name=$real dir=\${real%/*}
 ${makeFolder}tmp=$(mktemp "$dir/.kit-XXXXXX") || exit 75
 trap 'rm -f -- "$tmp"' EXIT
-if [ "$5" = 1 ]; then printf %s "$6" | base64 -d >"$tmp" || exit 75
-else
-  base64 -d >"$tmp" || exit 75
-  [ "$(stat -c %s -- "$tmp")" = "$4" ] || exit 77
-fi
+input | base64 -d >"$tmp" || exit 75
+[ "$(stat -c %s -- "$tmp")" = "$4" ] || exit 77
 if [ -n "$3" ]; then
   [ -f "$name" ] || exit 76
   sum=$(sha256sum <"$name")
@@ -199,5 +232,18 @@ cd -- "$root" || exit 71
   fetch: `cd -- "$1" || exit 71
 few() { xargs -0r sh -c 'most=$1; shift; find "$@" -maxdepth 0 -type f -size "-$most"c -print0' kit "$1" 2>/dev/null; }
 keep() { if [ -z "$1" ]; then cat; else LC_ALL=C xargs -0r grep -laFZ $2 -e "$1" -- 2>/dev/null; fi; }
-base64 -d | few "$3" | keep "$4" "$5" | ${archive}`,
+input | base64 -d | few "$3" | keep "$4" "$5" | ${archive}`,
 };
+
+/** What one argument of a program holds at most is 128 KiB; the rest goes through standard input. */
+const maxInline = 96 * 1024;
+
+/** A script with its input: within the script itself where it fits, which saves the round trips of standard input. */
+export function withInput(
+  script: string,
+  input: Buffer,
+): { readonly script: string; readonly stdin?: string } {
+  const text = input.toString("base64");
+  if (text.length <= maxInline) return { script: `input() { printf %s '${text}'; }\n${script}` };
+  return { script: `input() { cat; }\n${script}`, stdin: text };
+}

@@ -4,4 +4,4 @@ export function shellLine(script: string, args: readonly string[]): string {
 }
 
 /** A word that a shell takes as it is. */
-const quote = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
+export const quote = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;

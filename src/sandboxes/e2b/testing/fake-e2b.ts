@@ -8,6 +8,7 @@ import {
   type FakeVendor,
   sendJson,
   startFakeVendor,
+  textsOf,
 } from "../../remote/testing/fake-vendor.ts";
 
 /** E2B as its package (2.51.0) speaks to it: the interface for sandboxes, and Connect with JSON to each of them. */
@@ -91,10 +92,6 @@ const infoOf = (machine: FakeMachine) => ({
   cpuCount: 2,
   memoryMB: 512,
 });
-
-function textsOf(value: unknown): Readonly<Record<string, string>> {
-  return typeof value === "object" && value !== null ? Object.fromEntries(Object.entries(value)) : {};
-}
 
 function machineOf(house: FakeHouse, { headers }: FakeRequest): FakeMachine | undefined {
   return house.machines.get(String(headers["e2b-sandbox-id"]));

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * What stands for a vendor's machine in tests: a folder, which its commands know as `/home/user`, and real processes.
+ * What stands for a vendor's machine in tests: a folder, which its commands know as `/home/user` or `/home/daytona`, and real processes.
  * Nothing keeps them apart from this computer, so nothing hostile runs on it.
  */
 export interface FakeMachine {
@@ -15,6 +15,8 @@ export interface FakeMachine {
   readonly labels: Readonly<Record<string, string>>;
   state: "running" | "paused";
   start(program: FakeProgram): ChildProcess;
+  /** Where a path of the machine lies on this computer. */
+  placeOf(path: string): string;
   /** Ends all that runs. */
   stop(): void;
   destroy(): void;
@@ -31,13 +33,17 @@ export interface FakeMachineOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Where its programs lie; default: the system's. */
   readonly path?: string | undefined;
+  /** Told of every line that it runs. */
+  readonly onLine?: (line: string) => void;
 }
 
-const knownHome = "/home/user";
+const knownPlaces = /\/home\/(?:user|daytona)|\/tmp\/(?=\.kit-in-)/g;
 
-export function createFakeMachine({ id, labels, env, path }: FakeMachineOptions): FakeMachine {
+export function createFakeMachine({ id, labels, env, path, onLine }: FakeMachineOptions): FakeMachine {
   const home = realpathSync(mkdtempSync(join(tmpdir(), "kit-fake-machine-")));
   mkdirSync(join(home, "tmp"));
+  const placed = (text: string): string =>
+    text.replaceAll(knownPlaces, (place) => (place === "/tmp/" ? `${home}/tmp/` : home));
   const programs = new Set<ChildProcess>();
   const stop = (): void => {
     for (const { pid } of programs) endGroup(pid);
@@ -50,7 +56,8 @@ export function createFakeMachine({ id, labels, env, path }: FakeMachineOptions)
     createdAt: new Date(),
     state: "running",
     start({ words, env: own = {} }) {
-      const [program = "", ...args] = words.map((word) => word.replaceAll(knownHome, home));
+      onLine?.(words.join(" "));
+      const [program = "", ...args] = words.map(placed);
       const child = spawn(program, args, {
         cwd: home,
         env: {
@@ -70,6 +77,7 @@ export function createFakeMachine({ id, labels, env, path }: FakeMachineOptions)
       child.once("close", () => programs.delete(child));
       return child;
     },
+    placeOf: placed,
     stop,
     destroy() {
       stop();

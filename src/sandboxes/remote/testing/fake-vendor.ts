@@ -5,9 +5,14 @@ import { createFakeMachine, type FakeMachine, type FakeMachineOptions } from "./
 /** A local server that speaks a vendor's wire, and the machines that it has made. */
 export interface FakeVendor {
   readonly url: string;
+  readonly server: http.Server;
   readonly machines: ReadonlyMap<string, FakeMachine>;
   /** Method and path of each request, oldest first. */
   readonly requests: readonly string[];
+  /** The lines that machines were asked to run, as the vendor sees them. */
+  readonly lines: readonly string[];
+  /** Has a machine vanish. */
+  lose(id: string): void;
   /** What is to go wrong. */
   readonly trouble: FakeTrouble;
   /** What a machine was asked for, newest last: the bodies of the requests that make one. */
@@ -21,9 +26,9 @@ export interface FakeTrouble {
   /** Ends the connection of the next command once it has begun. */
   cutNext?: boolean;
   /** Milliseconds that each request takes to arrive. */
-  delayMs?: number;
+  delayMs?: number | undefined;
   /** Where the programs of new machines lie. */
-  path?: string;
+  path?: string | undefined;
 }
 
 export interface FakeRequest {
@@ -52,6 +57,7 @@ export interface FakeHouse extends Pick<FakeVendor, "trouble"> {
 export async function startFakeVendor(handlerOf: (house: FakeHouse) => FakeHandler): Promise<FakeVendor> {
   const machines = new Map<string, FakeMachine>();
   const requests: string[] = [];
+  const lines: string[] = [];
   const created: Readonly<Record<string, unknown>>[] = [];
   const trouble: FakeTrouble = {};
   const house: FakeHouse = {
@@ -60,7 +66,12 @@ export async function startFakeVendor(handlerOf: (house: FakeHouse) => FakeHandl
     make(options, asked) {
       created.push(asked);
       const id = `fake${process.pid}n${created.length}x${Math.random().toString(36).slice(2, 8)}`;
-      const machine = createFakeMachine({ ...options, id, path: trouble.path });
+      const machine = createFakeMachine({
+        ...options,
+        id,
+        path: trouble.path,
+        onLine: (line) => lines.push(line),
+      });
       machines.set(id, machine);
       return machine;
     },
@@ -88,6 +99,12 @@ export async function startFakeVendor(handlerOf: (house: FakeHouse) => FakeHandl
   await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    server,
+    lines,
+    lose(id) {
+      machines.get(id)?.destroy();
+      machines.delete(id);
+    },
     machines,
     requests,
     trouble,
@@ -104,4 +121,9 @@ export function sendJson(response: http.ServerResponse, status: number, value?: 
   response.writeHead(status, value === undefined ? {} : { "content-type": "application/json" });
   response.end(value === undefined ? "" : JSON.stringify(value));
   return true;
+}
+
+/** Of a message that may hold anything: the texts of an object. */
+export function textsOf(value: unknown): Readonly<Record<string, string>> {
+  return typeof value === "object" && value !== null ? Object.fromEntries(Object.entries(value)) : {};
 }

@@ -1,0 +1,278 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
+import type { MachineInfo, MachineSpec, RemoteDriver, RemoteMachine, RemoteRun } from "../remote/driver.ts";
+import { loadSdk } from "../remote/load-sdk.ts";
+import { type RemoteReason, reasonOf, remoteError } from "../remote/remote-error.ts";
+import { quote, shellLine } from "../remote/shell-line.ts";
+import type { DaytonaOptions } from "./daytona-options.ts";
+import type { DaytonaClient, DaytonaMachine, DaytonaSdk } from "./daytona-sdk.ts";
+
+const vendor = "daytona";
+const startSeconds = 120;
+/** States of a machine that nobody can start again. */
+const endStates = new Set(["destroyed", "destroying", "error", "build_failed"]);
+
+interface Client {
+  readonly sdk: DaytonaSdk;
+  readonly client: DaytonaClient;
+}
+
+/** The primitives of Daytona. `root`: the project whose package of the vendor is taken. */
+export function createDaytonaDriver(options: DaytonaOptions, root: string): RemoteDriver {
+  let loading: Promise<Client> | undefined;
+  const load = async (): Promise<Client> => {
+    const sdk = await loadSdk<DaytonaSdk>("@daytona/sdk", root);
+    const { apiKey, apiUrl, target, requestTimeoutMs = 60_000 } = options;
+    try {
+      const client = new sdk.Daytona({
+        ...(apiKey === undefined ? {} : { apiKey }),
+        ...(apiUrl === undefined ? {} : { apiUrl }),
+        ...(target === undefined ? {} : { target }),
+        requestTimeoutMs,
+        // A connection for events would keep this process from its end.
+        useDeprecatedPolling: true,
+      });
+      return { sdk, client };
+    } catch (cause) {
+      throw remoteError(vendor, "key", { cause, hint });
+    }
+  };
+  const asking = async <Value>(work: (client: Client) => Promise<Value>): Promise<Value> => {
+    loading ??= load().catch((error: unknown) => {
+      loading = undefined;
+      throw error;
+    });
+    const client = await loading;
+    try {
+      return await work(client);
+    } catch (error) {
+      throw reasonOf(error) === undefined ? toRemote(client.sdk, error) : error;
+    }
+  };
+  return {
+    name: vendor,
+    folder: options.folder ?? "/home/daytona/workspace",
+    network: "hosts",
+    create: (spec) =>
+      asking(async ({ sdk, client }) => {
+        const machine = await client.create(paramsOf(options, spec), { timeout: startSeconds });
+        return toMachine(sdk, machine);
+      }),
+    attach: (id) =>
+      asking(async ({ sdk, client }) => {
+        const machine = await client.get(id);
+        if (endStates.has(machine.state ?? "")) throw remoteError(vendor, "gone");
+        if (machine.state !== "started") await machine.start(startSeconds);
+        return toMachine(sdk, machine);
+      }),
+    pause: (id) =>
+      asking(async ({ client }) => {
+        const machine = await client.get(id);
+        if (machine.state === "started") await machine.stop(startSeconds);
+      }),
+    destroy: (id) =>
+      asking(async ({ sdk, client }) => {
+        try {
+          await (await client.get(id)).delete(startSeconds);
+        } catch (error) {
+          if (reasonFor(sdk, error) !== "gone") throw error;
+        }
+      }),
+    list: (labels) =>
+      asking(async ({ client }) => {
+        const found: MachineInfo[] = [];
+        for await (const machine of client.list({ labels: { ...labels } })) {
+          // The vendor's filter is not taken on trust where machines are removed by it.
+          if (Object.entries(labels).some(([name, value]) => machine.labels[name] !== value)) continue;
+          if (machine.state === "destroyed" || machine.state === "destroying") continue;
+          const rests = machine.state !== "started" && machine.state !== "starting";
+          found.push({
+            id: machine.id,
+            state: rests ? "paused" : "running",
+            labels: machine.labels,
+            ...(machine.createdAt === undefined ? {} : { created_at: machine.createdAt }),
+          });
+        }
+        return found;
+      }),
+  };
+}
+
+const hint = "Set DAYTONA_API_KEY.";
+
+function paramsOf({ snapshot, image }: DaytonaOptions, { labels, env, network, aliveMs }: MachineSpec) {
+  return {
+    ...(snapshot === undefined ? {} : { snapshot }),
+    ...(image === undefined ? {} : { image }),
+    labels: { ...labels },
+    envVars: { ...env },
+    autoStopInterval: Math.max(1, Math.ceil(aliveMs / 60_000)),
+    // What it holds is somebody's work: kit removes it, with the session.
+    autoDeleteInterval: -1,
+    ...(network === undefined
+      ? {}
+      : network.length === 0
+        ? { networkBlockAll: true }
+        : { domainAllowList: network.join(",") }),
+  };
+}
+
+function toMachine(sdk: DaytonaSdk, machine: DaytonaMachine): RemoteMachine {
+  // Each is a shell of the vendor's, which runs one command at a time.
+  const shells: string[] = [];
+  return {
+    id: machine.id,
+    async run(request) {
+      request.signal?.throwIfAborted();
+      let mayRun = false;
+      try {
+        const line = await bring(machine, request);
+        if (request.isCommand !== true) {
+          mayRun = true;
+          return await execute(machine, line, request);
+        }
+        const shell = shells.pop() ?? (await openShell(machine));
+        mayRun = true;
+        const ended = await runInShell({ machine, shell, line }, request);
+        shells.push(shell);
+        return ended;
+      } catch (error) {
+        if (reasonOf(error) !== undefined) throw error;
+        const reason = reasonFor(sdk, error);
+        const isUnknown = mayRun && reason === "unreachable" && !wasRefused(error);
+        throw remoteError(vendor, isUnknown ? "lost" : reason === "gone" ? "detached" : reason, {
+          cause: error,
+        });
+      }
+    },
+    async keepAlive() {
+      try {
+        await machine.refreshActivity();
+      } catch (error) {
+        throw toRemote(sdk, error);
+      }
+    },
+  };
+}
+
+/** The line of a script; what is large or secret goes ahead of it, into files that it reads and removes. */
+async function bring(machine: DaytonaMachine, { script, args, stdin, env = {} }: RemoteRun): Promise<string> {
+  const id = `/tmp/.kit-in-${randomUUID()}`;
+  const variables = Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}\n`);
+  const files = [
+    ...(variables.length === 0
+      ? []
+      : [{ source: Buffer.from(variables.join("")), destination: `${id}.env` }]),
+    ...(stdin === undefined ? [] : [{ source: Buffer.from(stdin), destination: `${id}.in` }]),
+  ];
+  if (files.length > 0) await machine.fs.uploadFiles(files);
+  const start = [
+    ...(variables.length === 0 ? [] : [`. ${id}.env; rm -f ${id}.env`]),
+    stdin === undefined ? "exec </dev/null" : `exec <${id}.in; rm -f ${id}.in`,
+  ];
+  return shellLine(`${start.join("\n")}\n${script}`, args);
+}
+
+/** One round trip, with the output at the end, and standard error left out, which the vendor would mix into it. */
+async function execute(
+  machine: DaytonaMachine,
+  line: string,
+  { onOutput }: RemoteRun,
+): Promise<{ readonly exitCode: number }> {
+  const { exitCode, result } = await machine.process.executeCommand(
+    `${line} 2>/dev/null`,
+    undefined,
+    undefined,
+    0,
+  );
+  if (result !== "") onOutput("stdout", result);
+  return { exitCode };
+}
+
+async function openShell(machine: DaytonaMachine): Promise<string> {
+  const id = `kit-${randomUUID()}`;
+  await machine.process.createSession(id);
+  return id;
+}
+
+interface ShellRun {
+  readonly machine: DaytonaMachine;
+  readonly shell: string;
+  readonly line: string;
+}
+
+async function runInShell(
+  { machine, shell, line }: ShellRun,
+  { onOutput }: RemoteRun,
+): Promise<{ readonly exitCode: number }> {
+  const { process } = machine;
+  const { cmdId = "" } = await process.executeSessionCommand(shell, { command: `(${line})`, runAsync: true });
+  const heard = { stdout: 0, stderr: 0 };
+  const hear = (stream: "stdout" | "stderr", text: string): void => {
+    heard[stream] += text.length;
+    onOutput(stream, text);
+  };
+  await process.getSessionCommandLogs(
+    shell,
+    cmdId,
+    (text) => hear("stdout", text),
+    (text) => hear("stderr", text),
+  );
+  for (let tries = 0; tries < 7; tries += 1) {
+    const { exitCode } = await process.getSessionCommand(shell, cmdId);
+    if (exitCode === undefined) {
+      // The end of the output may be heard before that of the command is noted; or the connection broke.
+      await setTimeout(50 * tries);
+      continue;
+    }
+    if (tries > 0) {
+      const whole = await process.getSessionCommandLogs(shell, cmdId);
+      for (const stream of ["stdout", "stderr"] as const) {
+        const rest = (whole[stream] ?? "").slice(heard[stream]);
+        if (rest !== "") onOutput(stream, rest);
+      }
+    }
+    return { exitCode };
+  }
+  throw remoteError(vendor, "lost");
+}
+
+const wasRefused = (error: unknown): boolean =>
+  error instanceof Error && /ECONNREFUSED|ENOTFOUND|EAI_AGAIN/.test(error.message);
+
+function toRemote(sdk: DaytonaSdk, error: unknown): Error {
+  const reason = reasonFor(sdk, error);
+  return remoteError(vendor, reason, { cause: error, ...(reason === "key" ? { hint } : {}) });
+}
+
+function reasonFor(sdk: DaytonaSdk, error: unknown): RemoteReason {
+  if (!(error instanceof sdk.DaytonaError)) return "unreachable";
+  const { statusCode, message } = error;
+  const isQuota = /quota|limit exceeded|maximum/i.test(message);
+  switch (statusCode) {
+    case 401:
+      return "key";
+    case 402:
+      return "quota";
+    case 400:
+    case 403:
+      return isQuota
+        ? "quota"
+        : statusCode === 403
+          ? "key"
+          : /not running|not started|no IP address/i.test(message)
+            ? "detached"
+            : "refused";
+    case 404:
+    case 410:
+      return "gone";
+    case 429:
+      return isQuota ? "quota" : "busy";
+    case 502:
+      return "detached";
+    case undefined:
+      return "unreachable";
+    default:
+      return statusCode < 500 && statusCode !== 408 && statusCode !== 409 ? "refused" : "unreachable";
+  }
+}

@@ -1,0 +1,54 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { remoteTests, useRemote } from "../remote/testing/remote.suite.ts";
+import { daytonaSubject, hasDaytona } from "./testing/daytona-subject.ts";
+
+describe.skipIf(!hasDaytona)("daytona, with the package of npm run test:vendors", () => {
+  const bench = useRemote(daytonaSubject);
+
+  remoteTests(bench);
+
+  test("each call is one round trip, and a command three", async () => {
+    const sandbox = await bench.open();
+    await sandbox.writeFile("a.txt", "one");
+    const once = "POST /toolbox/ID/process/execute";
+    const calls: readonly (() => Promise<unknown>)[] = [
+      () => sandbox.writeFile("a.txt", "two"),
+      () => sandbox.readFile("a.txt"),
+      () => sandbox.list(),
+      () => sandbox.glob("**"),
+    ];
+    for (const call of calls) expect(await bench.requestsOf(call)).toEqual([once]);
+    const run = () => sandbox.exec({ command: "cat a.txt" });
+    await run();
+    // The log comes over a WebSocket.
+    expect(await bench.requestsOf(run)).toEqual([
+      "POST /toolbox/ID/process/session/SHELL/exec",
+      "GET /toolbox/ID/process/session/SHELL/command/c2",
+    ]);
+  });
+
+  test.each([
+    [429, "Too many requests", { code: "too_many_requests", meta: { reason: "busy" } }],
+    [403, "Total CPU quota exceeded", { code: "forbidden", meta: { reason: "quota" } }],
+    [
+      401,
+      "bad key",
+      { code: "forbidden", meta: { reason: "key" }, hint: expect.stringContaining("DAYTONA_API_KEY") },
+    ],
+    [400, "no such snapshot", { code: "invalid_request", meta: { reason: "refused" } }],
+    [500, "broken", { code: "unavailable", meta: { reason: "unreachable" } }],
+  ])("the vendor's %i (%s) is kit's", async (status, message, expected) => {
+    bench.fake.trouble.refuse = { status, message };
+    onTestFinished(() => {
+      bench.fake.trouble.refuse = undefined;
+    });
+    await expect((await bench.open()).list()).rejects.toMatchObject(expected);
+  });
+
+  test("network rules are passed on, and a machine reaches nothing without them", async () => {
+    await (await bench.open()).list();
+    expect(bench.fake.created.at(-1)).toMatchObject({ networkBlockAll: true, autoDeleteInterval: -1 });
+    await (await bench.open({ network: ["registry.npmjs.org"] })).list();
+    expect(bench.fake.created.at(-1)).toMatchObject({ domainAllowList: "registry.npmjs.org" });
+  });
+});

@@ -1,0 +1,254 @@
+import type { ChildProcess } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import type { ServerResponse } from "node:http";
+import { dirname } from "node:path";
+import { WebSocketServer } from "ws";
+import type { FakeMachine } from "../../remote/testing/fake-machine.ts";
+import {
+  type FakeHandler,
+  type FakeHouse,
+  type FakeRequest,
+  type FakeVendor,
+  sendJson,
+  startFakeVendor,
+  textsOf,
+} from "../../remote/testing/fake-vendor.ts";
+
+interface FakeCommand {
+  readonly program: ChildProcess;
+  /** Frames as the vendor sends them: three bytes that name the stream, and output. */
+  readonly frames: Buffer[];
+  readonly heard: Set<() => void>;
+  exitCode?: number;
+}
+
+type Shells = Map<string, Map<string, FakeCommand>>;
+
+const machinePrefix = "/toolbox/";
+
+/** Daytona as its package (0.216.0) speaks to it: the interface for sandboxes, and the toolbox of each of them. */
+export async function startFakeDaytona(): Promise<FakeVendor> {
+  const shells: Shells = new Map();
+  let url = "";
+  const vendor = await startFakeVendor((house) => createHandler(house, shells, () => url));
+  url = vendor.url;
+  listenForLogs(vendor, shells);
+  return vendor;
+}
+
+function createHandler(house: FakeHouse, shells: Shells, urlOf: () => string): FakeHandler {
+  return (request, response) =>
+    request.path.startsWith(machinePrefix)
+      ? atMachine(house, shells, { request, response })
+      : atVendor(house, { request, response, url: urlOf() });
+}
+
+interface VendorCall {
+  readonly request: FakeRequest;
+  readonly response: ServerResponse;
+  readonly url: string;
+}
+
+function atVendor(house: FakeHouse, { request, response, url }: VendorCall): true | undefined {
+  const { method, path, query, headers } = request;
+  const { refuse } = house.trouble;
+  const fail = (statusCode: number, message: string): true =>
+    sendJson(response, statusCode, { statusCode, message });
+  if (refuse !== undefined) return fail(refuse.status, refuse.message);
+  if (headers.authorization !== "Bearer dtn_test") return fail(401, "Invalid credentials");
+  if (method === "POST" && path === "/sandbox") {
+    const asked = request.json();
+    return sendJson(
+      response,
+      200,
+      viewOf(house.make({ labels: textsOf(asked.labels), env: textsOf(asked.env) }, asked), url),
+    );
+  }
+  if (method === "GET" && path === "/sandbox") {
+    const wanted = Object.entries(textsOf(JSON.parse(query.get("labels") ?? "{}")));
+    const found = [...house.machines.values()].filter(({ labels }) =>
+      wanted.every(([name, value]) => labels[name] === value),
+    );
+    const from = Number(query.get("cursor") ?? 0);
+    const nextCursor = from + 2 < found.length ? String(from + 2) : null;
+    return sendJson(response, 200, {
+      items: found.slice(from, from + 2).map((one) => viewOf(one, url)),
+      nextCursor,
+    });
+  }
+  const [, id = "", action] = /^\/sandbox\/([^/]+)(?:\/([\w-]+))?$/.exec(path) ?? [];
+  if (id === "") return undefined;
+  const machine = house.machines.get(id);
+  if (machine === undefined) return fail(404, `Sandbox with ID or name ${id} not found`);
+  if (method === "DELETE") {
+    machine.destroy();
+    house.machines.delete(id);
+    return sendJson(response, 200, { ...viewOf(machine, url), state: "destroyed" });
+  }
+  switch (`${method} ${action}`) {
+    case "GET undefined":
+    case "POST last-activity":
+      break;
+    case "POST start":
+      machine.state = "running";
+      break;
+    case "POST stop":
+      machine.state = "paused";
+      machine.stop();
+      break;
+    default:
+      return undefined;
+  }
+  return sendJson(response, 200, viewOf(machine, url));
+}
+
+const viewOf = (machine: FakeMachine, url: string) => ({
+  id: machine.id,
+  name: machine.id,
+  organizationId: "fake",
+  user: "daytona",
+  env: {},
+  labels: machine.labels,
+  public: false,
+  networkBlockAll: false,
+  target: "us",
+  cpu: 1,
+  gpu: 0,
+  memory: 1,
+  disk: 3,
+  state: machine.state === "running" ? "started" : "stopped",
+  toolboxProxyUrl: `${url}/toolbox`,
+  createdAt: machine.createdAt.toISOString(),
+});
+
+interface MachineCall {
+  readonly request: FakeRequest;
+  readonly response: ServerResponse;
+}
+
+async function atMachine(
+  house: FakeHouse,
+  shells: Shells,
+  { request, response }: MachineCall,
+): Promise<true | undefined> {
+  const [id = "", ...names] = request.path.slice(machinePrefix.length).split("/");
+  const machine = house.machines.get(id);
+  const fail = (statusCode: number, message: string): true =>
+    sendJson(response, statusCode, { statusCode, message });
+  if (machine === undefined) return fail(404, "Sandbox not found");
+  if (machine.state !== "running") return fail(400, "bad request: sandbox is not running");
+  const call = `${request.method} ${names.join("/")}`;
+  if (call === "POST process/execute") return await execute(house, machine, { request, response });
+  if (call === "POST files/bulk-upload") return await receive(machine, { request, response });
+  if (call === "POST process/session") {
+    shells.set(String(request.json().sessionId), new Map());
+    return sendJson(response, 201, {});
+  }
+  const [, , shell = "", what, command = ""] = names;
+  const commands = shells.get(shell);
+  if (commands === undefined) return fail(404, "session not found");
+  if (request.method === "POST" && what === "exec") {
+    const id = `c${commands.size + 1}`;
+    commands.set(id, start(machine, String(request.json().command)));
+    return sendJson(response, 202, { cmdId: id });
+  }
+  const known = commands.get(command);
+  if (request.method !== "GET" || what !== "command" || known === undefined) return undefined;
+  const { exitCode, frames } = known;
+  if (names.at(-1) === "logs") {
+    const textOf = (stream: number): string =>
+      Buffer.concat(
+        frames.filter((frame) => frame[0] === stream).map((frame) => frame.subarray(3)),
+      ).toString();
+    return sendJson(response, 200, { output: "", stdout: textOf(1), stderr: textOf(2) });
+  }
+  return sendJson(response, 200, {
+    id: command,
+    command: "",
+    ...(exitCode === undefined ? {} : { exitCode }),
+  });
+}
+
+async function execute(
+  house: FakeHouse,
+  machine: FakeMachine,
+  { request, response }: MachineCall,
+): Promise<true> {
+  const { frames, program } = start(machine, String(request.json().command));
+  const exitCode = await new Promise<number>((ended) => {
+    program.once("close", (code) => ended(code ?? 137));
+  });
+  if (house.trouble.cutNext === true) {
+    house.trouble.cutNext = false;
+    response.destroy();
+    return true;
+  }
+  // Both streams, mixed.
+  const result = Buffer.concat(frames.map((frame) => frame.subarray(3))).toString();
+  return sendJson(response, 200, { exitCode, result });
+}
+
+async function receive(machine: FakeMachine, { request, response }: MachineCall): Promise<true> {
+  const type = String(request.headers["content-type"]);
+  const form = await new Response(new Uint8Array(request.body), {
+    headers: { "content-type": type },
+  }).formData();
+  for (let index = 0; form.has(`files[${index}].path`); index += 1) {
+    const file = machine.placeOf(String(form.get(`files[${index}].path`)));
+    const content = form.get(`files[${index}].file`);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(
+      file,
+      typeof content === "string" || content === null ? "" : Buffer.from(await content.arrayBuffer()),
+    );
+  }
+  return sendJson(response, 200, {});
+}
+
+function start(machine: FakeMachine, line: string): FakeCommand {
+  const program = machine.start({ words: ["/bin/sh", "-c", line] });
+  program.stdin?.end();
+  const command: FakeCommand = { program, frames: [], heard: new Set() };
+  const tell = (): void => {
+    for (const each of command.heard) each();
+  };
+  for (const [index, stream] of [program.stdout, program.stderr].entries()) {
+    stream?.on("data", (chunk: Buffer) => {
+      command.frames.push(Buffer.concat([Buffer.alloc(3, index + 1), chunk]));
+      tell();
+    });
+  }
+  program.once("close", (code) => {
+    command.exitCode = code ?? 137;
+    tell();
+  });
+  return command;
+}
+
+/** The output of a command, as it comes. */
+function listenForLogs(vendor: FakeVendor, shells: Shells): void {
+  const sockets = new WebSocketServer({ noServer: true });
+  vendor.server.on("upgrade", (request, socket, head) => {
+    const [, shell = "", id = ""] =
+      /^\/toolbox\/[^/]+\/process\/session\/([^/]+)\/command\/(\w+)\/logs/.exec(request.url ?? "") ?? [];
+    const command = shells.get(shell)?.get(id);
+    if (command === undefined) {
+      socket.destroy();
+      return;
+    }
+    sockets.handleUpgrade(request, socket, head, (stream) => {
+      if (vendor.trouble.cutNext === true) {
+        vendor.trouble.cutNext = false;
+        setTimeout(() => socket.destroy(), 50);
+      }
+      let sent = 0;
+      const send = (): void => {
+        for (; sent < command.frames.length; sent += 1) stream.send(command.frames[sent] ?? Buffer.alloc(0));
+        if (command.exitCode !== undefined) stream.close(1000);
+      };
+      command.heard.add(send);
+      stream.once("close", () => command.heard.delete(send));
+      send();
+    });
+  });
+}

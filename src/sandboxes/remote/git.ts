@@ -1,0 +1,69 @@
+import { spawn } from "node:child_process";
+import { delimiter, isAbsolute } from "node:path";
+import { KitError } from "../../base/kit-error.ts";
+
+const passedOn = ["HOME", "USERPROFILE", "XDG_CONFIG_HOME", "SystemRoot", "TEMP", "TMP", "TMPDIR"];
+const most = 512 * 1024 * 1024;
+
+export interface GitOutcome {
+  readonly exitCode: number;
+  readonly stdout: Buffer;
+  readonly stderr: string;
+}
+
+/**
+ * Runs Git on this computer without a shell, in a clean environment, with nothing of the repository's settings that
+ * would start a program. Throws `unavailable` where there is no Git.
+ */
+export async function git(cwd: string, args: readonly string[], input = ""): Promise<GitOutcome> {
+  return await new Promise((resolve, reject) => {
+    const hardening = ["core.fsmonitor=false", "core.hooksPath=/dev/null", "protocol.allow=never"];
+    const settings = [
+      ...hardening,
+      "safe.bareRepository=explicit",
+      "core.quotePath=false",
+      "apply.whitespace=nowarn",
+    ];
+    const child = spawn("git", [...settings.flatMap((setting) => ["-c", setting]), ...args], {
+      cwd,
+      env: environment(),
+      stdio: "pipe",
+      windowsHide: true,
+    });
+    const output: Buffer[] = [];
+    let size = 0;
+    let stderr = "";
+    child.stdout.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > most) child.kill("SIGKILL");
+      else output.push(chunk);
+    });
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      if (stderr.length < 8_192) stderr += text;
+    });
+    child.stdin.on("error", () => undefined);
+    child.stdin.end(input);
+    child.once("error", (cause) =>
+      reject(new KitError({ code: "unavailable", message: "Git could not be started.", cause })),
+    );
+    child.once("close", (exitCode) =>
+      resolve({ exitCode: exitCode ?? -1, stdout: Buffer.concat(output), stderr }),
+    );
+  });
+}
+
+function environment(): NodeJS.ProcessEnv {
+  // A relative entry of PATH would be looked up in the repository, which may hold a `git` of its own.
+  const path = (process.env.PATH ?? "").split(delimiter).filter((entry) => isAbsolute(entry));
+  const env: NodeJS.ProcessEnv = {
+    PATH: path.join(delimiter),
+    LC_ALL: "C",
+    GIT_TERMINAL_PROMPT: "0",
+    GIT_OPTIONAL_LOCKS: "0",
+  };
+  for (const name of passedOn) {
+    const value = process.env[name];
+    if (value !== undefined) env[name] = value;
+  }
+  return env;
+}

@@ -1,0 +1,43 @@
+import { join } from "node:path";
+import type { SandboxFactory } from "../contract.ts";
+import type { RemoteDriver } from "./driver.ts";
+import { isolationBy } from "./isolation.ts";
+import type { RemoteOptions } from "./remote-options.ts";
+
+/**
+ * The sandboxes of one vendor. Opening one talks to nobody: the first call that needs the machine starts it.
+ * `driverAt` gives the vendor's primitives, by the package of the project at that root.
+ */
+export function createRemoteFactory(
+  name: string,
+  options: RemoteOptions,
+  driverAt: (root: string) => Promise<RemoteDriver>,
+): SandboxFactory {
+  // Whoever imports kit pays for a machine when one is opened.
+  const load = async () => await import("./open-remote.ts");
+  return {
+    name,
+    isolation: async () => isolationBy(name, "unshare"),
+    async open(context) {
+      context.signal?.throwIfAborted();
+      const { openRemote } = await load();
+      return await openRemote({ options, driverAt }, context);
+    },
+    locate({ project_root }) {
+      // What a machine starts with is the project's; what it has become, only its sandbox can read.
+      const folder = project_root ?? process.cwd();
+      const hasProject = options.upload === true || typeof options.upload === "string";
+      return hasProject
+        ? { folder, shared: true }
+        : { folder, shared: false, above: join(folder, ".kit", "machines", "none") };
+    },
+    async remove(owner) {
+      const { removeRemote } = await load();
+      await removeRemote({ options, driverAt }, owner);
+    },
+    async machines(root) {
+      const { openMachines } = await load();
+      return await openMachines({ options, driverAt }, root);
+    },
+  };
+}

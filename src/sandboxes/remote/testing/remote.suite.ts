@@ -1,0 +1,205 @@
+import { mkdtemp, readdir, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import type { Sandbox, SandboxFactory } from "../../contract.ts";
+import { sandboxCases } from "../../contract-cases.ts";
+import type { RemoteOptions } from "../remote-options.ts";
+import type { FakeVendor } from "./fake-vendor.ts";
+
+/** A vendor under test: its fake, and the factory that talks to it through the vendor's real package. */
+export interface RemoteSubject {
+  readonly name: string;
+  readonly startFake: () => Promise<FakeVendor>;
+  readonly factory: (fake: FakeVendor, options: RemoteOptions) => SandboxFactory;
+  /** The folder whose packages are taken, where the package is not kit's own. */
+  readonly packages?: string;
+}
+
+export interface RemoteBench {
+  readonly fake: FakeVendor;
+  readonly root: string;
+  factory(options?: RemoteOptions): SandboxFactory;
+  /** The owner of a new instance. */
+  nextOwner(): RemoteOwner;
+  /** A sandbox that is closed with the test. */
+  open(options?: RemoteOptions, owner?: RemoteOwner): Promise<Sandbox>;
+  /** What the vendor was asked for while something was done. */
+  requestsOf(work: () => Promise<unknown>): Promise<readonly string[]>;
+}
+
+interface RemoteOwner {
+  readonly agent: string;
+  readonly instance_id: string;
+  readonly session: string;
+  readonly project_root: string;
+}
+
+/** One fake and one project for the tests of a file. */
+export function useRemote(subject: RemoteSubject): RemoteBench {
+  let fake: FakeVendor | undefined;
+  let root = "";
+  let count = 0;
+  beforeAll(async () => {
+    root = await mkdtemp(join(tmpdir(), `kit-${subject.name}-`));
+    if (subject.packages !== undefined) await symlink(subject.packages, join(root, "node_modules"));
+    fake = await subject.startFake();
+  });
+  afterAll(async () => {
+    await fake?.close();
+    await rm(root, { recursive: true, force: true });
+  });
+  const bench: RemoteBench = {
+    get fake() {
+      if (fake === undefined) throw new Error("The fake has not started.");
+      return fake;
+    },
+    get root() {
+      return root;
+    },
+    factory: (options = {}) => subject.factory(bench.fake, options),
+    nextOwner() {
+      count += 1;
+      return { agent: "tester", session: "default", project_root: root, instance_id: String(count) };
+    },
+    async open(options, owner = bench.nextOwner()) {
+      const sandbox = await bench.factory(options).open(owner);
+      onTestFinished(() => sandbox.close());
+      return sandbox;
+    },
+    async requestsOf(work) {
+      const before = bench.fake.requests.length;
+      await work();
+      return bench.fake.requests
+        .slice(before)
+        .map((line) => line.replace(/fake\d\w+/, "ID").replace(/kit-[\w-]{36}/, "SHELL"));
+    },
+  };
+  return bench;
+}
+
+/** What needs no vendor's wire to be shown once for each of them; the whole contract is a campaign. */
+const slice: ReadonlySet<string> = new Set([
+  "a text and bytes come back as they went in, in folders that a write makes",
+  "what Git ignores is left out, unless it is named",
+  "a program of the workspace does not stand in for one of the system",
+  "a sandbox that says of a wall keeps a command to its access",
+  "what is left in the background ends with its command",
+  "output is heard while the command runs",
+]);
+
+/** What every vendor's sandboxes have to do beside the contract of all sandboxes. */
+export function remoteTests(bench: RemoteBench): void {
+  for (const { name, run } of sandboxCases({ create: () => bench.open() }))
+    if (slice.has(name)) test(name, run);
+
+  test("a machine is paused when nothing happens, comes back by its id after a restart, and goes with its session", async () => {
+    const owner = bench.nextOwner();
+    const first = await bench.open({ idleMs: 300 }, owner);
+    await first.writeFile("a.txt", "kept");
+    const [id = "", machine] = [...bench.fake.machines].at(-1) ?? [];
+    const labels = { kit_agent: "tester", kit_instance: owner.instance_id, kit_session: "default" };
+    expect(machine?.labels).toMatchObject(labels);
+    await expect.poll(() => machine?.state).toBe("paused");
+    expect(await first.readFile("a.txt")).toBe("kept");
+    await first.close();
+    expect(machine?.state).toBe("paused");
+    const second = await bench.open({}, owner);
+    expect(await second.readFile("a.txt")).toBe("kept");
+    await second.close();
+    await bench.factory().remove?.(owner);
+    expect(bench.fake.machines.has(id)).toBe(false);
+  });
+
+  test("a machine that was made and never noted is found by its labels", async () => {
+    const owner = bench.nextOwner();
+    await (await bench.open({}, owner)).writeFile("a.txt", "kept");
+    const machines = bench.fake.machines.size;
+    const folder = join(bench.root, ".kit/machines");
+    const records = (await readdir(folder)).filter((name) => name.includes(`-tester-${owner.instance_id}-`));
+    expect(records).toHaveLength(1);
+    await rm(join(folder, records[0] ?? ""));
+    expect(await (await bench.open({}, owner)).readFile("a.txt")).toBe("kept");
+    expect(bench.fake.machines.size).toBe(machines);
+  });
+
+  test("a machine that is gone is told once, and the next call has a new one", async () => {
+    const sandbox = await bench.open();
+    await sandbox.writeFile("a.txt", "lost");
+    const [id = ""] = [...bench.fake.machines].at(-1) ?? [];
+    bench.fake.lose(id);
+    const gone = {
+      code: "unavailable",
+      meta: { reason: "gone" },
+      message: expect.stringContaining("with the files"),
+    };
+    await expect(sandbox.exists("a.txt")).rejects.toMatchObject(gone);
+    expect(await sandbox.exists("a.txt")).toBe(false);
+  });
+
+  test("a machine that the vendor has paused meanwhile is resumed, and nothing is told of it", async () => {
+    const sandbox = await bench.open();
+    await sandbox.writeFile("a.txt", "kept");
+    const [, machine] = [...bench.fake.machines].at(-1) ?? [];
+    if (machine !== undefined) machine.state = "paused";
+    expect((await sandbox.exec({ command: "cat a.txt" })).stdout).toBe("kept");
+  });
+
+  test("a connection that is lost in mid-command is an unknown outcome, and what only reads is asked again", async () => {
+    const sandbox = await bench.open();
+    await sandbox.writeFile("a.txt", "kept");
+    bench.fake.trouble.cutNext = true;
+    const cut = sandbox.exec({ command: "echo begun >> log.txt; sleep 4; echo ended >> log.txt" });
+    await expect(cut).rejects.toMatchObject({
+      code: "unavailable",
+      meta: { reason: "lost" },
+      message: expect.stringContaining("the outcome is unknown"),
+    });
+    bench.fake.trouble.cutNext = true;
+    expect(await sandbox.readFile("a.txt")).toBe("kept");
+    expect((await sandbox.readFile("log.txt")).match(/begun/g)).toHaveLength(1);
+  });
+
+  test("what a machine's image lacks is said at the first call, and the machine is removed again", async () => {
+    const empty = await mkdtemp(join(tmpdir(), "kit-busybox-"));
+    onTestFinished(() => rm(empty, { recursive: true }));
+    // As in an image of busybox: the programs are there, and know fewer options.
+    for (const name of ["sh", "mktemp", "rm", "mkdir", "base64", "gzip", "tar", "grep"]) {
+      await symlink(`/usr/bin/${name}`, join(empty, name));
+    }
+    bench.fake.trouble.path = empty;
+    onTestFinished(() => {
+      bench.fake.trouble.path = undefined;
+    });
+    const machines = bench.fake.machines.size;
+    const sandbox = await bench.open();
+    await expect(sandbox.list()).rejects.toMatchObject({
+      code: "unavailable",
+      meta: { reason: "image" },
+      message: expect.stringMatching(/lacks what kit needs: .*realpath -m.*find -printf.*setsid/),
+      hint: expect.stringContaining("apk add coreutils findutils"),
+    });
+    expect(bench.fake.machines.size).toBe(machines);
+  });
+
+  test("variables of a call reach the command and no record of the vendor", async () => {
+    const sandbox = await bench.open();
+    const env = { TOKEN: "s3cret'value" };
+    expect((await sandbox.exec({ command: 'printf %s "$TOKEN"', env })).stdout).toBe(env.TOKEN);
+    expect((await sandbox.exec({ command: 'printf %s "$TOKEN"' })).stdout).toBe("");
+    expect(JSON.stringify(bench.fake.lines)).not.toContain("s3cret");
+  });
+
+  test("a network that is slow costs one trip a call", async () => {
+    const sandbox = await bench.open();
+    await sandbox.writeFile("a.txt", "one");
+    await sandbox.exec({ command: "true" });
+    bench.fake.trouble.delayMs = 100;
+    onTestFinished(() => {
+      bench.fake.trouble.delayMs = undefined;
+    });
+    expect(await sandbox.readFile("a.txt")).toBe("one");
+    expect((await sandbox.exec({ command: "cat a.txt", timeoutMs: 60_000 })).stdout).toBe("one");
+    expect(await sandbox.grep({ pattern: "one" })).toMatchObject({ matches: [{ path: "a.txt" }] });
+  });
+}
