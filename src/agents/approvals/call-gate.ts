@@ -3,7 +3,6 @@ import { createId } from "../../base/id.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
 import type { ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
-import type { MaybePromise } from "../../stores/contract.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
 import type { ToolDefinition } from "../tool.ts";
 import { isPutOff, PutOff } from "../turn/put-off.ts";
@@ -18,8 +17,6 @@ import { type CallRecord, callNotes, recordOf } from "./call-record.ts";
 export class CallGate implements ToolGate {
   readonly #harness: Harness;
   readonly #operation: Operation;
-  // Calls of one turn run side by side, and two appends at one position would be a conflict.
-  #written: Promise<void> = Promise.resolve();
   /** Calls of the turn that have no result yet, and those of them that wait for a word. */
   #open = 0;
   #waiting = 0;
@@ -30,7 +27,7 @@ export class CallGate implements ToolGate {
   }
 
   begin(calls: number): void {
-    this.#open = calls;
+    this.#open += calls;
   }
 
   ended(): void {
@@ -76,7 +73,7 @@ export class CallGate implements ToolGate {
   async keep(results: ReadonlyMap<string, ToolResultPart>): Promise<void> {
     const notes = [...results].map(([key, result]) => this.#toNote(callNotes.result, { key, result }));
     const { commit, keeping } = this.#operation;
-    if (notes.length > 0) await this.#write(() => keeping(notes, commit));
+    if (notes.length > 0) await keeping(notes, commit);
   }
 
   #toRequest({ call, context }: GatedCall, record: CallRecord): ApprovalRequest {
@@ -101,19 +98,12 @@ export class CallGate implements ToolGate {
     };
   }
 
-  #note(name: string, value: unknown): Promise<void> {
-    const { commit } = this.#operation;
-    return this.#write(() => commit([this.#toNote(name, value)]));
+  async #note(name: string, value: unknown): Promise<void> {
+    await this.#operation.commit([this.#toNote(name, value)]);
   }
 
   #toNote(name: string, value: unknown): SessionEntry {
     const timestamp = isoTime(this.#harness.runtime.clock.now());
     return { version: 1, type: "note", name, value, timestamp, operation_id: this.#operation.id };
-  }
-
-  #write(append: () => MaybePromise<void>): Promise<void> {
-    const written = this.#written.then(append);
-    this.#written = written.catch(() => undefined);
-    return written;
   }
 }

@@ -2,6 +2,8 @@ import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { isErrorCode } from "../../protocol/error-code.ts";
 import type { EventBody, EventError } from "../../protocol/event.ts";
+import type { SessionEntry } from "../../protocol/session-entry.ts";
+import type { MaybePromise } from "../../stores/contract.ts";
 import type { Harness, LiveSession, Operation, OperationRequest } from "../agent-runtime.ts";
 import type { EventScope } from "../events/emitter.ts";
 import { maskError, maskValue, type SecretMask } from "../secrets.ts";
@@ -150,6 +152,7 @@ function toOperation(
   const { signal } = running.controller;
   const spending = new Spending(request.parent?.spending);
   if (own.past !== undefined) spending.resume(own.past);
+  const inLine = createLine();
   const log: LogEnd = {
     store,
     state: own.state,
@@ -175,12 +178,30 @@ function toOperation(
     spending,
     tasks: [],
     live,
-    commit: (entries) => appendWork(entries, log),
-    commitAhead: (entries) => appendAhead(entries, log),
+    commit: inLine((entries) => appendWork(entries, log)),
+    commitAhead: inLine((entries) => appendAhead(entries, log)),
     stored: () => (log.ahead === undefined ? undefined : settled(log)),
     // No other process appends an input whose id this operation has made.
     append: (entries, input) => appendLatest(entries, log, request.id === undefined ? undefined : input),
     keeping: (entries, write) => appendKeeping(entries, log, write),
+  };
+}
+
+type Append = (entries: readonly SessionEntry[]) => MaybePromise<void>;
+
+/** Has appends come one after the other: of parts of an operation that run side by side, two at one position would be a conflict. */
+function createLine(): (append: Append) => Append {
+  let last: Promise<void> | undefined;
+  return (append) => (entries) => {
+    const written = last === undefined ? append(entries) : last.then(() => append(entries));
+    if (written === undefined) return;
+    const own = written
+      .catch(() => undefined)
+      .then(() => {
+        if (last === own) last = undefined;
+      });
+    last = own;
+    return written;
   };
 }
 
