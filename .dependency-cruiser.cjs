@@ -13,8 +13,8 @@ Visitor.prototype.visitStatement = function (statement) {
 const low = ["base", "protocol"];
 const domain = [...low, "specs", "guidelines"];
 // What an implementation family promises stands in a file of its own; who builds on it enters that only.
-const contracts = "^src/(models|python|sandboxes|stores|engine)/contract[.]ts$";
-const families = ["models", "sandboxes", "stores", "engine"];
+const contracts = "^src/(backends|models|python|sandboxes|stores|engine)/contract[.]ts$";
+const families = ["backends", "models", "sandboxes", "stores", "engine"];
 const wired = [
   ...domain,
   "agents",
@@ -36,6 +36,7 @@ const rooms = {
   specs: low,
   guidelines: [...low, "specs"],
   agents: low,
+  backends: low,
   models: low,
   sandboxes: [...low, "files"],
   stores: [...low, "files"],
@@ -70,6 +71,7 @@ const homes = {
   "@lezer/python": "python",
   "@pydantic/monty": "python",
   "@ai-sdk/(?!provider)[^/]+": "models",
+  "@langchain/[^/]+": "backends",
 };
 
 const test = "[.](test|suite)[.]ts$|/testing/";

@@ -59,7 +59,6 @@ export type { LoadedWorkflow, PayloadSchema, WorkflowSchedule } from "./app/agen
 export type {
   AgentConfig,
   ApprovalsConfig,
-  BackendName,
   CompactionConfig,
 } from "./app/config/agent-config.ts";
 export type { EngineConfig } from "./app/config/engine-config.ts";
@@ -81,6 +80,21 @@ export { type OpenAgentsOptions, openAgents } from "./app/open-agents.ts";
 export { openService } from "./app/open-service.ts";
 export type { ProjectService } from "./app/service/open-project-service.ts";
 export type { InstanceTarget, PromptCall, Service } from "./app/service/service.ts";
+export type {
+  AgentBackend,
+  BackendCall,
+  BackendCapabilities,
+  BackendChoice,
+  BackendMessage,
+  BackendName,
+  BackendOperation,
+  BackendQuestion,
+  BackendState,
+  BackendTool,
+  BackendTurn,
+  OwnTool,
+  TurnRequest,
+} from "./backends/contract.ts";
 export { KitError, type KitErrorInit } from "./base/kit-error.ts";
 export type { StandardSchemaV1 } from "./base/standard-schema.ts";
 export { version } from "./base/version.ts";

@@ -1,3 +1,4 @@
+import type { BackendChoice } from "../backends/contract.ts";
 import type { ThinkingLevel } from "../protocol/thinking-level.ts";
 import type { SandboxFactory } from "../sandboxes/contract.ts";
 import type { SessionStore } from "../stores/contract.ts";
@@ -45,6 +46,8 @@ export interface AgentProfile extends AgentPolicy {
   readonly description?: string;
   /** `provider/model`; default: the project's. */
   readonly model?: string;
+  /** What decides the turns: a backend's name, or one of your own; default: the project's, else `typed`. */
+  readonly backend?: BackendChoice;
   readonly instructions?: string;
   readonly tools?: readonly AnyTool[];
   readonly commands?: readonly KitCommand[];

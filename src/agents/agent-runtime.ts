@@ -1,4 +1,5 @@
 import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
+import type { AgentBackend, BackendChoice } from "../backends/contract.ts";
 import type { Clock } from "../base/clock.ts";
 import type { ModelResolver } from "../models/contract.ts";
 import type { EventBody, OperationKind } from "../protocol/event.ts";
@@ -31,6 +32,8 @@ import type { ToolRunOptions } from "./turn/tool-calls.ts";
 export interface AgentRuntime {
   readonly store: SessionStore;
   readonly resolveModel: ModelResolver;
+  /** Gives the backend that is meant; kit's own loop where none is named. */
+  readonly resolveBackend: (choice: BackendChoice | undefined) => MaybePromise<AgentBackend>;
   /** Used where the profile names no model. */
   readonly defaultModel: string;
   /** Used where the profile names no sandbox. */

@@ -1,7 +1,10 @@
+import { faultOfBackend } from "../backends/contract.ts";
 import { suggest } from "../base/suggest.ts";
 
 /** What a field must be, in words and as a check; or the fields that it has itself. */
-export type FieldCheck = readonly [expected: string, accepts: (value: unknown) => boolean] | KnownFields;
+export type FieldCheck =
+  | readonly [expected: string | ((value: unknown) => string), accepts: (value: unknown) => boolean]
+  | KnownFields;
 
 /** `of` says whose fields they are, as messages say it: "field of a profile". */
 export interface KnownFields {
@@ -29,6 +32,11 @@ export function isTexts(value: unknown): value is readonly string[] {
 export const tools: FieldCheck = [
   "a list of tools, as defineTool gives them",
   (value) => Array.isArray(value) && value.every(isTool),
+];
+
+export const backend: FieldCheck = [
+  (value) => faultOfBackend(value) ?? "",
+  (value) => faultOfBackend(value) === undefined,
 ];
 
 /** A whole number from `min` up. */
@@ -70,7 +78,10 @@ export function faultOfFields(value: object, known: KnownFields, above = ""): st
       if (!isObject(given)) return `\`${above}${field}\` must be an object`;
       const fault = faultOfFields(given, check, `${above}${field}.`);
       if (fault !== undefined) return fault;
-    } else if (!check[1](given)) return `\`${above}${field}\` must be ${check[0]}`;
+    } else if (!check[1](given)) {
+      const [expected] = check;
+      return `\`${above}${field}\` must be ${typeof expected === "string" ? expected : expected(given)}`;
+    }
   }
   return undefined;
 }

@@ -70,6 +70,8 @@ export interface AssistantMessage {
   readonly model: string;
   readonly usage: Usage;
   readonly finish_reason: FinishReason;
+  /** Set where a backend speaks, and not the model. */
+  readonly source?: "backend";
 }
 
 export interface ToolMessage {

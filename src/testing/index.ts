@@ -1,4 +1,4 @@
-/** `kit/testing`: a model that follows a script, agents and apps in memory, and the promises of stores and sandboxes. */
+/** `kit/testing`: a model that follows a script, agents and apps in memory, and the promises of stores, sandboxes and backends. */
 
 import "../base/require-node.ts";
 
@@ -8,6 +8,8 @@ export { type Recording, type RecordingOptions, readRecording } from "../models/
 export { type SandboxSubject, sandboxCases } from "../sandboxes/contract-cases.ts";
 export { type SessionStoreSubject, sessionStoreCases } from "../stores/contract-cases.ts";
 export type { WaitAnswers } from "./answer-waits.ts";
+export { backendCases } from "./backend/backend-cases.ts";
+export type { BackendSubject } from "./backend/backend-stage.ts";
 export { createManualClock, type ManualClock } from "./manual-clock.ts";
 export { createScriptedModel, type Script, type ScriptedModel, type ScriptedTurn } from "./scripted-model.ts";
 export { openTestApp, type TestAppOptions } from "./test-app.ts";

@@ -3,6 +3,7 @@ import type { AgentProfile } from "../agents/agent-profile.ts";
 import type { AgentRuntime } from "../agents/agent-runtime.ts";
 import { type Agent, createHarness } from "../agents/harness.ts";
 import { createJsonValidator } from "../app/agents/validate-json.ts";
+import { resolveBackend } from "../backends/resolve-backend.ts";
 import { systemClock } from "../base/clock.ts";
 import { InMemorySessionStore } from "../stores/memory/memory-store.ts";
 
@@ -11,6 +12,7 @@ export function createTestRuntime(model: LanguageModelV4, over: Partial<AgentRun
   return {
     store: new InMemorySessionStore(),
     resolveModel: async (name) => ({ name, model, structuredOutput: "never" }),
+    resolveBackend,
     defaultModel: "scripted/test",
     sandbox: {
       name: "none",

@@ -3,6 +3,7 @@ import { toSentence } from "../../base/to-sentence.ts";
 import { thinkingLevels } from "../../protocol/thinking-level.ts";
 import type { PythonRunOptions } from "../../python/contract.ts";
 import {
+  backend,
   count,
   type FieldCheck,
   type FieldChecks,
@@ -31,6 +32,7 @@ const ofPrompt: FieldChecks<PromptOptions> = {
   result: ["a schema", (value) => isObject(value) || typeof value === "function"],
   role: ["a role or the name of one", (value) => typeof value === "string" || hasName(value)],
   model: text,
+  backend,
   thinkingLevel: oneOf(thinkingLevels),
   tools,
   commands: named,

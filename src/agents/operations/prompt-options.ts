@@ -1,3 +1,4 @@
+import type { BackendChoice } from "../../backends/contract.ts";
 import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { ThinkingLevel } from "../../protocol/thinking-level.ts";
@@ -17,6 +18,8 @@ export interface PromptOptions<Result = unknown> {
   readonly role?: string | Role;
   /** `provider/model`, for this call only. */
   readonly model?: string;
+  /** What decides the turns, for this call only: a backend's name, or one of your own. Default: the agent's. */
+  readonly backend?: BackendChoice;
   readonly thinkingLevel?: ThinkingLevel;
   /** Added to the agent's, for this call only. */
   readonly tools?: readonly AnyTool[];

@@ -16,6 +16,7 @@ import { checkOutput, nativeResultRequest, resultRequest } from "../output/typed
 import type { PastOperation } from "../session/past-operation.ts";
 import type { SessionState } from "../session/session-state.ts";
 import { builtInToolNames } from "../tools/built-in-tools.ts";
+import type { BackendWork } from "../turn/backend-work.ts";
 import type { ToolRunOptions } from "../turn/tool-calls.ts";
 import type { TurnLoop } from "../turn/turn-loop.ts";
 import { createUsageReader } from "../turn/usage-reader.ts";
@@ -48,7 +49,10 @@ export async function runPrompt<Result>(
   const { spending, state } = operation;
   spending.budget = { ...operation.live.profile.budget, ...options.budget };
   const past = pastPrompt(operation);
-  const progress = past === undefined ? notBegun : progressOf(past);
+  const { backend: choice = operation.live.profile.backend } = options;
+  const resolving = harness.runtime.resolveBackend(choice);
+  const backend = resolving instanceof Promise ? await resolving : resolving;
+  const progress = past === undefined ? notBegun : progressOf(past, backend);
   const given =
     progress.answer === undefined ? undefined : await givenBefore(harness, progress.answer, options);
   if (past !== undefined && given !== undefined) {
@@ -57,7 +61,7 @@ export async function runPrompt<Result>(
   }
   const started = harness.runtime.clock.now();
   const prepared = await prepare(harness, operation, options);
-  const plain = toLoop(harness, operation, prepared);
+  const plain = toLoop(harness, operation, { ...prepared, backend, runs: progress.runs });
   operation.emit({ type: "agent_start", model: prepared.resolved.name });
   const schema = options.result === undefined ? undefined : jsonSchemaOf(options.result);
   const native = progress.nativeRefused
@@ -175,7 +179,11 @@ function toResult<Result>(
   };
 }
 
-function toLoop(harness: Harness, operation: Operation, prepared: Prepared): TurnLoop {
+function toLoop(
+  harness: Harness,
+  operation: Operation,
+  prepared: Prepared & Pick<BackendWork, "backend" | "runs">,
+): TurnLoop {
   const { runtime } = harness;
   const { resolved, tools } = prepared;
   const { profile } = operation.live;
@@ -183,6 +191,14 @@ function toLoop(harness: Harness, operation: Operation, prepared: Prepared): Tur
   const windowTokens = resolved.contextWindowTokens ?? settings.contextWindowTokens;
   const { repository } = prepared;
   return {
+    work: {
+      backend: prepared.backend,
+      runs: prepared.runs,
+      past: operation.past,
+      projectRoot: runtime.projectRoot,
+      sandbox: () => operation.live.sandbox(),
+      nativeOutput: (schema, offersTools) => nativeOutput(resolved, schema, offersTools),
+    },
     state: operation.state,
     commit: operation.commit,
     commitAhead: operation.commitAhead,

@@ -1,9 +1,11 @@
+import type { AgentBackend } from "../../backends/contract.ts";
 import { createId } from "../../base/id.ts";
 import type { AssistantMessage, Message } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/message.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
 import type { PastOperation } from "../session/past-operation.ts";
 import { askAgain } from "../session/rebase.ts";
+import { endedRuns } from "../turn/backend-notes.ts";
 import { runTools, type TurnLoop } from "../turn/turn-loop.ts";
 import { say } from "./say.ts";
 
@@ -15,17 +17,20 @@ export interface PromptProgress {
   readonly nativeRefused: boolean;
   /** The newest message, where it is an answer that asks for no more tools. */
   readonly answer: AssistantMessage | undefined;
+  /** Runs of the backend that came to their end. */
+  readonly runs: number;
 }
 
-export const notBegun: PromptProgress = { refused: [], nativeRefused: false, answer: undefined };
+export const notBegun: PromptProgress = { refused: [], nativeRefused: false, answer: undefined, runs: 0 };
 
 /** The prompt that the operation was, when its words are in the log. */
 export function pastPrompt({ past }: Operation): PastOperation | undefined {
   return past?.messages[0]?.role === "user" ? past : undefined;
 }
 
-/** Reads from the messages of a prompt how far it had come. */
-export function progressOf({ messages }: PastOperation): PromptProgress {
+/** Reads from the log of a prompt how far it had come. */
+export function progressOf(past: PastOperation, backend: AgentBackend): PromptProgress {
+  const { messages } = past;
   const refused: string[] = [];
   let nativeRefused = false;
   let before: Message | undefined;
@@ -38,7 +43,13 @@ export function progressOf({ messages }: PastOperation): PromptProgress {
     }
     before = message;
   }
-  return { refused, nativeRefused, answer: answerIn(before) };
+  const asked = refused.length + (nativeRefused ? 1 : 0);
+  const newest = answerIn(before);
+  if (backend.capabilities?.state !== true)
+    return { refused, nativeRefused, answer: newest, runs: asked + (newest === undefined ? 0 : 1) };
+  // An answer may be one step of such a backend: it says itself when it has ended.
+  const runs = Math.max(asked, endedRuns(past));
+  return { refused, nativeRefused, answer: runs > asked ? newest : undefined, runs };
 }
 
 /**

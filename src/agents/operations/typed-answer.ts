@@ -10,7 +10,8 @@ import {
   TypedOutputError,
 } from "../output/typed-output.ts";
 import type { JsonSchema } from "../tool.ts";
-import { runTurns, type TurnLoop } from "../turn/turn-loop.ts";
+import { runBackend } from "../turn/backend-run.ts";
+import type { TurnLoop } from "../turn/turn-loop.ts";
 import type { Prepared } from "./prepare.ts";
 import type { PromptOptions } from "./prompt-options.ts";
 import type { PromptProgress } from "./resume-prompt.ts";
@@ -18,7 +19,7 @@ import { say } from "./say.ts";
 
 const defaultTypedRetries = 3;
 
-/** Runs turns until there is an answer, from where the prompt had come to. */
+/** Runs the backend until there is an answer, from where the prompt had come to. */
 export async function firstAnswer(
   harness: Harness,
   operation: Operation,
@@ -33,9 +34,9 @@ export async function firstAnswer(
   const { plain, native, schema, progress } = work;
   const loop = native === undefined ? plain : { ...plain, settings: { ...plain.settings, ...native } };
   if (progress.answer !== undefined) return { loop, message: progress.answer };
-  if (progress.refused.length > 0) return { loop, message: await runTurns(work.repairOf(loop)) };
+  if (progress.refused.length > 0) return { loop, message: await runBackend(work.repairOf(loop)) };
   return native === undefined
-    ? { loop, message: await runTurns(loop) }
+    ? { loop, message: await runBackend(loop) }
     : runNative(harness, operation, { plain, native: loop, schema });
 }
 
@@ -54,11 +55,11 @@ async function runNative(
 ): Promise<{ readonly loop: TurnLoop; readonly message: AssistantMessage }> {
   const { plain, native, schema } = call;
   try {
-    return { loop: native, message: await runTurns(native) };
+    return { loop: native, message: await runBackend(native) };
   } catch (error) {
     if (operation.signal.aborted || !isRefusal(error)) throw error;
     await say(harness, operation, { text: resultRequest(schema), source: "repair" });
-    return { loop: plain, message: await runTurns(plain) };
+    return { loop: plain, message: await runBackend(plain) };
   }
 }
 
@@ -109,7 +110,7 @@ export async function typedOutput<Result>(
     if (attempts.length > retries) throw new TypedOutputError(attempts, askedOf(given));
     operation.signal.throwIfAborted();
     await say(harness, operation, { text: repairRequest(check.issues), source: "repair" });
-    message = await runTurns(repair);
+    message = await runBackend(repair);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Message } from "../../protocol/message.ts";
+import type { AssistantMessage, Message } from "../../protocol/message.ts";
 import { addUsage, noUsage, type Usage } from "../../protocol/usage.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { begunAt, catchUp, type SessionState } from "./session-state.ts";
@@ -9,8 +9,10 @@ export interface PastOperation {
   readonly first: number;
   /** All its messages, those that a compaction took out of the context too. */
   readonly messages: readonly Message[];
+  /** Where the log has each of them. */
+  readonly positions: readonly number[];
   /** What was noted for it alone, oldest first. */
-  readonly notes: readonly { readonly name: string; readonly value: unknown }[];
+  readonly notes: readonly { readonly name: string; readonly value: unknown; readonly position: number }[];
   /** Of its model calls, and of the tasks and compactions that the log tells of. */
   readonly usage: Usage;
   /** Model calls of its own. */
@@ -23,6 +25,14 @@ export interface PastOperation {
 
 /** The note of what was spent beside the messages of an operation: by its tasks and its compactions. */
 export const spentNote = "spent";
+
+/** The note of an answer that is no part of the conversation: an assistant's message. */
+export const asideNote = "aside";
+
+export interface AsideNote {
+  readonly message: AssistantMessage;
+  readonly request: string;
+}
 
 /**
  * Reads what the log has of an operation: its own entries, however long the log is. Undefined when
@@ -38,28 +48,37 @@ export async function loadPastOperation(
   const begun = begunAt(state, id);
   if (begun === undefined) return undefined;
   const messages: Message[] = [];
-  const notes: { name: string; value: unknown }[] = [];
+  const positions: number[] = [];
+  const notes: { name: string; value: unknown; position: number }[] = [];
   let first = 0;
   let position = begun - 1;
   let usage = noUsage;
   let compacted = false;
+  let turns = 0;
+  const count = (message: AssistantMessage): void => {
+    if (message.source !== undefined) return;
+    usage = addUsage(usage, message.usage);
+    turns += 1;
+  };
   for (const entry of await store.read(state.key, position)) {
     position += 1;
     if (entry.operation_id !== id) continue;
     if (entry.type === "note") {
-      notes.push({ name: entry.name, value: entry.value });
+      notes.push({ name: entry.name, value: entry.value, position });
       if (entry.name === spentNote) usage = addUsage(usage, entry.value as Usage);
+      if (entry.name === asideNote) count((entry.value as AsideNote).message);
     }
     if (entry.type === "compaction") compacted = true;
     if (entry.type !== "message" || (messages.length === 0 && isBeforeInput(entry.message))) continue;
     if (messages.length === 0) first = position;
     messages.push(entry.message);
-    if (entry.message.role === "assistant") usage = addUsage(usage, entry.message.usage);
+    positions.push(position);
+    if (entry.message.role === "assistant") count(entry.message);
   }
   if (messages.length === 0 && notes.length === 0 && !compacted) return undefined;
-  const turns = messages.filter((message) => message.role === "assistant").length;
   const overtaken = state.lastOperation !== id;
-  return { first: first === 0 ? position + 1 : first, messages, notes, usage, turns, compacted, overtaken };
+  const start = first === 0 ? position + 1 : first;
+  return { first: start, messages, positions, notes, usage, turns, compacted, overtaken };
 }
 
 /** Results of calls that the operation before it left open, and what has changed in the place of its work. */

@@ -5,10 +5,15 @@ import type {
   LanguageModelV4Prompt,
 } from "@ai-sdk/provider";
 import { type Clock, isoTime } from "../../base/clock.ts";
-import { createId } from "../../base/id.ts";
 import type { CallLimiter, PromptCache, ResolvedModel } from "../../models/contract.ts";
 import type { EventBody, TurnPurpose } from "../../protocol/event.ts";
-import type { AssistantMessage, Message, ToolCallPart, ToolMessage } from "../../protocol/message.ts";
+import type {
+  AssistantMessage,
+  Message,
+  ToolCallPart,
+  ToolMessage,
+  ToolResultPart,
+} from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { Operation } from "../agent-runtime.ts";
@@ -16,9 +21,10 @@ import { takesFile } from "../file-part.ts";
 import { maskValue } from "../secrets.ts";
 import { isRest, type Rested } from "../session/rested.ts";
 import { promptOf, type SessionState } from "../session/session-state.ts";
+import type { BackendWork } from "./backend-work.ts";
 import type { Spending } from "./budget.ts";
 import { callModel, InterruptedReply, type ModelCall, type ModelReply } from "./call-model.ts";
-import { CallWatch } from "./call-watch.ts";
+import type { CallWatch } from "./call-watch.ts";
 import { isPutOff } from "./put-off.ts";
 import { planRetry, type RetryPolicy, waitToRetry } from "./retry.ts";
 import { spentEntries } from "./spent-entries.ts";
@@ -28,6 +34,8 @@ import type { UsageReader } from "./usage-reader.ts";
 
 /** All that the turns of one operation share. */
 export interface TurnLoop {
+  /** What decides about them. */
+  readonly work: BackendWork;
   readonly state: SessionState;
   readonly commit: (entries: readonly SessionEntry[]) => MaybePromise<void>;
   /** Stores while the model is asked already. */
@@ -64,38 +72,10 @@ export interface TurnLoop {
   readonly makeRoom: (reason: "threshold" | "overflow") => Promise<void>;
   /** Entries to store with the results of the tools, such as guidelines for the files they touched. */
   readonly afterTools?: (calls: readonly ToolCallPart[]) => MaybePromise<readonly SessionEntry[]>;
-}
-
-/**
- * Runs turns until the model asks for no more tools: call the model, store its answer, run its tool
- * calls, store their results, go on.
- *
- * Each turn writes only what is new. However it ends, by an answer, an error or an abort, every tool
- * call in the history has a result, so that the next operation can go on from it.
- */
-export async function runTurns(loop: TurnLoop): Promise<AssistantMessage> {
-  const watch = new CallWatch(loop);
-  try {
-    for (;;) {
-      loop.spending.check();
-      if (loop.makesRoom("threshold")) await loop.makeRoom("threshold");
-      const turnId = createId("turn");
-      let calls: readonly ToolCallPart[] = [];
-      try {
-        const message = await runModelTurn(loop, turnId, watch);
-        calls = callsOf(message);
-        if (calls.length > 0) await runTools(loop, calls, { turnId });
-        loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
-        if (calls.length === 0) return message;
-      } catch (error) {
-        sayTurnFailed(loop, turnId, calls.length);
-        throw error;
-      }
-      if (loop.signal.aborted) throw loop.signal.reason;
-    }
-  } finally {
-    watch[Symbol.dispose]();
-  }
+  /** Of a call that is not the next of the conversation: what is sent in place of the history. */
+  readonly sent?: LanguageModelV4Prompt;
+  /** How an answer goes into the log; default: as the next message. */
+  readonly toEntries?: (entry: SessionEntry, message: AssistantMessage) => readonly SessionEntry[];
 }
 
 /** Ends a turn that has failed or was stopped; one that goes on later ends then. */
@@ -109,7 +89,7 @@ export function sayTurnFailed(
   emit({ type: "turn_end", tool_calls: toolCalls, is_error: true, ...aborted }, turnId);
 }
 
-function callsOf({ content }: AssistantMessage): readonly ToolCallPart[] {
+export function callsOf({ content }: AssistantMessage): readonly ToolCallPart[] {
   const calls: ToolCallPart[] = [];
   for (const part of content) if (part.type === "tool_call") calls.push(part);
   return calls;
@@ -123,7 +103,7 @@ export async function runTools(
   loop: TurnLoop,
   calls: readonly ToolCallPart[],
   how: { readonly turnId: string; readonly interrupted?: boolean; readonly rested?: Rested | undefined },
-): Promise<void> {
+): Promise<readonly ToolResultPart[]> {
   // The place in the log is the same whenever these calls are made again; ids of calls are not unique.
   const callKey = `${loop.operationId}:${loop.state.positions.at(-1) ?? 0}`;
   let putOff: unknown;
@@ -157,6 +137,17 @@ export async function runTools(
     entries.push(...spentEntries(loop.spending, { operationId: loop.operationId, clock: loop.clock }));
     const written = loop.commitAhead(entries);
     if (written !== undefined) await written;
+  }
+  return results;
+}
+
+/** One turn of the model: its answer, stored. */
+export async function runTurn(loop: TurnLoop, turnId: string, watch: CallWatch): Promise<AssistantMessage> {
+  try {
+    return await runModelTurn(loop, turnId, watch);
+  } catch (error) {
+    sayTurnFailed(loop, turnId, 0);
+    throw error;
   }
 }
 
@@ -255,7 +246,7 @@ function callOptions(loop: TurnLoop): LanguageModelV4CallOptions {
   const options: LanguageModelV4CallOptions = {
     ...loop.settings,
     // The session's own array: copying it would cost more with every turn.
-    prompt: readablePrompt(promptOf(loop.state, loop.prompt.current.text), loop),
+    prompt: readablePrompt(loop.sent ?? promptOf(loop.state, loop.prompt.current.text), loop),
     ...(loop.tools.length === 0 ? undefined : { tools: loop.tools as LanguageModelV4FunctionTool[] }),
   };
   return loop.promptCache?.(options, loop.state.key) ?? options;
@@ -281,7 +272,8 @@ async function storeReply(loop: TurnLoop, reply: ModelReply, timing: Timing): Pr
   loop.spending.turns += 1;
   loop.spending.add(message.usage);
   const entry = toEntry(loop, message);
-  const entries = [timing.logged === undefined ? entry : { ...entry, turn: timing.logged }];
+  const logged = timing.logged === undefined ? entry : { ...entry, turn: timing.logged };
+  const entries = loop.toEntries?.(logged, message) ?? [logged];
   // An answer is paid for. One that asks for calls is asked for again: what became of calls is told by who had begun them.
   const written = callsOf(message).length === 0 ? loop.keeping(entries, loop.commit) : loop.commit(entries);
   if (written !== undefined) await written;
@@ -312,6 +304,9 @@ async function storePartial(loop: TurnLoop, partial: ModelReply, timing: Timing)
   await loop.commit([toEntry(loop, { role: "tool", content, timestamp: isoTime(loop.clock.now()) })]);
 }
 
-function toEntry(loop: TurnLoop, message: Message): Extract<SessionEntry, { type: "message" }> {
+export function toEntry(
+  loop: Pick<TurnLoop, "operationId">,
+  message: Message,
+): Extract<SessionEntry, { type: "message" }> {
   return { version: 1, type: "message", message, operation_id: loop.operationId };
 }

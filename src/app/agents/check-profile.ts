@@ -1,6 +1,7 @@
 import type { AgentProfile, AllowedCommand } from "../../agents/agent-profile.ts";
 import type { ApprovalRules } from "../../agents/approvals/approval-rules.ts";
 import {
+  backend,
   count,
   type FieldCheck,
   type FieldChecks,
@@ -42,6 +43,7 @@ const checks: FieldChecks<AgentProfile> = {
   name: text,
   description: text,
   model: text,
+  backend,
   instructions: text,
   tools,
   commands: named,

@@ -15,6 +15,7 @@ import type { SecretMask } from "../../agents/secrets.ts";
 import { unsavedOf } from "../../agents/session/unsaved-work.ts";
 
 import { defaultRetryPolicy, type RetryPolicy } from "../../agents/turn/retry.ts";
+import { resolveBackend } from "../../backends/resolve-backend.ts";
 import { systemClock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { toSentence } from "../../base/to-sentence.ts";
@@ -314,6 +315,7 @@ function toRuntime(
   return {
     store: options.store,
     resolveModel: options.resolveModel,
+    resolveBackend,
     defaultModel: options.defaultModel,
     sandbox: options.sandbox,
     ...(options.isolation === undefined ? {} : { isolation: options.isolation }),

@@ -1,21 +1,17 @@
 import type { AgentProfile, AllowedCommand } from "../../agents/agent-profile.ts";
 import type { ApprovalRules } from "../../agents/approvals/approval-rules.ts";
 import type { CompactionSettings } from "../../agents/compaction/compaction-settings.ts";
+import type { BackendChoice } from "../../backends/contract.ts";
 import { defined } from "../../base/defined.ts";
 import type { ThinkingLevel } from "../../protocol/thinking-level.ts";
 import type { SandboxChoice } from "./sandbox-config.ts";
-
-/** Who drives the turns of agents. */
-export type BackendName = "typed";
-export const backendNames: readonly BackendName[] = ["typed"];
-export const laterBackendNames: readonly string[] = ["graph", "openai_agents", "google_adk"];
 
 /** The `agent` table: laid under the profile of every agent of the project. */
 export interface AgentConfig {
   /** `provider/model`; default: of the first provider with a key, else offline/guide. */
   readonly model?: string;
-  /** Default `typed`: kit's own loop over AI SDK models. */
-  readonly backend?: BackendName;
+  /** What decides the turns; default `typed`: kit's own loop. One of your own only in `kit.config.ts`. */
+  readonly backend?: BackendChoice;
   readonly instructions?: string;
   readonly thinking_level?: ThinkingLevel;
   /** Where agents work that name no sandbox; default: virtual, and for `kit run` the project itself. */
@@ -84,6 +80,7 @@ export function toProfile(agent: AgentConfig = {}, compaction: CompactionConfig 
   });
   return defined({
     model: agent.model,
+    backend: agent.backend,
     instructions: agent.instructions,
     thinkingLevel: agent.thinking_level,
     cwd: agent.cwd,

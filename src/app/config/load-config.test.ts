@@ -99,6 +99,8 @@ test.each([
   ],
   ['[agent]\nbackend = "graph"', "agent.backend cannot be graph yet: this version of kit has typed"],
   ['[agent]\nbackend = "x"', 'agent.backend must be one of typed, not "x"'],
+  ['[agent]\nbackend = "typd"', 'agent.backend must be one of typed, not "typd"; did you mean typed?'],
+  ["[agent]\nbackend = 1", "agent.backend must be typed or (only in kit.config.ts) a backend, not 1"],
   [
     '[providers.local]\nbase_url = "127.0.0.1:8080"',
     "providers.local.base_url must be an address such as http://127.0.0.1:8080/v1, not a text",

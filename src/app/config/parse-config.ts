@@ -1,4 +1,5 @@
 import type { AllowedCommand } from "../../agents/agent-profile.ts";
+import { type BackendChoice, type BackendName, backendNames, isBackend } from "../../backends/contract.ts";
 import { sourceTypeOf } from "../../guidelines/source-aliases.ts";
 import type { ProviderConfig } from "../../models/provider-config.ts";
 import type { ProviderLimits } from "../../models/provider-limiter.ts";
@@ -14,14 +15,7 @@ import type { SpecAdapter } from "../../specs/adapter.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { isPostgresUrl } from "../../stores/postgres/is-postgres-url.ts";
 import type { AuthorizeHook, RateLimit } from "./access-config.ts";
-import {
-  type AgentConfig,
-  type ApprovalsConfig,
-  type BackendName,
-  backendNames,
-  type CompactionConfig,
-  laterBackendNames,
-} from "./agent-config.ts";
+import type { AgentConfig, ApprovalsConfig, CompactionConfig } from "./agent-config.ts";
 import { type EngineConfig, engineKinds, type SessionsConfig } from "./engine-config.ts";
 import {
   type Exposure,
@@ -58,6 +52,9 @@ import {
   sandboxKinds,
 } from "./sandbox-config.ts";
 
+/** Those that this version does not have yet. */
+const laterBackendNames = ["graph", "openai_agents", "google_adk"];
+
 type SpecsConfig = NonNullable<ProjectConfig["specs"]>;
 type GuidelinesConfig = NonNullable<ProjectConfig["guidelines"]>;
 type CustomSource = NonNullable<SpecsConfig["custom"]>[number];
@@ -83,6 +80,15 @@ const networkHost = guarded(hostPatternForm, isNetworkHost);
 const sandboxChoice: Reader<SandboxChoice> = (value, path, report) =>
   (typeof value === "string" ? sandboxKind : sandboxFactory)(value, path, report);
 
+const backendChoice: Reader<BackendChoice> = (value, path, report) =>
+  typeof value === "string"
+    ? name<BackendName>(backendNames, undefined, laterBackendNames)(value, path, report)
+    : guarded(`${backendNames.join(", ")} or (only in kit.config.ts) a backend`, isBackend)(
+        value,
+        path,
+        report,
+      );
+
 const readConfig: Reader<KitConfig> = table<KitConfig>({
   specs: table<SpecsConfig>({
     include: list(text),
@@ -105,7 +111,7 @@ const readConfig: Reader<KitConfig> = table<KitConfig>({
   }),
   agent: table<AgentConfig>({
     model: text,
-    backend: name<BackendName>(backendNames, undefined, laterBackendNames),
+    backend: backendChoice,
     instructions: longText,
     thinking_level: name<ThinkingLevel>(thinkingLevels),
     sandbox: sandboxChoice,

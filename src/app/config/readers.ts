@@ -88,7 +88,9 @@ export function name<T extends string>(
       return wrong(report, path, `cannot be ${value} yet: this version of kit has ${names.join(", ")}`);
     }
     const given = typeof value === "string" ? JSON.stringify(value.slice(0, 80)) : describe(value);
-    return wrong(report, path, `must be one of ${names.join(", ")}, not ${given}`);
+    const near = typeof value === "string" ? suggest(value, names) : undefined;
+    const meant = near === undefined ? "" : `; did you mean ${near}?`;
+    return wrong(report, path, `must be one of ${names.join(", ")}, not ${given}${meant}`);
   };
 }
 

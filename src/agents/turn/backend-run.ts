@@ -1,0 +1,398 @@
+import type {
+  BackendMessage,
+  BackendOperation,
+  BackendQuestion,
+  BackendState,
+  BackendTool,
+  BackendTurn,
+  TurnRequest,
+} from "../../backends/contract.ts";
+import { isoTime } from "../../base/clock.ts";
+import { createId } from "../../base/id.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { ApprovalDecision } from "../../protocol/approval.ts";
+import type { AssistantMessage, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
+import type { SessionEntry } from "../../protocol/session-entry.ts";
+import { maskValue } from "../secrets.ts";
+import { type AsideNote, asideNote } from "../session/past-operation.ts";
+import { concludingAnswer, noAnswer, ownMessage } from "./backend-answer.ts";
+import { Lane } from "./backend-lane.ts";
+import { BackendNotes, endNote, stateNote } from "./backend-notes.ts";
+import { askSomebody } from "./backend-question.ts";
+import { fingerprintOf, toRequestLoop, valueIn } from "./backend-request.ts";
+import {
+  callId,
+  messageId,
+  placeOfCall,
+  Turn,
+  toBackendCall,
+  toBackendMessages,
+  unknownCall,
+} from "./backend-turn.ts";
+import type { BackendWork } from "./backend-work.ts";
+import { CallWatch } from "./call-watch.ts";
+import { PastTurns, requestNote, storedResult } from "./past-turns.ts";
+import { notRun } from "./tool-calls.ts";
+import { callsOf, runTools, runTurn, sayTurnFailed, type TurnLoop, toEntry } from "./turn-loop.ts";
+
+/** Runs the operation's backend until nothing is left to do, and gives the operation's answer. */
+export async function runBackend(loop: TurnLoop): Promise<AssistantMessage> {
+  const run = new BackendRun(loop);
+  try {
+    return await run.perform();
+  } finally {
+    run[Symbol.dispose]();
+  }
+}
+
+/** A turn whose calls may still have to be run. */
+interface OpenTurn {
+  readonly loop: TurnLoop;
+  readonly turnId: string;
+  readonly position: number;
+  readonly calls: readonly ToolCallPart[];
+  running: Promise<void> | undefined;
+  results: readonly ToolResultPart[] | undefined;
+}
+
+/**
+ * What a backend sees of its operation. Each turn writes only what is new. However it ends, by an answer, an error or an
+ * abort, every tool call in the history has a result, so that the next operation can go on from it.
+ */
+class BackendRun implements BackendOperation, Disposable {
+  readonly run: number;
+  readonly state: BackendState;
+  readonly files: BackendOperation["files"];
+  readonly #loop: TurnLoop;
+  readonly #work: BackendWork;
+  readonly #watch: CallWatch;
+  #tools: readonly BackendTool[] | undefined;
+  #newest: OpenTurn | undefined;
+  #past: PastTurns | undefined;
+  #answer: AssistantMessage | undefined;
+  #words: string | undefined;
+  /** The first thing that went wrong: nothing of the operation is done after it. */
+  #failure: { readonly error: unknown } | undefined;
+  /** It has its answer: a backend that comes late is refused. */
+  #isOver = false;
+  readonly #lane = new Lane();
+
+  constructor(loop: TurnLoop) {
+    this.#loop = loop;
+    this.#work = loop.work;
+    this.run = loop.work.runs;
+    this.#watch = new CallWatch(loop);
+    const notes = new BackendNotes({ backend: loop.work.backend.name, run: loop.work.runs });
+    this.state = {
+      load: () => {
+        const { past } = loop.work;
+        const { saved, position } = notes.read(past);
+        if (past !== undefined && position > 0) this.#past = new PastTurns(past, position);
+        return saved;
+      },
+      save: (value) => heard(this.#guarded(() => this.#commit([this.#note(stateNote, notes.toNote(value))]))),
+    };
+    const { sandbox } = loop.work;
+    this.files = {
+      upload: async (path, content) => (await sandbox()).upload(path, content),
+      download: async (path) => (await sandbox()).download(path),
+    };
+  }
+
+  get operation_id(): string {
+    return this.#loop.operationId;
+  }
+
+  get project_root(): string | undefined {
+    return this.#work.projectRoot;
+  }
+
+  get system(): string {
+    return this.#loop.prompt.current.text;
+  }
+
+  get signal(): AbortSignal {
+    return this.#loop.signal;
+  }
+
+  get tools(): readonly BackendTool[] {
+    this.#tools ??= this.#loop.tools.map(({ name, description = "", inputSchema }) => ({
+      name,
+      description,
+      schema: inputSchema as BackendTool["schema"],
+    }));
+    return this.#tools;
+  }
+
+  history(): readonly BackendMessage[] {
+    return toBackendMessages(this.#loop.state);
+  }
+
+  turn(request?: TurnRequest): Promise<BackendTurn> {
+    return heard(request?.aside === true ? this.#aside(request) : this.#next(request));
+  }
+
+  tool(id: string): Promise<ToolResultPart> {
+    return heard(this.#resultOf(id));
+  }
+
+  call(tool: string, args: Readonly<Record<string, unknown>>): Promise<ToolResultPart> {
+    return heard(this.#exclusively(() => this.#callOwn(tool, args)));
+  }
+
+  ask(question: BackendQuestion): Promise<ApprovalDecision> {
+    return heard(this.#guarded(() => askSomebody(this.#loop, question)));
+  }
+
+  answer(text: string): void {
+    this.#words = text;
+  }
+
+  /** Runs the backend; gives the newest answer in the log. */
+  async perform(): Promise<AssistantMessage> {
+    const { backend } = this.#work;
+    const { signal } = this.#loop;
+    let thrown: { readonly error: unknown } | undefined;
+    try {
+      await backend.run(this);
+    } catch (error) {
+      thrown = { error: signal.aborted ? signal.reason : error };
+    }
+    this.#failure ??= thrown;
+    // What it left behind ends before its operation does.
+    await this.#lane.quiet();
+    if (this.#failure !== undefined) throw this.#failure.error;
+    this.#isOver = true;
+    await this.#closeCalls();
+    const answer = await this.#conclude();
+    if (answer === undefined) throw noAnswer(backend);
+    this.#work.runs += 1;
+    return answer;
+  }
+
+  [Symbol.dispose](): void {
+    this.#watch[Symbol.dispose]();
+  }
+
+  async #next(request: TurnRequest | undefined): Promise<BackendTurn> {
+    while (!this.#lane.enter()) await this.#lane.change();
+    try {
+      this.#refuseFailed();
+      const asked = fingerprintOf(request);
+      const loop = asked === undefined ? this.#loop : this.#requestLoop(request ?? {}, asked);
+      for (;;) {
+        const open = this.#newest;
+        if (open !== undefined && open.results === undefined) await this.#runCalls(open);
+        const turn = this.#past?.next(asked) ?? (await this.#askModel(loop));
+        const { message, position } = turn;
+        this.#answer = message;
+        const calls = this.#newest?.position === position ? this.#newest.calls : callsOf(message);
+        const known = calls.flatMap((call, at) =>
+          loop.toolRun.tools.get(call.tool) === undefined ? [] : [toBackendCall(call, callId(position, at))],
+        );
+        if (calls.length > 0 && known.length === 0) continue;
+        const given = new Turn(messageId(position), message, known);
+        if (request?.schema !== undefined) given.value = await valueIn(message, request.schema, this.#loop);
+        return given;
+      }
+    } catch (error) {
+      throw this.#failed(error);
+    } finally {
+      this.#lane.leave();
+    }
+  }
+
+  /** The next answer of the model, in the log. */
+  async #askModel(
+    loop: TurnLoop,
+  ): Promise<{ readonly message: AssistantMessage; readonly position: number }> {
+    loop.spending.check();
+    if (loop.makesRoom("threshold")) await loop.makeRoom("threshold");
+    const turnId = createId("turn");
+    const message = await runTurn(loop, turnId, this.#watch);
+    const position = loop.state.positions.at(-1) ?? 0;
+    const calls = callsOf(message);
+    if (calls.length === 0) {
+      this.#newest = undefined;
+      loop.emit({ type: "turn_end", tool_calls: 0 }, turnId);
+    } else this.#newest = { loop, turnId, position, calls, running: undefined, results: undefined };
+    return { message, position };
+  }
+
+  async #aside(request: TurnRequest): Promise<BackendTurn> {
+    this.#lane.besides += 1;
+    try {
+      this.#refuseFailed();
+      const asked = fingerprintOf(request) ?? "";
+      const turn = this.#past?.next(asked);
+      const message = turn?.message ?? (await this.#askAside(this.#requestLoop(request, asked)));
+      const given = new Turn(`a${asked}`, message, []);
+      if (request.schema !== undefined) given.value = await valueIn(message, request.schema, this.#loop);
+      return given;
+    } catch (error) {
+      throw this.#failed(error);
+    } finally {
+      this.#lane.besides -= 1;
+      this.#lane.wake();
+    }
+  }
+
+  async #askAside(loop: TurnLoop): Promise<AssistantMessage> {
+    loop.spending.check();
+    const turnId = createId("turn");
+    using watch = new CallWatch(loop);
+    const message = await runTurn(loop, turnId, watch);
+    loop.emit({ type: "turn_end", tool_calls: 0 }, turnId);
+    return message;
+  }
+
+  #requestLoop(request: TurnRequest, asked: string): TurnLoop {
+    const loop = toRequestLoop(this.#loop, request);
+    const toEntries = (entry: SessionEntry, message: AssistantMessage): readonly SessionEntry[] => {
+      if (request.aside !== true) return [entry, this.#note(requestNote, asked)];
+      const note: AsideNote = { message, request: asked };
+      return [this.#note(asideNote, note)];
+    };
+    return { ...loop, toEntries };
+  }
+
+  async #resultOf(id: string): Promise<ToolResultPart> {
+    try {
+      this.#refuseFailed();
+      const place = placeOfCall(id);
+      const open = this.#newest;
+      if (open?.position === place.position && open.results === undefined) await this.#runCalls(open);
+      const log = { state: this.#loop.state, past: this.#work.past };
+      const result = open?.position === place.position ? open.results?.[place.at] : storedResult(log, place);
+      if (result === undefined) throw unknownCall(id);
+      return { ...result, tool_call_id: id };
+    } catch (error) {
+      throw this.#failed(error);
+    }
+  }
+
+  /** Runs the calls of a turn, once, whoever asks. */
+  #runCalls(open: OpenTurn): Promise<void> {
+    open.running ??= this.#runOpen(open);
+    return open.running;
+  }
+
+  async #runOpen(open: OpenTurn): Promise<void> {
+    const { loop, calls, turnId } = open;
+    this.#lane.besides += 1;
+    try {
+      open.results = await runTools(loop, calls, { turnId });
+    } catch (error) {
+      sayTurnFailed(loop, turnId, calls.length);
+      throw error;
+    } finally {
+      this.#lane.besides -= 1;
+      this.#lane.wake();
+    }
+    loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
+    if (loop.signal.aborted) throw loop.signal.reason;
+  }
+
+  async #callOwn(tool: string, args: Readonly<Record<string, unknown>>): Promise<ToolResultPart> {
+    const loop = this.#loop;
+    const { mask } = loop.toolRun;
+    const part: ToolCallPart = {
+      type: "tool_call",
+      tool_call_id: createId("call"),
+      tool,
+      args: mask === undefined ? args : maskValue(args, mask),
+    };
+    if (this.#newest !== undefined && this.#newest.results === undefined) await this.#runCalls(this.#newest);
+    const done = this.#past?.call(part);
+    if (done !== undefined) {
+      const result = storedResult({ state: loop.state, past: this.#work.past }, { ...done, at: 0 });
+      if (result !== undefined) return { ...result, tool_call_id: callId(done.position, 0) };
+    }
+    await this.#commit([toEntry(loop, ownMessage(loop, [part]))]);
+    const position = loop.state.positions.at(-1) ?? 0;
+    const turnId = createId("turn");
+    const open: OpenTurn = { loop, turnId, position, calls: [part], running: undefined, results: undefined };
+    this.#newest = open;
+    await this.#runCalls(open);
+    const [result] = open.results ?? [];
+    if (result === undefined) throw unknownCall(tool);
+    return { ...result, tool_call_id: callId(position, 0) };
+  }
+
+  /** Calls that the backend ended without asking for. */
+  async #closeCalls(): Promise<void> {
+    const open = this.#newest;
+    if (open === undefined || open.results !== undefined) return;
+    const { loop, calls, turnId } = open;
+    const content = calls.map((call) => notRun(call, "The call was not run: the agent had ended by then."));
+    await this.#commit([toEntry(loop, { role: "tool", content, timestamp: isoTime(loop.clock.now()) })]);
+    loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
+  }
+
+  /** The answer, which is the last message of the log then. */
+  async #conclude(): Promise<AssistantMessage | undefined> {
+    const { toolRun, emit } = this.#loop;
+    const end = this.#work.backend.capabilities?.state === true ? [this.#note(endNote, this.run)] : [];
+    const words = this.#words === undefined ? undefined : (toolRun.mask?.(this.#words) ?? this.#words);
+    const { message, isNew } = concludingAnswer(this.#loop, { words, newest: this.#answer });
+    if (message === undefined) return undefined;
+    if (!isNew) {
+      if (end.length > 0) await this.#commit(end);
+      return message;
+    }
+    const turnId = createId("turn");
+    if (words !== undefined) emit({ type: "text_delta", text: words }, turnId);
+    await this.#commit([toEntry(this.#loop, message), ...end]);
+    emit({ type: "turn_end", tool_calls: 0 }, turnId);
+    return message;
+  }
+
+  #note(name: string, value: unknown): SessionEntry {
+    const { operationId: operation_id, clock, toolRun } = this.#loop;
+    const masked = toolRun.mask === undefined ? value : maskValue(value, toolRun.mask);
+    return { version: 1, type: "note", name, value: masked, timestamp: isoTime(clock.now()), operation_id };
+  }
+
+  async #commit(entries: readonly SessionEntry[]): Promise<void> {
+    await this.#loop.commit(entries);
+  }
+
+  /** Does one thing at a time of those that go into the history. */
+  async #exclusively<Value>(work: () => Promise<Value>): Promise<Value> {
+    while (!this.#lane.enter()) await this.#lane.change();
+    try {
+      return await this.#guarded(work);
+    } finally {
+      this.#lane.leave();
+    }
+  }
+
+  async #guarded<Value>(work: () => Promise<Value>): Promise<Value> {
+    try {
+      this.#refuseFailed();
+      return await work();
+    } catch (error) {
+      throw this.#failed(error);
+    }
+  }
+
+  #refuseFailed(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+    if (this.#isOver) throw ended();
+  }
+
+  #failed(error: unknown): unknown {
+    this.#failure ??= { error };
+    return error;
+  }
+}
+
+/** A framework may have ended by the time that it fails, and not look: that must not end the process. */
+function heard<Value>(promise: Promise<Value>): Promise<Value> {
+  promise.catch(() => undefined);
+  return promise;
+}
+
+function ended(): KitError {
+  return new KitError({ code: "invalid_request", message: "The operation has ended." });
+}

@@ -1,0 +1,18 @@
+import type { AgentBackend } from "../../backends/contract.ts";
+import type { Sandbox } from "../../sandboxes/contract.ts";
+import type { NativeOutput } from "../output/native-output.ts";
+import type { PastOperation } from "../session/past-operation.ts";
+import type { JsonSchema } from "../tool.ts";
+
+/** What decides the turns of an operation, and what it needs beside them. */
+export interface BackendWork {
+  readonly backend: AgentBackend;
+  /** What the log has of the operation, where it is gone on with. */
+  readonly past: PastOperation | undefined;
+  readonly projectRoot: string | undefined;
+  readonly sandbox: () => Promise<Sandbox>;
+  /** Has the provider itself make JSON of a schema; undefined where it does not. */
+  readonly nativeOutput: (schema: JsonSchema, offersTools: boolean) => NativeOutput | undefined;
+  /** Runs that came to their end, in this process or before. */
+  runs: number;
+}

@@ -1,0 +1,63 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { createAgent } from "../agents/create-agent.ts";
+import { createScriptedModel } from "../testing/scripted-model.ts";
+import { openTestApp } from "../testing/test-app.ts";
+import { createTestAgent } from "../testing/test-runtime.ts";
+import type { AgentBackend } from "./contract.ts";
+
+const says = (words: string): AgentBackend => ({
+  name: words,
+  run: async (operation) => operation.answer(words),
+});
+
+test("a call's backend goes before the agent's, and that before kit's own loop", async () => {
+  const model = createScriptedModel([{ text: "the model" }, { text: "the model again" }]);
+  const own = createTestAgent(model, { backend: says("the agent's") }).session();
+  expect((await own.prompt("go")).text).toBe("the agent's");
+  expect((await own.prompt("go", { backend: says("the call's") })).text).toBe("the call's");
+  expect((await own.prompt("go", { backend: "typed" })).text).toBe("the model");
+  expect((await createTestAgent(model).session().prompt("go")).text).toBe("the model again");
+});
+
+test.each<{ readonly backend: unknown; readonly said: RegExp }>([
+  { backend: "tpyed", said: /`backend` must be one of typed.*; did you mean typed\?/ },
+  { backend: "pydantic", said: /`backend` must be one of typed/ },
+  { backend: { name: "x" }, said: /an object with `name` and `run`/ },
+  { backend: { run: () => undefined }, said: /an object with `name` and `run`/ },
+  { backend: 1, said: /`backend` must be one of typed/ },
+])("the backend $backend of a call is refused before anything is done", async ({ backend, said }) => {
+  const model = createScriptedModel([]);
+  const session = createTestAgent(model).session();
+  const options = { backend } as { backend: AgentBackend };
+  await expect(session.prompt("go", options)).rejects.toMatchObject({
+    code: "invalid_request",
+    message: expect.stringMatching(said),
+  });
+  expect(await session.history()).toEqual([]);
+});
+
+test("the configuration names the backend of every agent that has none of its own", async () => {
+  const root = mkdtempSync(join(tmpdir(), "kit-backend-"));
+  const config =
+    'export default { agent: { backend: { name: "own", run: async (operation) => operation.answer("mine") } } };';
+  writeFileSync(join(root, "kit.config.js"), config);
+  const app = await openTestApp({ root, model: createScriptedModel([]) });
+  const agent = await app.instance("default", "1");
+  expect((await agent.session().prompt("go")).text).toBe("mine");
+  await app.close();
+  rmSync(root, { recursive: true });
+});
+
+test("an agent whose profile names no backend of kit's is not made", async () => {
+  const root = mkdtempSync(join(tmpdir(), "kit-backend-"));
+  const app = await openTestApp({ root, model: createScriptedModel([]) });
+  const wrong = createAgent({ backend: "typd" } as never);
+  await expect(app.init(wrong)).rejects.toMatchObject({
+    hint: expect.stringMatching(/`backend` must be one of .*; did you mean typed\?/),
+  });
+  await app.close();
+  rmSync(root, { recursive: true });
+});

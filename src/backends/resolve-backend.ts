@@ -1,0 +1,17 @@
+import { KitError } from "../base/kit-error.ts";
+import { type AgentBackend, type BackendChoice, faultOfBackend } from "./contract.ts";
+import { typed } from "./typed.ts";
+
+/** Gives the backend that is meant; kit's own loop where none is named. Throws `invalid_request` for what is none. */
+export function resolveBackend(choice: BackendChoice = "typed"): AgentBackend | Promise<AgentBackend> {
+  if (typeof choice === "object") return choice;
+  switch (choice) {
+    case "typed":
+      return typed;
+    default:
+      throw new KitError({
+        code: "invalid_request",
+        message: `\`backend\` must be ${faultOfBackend(choice)}.`,
+      });
+  }
+}

@@ -1,0 +1,3 @@
+import { backendContract } from "./contract.suite.ts";
+
+backendContract({ name: "typed", create: () => "typed" });

@@ -1,0 +1,14 @@
+import type { ContractCase } from "../../base/contract-case.ts";
+import type { BackendSubject } from "./backend-stage.ts";
+import { durableChecks } from "./durable-cases.ts";
+import { loopChecks } from "./loop-cases.ts";
+import { workChecks } from "./work-cases.ts";
+
+/**
+ * What holds under every backend, as tests for any runner; each has an agent of its own in memory, around a scripted
+ * model: `for (const { name, run } of backendCases({ create: () => myBackend })) test(name, run)`.
+ */
+export function backendCases(subject: BackendSubject): readonly ContractCase[] {
+  const checks = { ...loopChecks, ...workChecks, ...durableChecks };
+  return Object.entries(checks).map(([name, check]) => ({ name, run: () => check(subject) }));
+}
