@@ -1,6 +1,15 @@
+import { globSync, readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 
 const campaigns = "**/*.campaign.test.ts";
+/** Those, and the files that do more of the same in a campaign. */
+const inCampaign = globSync("{src,tests}/**/*.test.ts", { cwd: import.meta.dirname }).filter(
+  (path) =>
+    path.endsWith(".campaign.test.ts") ||
+    readFileSync(join(import.meta.dirname, path), "utf8").includes("/campaign.suite.ts"),
+);
 /** They measure the memory of their process, set flags of it, or fill it: each has one of its own. */
 const apart = [
   "src/app/service/resting-work.test.ts",
@@ -21,8 +30,8 @@ const config: ViteUserConfig = defineConfig({
     // Ten times what a test takes on a quiet machine: a busy one is late, and one that hangs is told.
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    // Much of a test is waiting: for a process, a disk, a time limit. One processor less idles half of the time.
-    maxWorkers: "100%",
+    // Much of a test is waiting: for a process, a disk, a time limit. A worker more takes the processor meanwhile.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
     experimental: { viteModuleRunner: false },
     expect: { poll: { timeout: 30_000 } },
     projects: [
@@ -50,7 +59,7 @@ const config: ViteUserConfig = defineConfig({
       },
       {
         extends: true,
-        test: { name: "campaigns", include: [campaigns], setupFiles, globalSetup },
+        test: { name: "campaigns", include: inCampaign, env: { KIT_CAMPAIGN: "1" }, setupFiles, globalSetup },
       },
       {
         extends: true,

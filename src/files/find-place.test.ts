@@ -14,6 +14,7 @@ import { dirname, join, relative } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { KitError } from "../base/kit-error.ts";
+import { rounds } from "../testing/campaign.suite.ts";
 import { type FindPlaceOptions, findPlace, resolveInside } from "./find-place.ts";
 import { readRegularFile } from "./read-regular-file.ts";
 import { replaceFile } from "./replace-file.ts";
@@ -87,7 +88,7 @@ describe.each(ways)("with folders held open: %s", (holds) => {
         });
       }),
       {
-        numRuns: 150,
+        numRuns: rounds(75, 150),
         // A way out is seldom met by chance, as is a dot behind a file.
         examples: [
           [[{ path: "a", kind: "link", target: "../b", absolute: false }], ["a"]],

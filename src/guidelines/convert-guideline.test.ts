@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { rounds } from "../testing/campaign.suite.ts";
 import { convertGuideline, sourceOf } from "./convert-guideline.ts";
 import { exportGuidelines } from "./export-guidelines.ts";
 import { guidelineFilename } from "./guideline-filename.ts";
@@ -179,7 +180,7 @@ test("an export read back gives the same titles, contents and file patterns", ()
         if (records.length > 0) expect(again.map(essence)).toEqual(records.map(essence));
       }
     }),
-    { numRuns: 3000 },
+    { numRuns: rounds(300, 3_000) },
   );
 });
 
@@ -196,7 +197,7 @@ test("a conversion to a steering file reads back the same", () => {
         ]);
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: rounds(200, 2_000) },
   );
 });
 
@@ -234,7 +235,7 @@ test("a merge changes nothing but its section, and merging twice changes nothing
         expect(after).toEqual(expect.arrayContaining(before.map((each) => each.title)));
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: rounds(200, 2_000) },
   );
 });
 

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { readFrontMatter } from "../specs/markdown/front-matter.ts";
 import { scanMarkdown } from "../specs/markdown/scan-markdown.ts";
+import { rounds } from "../testing/campaign.suite.ts";
 import { toFrontMatter, toYamlScalar } from "./yaml-value.ts";
 
 test("plain words stay plain, everything else is quoted", () => {
@@ -44,6 +45,6 @@ test("what is written reads back the same, in YAML and in kit", () => {
       expect(read.data).toEqual(expected);
       expect(read.problems).toEqual([]);
     }),
-    { numRuns: 2000 },
+    { numRuns: rounds(200, 2_000) },
   );
 });

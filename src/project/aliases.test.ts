@@ -2,6 +2,7 @@ import { linkSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } f
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { rounds } from "../testing/campaign.suite.ts";
 import { createTemporaryRepository, type TemporaryRepository } from "../testing/temporary-repository.ts";
 import { openProject } from "./open-project.ts";
 import type { Project } from "./project.ts";
@@ -266,6 +267,6 @@ test("a project that followed any changes of links is the same as one opened now
         await project.close();
       },
     ),
-    { numRuns: 20 },
+    { numRuns: rounds(5, 20) },
   );
 });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { rounds } from "../testing/campaign.suite.ts";
 import { createTemporaryRepository, type TemporaryRepository } from "../testing/temporary-repository.ts";
 import { openProject } from "./open-project.ts";
 import type { Project } from "./project.ts";
@@ -154,7 +155,7 @@ test("no flipped byte makes a question fail", async () => {
         await project.close();
       },
     ),
-    { numRuns: 60 },
+    { numRuns: rounds(15, 60) },
   );
 });
 

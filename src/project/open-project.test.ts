@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { exportSpecs } from "../specs/export/export-specs.ts";
+import { rounds } from "../testing/campaign.suite.ts";
 import { createTemporaryRepository } from "../testing/temporary-repository.ts";
 import { openProject } from "./open-project.ts";
 import type { Project } from "./project.ts";
@@ -96,7 +97,7 @@ test("after any changes, a refreshed index answers as one made anew", async () =
         await project.close();
       },
     ),
-    { numRuns: 80 },
+    { numRuns: rounds(15, 80) },
   );
 });
 

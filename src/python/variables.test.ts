@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
+import { rounds } from "../testing/campaign.suite.ts";
 import { createPython } from "./create-python.ts";
 
 const python = createPython();
@@ -228,12 +229,13 @@ test("names are compared as Python compares them", async () => {
 
 test("variables that a run does not name cost it nothing", async () => {
   const session = python.createSession();
-  await session.run("rows = [{'a': i, 'b': str(i), 'c': [i, i]} for i in range(50000)]\nsmall = 1", {
+  const count = rounds(10_000, 50_000);
+  await session.run(`rows = [{'a': i, 'b': str(i), 'c': [i, i]} for i in range(${count})]\nsmall = 1`, {
     resourceLimits: { maxDurationSecs: 20 },
   });
   const { result } = await session.run("small + 1", { resourceLimits: { maxAllocations: 2_000 } });
   expect(result).toBe(2);
-  expect((await session.run("len(rows)", { resourceLimits: { maxDurationSecs: 20 } })).result).toBe(50_000);
+  expect((await session.run("len(rows)", { resourceLimits: { maxDurationSecs: 20 } })).result).toBe(count);
 });
 
 test("a variable that is too large is told, and the others stay", async () => {

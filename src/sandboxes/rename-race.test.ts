@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { KitError } from "../base/kit-error.ts";
 import { canHoldFolders } from "../files/walk.ts";
+import { rounds } from "../testing/campaign.suite.ts";
 import type { Sandbox } from "./contract.ts";
 import { workspaceName } from "./host/workspace-name.ts";
 import { local } from "./local/local-sandbox.ts";
@@ -15,8 +16,8 @@ const owner = { agent: "tester", instance_id: "1", session: "default" };
 
 // `KIT_FULL_RACE=1` makes the numbers those of tests/security/paths.json.
 const isFull = process.env.KIT_FULL_RACE === "1";
-const reads = isFull ? 20_000 : 2_000;
-const writes = isFull ? 5_000 : 500;
+const reads = isFull ? 20_000 : rounds(400, 2_000);
+const writes = isFull ? 5_000 : rounds(100, 500);
 
 const subjects: readonly { readonly name: string; open(base: string): Promise<Sandbox> }[] = [
   { name: "local", open: (base) => local({ root: join(base, workspaceName(owner)) }).open(owner) },
@@ -26,7 +27,6 @@ const subjects: readonly { readonly name: string; open(base: string): Promise<Sa
 // Systems without paths of open folders check names just before their use, which a race can win.
 test.skipIf(!canHoldFolders()).each(subjects)(
   "a folder that is swapped for a link meanwhile leads nothing into or out of a $name workspace",
-  { timeout: 300_000 },
   async ({ name, open }) => {
     const base = await realpath(await mkdtemp(join(tmpdir(), "kit-race-")));
     const root = join(base, workspaceName(owner));

@@ -8,6 +8,7 @@ import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
+import { rounds } from "../../testing/campaign.suite.ts";
 import { createScriptedModel, type ScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import type { Agent } from "../harness.ts";
@@ -242,6 +243,6 @@ test("whatever a conversation consists of, and however often its process dies, i
     fc.asyncProperty(conversations, dooms, async (conversation, deaths) => {
       expectWhole(await survive(conversation, deaths), await survive(conversation, []));
     }),
-    { numRuns: 40 },
+    { numRuns: rounds(10, 40) },
   );
 });

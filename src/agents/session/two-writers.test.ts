@@ -5,6 +5,7 @@ import { type Message, textOf } from "../../protocol/message.ts";
 import type { MaybePromise, SessionStore } from "../../stores/contract.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
+import { rounds } from "../../testing/campaign.suite.ts";
 import { createScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import type { Agent } from "../harness.ts";
@@ -211,7 +212,7 @@ test("however two writers of a session meet, each input stands once and every ca
       );
       checkConversation(await messagesOf(store), inputs);
     }),
-    { numRuns: 40 },
+    { numRuns: rounds(10, 40) },
   );
 });
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Sandbox } from "../../sandboxes/contract.ts";
+import { rounds } from "../../testing/campaign.suite.ts";
 import { checkCommand } from "../policy/check-command.ts";
 import { attackedPrograms, type HostileForms } from "../policy/hostile-forms.suite.ts";
 import { type HostileRepository, openHostileRepository } from "./hostile-repository.suite.ts";
@@ -134,7 +135,7 @@ async function runMixes(numRuns: number, work: (line: string) => Promise<void>):
 test("what is accepted of any mix of a program's own options changes no file", async () => {
   const { run, contents } = repository ?? expect.unreachable();
   const before = contents();
-  const ran = await runMixes(Number(process.env.KIT_FORM_RUNS ?? 200), async (line) => {
+  const ran = await runMixes(Number(process.env.KIT_FORM_RUNS ?? rounds(60, 200)), async (line) => {
     await run(line, policy);
     expect(contents(), line).toBe(before);
   });
@@ -153,7 +154,7 @@ test.skipIf(!traces)("and starts no other program, and opens nothing to write it
     exec: (request) => sandbox.exec({ ...request, command: [...trace, ...request.command] }),
   };
   const signal = AbortSignal.timeout(100_000);
-  const ran = await runMixes(Number(process.env.KIT_FORM_RUNS ?? 100), async (line) => {
+  const ran = await runMixes(Number(process.env.KIT_FORM_RUNS ?? rounds(30, 100)), async (line) => {
     rmSync(file, { force: true });
     const call = { command: line, sandbox: traced, policy, env: {}, signal, emit: () => undefined };
     await runCommand(call).catch((error: unknown) => expect(String(error)).toContain("was not run"));

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { rounds } from "../../testing/campaign.suite.ts";
 import { processorMs } from "../../testing/processor-time.ts";
 import { readGuidelines } from "../read-guidelines.ts";
 import { guidelineAdapterFor } from "../registry.ts";
@@ -280,6 +281,6 @@ test("no text makes an adapter throw, and ids are unique and stable", () => {
         expect(span.start_line).toBeLessThanOrEqual(span.end_line);
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: rounds(300, 2_000) },
   );
 });

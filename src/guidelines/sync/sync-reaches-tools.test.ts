@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ExplainTool } from "../../protocol/guideline-query.ts";
 import { type SyncFormat, type SyncPlan, syncFormats } from "../../protocol/sync.ts";
+import { rounds } from "../../testing/campaign.suite.ts";
 import { explainFile } from "../explain/explain-file.ts";
 import { isOnlyImports } from "../guideline-imports.ts";
 import { createGuidelineMatcher } from "../guideline-matcher.ts";
@@ -191,7 +192,7 @@ test("after a sync, what a tool reads are the rules of the source, each once, an
         [],
       );
     }),
-    { numRuns: 120 },
+    { numRuns: rounds(30, 120) },
   );
 });
 
@@ -227,6 +228,6 @@ test("after an adoption, source and target say the same, and nothing of either i
           ).toEqual([]);
       },
     ),
-    { numRuns: 120 },
+    { numRuns: rounds(30, 120) },
   );
 });

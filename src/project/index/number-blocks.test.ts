@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { DraftId, SpecDraft } from "../../specs/adapter.ts";
 import { assignIds, toId } from "../../specs/assign-ids.ts";
+import { rounds } from "../../testing/campaign.suite.ts";
 import { type IdKind, keysOfId } from "./block-id.ts";
 import { toBlockEntry } from "./block-row.ts";
 import type { IndexDatabase } from "./index-database.ts";
@@ -108,7 +109,7 @@ test("ids kept group by group are those given to the whole project, after any ch
           database.close();
         },
       ),
-      { numRuns: 100 },
+      { numRuns: rounds(20, 100) },
     );
   } finally {
     rmSync(folder, { recursive: true });

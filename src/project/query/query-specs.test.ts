@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { rounds } from "../../testing/campaign.suite.ts";
 import { processorMs } from "../../testing/processor-time.ts";
 import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
 import { openProject } from "../open-project.ts";
@@ -209,7 +210,7 @@ test("nothing that a user types is syntax", () => {
       project.specs.query({ q, path: "records" });
       project.specs.query({ path: other.slice(0, 20) });
     }),
-    { numRuns: 300 },
+    { numRuns: rounds(60, 300) },
   );
   for (const q of ["***", '"', "OR", "NEAR", "-a", "a*", "title:checkout"])
     expect(() => ids({ q })).not.toThrow();

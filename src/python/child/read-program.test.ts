@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { rounds } from "../../testing/campaign.suite.ts";
 import { processorMs } from "../../testing/processor-time.ts";
 import { readProgram } from "./read-program.ts";
 
@@ -75,7 +76,7 @@ test("any text is read, in time that grows with its length", () => {
       expect(result).toBeLessThanOrEqual(code.length);
       for (const { end } of functions) expect(end === code.length || code[end - 1] === "\n").toBe(true);
     }),
-    { numRuns: 500 },
+    { numRuns: rounds(100, 500) },
   );
   for (const part of ["(", "f'{", "x = lambda: ", "def f():\n ", "a, ", "'''", "import a as "]) {
     const started = processorMs();

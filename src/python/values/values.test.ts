@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
+import { rounds } from "../../testing/campaign.suite.ts";
 import { createPython } from "../create-python.ts";
 import { toPlain } from "./to-plain.ts";
 
@@ -56,7 +57,7 @@ test("a value comes back from Python as what the table of the documentation says
     fc.asyncProperty(anyValue, async (value) => {
       expect(await returned(value)).toEqual(expected(value));
     }),
-    { numRuns: 150 },
+    { numRuns: rounds(40, 150) },
   );
 });
 
@@ -71,7 +72,7 @@ test("a variable is the same after it was kept, also from a dump", async () => {
       await other.load(await session.dump());
       expect((await other.run("[kept, repr(kept)]")).result).toEqual(before.result);
     }),
-    { numRuns: 60 },
+    { numRuns: rounds(20, 60) },
   );
 });
 

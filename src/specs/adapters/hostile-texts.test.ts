@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { isCampaign } from "../../testing/campaign.suite.ts";
 import { processorMs } from "../../testing/processor-time.ts";
 import { createSpecRegistry } from "../registry.ts";
 
@@ -61,7 +62,9 @@ describe("a text that repeats anything takes no adapter more than a moment, and 
     const adapter = registry.adapterFor(path);
     const slow: string[] = [];
     for (const opening of openings) {
-      for (const part of repeated) {
+      for (const [index, part] of repeated.entries()) {
+        // An ordinary run puts each part behind one of the openings.
+        if (!isCampaign && openings[index % openings.length] !== opening) continue;
         const text = opening + part.repeat(Math.ceil(length / part.length));
         const start = processorMs();
         const { diagnostics } = adapter?.parse({ path, text }) ?? { diagnostics: [] };

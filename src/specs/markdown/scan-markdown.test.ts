@@ -2,6 +2,7 @@ import { Parser } from "commonmark";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { contentOfCase, readMarkdownCases } from "../../../tests/security/markdown-case.ts";
+import { rounds } from "../../testing/campaign.suite.ts";
 import { processorMs } from "../../testing/processor-time.ts";
 import { maxTitleLength } from "./heading-title.ts";
 import { lineKinds, lineText, scanMarkdown, textOfLines } from "./scan-markdown.ts";
@@ -79,7 +80,7 @@ describe("headings, fences and HTML as CommonMark has them", () => {
         const headings = scanMarkdown(text).headings.map((heading) => [heading.level, heading.line]);
         expect(headings, text).toEqual(referenceHeadings(text));
       }),
-      { numRuns: 10_000 },
+      { numRuns: rounds(1_000, 10_000) },
     );
   });
 });

@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
 import type { KitEvent } from "../../../protocol/event.ts";
+import { rounds } from "../../../testing/campaign.suite.ts";
 import { createManualClock } from "../../../testing/manual-clock.ts";
 import { createEventLog } from "./create-event-log.ts";
 
@@ -64,7 +65,7 @@ test("whatever turns say, and whenever it is written: nobody gets a text twice, 
   const property = fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: 8 }), async (turns) => {
     await checkTurns(mkdtempSync(join(root, "log-")), turns);
   });
-  await fc.assert(property, { numRuns: 40 });
+  await fc.assert(property, { numRuns: rounds(10, 40) });
 });
 
 /** The deltas of a turn; after each, what happens beside it. */

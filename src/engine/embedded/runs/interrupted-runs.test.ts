@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
+import { rounds } from "../../../testing/campaign.suite.ts";
 import type { RunContext } from "../../contract.ts";
 import { createEmbeddedEngine } from "../create-embedded-engine.ts";
 
@@ -137,7 +138,7 @@ test("however often a run is interrupted, it sees the same, and does no finished
         for (const journal of seen) expect(last.slice(0, journal.length)).toEqual(journal);
       },
     ),
-    { numRuns: Number(process.env.KIT_FAULT_ROUNDS ?? 40) },
+    { numRuns: Number(process.env.KIT_FAULT_ROUNDS ?? rounds(10, 40)) },
   );
 }, 600_000);
 

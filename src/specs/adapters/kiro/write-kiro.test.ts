@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { rounds } from "../../../testing/campaign.suite.ts";
 import { assembleBlocks } from "../../assemble-blocks.ts";
 import { exportSpecs } from "../../export/export-specs.ts";
 import { kiroAdapter } from "./kiro-adapter.ts";
@@ -206,7 +207,7 @@ text
           expect(exportSpecs(blocks, "fw_a").losses).toEqual([]);
         },
       ),
-      { numRuns: 1500 },
+      { numRuns: rounds(150, 1_500) },
     );
   });
 });
