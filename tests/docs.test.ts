@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { listFiles, repositoryRoot } from "../scripts/files.ts";
 import { readMarkdownPage } from "../scripts/markdown-page.ts";
+import { runKit } from "../src/cli/run-kit.suite.ts";
 
 const run = promisify(execFile);
 const pages = [join(repositoryRoot, "README.md"), ...(await listFiles(join(repositoryRoot, "docs")))];
@@ -33,13 +34,9 @@ test("the documentation shows commands", () => {
 });
 
 test.each(lines)("$place: $line", async ({ words }) => {
-  const args = [join(repositoryRoot, "bin/kit.mjs"), ...words];
-  const { code, stderr } = await run(process.execPath, args, { cwd: shop }).then(
-    ({ stderr: text }) => ({ code: 0, stderr: text }),
-    (error: { code?: number; stderr?: string }) => ({ code: error.code, stderr: error.stderr ?? "" }),
-  );
+  const { exitCode, stderr } = await runKit(words, { cwd: shop });
   // 1 is an answer, too: there are findings. 2 would be a command or an option that does not exist.
-  expect([0, 1], stderr).toContain(code);
+  expect([0, 1], stderr).toContain(exitCode);
   expect(stderr).not.toMatch(/^\s+at .*:\d+:\d+\)?$/m);
 });
 

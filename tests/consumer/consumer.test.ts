@@ -36,8 +36,11 @@ test("every entry of the packed package can be imported", async () => {
   await run(process.execPath, ["--input-type=module", "--eval", code], { cwd: folder });
 });
 
-test("a strict TypeScript project compiles against the packed types", async () => {
+test("a strict TypeScript project compiles against the packed types, and no entry's types need a peer", async () => {
   await copyFile(join(import.meta.dirname, "consumer.ts"), join(folder, "consumer.ts"));
+  const names = (await readEntries()).map(({ name }) => name);
+  const all = names.map((name, index) => `export * as entry${index} from "${name}";`).join("\n");
+  await writeFile(join(folder, "all.ts"), all);
   const settings = {
     compilerOptions: {
       module: "nodenext",
@@ -47,32 +50,26 @@ test("a strict TypeScript project compiles against the packed types", async () =
       noEmit: true,
       types: ["node"],
     },
-    files: ["consumer.ts"],
+    files: ["consumer.ts", "all.ts"],
   };
   await writeFile(join(folder, "tsconfig.json"), JSON.stringify(settings));
-  const tsc = join(repositoryRoot, "node_modules/typescript/bin/tsc");
-  const output = await run(process.execPath, [tsc, "-p", folder], { cwd: folder }).then(
-    () => "",
-    (error: { stdout?: string }) => error.stdout,
-  );
-  expect(output).toBe("");
+  expect(await compile("-p", folder)).toBe("");
 });
 
-test("no entry's types need a peer, and those of kit/client nothing but a browser's", async () => {
-  const names = (await readEntries()).map(({ name }) => name);
-  const all = names.map((name, index) => `export * as entry${index} from "${name}";`).join("\n");
-  await writeFile(join(folder, "all.ts"), all);
+test("the types of kit/client need nothing but a browser's", async () => {
   await writeFile(join(folder, "browser.ts"), 'export * from "kit/client";');
-  const tsc = join(repositoryRoot, "node_modules/typescript/bin/tsc");
   const settings = ["--strict", "--noEmit", "--ignoreConfig", "--module", "nodenext", "--target", "es2024"];
-  const check = (...args: readonly string[]): Promise<string> =>
-    run(process.execPath, [tsc, ...settings, ...args], { cwd: folder }).then(
-      ({ stdout }) => stdout,
-      (error: { stdout?: string }) => error.stdout ?? "",
-    );
-  expect(await check("--types", "node", "all.ts")).toBe("");
-  expect(await check("--types", "", "--lib", "es2024,dom", "browser.ts")).toBe("");
+  expect(await compile(...settings, "--types", "", "--lib", "es2024,dom", "browser.ts")).toBe("");
 });
+
+/** What the compiler says of the consumer's files; empty when it finds nothing wrong. */
+function compile(...args: readonly string[]): Promise<string> {
+  const tsc = join(repositoryRoot, "node_modules/typescript/bin/tsc");
+  return run(process.execPath, [tsc, ...args], { cwd: folder }).then(
+    ({ stdout }) => stdout,
+    (error: { stdout?: string }) => error.stdout ?? "",
+  );
+}
 
 test("on an older Node, and on Bun, each entry says in one line what it needs", async () => {
   const old = join(folder, "old.mjs");
