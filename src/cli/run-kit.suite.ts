@@ -8,6 +8,8 @@ export interface RunOptions {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
+  /** Makes the streams those of a terminal of so many columns. Only in this process. */
+  readonly columns?: number;
 }
 
 export interface RunResult {
@@ -60,10 +62,15 @@ export function beginProcess(args: readonly string[], options: RunOptions): Runn
  * Starts one command line in this process, which is the quick way. Lines that run side by side are given the same
  * variables. SIGINT and SIGTERM arrive, once; the rest is for `beginProcess`.
  */
-export function beginKit(args: readonly string[], { cwd, env = {}, input = "" }: RunOptions): RunningKit {
+export function beginKit(
+  args: readonly string[],
+  { cwd, env = {}, input = "", columns }: RunOptions,
+): RunningKit {
   if (running++ === 0) before = { ...process.env };
   const stdin = Object.assign(Readable.from(input === "" ? [] : [input]), { isTTY: false });
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const terminal = columns === undefined ? {} : { isTTY: true, columns };
+  const stdout = Object.assign(new PassThrough(), terminal);
+  const stderr = Object.assign(new PassThrough(), terminal);
   const signals = new EventEmitter();
   replaceEnvironment({ ...forKit(before), ...env });
   const ended = main(args, { stdin, stdout, stderr, cwd, signals }).finally(() => {

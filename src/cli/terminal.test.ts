@@ -1,7 +1,7 @@
 import { execFile, execFileSync } from "node:child_process";
 import { promisify, stripVTControlCharacters } from "node:util";
 import { afterAll, expect, test } from "vitest";
-import { kitCommandLine } from "./run-kit.suite.ts";
+import { kitCommandLine, runKit } from "./run-kit.suite.ts";
 import { createSampleProject } from "./sample-project.suite.ts";
 import { displayWidth } from "./text/display-width.ts";
 
@@ -48,28 +48,37 @@ async function inTerminal(
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
 const colour = /\u001b\[\d+(?:;\d+)*m/g;
 
-test
-  .skipIf(!hasScript)
-  .for([
-    [["specs", "list"]],
-    [["specs", "impact", "src/checkout/cart.ts"]],
-    [["specs", "validate"]],
-    [["specs", "coverage", "--all"]],
-    [["guidelines", "list"]],
-    [["guidelines", "explain", "src/checkout/cart.test.ts"]],
-    [["guidelines", "lint"]],
-    [["doctor"]],
-  ])("in a terminal, kit $0 fits its width and sends it nothing but colours", async ([args = []]) => {
+function expectFitting(text: string, columns: number): void {
+  expect(text).toMatch(colour);
+  expect(text.replaceAll(colour, "")).not.toMatch(/[^\P{Cc}\n]|[\u202A-\u202E]/u);
+  const lines = stripVTControlCharacters(text).split("\n");
+  const tooWide = lines.filter((line) => displayWidth(line) > columns);
+  // A word that cannot be broken, such as an id or a path, may stick out.
+  expect(tooWide.filter((line) => line.trim().includes(" "))).toEqual([]);
+}
+
+test.for([
+  [["specs", "list"]],
+  [["specs", "impact", "src/checkout/cart.ts"]],
+  [["specs", "validate"]],
+  [["specs", "coverage", "--all"]],
+  [["guidelines", "list"]],
+  [["guidelines", "explain", "src/checkout/cart.test.ts"]],
+  [["guidelines", "lint"]],
+  [["doctor"]],
+])("in a terminal, kit $0 fits its width and sends it nothing but colours", async ([args = []]) => {
   for (const columns of [60, 120]) {
-    const text = await inTerminal(columns, args);
-    expect(text).toMatch(colour);
-    expect(text.replaceAll(colour, "")).not.toMatch(/[^\P{Cc}\n]|[\u202A-\u202E]/u);
-    const lines = stripVTControlCharacters(text).split("\n");
-    const tooWide = lines.filter((line) => displayWidth(line) > columns);
-    // A word that cannot be broken, such as an id or a path, may stick out.
-    expect(tooWide.filter((line) => line.trim().includes(" "))).toEqual([]);
+    const { stdout } = await runKit(args, { cwd: project.root, columns });
+    expectFitting(stdout, columns);
   }
 });
+
+test.skipIf(!hasScript)(
+  "a real terminal is asked for its width, and for whether it shows colours",
+  async () => {
+    for (const columns of [60, 120]) expectFitting(await inTerminal(columns, ["specs", "list"]), columns);
+  },
+);
 
 test.skipIf(!hasScript)("NO_COLOR takes the colours away and leaves the columns", async () => {
   const text = await inTerminal(100, ["specs", "list"], { NO_COLOR: "1" });

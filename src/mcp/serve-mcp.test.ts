@@ -25,6 +25,8 @@ async function connect(mode: "legacy" | "auto", root = shop.root): Promise<Clien
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [script, root],
+    // The client hands on nothing but what it must.
+    env: { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? "" },
     stderr: "pipe",
   });
   await connected.connect(transport);
