@@ -17,6 +17,8 @@ const apart = [
   "src/mcp/client/hostile-server.test.ts",
   "src/sandboxes/host/exec/bounded-output.test.ts",
 ];
+/** So many rounds of faults take as much longer. */
+const patience = Number(process.env.KIT_FAULT_ROUNDS ?? 1);
 const setupFiles = ["tests/property-seed.ts"];
 const globalSetup = ["tests/build-once.ts"];
 
@@ -28,7 +30,7 @@ const globalSetup = ["tests/build-once.ts"];
 const config: ViteUserConfig = defineConfig({
   test: {
     // Ten times what a test takes on a quiet machine: a busy one is late, and one that hangs is told.
-    testTimeout: 60_000,
+    testTimeout: 60_000 * patience,
     hookTimeout: 60_000,
     // Much of a test is waiting: for a process, a disk, a time limit. A worker more takes the processor meanwhile.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
@@ -61,11 +63,24 @@ const config: ViteUserConfig = defineConfig({
       },
       {
         extends: true,
-        test: { name: "campaigns", include: inCampaign, env: { KIT_CAMPAIGN: "1" }, setupFiles, globalSetup },
+        test: {
+          name: "campaigns",
+          testTimeout: 120_000 * patience,
+          include: inCampaign,
+          env: { KIT_CAMPAIGN: "1" },
+          setupFiles,
+          globalSetup,
+        },
       },
       {
         extends: true,
-        test: { name: "faults", include: ["tests/faults/**/*.test.ts"], setupFiles, globalSetup },
+        test: {
+          name: "faults",
+          testTimeout: 120_000 * patience,
+          include: ["tests/faults/**/*.test.ts"],
+          setupFiles,
+          globalSetup,
+        },
       },
     ],
   },

@@ -78,7 +78,7 @@ test("a session store that another program locks for long makes no dead letters"
       other?.close();
     },
   });
-}, 300_000);
+});
 
 /** A Postgres, and a real way to it that can go away, or hang. */
 async function startFarPostgres() {
@@ -111,7 +111,7 @@ test("a Postgres that is down for long makes no dead letters, and two servers on
     expect(inputs.toSorted()).toEqual(numbers.map((number) => `#${number}`));
   }
   expect(project.model.refused).toEqual([]);
-}, 300_000);
+});
 
 test("a Postgres that hangs is refused within seconds, keeps no stop waiting, and is gone on with once it answers", async () => {
   const way = await startFarPostgres();
@@ -146,7 +146,7 @@ test("a Postgres that hangs is refused within seconds, keeps no stop waiting, an
     attempts: 1,
   });
   expect(await inputsOf(kit.url, "during")).toEqual(["#1"]);
-}, 120_000);
+});
 
 test("two servers of their own on one file of sessions put no input down twice", async () => {
   const project = await createFaultProject(random);
@@ -167,7 +167,7 @@ test("two servers of their own on one file of sessions put no input down twice",
     expect(body.dispatches).toEqual([]);
   }
   expect(project.model.refused).toEqual([]);
-}, 300_000);
+});
 
 test.each(["", "sessions.db", "engine", "engine/engine.db"])(
   "a running server whose .kit/%s is deleted refuses loudly, says so, and stops at once",
@@ -217,4 +217,4 @@ test("a folder that comes back as it was is gone on with", async () => {
   expect((await send(`${kit.url}/agents/worker/three/dispatch`, { input: "#3" })).status).toBe(202);
   await untilSettled(kit.url);
   expect((await send(`${kit.url}/dispatches/${body.dispatch_id}`)).body.status).toBe("completed");
-}, 60_000);
+});

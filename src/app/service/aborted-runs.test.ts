@@ -39,9 +39,7 @@ test("a run that is cancelled while it waits says so, too", async () => {
   });
   const { run_id } = await service.startRun("idle", {});
   await waiting(service, run_id);
-  await expect
-    .poll(async () => (await service.engine.getRun(run_id))?.status, { timeout: 60_000 })
-    .toBe("waiting");
+  await expect.poll(async () => (await service.engine.getRun(run_id))?.status).toBe("waiting");
   expect((await service.engine.getRun(run_id))?.waiting_for).toEqual([{ signal: "go" }]);
   await service.engine.cancelRun(run_id);
   const last = (await eventsOf(service, run_id)).at(-1);

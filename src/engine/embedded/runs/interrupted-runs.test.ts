@@ -140,7 +140,7 @@ test("however often a run is interrupted, it sees the same, and does no finished
     ),
     { numRuns: Number(process.env.KIT_FAULT_ROUNDS ?? rounds(10, 40)) },
   );
-}, 600_000);
+});
 
 /** The context, which writes down what the run is told, in order. */
 function told(context: RunContext, journal: string[]): RunContext {

@@ -107,7 +107,7 @@ test(`of runs whose process is killed ${rounds} times, each finished step is don
     expect([step, times.get(step), last.get(step)]).toEqual([step, before, undefined]);
   }
   for (const count of last.values()) expect(count).toBe(1);
-}, 600_000);
+});
 
 test("a run that kills its process at one place is given up after five times; the others go on", async () => {
   const where = place("poison");

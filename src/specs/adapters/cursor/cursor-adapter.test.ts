@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { processorMs } from "../../../testing/processor-time.ts";
 import { cursorAdapter } from "./cursor-adapter.ts";
 
 const parse = (text: string, path = ".cursorrules") => cursorAdapter.parse({ path, text });
@@ -218,9 +219,9 @@ test("each row of a table is a rule, in words that need no columns", () => {
   expect(drafts[0]?.content).toBe("Rethrow the same error — Instead: Let it **pass**; Why: CWE-755");
   expect(drafts[0]?.tags).toEqual(["fw_b", "never-do-these"]);
   const silent = "| |\n|-|\n".repeat(20_000);
-  const started = performance.now();
+  const started = processorMs();
   parse(silent);
-  expect(performance.now() - started).toBeLessThan(2_000);
+  expect(processorMs() - started).toBeLessThan(2_000);
 });
 
 test("titles are words that people read: rows of tables, the rest without its marks", () => {
