@@ -52,7 +52,9 @@ export interface PromptPrefix {
 /** What the log of a session keeps of a turn whose prompt begins otherwise, or shows more, than that of the turn before. */
 export interface TurnRecord {
   readonly turn_id: string;
-  readonly prefix: PromptPrefix & { readonly parts: Readonly<Record<string, string>> };
+  readonly prefix: PromptPrefix;
+  /** A digest of each part that `changed` can name. */
+  readonly parts: Readonly<Record<string, string>>;
   readonly receipt: TurnReceipt;
 }
 

@@ -38,7 +38,8 @@ export class SessionPrompt {
   #found: { readonly place: Surroundings; readonly digests: PlaceDigests } | undefined;
   /** Where the log has the compaction since which all this holds. */
   #since = 0;
-  readonly #tools = new Map<string, AnyTool>();
+  /** Made when there are any: most sessions have none of others. */
+  #tools: Map<string, AnyTool> | undefined;
 
   /** The place to tell in the system prompt where `current` is the one that is found now. */
   placed(
@@ -70,7 +71,7 @@ export class SessionPrompt {
     if (compactedAt === this.#since) return;
     this.#since = compactedAt;
     this.#place = undefined;
-    this.#tools.clear();
+    this.#tools = undefined;
   }
 
   #digestsOf(place: Surroundings): PlaceDigests {
@@ -88,7 +89,8 @@ export class SessionPrompt {
     state: SessionState,
   ): { readonly tools: readonly AnyTool[]; readonly isThere: (name: string) => boolean } {
     this.#begin(state);
-    if (now.length === 0 && this.#tools.size === 0) return noTools;
+    if (now.length === 0 && this.#tools === undefined) return noTools;
+    this.#tools ??= new Map();
     const found = new Map(now.map((tool) => [tool.name, tool]));
     for (const [name, tool] of found) this.#tools.set(name, tool);
     return { tools: [...this.#tools.values()], isThere: (name) => found.has(name) };

@@ -6,7 +6,7 @@ import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
 import type { MaybePromise, SessionStore } from "../../stores/contract.ts";
 import { estimateTokens } from "../compaction/estimate-tokens.ts";
 import { toPromptMessage } from "../turn/to-prompt.ts";
-import { remember } from "./remember.ts";
+import { remembered, type ToldLists } from "./told-lists.ts";
 
 /**
  * A session in memory: the fold over its log, and the position up to which it is folded.
@@ -35,8 +35,8 @@ export interface SessionState {
   shown: readonly ReceiptItem[];
   /** What the log has told last of a turn's prompt. */
   turn: LoggedTurn | undefined;
-  /** The turns at which the log has told a list of a receipt, by its digest. */
-  listed: Map<string, string> | undefined;
+  /** The turns at which the log has told a list of a receipt. */
+  listed: ToldLists | undefined;
   /** Where the log has the newest compaction; 0 for none. */
   compactedAt: number;
   /** Where the log has the first entry of each operation before the last one. See `begunAt`. */
@@ -226,16 +226,14 @@ function shownIn(message: Message): readonly ReceiptItem[] {
   return message.content.flatMap(({ shows = nothingShown }) => shows);
 }
 
-function noteTurn(state: SessionState, { turn_id, prefix, receipt }: TurnRecord): void {
+function noteTurn(state: SessionState, { turn_id, prefix, parts, receipt }: TurnRecord): void {
   state.turn = {
     prefix: prefix.digest,
     receipt: receipt.digest,
-    parts: prefix.parts,
+    parts,
     compactedAt: state.compactedAt,
   };
-  if (receipt.items === 0) return;
-  state.listed ??= new Map();
-  remember(state.listed, receipt.digest, turn_id);
+  state.listed = remembered(state.listed ?? [], receipt.digest, turn_id);
 }
 
 function filesOf({ content }: Message): FilePart[] {

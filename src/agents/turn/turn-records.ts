@@ -1,8 +1,8 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import { digestOf } from "../../base/digest.ts";
 import type { PromptPrefix, ReceiptItem, TurnReceipt, TurnRecord } from "../../protocol/receipt.ts";
-import { remember } from "../session/remember.ts";
 import type { SessionState } from "../session/session-state.ts";
+import { nothingTold, remembered, type ToldLists, turnOf } from "../session/told-lists.ts";
 import type { SystemPrompt } from "../system-prompt.ts";
 
 /** What a turn says of its prompt, and what its session's log is to keep of that. */
@@ -45,66 +45,47 @@ const maxField = 300;
 
 /** What is counted of a prompt's state, whichever sessions are in it. */
 interface Counted {
+  readonly of: PromptState;
   readonly parts: Readonly<Record<string, string>>;
-  readonly prefix: string;
+  readonly prefix: PromptPrefix;
   readonly list: readonly ReceiptItem[];
   /** The digests of the list's beginnings: that of its first item, of its first two, … */
   readonly digests: readonly string[];
-  readonly tokens: number;
+  /** The receipt of a turn before which nothing was told. */
+  readonly whole: TurnReceipt;
 }
 
 /** Says of the turns of a session what is in front of the model; made once for each state of its prompt. */
 export class TurnRecords {
-  #state: PromptState | undefined;
-  #known: TurnSaid | undefined;
-  /** The turns whose events have told a list, by its digest. */
-  readonly #told = new Map<string, string>();
+  #counted: Counted | undefined;
+  /** What is said of a turn whose state has been told. */
+  #again: TurnSaid | undefined;
+  /** The turns whose events have told a list. */
+  #told: ToldLists = nothingTold;
 
   of(loop: PromptSource, turnId: string): TurnSaid {
-    const { turn } = loop.state;
-    const known = this.#known;
-    if (
-      known !== undefined &&
-      this.#state !== undefined &&
-      isSameState(this.#state, loop) &&
-      turn?.receipt === known.said.receipt.digest &&
-      turn.prefix === known.said.prefix.digest
-    )
-      return known;
-    const state = toState(loop);
-    const counted = countedOf(state);
-    const made = this.#make(counted, { state: loop.state, turnId });
-    const { digest, items, tokens } = made.said.receipt;
-    const before = this.#told.get(digest);
-    this.#state = state;
-    this.#known = {
-      said: {
-        prefix: { digest: counted.prefix },
-        receipt: before === undefined ? { digest, items, tokens } : { digest, items, tokens, before },
-      },
-    };
-    return made;
-  }
-
-  #make(
-    counted: Counted,
-    { state, turnId }: { readonly state: SessionState; readonly turnId: string },
-  ): TurnSaid {
-    const { parts, prefix: digest } = counted;
-    const changed = state.turn === undefined ? [] : changesOf(state.turn, { parts, state });
-    const prefix = changed.length === 0 ? { digest } : { digest, changed };
+    if (this.#counted === undefined || !isSameState(this.#counted.of, loop)) {
+      this.#counted = countedOf(loop);
+      this.#again = undefined;
+    }
+    const counted = this.#counted;
+    const { turn, listed } = loop.state;
+    const { digest, items, tokens } = counted.whole;
+    const isLogged = turn?.prefix === counted.prefix.digest && turn.receipt === digest;
+    if (isLogged && this.#again !== undefined) return this.#again;
+    const changed = turn === undefined ? [] : changesOf(turn, { parts: counted.parts, state: loop.state });
+    const prefix = changed.length === 0 ? counted.prefix : { ...counted.prefix, changed };
     const receipt = receiptOf(counted, this.#told);
-    if (receipt.items > 0) remember(this.#told, receipt.digest, turnId);
-    const said = { prefix, receipt };
-    if (state.turn?.prefix === digest && state.turn.receipt === receipt.digest) return { said };
-    const listed = receiptOf(counted, state.listed ?? nothingTold);
-    return { said, logged: { turn_id: turnId, prefix: { ...prefix, parts }, receipt: listed } };
+    this.#told = remembered(this.#told, digest, turnId);
+    if (!isLogged) {
+      const logged = { turn_id: turnId, prefix, parts: counted.parts, receipt: receiptOf(counted, listed) };
+      return { said: { prefix, receipt }, logged };
+    }
+    const before = turnOf(this.#told, digest);
+    const again = before === undefined ? counted.whole : { digest, items, tokens, before };
+    this.#again = { said: { prefix: counted.prefix, receipt: again } };
+    return { said: { prefix, receipt } };
   }
-}
-
-function toState({ state, prompt, tools, modelName, settings }: PromptSource): PromptState {
-  const { shown, compactedAt } = state;
-  return { prompt: prompt.current, tools, model: modelName, settings, shown, compactedAt };
 }
 
 function isSameState(
@@ -117,53 +98,51 @@ function isSameState(
     known.tools === tools &&
     known.model === modelName &&
     known.compactedAt === state.compactedAt &&
-    isSameSettings(known.settings, settings)
+    (known.settings === settings ||
+      (known.settings.reasoning === settings.reasoning &&
+        known.settings.responseFormat === settings.responseFormat))
   );
 }
 
 /** What was counted last for a system prompt: thousands of sessions may begin with the same. */
-const lastCounts = new WeakMap<SystemPrompt, { readonly state: PromptState; readonly counted: Counted }>();
+const lastCounts = new WeakMap<SystemPrompt, Counted>();
 
-function countedOf(state: PromptState): Counted {
-  const last = lastCounts.get(state.prompt);
-  if (
-    last !== undefined &&
-    last.state.shown === state.shown &&
-    last.state.tools === state.tools &&
-    last.state.model === state.model &&
-    last.state.compactedAt === state.compactedAt &&
-    isSameSettings(last.state.settings, state.settings)
-  )
-    return last.counted;
-  const parts = partsOf(state);
-  const list = [...state.prompt.items, ...state.shown].map(bounded);
-  const counted = {
-    parts,
-    prefix: digestOf(JSON.stringify([parts, state.compactedAt])),
-    list,
-    digests: chainOf(list),
-    tokens: list.reduce((sum, { tokens }) => sum + tokens, 0),
-  };
-  lastCounts.set(state.prompt, { state, counted });
+function countedOf(loop: PromptSource): Counted {
+  const last = lastCounts.get(loop.prompt.current);
+  if (last !== undefined && isSameState(last.of, loop)) return last;
+  const { state, prompt, tools, modelName, settings } = loop;
+  const { shown, compactedAt } = state;
+  const of = { prompt: prompt.current, tools, model: modelName, settings, shown, compactedAt };
+  const parts = partsOf(of);
+  const list = [...of.prompt.items, ...shown].map(bounded);
+  const digests = chainOf(list);
+  const whole = receiptFrom(list, { digests, from: 0 });
+  const prefix = { digest: digestOf(JSON.stringify([parts, compactedAt])) };
+  const counted = { of, parts, prefix, list, digests, whole };
+  lastCounts.set(prompt.current, counted);
   return counted;
 }
 
-const nothingTold: ReadonlyMap<string, string> = new Map();
+function receiptOf({ list, digests, whole }: Counted, told: ToldLists = nothingTold): TurnReceipt {
+  if (told.length === 0) return whole;
+  const known = digests.findLastIndex((digest) => turnOf(told, digest) !== undefined);
+  const before = turnOf(told, digests[known] ?? "");
+  return before === undefined ? whole : { ...receiptFrom(list, { digests, from: known + 1 }), before };
+}
 
-function receiptOf({ list, digests, tokens }: Counted, told: ReadonlyMap<string, string>): TurnReceipt {
-  const known = told.size === 0 ? -1 : digests.findLastIndex((digest) => told.has(digest));
-  const before = told.get(digests[known] ?? "");
-  const from = known + 1;
-  const isWhole = from === 0 && list.length <= maxItems;
-  const added = isWhole ? list : list.slice(from, from + maxItems);
+/** Tells the items of a list from a place on. */
+function receiptFrom(
+  list: readonly ReceiptItem[],
+  { digests, from }: { readonly digests: readonly string[]; readonly from: number },
+): TurnReceipt {
+  const added = list.slice(from, from + maxItems);
   const omitted = list.length - from - added.length;
   return {
     digest: digests.at(-1) ?? "",
     items: list.length,
-    tokens,
-    ...(before === undefined ? undefined : { before }),
-    ...(added.length === 0 ? undefined : { added }),
-    ...(omitted === 0 ? undefined : { omitted }),
+    tokens: list.reduce((sum, { tokens }) => sum + tokens, 0),
+    ...(added.length === 0 ? {} : { added }),
+    ...(omitted === 0 ? {} : { omitted }),
   };
 }
 
@@ -199,12 +178,6 @@ function changesOf(
   const names = new Set([...Object.keys(before.parts), ...Object.keys(now.parts)]);
   const changed = [...names].filter((name) => before.parts[name] !== now.parts[name]);
   return before.compactedAt === now.state.compactedAt ? changed : ["compaction", ...changed];
-}
-
-function isSameSettings(left: PromptSource["settings"], right: PromptSource["settings"]): boolean {
-  return (
-    left === right || (left.reasoning === right.reasoning && left.responseFormat === right.responseFormat)
-  );
 }
 
 const listDigests = new WeakMap<readonly LanguageModelV4FunctionTool[], string>();

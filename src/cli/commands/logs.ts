@@ -5,6 +5,7 @@ import { urlOption } from "../remote/open-client.ts";
 import { type WorkDesk, withWorkDesk } from "../remote/work-desk.ts";
 import { causeLines } from "../render/failure-lines.ts";
 import { printRuns, runStyles, waitLines } from "../render/print-runs.ts";
+import { createReceiptLines } from "../render/receipt-lines.ts";
 import { safeLine, toSafeJsonLine } from "../text/safe-text.ts";
 import { wholeNumber } from "../values.ts";
 
@@ -13,12 +14,17 @@ export const logs: Command = defineCommand({
   options: {
     follow: flag("-f, --follow", "Go on until the run has ended"),
     after: option("--after <index>", "Start behind this event (default 0)", wholeNumber(0, 999_999_999)),
+    receipts: flag("--receipts", "Say of each turn all that was in front of the model"),
     limit: option("-n, --limit <number>", "Runs to list (default 20)", wholeNumber(1, 1_000)),
     url: urlOption,
   },
-  examples: ["kit logs", "kit logs run_01M7Y2ZJNPKAA8N21S3HAQ99FR --follow"],
+  examples: [
+    "kit logs",
+    "kit logs run_01M7Y2ZJNPKAA8N21S3HAQ99FR --follow",
+    "kit logs run_01M7Y2ZJNPKAA8N21S3HAQ99FR --receipts",
+  ],
   details:
-    "Asks the server that runs for this project; without one it reads what is on disk. With --follow it waits for the next server when one ends. With --json every event is a line. Exits with 1 when the run has failed.",
+    "Asks the server that runs for this project; without one it reads what is on disk. With --follow it waits for the next server when one ends. Rules, specs, skills and memories are named when they come before the model; --receipts names all of them with each turn. With --json every event is a line, with what is new in each receipt. Exits with 1 when the run has failed.",
   run: ({ args: [runId], options }, context) =>
     withWorkDesk(context, options.url, async (desk) => {
       if (runId === undefined) {
@@ -29,6 +35,7 @@ export const logs: Command = defineCommand({
         runId,
         after: options.after ?? 0,
         follow: options.follow === true,
+        receipts: options.receipts === true,
       });
       const run = await desk.getRun(runId);
       if (!context.json) printEnd(run, context);
@@ -42,12 +49,20 @@ async function listRuns(desk: WorkDesk, context: CommandContext, limit: number):
   else printRuns(context.output, page.runs);
 }
 
+interface ShownRun {
+  readonly runId: string;
+  readonly after: number;
+  readonly follow: boolean;
+  readonly receipts: boolean;
+}
+
 async function printEvents(
   desk: WorkDesk,
   context: CommandContext,
-  { runId, ...options }: { readonly runId: string; readonly after: number; readonly follow: boolean },
+  { runId, receipts, ...options }: ShownRun,
 ): Promise<void> {
   const { output, signal } = context;
+  const receiptLines = createReceiptLines({ whole: receipts });
   let time = "";
   const show = createActivityLog({
     runId,
@@ -60,8 +75,13 @@ async function printEvents(
     );
   for await (const event of desk.runEvents(runId, { ...options, signal, onGone })) {
     time = event.timestamp;
-    if (context.json) output.write(`${toSafeJsonLine(event)}\n`);
-    else show(event);
+    if (context.json) {
+      output.write(`${toSafeJsonLine(event)}\n`);
+      continue;
+    }
+    show(event);
+    for (const line of receiptLines(event))
+      output.line(`${output.style("dim", time)}  ${output.style("dim", safeLine(line))}`);
   }
 }
 

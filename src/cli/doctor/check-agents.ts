@@ -10,6 +10,7 @@ import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { webhooksWithoutSecret } from "../../app/webhooks-without-secret.ts";
 import { count } from "../render/places.ts";
 import type { Check } from "./check.ts";
+import { checkDescriptions } from "./check-prompts.ts";
 
 /**
  * Loads what the project has for agents, as `kit run` does. Nothing is said of a project that has none;
@@ -36,7 +37,8 @@ export async function checkAgents(
     const lists = checkCommandLists(commandListProblems(agents, toProfile(config.agent)));
     if (parts.length === 0 && problems.length === 0) return lists;
     const message = parts.length === 0 ? "None that can be used." : parts.join(", ");
-    const more = [...lists, ...checkSecrets(webhooksWithoutSecret(webhooks, env))];
+    const prompts = await checkDescriptions(agents, env);
+    const more = [...lists, ...checkSecrets(webhooksWithoutSecret(webhooks, env)), ...prompts];
     if (problems.length === 0) return [{ name: "agents", status: "ok", message }, ...more];
     // What stops work comes first, so that nobody looks for it among remarks.
     const ordered = [...problems].sort((one, other) => Number(isHarmless(one)) - Number(isHarmless(other)));

@@ -16,6 +16,7 @@ import { checkAgents } from "./check-agents.ts";
 import { checkCommands } from "./check-commands.ts";
 import { checkMcpServers } from "./check-mcp-servers.ts";
 import { checkModel, checkStore } from "./check-models.ts";
+import { checkRecordedPrompts } from "./check-prompts.ts";
 import { checkService } from "./check-service.ts";
 
 /** What is well with the project of a command line and what is not. Fails in no case that it can report. */
@@ -38,6 +39,8 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
   checks.push(await checkCommands(loaded.config));
   checks.push(...(await checkMcpServers(context, loaded)));
   checks.push(...(await checkAgents(root, loaded)));
+  // A store that cannot be read has been reported by now.
+  checks.push(...(await checkRecordedPrompts(root, loaded).catch(() => [])));
   try {
     checks.push(...(await checkService(root, loaded)));
   } catch (error) {
