@@ -6,7 +6,7 @@ import type { EventBody } from "../../protocol/event.ts";
 import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
-import type { SecretMask } from "../secrets.ts";
+import { maskValue, type SecretMask } from "../secrets.ts";
 import { isRest, type Rested } from "../session/rested.ts";
 import type { ToolContext, ToolDefinition, ToolLookup, ToolOutput } from "../tool.ts";
 import { builtInToolNames } from "../tools/built-in-tools.ts";
@@ -319,7 +319,8 @@ function toResult(call: ToolCallPart, outcome: Outcome, options: ToolRunOptions)
   // A cut through a secret would leave a part of it that no mask finds.
   const masked = options.mask === undefined ? parts : maskParts(parts, options.mask);
   const content = cutParts(masked, limit);
-  const shows = shownIn(content, outcome.shows ?? []);
+  const given = shownIn(content, outcome.shows ?? []);
+  const shows = options.mask === undefined ? given : maskValue(given, options.mask);
   return {
     type: "tool_result",
     tool_call_id: call.tool_call_id,

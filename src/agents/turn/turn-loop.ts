@@ -272,7 +272,8 @@ async function storeReply(loop: TurnLoop, reply: ModelReply, timing: Timing): Pr
   loop.spending.turns += 1;
   loop.spending.add(message.usage);
   const entry = toEntry(loop, message);
-  const logged = timing.logged === undefined ? entry : { ...entry, turn: timing.logged };
+  const turn = mask === undefined ? timing.logged : maskValue(timing.logged, mask);
+  const logged = turn === undefined ? entry : { ...entry, turn };
   const entries = loop.toEntries?.(logged, message) ?? [logged];
   // An answer is paid for. One that asks for calls is asked for again: what became of calls is told by who had begun them.
   const written = callsOf(message).length === 0 ? loop.keeping(entries, loop.commit) : loop.commit(entries);

@@ -191,6 +191,26 @@ test.each([
   expectStable([one ?? [], three ?? [], four ?? []]);
 });
 
+test("a prompt that is asked again after a failure goes on with its own words, whatever was told before them", async () => {
+  const { session, root } = await open("local/m");
+  server.script([say("1"), { status: 400, message: "no" }, say("2")]);
+  await session.prompt("BEGIN-HERE");
+  await writeFile(join(root, "AGENTS.md"), "# Shop\n\nBE-LONG-FROM-NOW\n");
+  const again = { operationId: "op-1" };
+  await expect(session.prompt("MY-WORDS", again)).rejects.toMatchObject({ code: "model_error" });
+  const { text, messages } = await session.prompt("MY-WORDS", again);
+  expect(text).toBe("2");
+  expect(messages[0]?.content).toEqual([{ type: "text", text: "MY-WORDS" }]);
+  const requests = ownRequests();
+  expectStable(requests);
+  expect(
+    requests
+      .at(-1)
+      ?.join()
+      .match(/MY-WORDS|BE-LONG-FROM-NOW/g),
+  ).toEqual(["BE-LONG-FROM-NOW", "MY-WORDS"]);
+});
+
 test("what was told behind the history stands in the system prompt once the history is shortened", async () => {
   const { session, root, events } = await open("local/m", { compaction: { keepRecentTokens: 0 } });
   server.script([say("1"), say("2"), say("SUMMED-UP"), say("3"), say("4")]);
