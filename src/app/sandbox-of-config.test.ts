@@ -108,3 +108,27 @@ test.each([
     JSON.stringify([String(error), error]).includes(told),
   );
 });
+
+test.each([
+  ["e2b", 'upload = true\nnetwork = ["registry.npmjs.org"]\ntemplate = "node"\nidle_seconds = 60'],
+  ["daytona", 'upload = "packages/api"\nnetwork = "any"\nimage = "debian:12"'],
+])("a configuration names machines of %s, and nothing is started by that", async (kind, options) => {
+  const toml = `[agent]\nsandbox = "${kind}"\n[sandbox.options]\n${options}\n`;
+  const { sandbox } = await open({ "kit.toml": toml });
+  expect(sandbox.name).toBe(kind);
+});
+
+test.each([
+  ['[agent]\nsandbox = "e2"\n', "e2b"],
+  ['[agent]\nsandbox = "e2b"\n[sandbox.options]\ntemplat = "x"\n', "template"],
+  ['[agent]\nsandbox = "e2b"\n[sandbox.options]\nimage = "debian:12"\n', "is no option of the e2b sandbox"],
+  ['[agent]\nsandbox = "daytona"\n[sandbox.options]\nidle_seconds = 1\n', "10 to 86400"],
+  ['[agent]\nsandbox = "daytona"\n[sandbox.options]\nnetwork = "all"\n', "network"],
+  ['[agent]\nsandbox = "daytona"\n[sandbox.options]\nfolder = "workspace"\n', "absolute"],
+  ['[agent]\nsandbox = "modal"\n', "modal"],
+])("a mistake in the machines of a vendor is told: %j", async (toml, told) => {
+  await using folder = await createTemporaryRepository({ "kit.toml": toml });
+  await expect(openAgents({ root: folder.root, env: {} })).rejects.toSatisfy((error: unknown) =>
+    JSON.stringify([String(error), error]).includes(told),
+  );
+});

@@ -174,6 +174,33 @@ export const commandTable: readonly AnyEntry[] = [
     ],
   },
   {
+    name: "sandboxes",
+    summary: "Machines of vendors that agents work on: list, prune, diff, apply",
+    examples: ["kit sandboxes list", "kit sandboxes diff fixer pr-42"],
+    commands: [
+      {
+        name: "list",
+        summary: "List the machines of this project",
+        load: async () => (await import("./commands/sandboxes.ts")).sandboxesList,
+      },
+      {
+        name: "prune",
+        summary: "Remove machines that no session uses",
+        load: async () => (await import("./commands/sandboxes.ts")).sandboxesPrune,
+      },
+      {
+        name: "diff",
+        summary: "Show what a session has changed on its machine",
+        load: async () => (await import("./commands/sandboxes.ts")).sandboxesDiff,
+      },
+      {
+        name: "apply",
+        summary: "Bring what a session has changed into the project",
+        load: async () => (await import("./commands/sandboxes.ts")).sandboxesApply,
+      },
+    ],
+  },
+  {
     name: "specs",
     summary: "Specifications: list, query, validate, impact, coverage, …",
     examples: ["kit specs list", "kit specs impact --since main", "kit specs coverage"],

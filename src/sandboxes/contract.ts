@@ -219,6 +219,8 @@ export interface SandboxOwner {
   readonly project_root?: string;
   /** Folders of the project with the agent's skills, from its root: a workspace that is none of the project's holds them, too. */
   readonly skill_folders?: readonly string[];
+  /** Hosts that the agent's commands may reach: a machine of a vendor is closed to all others. */
+  readonly network?: readonly string[];
   /** What the project's configuration says of isolation; an option of the sandbox itself goes before it. */
   readonly isolation?: IsolationOptions;
 }

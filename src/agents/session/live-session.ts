@@ -130,6 +130,7 @@ class OpenSession implements LiveSession {
     const skills = (this.profile.skills ?? []).flatMap(({ folder }) => folder ?? []);
     return {
       ...this.key,
+      ...(this.profile.allowNetwork === undefined ? {} : { network: this.profile.allowNetwork }),
       ...(skills.length === 0 ? {} : { skill_folders: skills }),
       ...(projectRoot === undefined ? {} : { project_root: projectRoot }),
       ...(isolation === undefined ? {} : { isolation }),

@@ -1,6 +1,7 @@
 import type { AgentContext, AgentDefinition, Dispatch } from "../../agents/create-agent.ts";
 import type { EventListener } from "../../agents/events/emitter.ts";
 import type { Agent } from "../../agents/harness.ts";
+import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SourceProblem } from "./discover-sources.ts";
 import type { LoadedAgent, LoadedWebhook } from "./load-source.ts";
 import type { LoadedWorkflow } from "./workflow-source.ts";
@@ -15,6 +16,8 @@ export interface App {
   agents(): readonly LoadedAgent[];
   workflows(): readonly LoadedWorkflow[];
   webhooks(): readonly LoadedWebhook[];
+  /** Where agents work: the sandbox of the configuration, and those that agent files bring along. */
+  sandboxes(): Promise<readonly SandboxFactory[]>;
   /** Source files, skills, roles and MCP servers that could not be used, and why. */
   problems(): readonly SourceProblem[];
   /**

@@ -207,6 +207,17 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
     agents: () => sources.agents,
     workflows: () => sources.workflows,
     webhooks: () => sources.webhooks,
+    async sandboxes() {
+      const own = await Promise.all(
+        sources.agents.map(async ({ name }) => {
+          // One whose description fails says so where it is asked for.
+          return await sandboxOf({ agent: name, instance_id: "default", session: "default" }).catch(
+            () => undefined,
+          );
+        }),
+      );
+      return [...new Set([options.sandbox, ...own.filter((sandbox) => sandbox !== undefined)])];
+    },
     problems: () => [
       ...sources.problems,
       ...commandListProblems(sources.agents, options.defaults),

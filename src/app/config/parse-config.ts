@@ -77,6 +77,10 @@ const sandboxFactory = guarded(
   isSandboxFactory,
 );
 const networkHost = guarded(hostPatternForm, isNetworkHost);
+const flagOrText: Reader<boolean | string> = (value, path, report) =>
+  typeof value === "boolean" ? value : text(value, path, report);
+const hostsOrAny: Reader<readonly string[] | "any"> = (value, path, report) =>
+  value === "any" ? value : list(networkHost)(value, path, report);
 const sandboxChoice: Reader<SandboxChoice> = (value, path, report) =>
   (typeof value === "string" ? sandboxKind : sandboxFactory)(value, path, report);
 
@@ -145,7 +149,23 @@ const readConfig: Reader<KitConfig> = table<KitConfig>({
       processes: integer(1, 1_000_000),
       memory_mb: integer(16, 16_777_216),
     }),
-    options: table<SandboxOptions>({ root: text, folder: text, files: dictionary(longText), env: variables }),
+    options: table<SandboxOptions>({
+      root: text,
+      folder: text,
+      files: dictionary(longText),
+      env: variables,
+      upload: flagOrText,
+      network: hostsOrAny,
+      idle_seconds: integer(10, 86_400),
+      project: guarded("1 to 63 letters, digits, dots and dashes", isProjectName),
+      template: text,
+      domain: text,
+      snapshot: text,
+      image: text,
+      target: text,
+      api_url: text,
+      sandbox_url: text,
+    }),
   }),
   compaction: table<CompactionConfig>({
     enabled: flag,
@@ -246,6 +266,10 @@ function isSpecAdapter(value: unknown): value is SpecAdapter {
     typeof adapter.matches === "function" &&
     typeof adapter.parse === "function"
   );
+}
+
+function isProjectName(value: unknown): value is string {
+  return typeof value === "string" && /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(value);
 }
 
 function isSandboxFactory(value: unknown): value is SandboxFactory {

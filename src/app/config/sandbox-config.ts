@@ -7,14 +7,16 @@ import type {
   SandboxFactory,
   SandboxIsolation,
 } from "../../sandboxes/contract.ts";
+import { daytona } from "../../sandboxes/daytona/daytona-sandbox.ts";
+import { e2b } from "../../sandboxes/e2b/e2b-sandbox.ts";
 import { pickEnvironment } from "../../sandboxes/host/exec/environment.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 
 /** The sandboxes that have a name in the configuration. */
-export type SandboxKind = "virtual" | "local";
-export const sandboxKinds: readonly SandboxKind[] = ["virtual", "local"];
-export const laterSandboxKinds: readonly string[] = ["daytona", "e2b", "modal", "runloop"];
+export type SandboxKind = "virtual" | "local" | "daytona" | "e2b";
+export const sandboxKinds: readonly SandboxKind[] = ["virtual", "local", "daytona", "e2b"];
+export const laterSandboxKinds: readonly string[] = ["modal", "runloop"];
 
 /** Where agents that name no sandbox work: a sandbox by its name, or, in `kit.config.ts`, one of your own. */
 export type SandboxChoice = SandboxKind | SandboxFactory;
@@ -23,12 +25,37 @@ export type SandboxChoice = SandboxKind | SandboxFactory;
 export interface SandboxOptions {
   /** Of `local`: the workspace, relative to the root of the project, which is the default. */
   readonly root?: string;
-  /** Of `virtual`: the folder of all workspaces, relative to the root; default `.kit/sandboxes`. */
+  /**
+   * Of `virtual`: the folder of all workspaces, relative to the root; default `.kit/sandboxes`. Of a vendor: the
+   * workspace on the machine, absolute.
+   */
   readonly folder?: string;
-  /** Of `virtual`: the texts that a new workspace starts with, by path. */
+  /** Of all but `local`: the texts that a new workspace starts with, by path. */
   readonly files?: Readonly<Record<string, string>>;
   /** Variables that commands get: a list of names to hand on, or names with values. */
   readonly env?: readonly string[] | Readonly<Record<string, string>>;
+  /** Of a vendor: whether a machine gets the project's files, or a folder of them, as Git knows them. */
+  readonly upload?: boolean | string;
+  /** Of a vendor: hosts that machines may reach, or "any"; default: those of `agent.allow_network`. */
+  readonly network?: readonly string[] | "any";
+  /** Of a vendor: seconds without work after which a machine is paused; default 300. */
+  readonly idle_seconds?: number;
+  /** Of a vendor: what tells this project's machines from others; default: a name that is kept in `.kit`. */
+  readonly project?: string;
+  /** Of `e2b`: the template of new machines. */
+  readonly template?: string;
+  /** Of `e2b`: the vendor's domain, where it is one's own. */
+  readonly domain?: string;
+  /** Of `daytona`: the snapshot of new machines. */
+  readonly snapshot?: string;
+  /** Of `daytona`: their image, in place of a snapshot. */
+  readonly image?: string;
+  /** Of `daytona`: the region. */
+  readonly target?: string;
+  /** Of a vendor: where its interface is, in place of the vendor's own. */
+  readonly api_url?: string;
+  /** Of `e2b`: where machines are reached, in place of what the domain says. */
+  readonly sandbox_url?: string;
 }
 
 /** The `sandbox.limits` table. */
@@ -57,9 +84,21 @@ interface Choice {
   readonly sandbox?: SandboxConfig;
 }
 
+const optionsOfVendors = [
+  "upload",
+  "network",
+  "files",
+  "env",
+  "folder",
+  "idle_seconds",
+  "project",
+  "api_url",
+] as const;
 const optionsOf: Readonly<Record<SandboxKind, readonly (keyof SandboxOptions)[]>> = {
   virtual: ["folder", "files", "env"],
   local: ["root", "env"],
+  daytona: [...optionsOfVendors, "snapshot", "image", "target"],
+  e2b: [...optionsOfVendors, "template", "domain", "sandbox_url"],
 };
 
 export const isolationModes: readonly IsolationMode[] = ["required", "auto", "off"];
@@ -83,6 +122,9 @@ export function sandboxIssues({ agent, sandbox }: Choice): readonly ErrorIssue[]
       kind === undefined ? `set it to ${sandboxKinds.join(" or ")}` : "give them to the sandbox itself";
     return [{ path: "sandbox.options", message: `is for the sandbox that agent.sandbox names: ${instead}` }];
   }
+  const { folder } = sandbox?.options ?? {};
+  if ((kind === "e2b" || kind === "daytona") && folder?.startsWith("/") === false)
+    return [{ path: "sandbox.options.folder", message: "must be absolute: it lies on the machine" }];
   const known: readonly string[] = optionsOf[kind];
   return given
     .filter((option) => !known.includes(option))
@@ -99,6 +141,8 @@ export function toSandboxFactory(
 ): SandboxFactory | undefined {
   const kind = agent?.sandbox;
   if (kind === undefined || typeof kind !== "string") return kind;
+  if (kind === "daytona" || kind === "e2b")
+    return toRemoteFactory(kind, sandbox?.options ?? {}, project.environment);
   const { root, folder, files, env } = sandbox?.options ?? {};
   const shared = env === undefined ? {} : { env: valuesOf(env, project.environment) };
   if (kind === "local") return local({ ...shared, root: resolve(project.root, root ?? "") });
@@ -110,10 +154,42 @@ export function toSandboxFactory(
   });
 }
 
+/** A vendor's sandbox, with the key that the environment or the file of `--env` holds. */
+function toRemoteFactory(
+  kind: "daytona" | "e2b",
+  options: SandboxOptions,
+  environment: Readonly<Record<string, string | undefined>>,
+): SandboxFactory {
+  const { upload, network, files, env, folder, project, api_url: apiUrl, idle_seconds: idle } = options;
+  const shared = defined({
+    upload,
+    network,
+    files,
+    folder,
+    project,
+    apiUrl,
+    env: env === undefined ? undefined : valuesOf(env, environment),
+    idleMs: idle === undefined ? undefined : idle * 1_000,
+  });
+  if (kind === "e2b") {
+    const { template, domain, sandbox_url: sandboxUrl } = options;
+    return e2b({ ...shared, ...defined({ template, domain, sandboxUrl, apiKey: environment.E2B_API_KEY }) });
+  }
+  const { snapshot, image, target } = options;
+  return daytona({ ...shared, ...defined({ snapshot, image, target, apiKey: environment.DAYTONA_API_KEY }) });
+}
+
 /** What stands around the commands of agents that name no sandbox. */
 export async function isolationOfConfig({ agent, sandbox }: Choice): Promise<SandboxIsolation> {
   const isolation = toIsolation(sandbox);
-  const factory = typeof agent?.sandbox === "object" ? agent.sandbox : virtual();
+  const factory =
+    agent?.sandbox === "e2b"
+      ? e2b()
+      : agent?.sandbox === "daytona"
+        ? daytona()
+        : typeof agent?.sandbox === "object"
+          ? agent.sandbox
+          : virtual();
   const none = { wall: "none", description: `The ${factory.name} sandbox says of no wall.` } as const;
   return (await factory.isolation?.({ isolation })) ?? none;
 }

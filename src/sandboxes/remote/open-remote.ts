@@ -1,4 +1,5 @@
 import { KitError } from "../../base/kit-error.ts";
+import { invalid } from "../../files/file-error.ts";
 import type { Sandbox, SandboxMachines, SandboxOwner } from "../contract.ts";
 import { applyChanges, readChanges } from "./changes.ts";
 import type { RemoteDriver } from "./driver.ts";
@@ -73,12 +74,12 @@ export async function openMachines(remote: Remote, root: string): Promise<Sandbo
     async changes(owner) {
       const [machine] = await driver.list(labelsOf(await records.project(), owner));
       if (machine === undefined) throw noMachine(owner);
-      const { link, name, persistent } = await linkOf(remote, { ...owner, project_root: root });
+      const parts = await linkOf(remote, { ...owner, project_root: root });
       try {
-        return await readChanges(toView({ link, name, persistent }));
+        return await readChanges(toView(parts));
       } finally {
         // One that runs is at work for the session, and rests when that has nothing to do.
-        if (machine.state === "paused") await link.rest();
+        if (machine.state === "paused") await parts.link.rest();
       }
     },
   };
@@ -105,11 +106,16 @@ async function linkOf(remote: Remote, owner: SandboxOwner) {
     records: recordsOf(remote, driver, rootOf(owner)),
     owner,
     env: options.env ?? {},
-    network: networkFor(driver, options.network),
+    network: networkFor(driver, options.network ?? owner.network),
     idleMs: options.idleMs ?? defaultIdleMs,
     seed: (open) => seedMachine(open, options, owner),
   });
-  return { link, name: driver.name, persistent: driver.pause !== undefined };
+  return {
+    link,
+    name: driver.name,
+    persistent: driver.pause !== undefined,
+    requiresWall: owner.isolation?.isolation === "required",
+  };
 }
 
 /** The rules for a machine. Throws where somebody counts on rules that the vendor does not have. */
@@ -118,6 +124,8 @@ function networkFor(
   asked: RemoteOptions["network"] = [],
 ): readonly string[] | undefined {
   if (asked === "any") return undefined;
+  const port = asked.find((host) => /:\d+$/.test(host));
+  if (port !== undefined) throw invalid(`${driver.name} has no network rules for ports: ${port}.`);
   const keeps = driver.network === "hosts" || (driver.network === "all-or-none" && asked.length === 0);
   if (keeps) return asked;
   throw new KitError({

@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { longestTimerMs } from "../../base/clock.ts";
+import { KitError } from "../../base/kit-error.ts";
 import { invalid } from "../../files/file-error.ts";
 import type { CommandAccess, ExecRequest, ExecResult } from "../contract.ts";
 import { createBoundedOutput } from "../host/exec/bounded-output.ts";
 import { nobodyThere } from "../host/exec/environment.ts";
 import { endScript, execScript } from "./exec-scripts.ts";
+import { isolationBy } from "./isolation.ts";
 import { closed, failure, pathIn, type RemoteView } from "./remote-view.ts";
 
 const defaultTimeoutMs = 120_000;
@@ -23,6 +25,7 @@ export async function execRemotely(view: RemoteView, request: ExecRequest): Prom
   const words = wordsOf(request.command);
   const env = checkedNames(request.env ?? {});
   const { root, wall } = await view.link.open();
+  if (wall === "" && view.requiresWall) throw noWall(view.name);
   // Without a wall nothing keeps them, as `isolation` says.
   const kept = keptPaths(root, request.access);
   const id = randomUUID();
@@ -84,6 +87,15 @@ function checkedNames(env: Readonly<Record<string, string>>): Readonly<Record<st
       throw invalid(`${JSON.stringify(name.slice(0, 80))} is no variable of a command.`);
   }
   return env;
+}
+
+function noWall(name: string): KitError {
+  const { description, hint } = isolationBy(name, "");
+  return new KitError({
+    code: "unavailable",
+    message: `The command was not run: sandbox.isolation is required. ${description}`,
+    ...(hint === undefined ? {} : { hint }),
+  });
 }
 
 /** The paths on the machine that a command may not change. */

@@ -12,8 +12,8 @@ export interface RemoteOptions {
   /** Variables that all commands find: nothing secret, as they are kept with the machine. */
   readonly env?: Readonly<Record<string, string>>;
   /**
-   * Hosts that the machine may reach. Default: none. `"any"` closes nothing. Where the vendor has no such rules, opening
-   * the sandbox fails unless it is `"any"`.
+   * Hosts that the machine may reach; default: those of the agent's `allowNetwork`, else none. `"any"` closes nothing.
+   * Where the vendor has no such rules, opening the sandbox fails unless it is `"any"`.
    */
   readonly network?: readonly string[] | "any";
   /** How long nothing happens before the machine is paused, in milliseconds; default 300,000. */

@@ -12,12 +12,16 @@ import { scripts, withInput } from "./scripts.ts";
 const maxReadBytes = 16 * 1024 * 1024;
 const maxDownloadBytes = 1024 * 1024 * 1024;
 /** A sandbox on a machine of its own, which is started by the first call that needs it. */
-export function createRemoteSandbox(options: Pick<RemoteView, "link" | "name" | "persistent">): Sandbox {
+export function createRemoteSandbox(
+  options: Pick<RemoteView, "link" | "name" | "persistent" | "requiresWall">,
+): Sandbox {
   return viewFrom(toView(options));
 }
 
 /** The workspace of a machine from its root. */
-export function toView(options: Pick<RemoteView, "link" | "name" | "persistent">): RemoteView {
+export function toView(
+  options: Pick<RemoteView, "link" | "name" | "persistent" | "requiresWall">,
+): RemoteView {
   return { ...options, cwd: "", closing: new AbortController(), running: new Set() };
 }
 

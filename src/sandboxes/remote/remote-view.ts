@@ -11,6 +11,8 @@ export interface RemoteView {
   readonly link: MachineLink;
   readonly name: string;
   readonly persistent: boolean;
+  /** Whether the project's configuration has no command run without a wall. */
+  readonly requiresWall: boolean;
   /** Relative to the root; "" for the root. */
   readonly cwd: string;
   /** Fires when the sandbox is closed: running commands end. */

@@ -1,0 +1,249 @@
+import { createInterface } from "node:readline";
+import { isProtectedPath } from "../../agents/policy/protected-paths.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { SandboxChanges, SandboxMachine, SandboxMachines } from "../../sandboxes/contract.ts";
+import { type Command, type CommandContext, defineCommand, type ExitCode, flag, option } from "../command.ts";
+import { canAsk } from "../input.ts";
+import { count } from "../render/places.ts";
+import { usageError } from "../report-error.ts";
+import { type Column, printTable } from "../table.ts";
+import { safeLine } from "../text/safe-text.ts";
+import { fromNow } from "../text/times.ts";
+import { asText } from "../values.ts";
+import { withProject } from "../with-project.ts";
+
+const details =
+  "Of the vendors that the configuration and the agents of this project name: their keys have to be set.";
+
+export const sandboxesList: Command = defineCommand({
+  options: {},
+  examples: ["kit sandboxes list", "kit sandboxes list --json"],
+  details: `The machines of this project that are there, running or paused, whoever has made them. ${details}`,
+  run: (_, context) =>
+    withMachines(context, async (vendors) => {
+      const machines = (await listAll(vendors)).map(({ machine }) => machine);
+      const { output } = context;
+      if (context.json) output.json({ sandboxes: machines });
+      else if (machines.length === 0) output.note("This project has no machine at a vendor.");
+      else printTable(output, machines, columns);
+      return 0;
+    }),
+});
+
+export const sandboxesPrune: Command = defineCommand({
+  options: {
+    all: flag("--all", "Those of sessions that use them, too, with the work on them"),
+    yes: flag("-y, --yes", "Remove them without asking"),
+    dryRun: flag("--dry-run", "Say what would go, and remove nothing"),
+  },
+  examples: ["kit sandboxes prune --dry-run", "kit sandboxes prune --yes"],
+  details: `Removes the machines of this project that no session uses: what a crash has left. Never those of another project. ${details}`,
+  run: ({ options }, context) =>
+    withMachines(context, async (vendors) => {
+      const { output } = context;
+      const { all = false, yes = false, dryRun = false } = options;
+      const chosen = (await listAll(vendors)).filter(({ machine }) => all || !machine.in_use);
+      const found = chosen.map(({ machine }) => machine);
+      const many = count(found.length, "machine");
+      if (!context.json && found.length > 0) printTable(output, found, columns);
+      const isMeant =
+        found.length > 0 &&
+        !dryRun &&
+        (yes || (await agrees(context, `Remove ${many}, with the files on it?`)));
+      const removed: SandboxMachine[] = [];
+      for (const { machine, machines } of isMeant ? chosen : []) {
+        context.signal.throwIfAborted();
+        await machines.destroy(machine.id);
+        removed.push(machine);
+      }
+      if (context.json) output.json({ dry_run: dryRun, removed: dryRun ? found : removed });
+      else if (found.length === 0) output.note("No machine to remove.");
+      else
+        output.note(
+          isMeant ? `Removed ${many}.` : dryRun ? `${many} would be removed.` : "Nothing was removed.",
+        );
+      return 0;
+    }),
+});
+
+const target = [
+  { usage: "<agent>", description: "The agent whose machine it is" },
+  { usage: "<instance>", description: "Its instance" },
+] as const;
+const session = option("--session <name>", "Of this session (default: default)", asText);
+
+export const sandboxesDiff: Command = defineCommand({
+  arguments: target,
+  options: { session },
+  examples: ["kit sandboxes diff fixer pr-42", "kit sandboxes diff fixer pr-42 > changes.patch"],
+  details: `What the session has changed of the files that its machine started with, as a patch. ${details}`,
+  run: ({ args, options }, context) =>
+    withChanges({ args, session: options.session, context }, async ({ changes }) => {
+      const { output } = context;
+      if (context.json) output.json(changes);
+      else if (changes.patch === "") output.note("Nothing has changed.");
+      else for (const line of linesOf(changes.patch)) output.line(shown(context, line));
+      return 0;
+    }),
+});
+
+export const sandboxesApply: Command = defineCommand({
+  arguments: target,
+  options: {
+    session,
+    yes: flag("-y, --yes", "Apply them without asking"),
+    protectedToo: flag("--allow-protected", "Also files that decide what kit, Git and CI run"),
+  },
+  examples: ["kit sandboxes apply fixer pr-42", "kit sandboxes apply fixer pr-42 --yes"],
+  details: `Shows what the session has changed, asks, and applies it to the files here: whole, or not at all. Nothing is committed. ${details}`,
+  run: ({ args, options }, context) =>
+    withChanges({ args, session: options.session, context }, async ({ changes, machines }) => {
+      const { output } = context;
+      const files = changes.files.map(({ path }) => path);
+      if (changes.patch === "") {
+        if (context.json) output.json({ applied: [] });
+        else output.note("Nothing has changed.");
+        return 0;
+      }
+      if (!context.json) for (const line of linesOf(changes.patch)) output.line(shown(context, line));
+      const kept = changes.files.filter(({ path, change }) =>
+        isProtectedPath({ path, cwd: "", removes: change === "deleted" }, []),
+      );
+      if (kept.length > 0 && options.protectedToo !== true) throw isKept(kept);
+      const isMeant =
+        options.yes === true || (await agrees(context, `Apply this to ${count(files.length, "file")}?`));
+      if (isMeant) await machines.apply(changes);
+      if (context.json) output.json({ applied: isMeant ? files : [] });
+      else output.note(isMeant ? `Applied to ${count(files.length, "file")}.` : "Nothing was applied.");
+      return 0;
+    }),
+});
+
+function isKept(files: SandboxChanges["files"]): KitError {
+  const named = files
+    .slice(0, 5)
+    .map(({ path }) => safeLine(path))
+    .join(", ");
+  return new KitError({
+    code: "forbidden",
+    message: `The changes touch files that decide what is run here: ${named}${files.length > 5 ? ", …" : ""}. Nothing was applied.`,
+    hint: "Read the patch; --allow-protected applies it with them.",
+  });
+}
+
+/** Of a patch, whose last line may be an empty one of the file. */
+const linesOf = (patch: string): readonly string[] => patch.replace(/\n$/, "").split("\n");
+
+/** A line of a patch as it is for other programs, and without what moves a terminal for people. */
+function shown({ output }: CommandContext, line: string): string {
+  if (!output.isTerminal) return line;
+  const text = safeLine(line);
+  if (/^(?:\+\+\+|---|diff |index |new file|deleted file)/.test(line)) return output.style("dim", text);
+  return line.startsWith("+")
+    ? output.style("green", text)
+    : line.startsWith("-")
+      ? output.style("red", text)
+      : text;
+}
+
+/** Without somebody to ask, the line has to say it. */
+async function agrees({ input, output, json }: CommandContext, question: string): Promise<boolean> {
+  if (json || !canAsk({ input, output }))
+    throw usageError("There is nobody to ask.", "--yes says that it is meant.");
+  output.note(`${question} [y/N]`);
+  const lines = createInterface({ input, terminal: false });
+  try {
+    const answer = await new Promise<string>((said) => {
+      lines.once("line", said);
+      lines.once("close", () => said(""));
+    });
+    return /^(?:y|yes)$/i.test(answer.trim());
+  } finally {
+    lines.close();
+  }
+}
+
+const columns: readonly Column<SandboxMachine>[] = [
+  { header: "MACHINE", value: ({ sandbox, id }) => `${sandbox}/${id}` },
+  {
+    header: "STATE",
+    value: ({ state }) => state,
+    style: ({ state }) => (state === "running" ? "green" : "dim"),
+  },
+  { header: "INSTANCE", value: ({ agent, instance_id }) => `${agent}/${instance_id}`, style: () => "cyan" },
+  { header: "SESSION", value: ({ session: name }) => name },
+  {
+    header: "USE",
+    value: ({ in_use }) => (in_use ? "in use" : "left over"),
+    style: ({ in_use }) => (in_use ? undefined : "yellow"),
+  },
+  {
+    header: "MADE",
+    value: ({ created_at = "" }) => created_at,
+    forPeople: ({ created_at }) => (created_at === undefined ? "" : fromNow(created_at)),
+    style: () => "dim",
+  },
+];
+
+/** The vendors of a project: one may be there twice, with two accounts. */
+type Vendors = readonly SandboxMachines[];
+
+interface FoundMachine {
+  readonly machine: SandboxMachine;
+  readonly machines: SandboxMachines;
+}
+
+async function listAll(vendors: Vendors): Promise<readonly FoundMachine[]> {
+  const found = new Map<string, FoundMachine>();
+  for (const machines of vendors) {
+    for (const machine of await machines.list())
+      found.set(`${machine.sandbox}/${machine.id}`, { machine, machines });
+  }
+  return [...found.values()];
+}
+
+interface ChangesRequest {
+  readonly args: readonly string[];
+  readonly session: string | undefined;
+  readonly context: CommandContext;
+}
+
+function withChanges(
+  { args: [agent = "", instance_id = ""], session: name = "default", context }: ChangesRequest,
+  use: (found: { readonly changes: SandboxChanges; readonly machines: SandboxMachines }) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  return withMachines(context, async (vendors) => {
+    const owner = { agent, instance_id, session: name };
+    const found = (await listAll(vendors)).find(
+      ({ machine }) =>
+        machine.agent === agent && machine.instance_id === instance_id && machine.session === name,
+    );
+    if (found !== undefined) return await use({ ...found, changes: await found.machines.changes(owner) });
+    throw new KitError({
+      code: "not_found",
+      message: `The session ${name} of ${agent}/${instance_id} has no machine.`,
+      hint: "'kit sandboxes list' shows those of this project.",
+    });
+  });
+}
+
+/** The vendors whose machines the sandboxes of this project are. */
+async function withMachines(
+  context: CommandContext,
+  use: (vendors: Vendors) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  return await withProject(context, async ({ project, loaded }) => {
+    const [{ openApp }, { toAppOptions }] = await Promise.all([
+      import("../../app/agents/open-app.ts"),
+      import("../../app/agents/to-app-options.ts"),
+    ]);
+    const app = await openApp({ ...toAppOptions(loaded, project.root), project });
+    try {
+      const factories = new Set(await app.sandboxes());
+      const vendors = await Promise.all([...factories].map((factory) => factory.machines?.(project.root)));
+      return await use(vendors.filter((machines) => machines !== undefined));
+    } finally {
+      await app.close();
+    }
+  });
+}

@@ -1,0 +1,170 @@
+import { execFileSync } from "node:child_process";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { e2bSubject } from "../e2b/testing/e2b-subject.ts";
+import { useRemote } from "./testing/remote.suite.ts";
+
+const bench = useRemote(e2bSubject);
+
+/** A repository of Git with these files, all of them committed but those of `later`. */
+async function repository(
+  files: Readonly<Record<string, string>>,
+  later: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const root = await mkdtemp(join(tmpdir(), "kit-upload-"));
+  onTestFinished(() => rm(root, { recursive: true }));
+  const put = async (more: Readonly<Record<string, string>>): Promise<void> => {
+    for (const [path, text] of Object.entries(more)) {
+      await mkdir(dirname(join(root, path)), { recursive: true });
+      await writeFile(join(root, path), text);
+    }
+  };
+  const git = (...args: readonly string[]): void => {
+    execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@t", ...args], { cwd: root, stdio: "pipe" });
+  };
+  git("init", "-q");
+  await put(files);
+  git("add", "-A");
+  git("commit", "-qm", "All");
+  await put(later);
+  return root;
+}
+
+const ownerIn = (root: string) => ({
+  agent: "fixer",
+  instance_id: "1",
+  session: "default",
+  project_root: root,
+});
+
+test("a machine gets what Git tracks and what is new, as it is now, and neither what is ignored nor secrets", async () => {
+  const root = await repository(
+    {
+      ".gitignore": "dist/\n",
+      ".env.example": "TOKEN=\n",
+      ".npmrc": "//registry/:_authToken=secret\n",
+      "src/a.ts": "old\n",
+      "src/gone.ts": "gone\n",
+      "run.sh": "#!/bin/sh\n",
+      "a name/ü 🚀.md": "text\n",
+      [`${"long/".repeat(30)}deep.txt`]: "deep\n",
+    },
+    {
+      "src/a.ts": "new\n",
+      "src/fresh.ts": "fresh\n",
+      ".env": "TOKEN=secret\n",
+      "sub/.env.local": "x\n",
+      "dist/a.js": "built\n",
+    },
+  );
+  await rm(join(root, "src/gone.ts"));
+  await chmod(join(root, "run.sh"), 0o755);
+  await symlink("src/a.ts", join(root, "link.ts"));
+  await symlink("/etc/passwd", join(root, "out.ts"));
+  await mkdir(join(root, "deploy"));
+  await writeFile(join(root, "deploy/server.key"), "PRIVATE\n");
+  const sandbox = await bench.open({ upload: true }, ownerIn(root));
+  const { stdout } = await sandbox.exec({
+    command: "find . ! -type d | LC_ALL=C sort; cat src/a.ts; test -x run.sh && cat link.ts",
+  });
+  expect(stdout.split("\n")).toEqual([
+    "./.env.example",
+    "./.gitignore",
+    "./a name/ü 🚀.md",
+    "./link.ts",
+    `./${"long/".repeat(30)}deep.txt`,
+    "./run.sh",
+    "./src/a.ts",
+    "./src/fresh.ts",
+    "new",
+    "new",
+    "",
+  ]);
+});
+
+test("a folder of the repository is uploaded under its own path, and a project without Git is told", async () => {
+  const root = await repository({ "packages/api/a.ts": "a\n", "packages/web/b.ts": "b\n" });
+  const sandbox = await bench.open({ upload: "packages/api" }, ownerIn(root));
+  expect((await sandbox.glob("**")).paths).toEqual(["packages/api/a.ts"]);
+  const none = await bench.open({ upload: "packages/apu" }, { ...ownerIn(root), instance_id: "2" });
+  await expect(none.list()).rejects.toMatchObject({
+    code: "invalid_request",
+    message: expect.stringContaining("packages/apu"),
+  });
+  const bare = await mkdtemp(join(tmpdir(), "kit-bare-"));
+  onTestFinished(() => rm(bare, { recursive: true }));
+  const untracked = await bench.open({ upload: true }, ownerIn(bare));
+  await expect(untracked.list()).rejects.toMatchObject({ hint: expect.stringContaining("git init") });
+});
+
+test("what a session has changed comes back as a patch, which applies whole or not at all", async () => {
+  const root = await repository({
+    ".gitignore": "out/\n",
+    "a.txt": "one\ntwo\nthree\n",
+    "b.txt": "b\n",
+    "kept.txt": "kept\n",
+    "bin.dat": "\0\x01\x02",
+  });
+  const owner = ownerIn(root);
+  const sandbox = await bench.open({ upload: true }, owner);
+  await sandbox.edit("a.txt", { old: "two", new: "2" });
+  await sandbox.rm("b.txt");
+  await sandbox.writeFile("new/c.txt", "c\n");
+  await sandbox.writeBytes("bin.dat", new Uint8Array([0, 255, 1]));
+  await sandbox.writeFile("out/built.js", "ignored\n");
+  await sandbox.writeFile("node_modules/x/index.js", "ignored\n");
+  const machines = await bench.factory({ upload: true }).machines?.(root);
+  const changes = await machines?.changes(owner);
+  expect(changes?.files).toEqual([
+    { path: "a.txt", change: "modified" },
+    { path: "b.txt", change: "deleted" },
+    { path: "bin.dat", change: "modified" },
+    { path: "new/c.txt", change: "added" },
+  ]);
+  expect(changes?.patch).toContain("-two\n+2\n");
+  await writeFile(join(root, "a.txt"), "one\nsomething else\nthree\n");
+  const conflict = machines?.apply(changes ?? { patch: "" });
+  await expect(conflict).rejects.toMatchObject({ code: "conflict", hint: expect.stringContaining("a.txt") });
+  expect(await readFile(join(root, "b.txt"), "utf8")).toBe("b\n");
+  await writeFile(join(root, "a.txt"), "one\ntwo\nthree\n");
+  await machines?.apply(changes ?? { patch: "" });
+  expect(await readFile(join(root, "a.txt"), "utf8")).toBe("one\n2\nthree\n");
+  expect(await readFile(join(root, "new/c.txt"), "utf8")).toBe("c\n");
+  expect([...(await readFile(join(root, "bin.dat")))]).toEqual([0, 255, 1]);
+  await expect(readFile(join(root, "b.txt"))).rejects.toMatchObject({ code: "ENOENT" });
+});
+
+test("the machines of a project are listed and removed, those that a crash has left, too, and never another's", async () => {
+  const [root, other] = [await repository({ "a.txt": "a\n" }), await repository({ "a.txt": "a\n" })];
+  const used = await bench.open({}, ownerIn(root));
+  await used.list();
+  const elsewhere = await bench.open({}, ownerIn(other));
+  await elsewhere.list();
+  const left = await bench.open({}, { ...ownerIn(root), instance_id: "crashed" });
+  await left.list();
+  const records = join(root, ".kit/machines");
+  for (const name of await readdir(records)) if (name.includes("crashed")) await rm(join(records, name));
+  const machines = await bench.factory().machines?.(root);
+  const found = (await machines?.list()) ?? [];
+  expect(
+    found.map(({ agent, instance_id, in_use, state }) => ({ agent, instance_id, in_use, state })),
+  ).toEqual([
+    { agent: "fixer", instance_id: "1", in_use: true, state: "running" },
+    { agent: "fixer", instance_id: "crashed", in_use: false, state: "running" },
+  ]);
+  await machines?.destroy(found[1]?.id ?? "");
+  expect(await machines?.list()).toHaveLength(1);
+  const [foreign] = (await (await bench.factory().machines?.(other))?.list()) ?? [];
+  await expect(machines?.destroy(foreign?.id ?? "")).rejects.toMatchObject({ code: "not_found" });
+  expect(bench.fake.machines.has(foreign?.id ?? "")).toBe(true);
+});
+
+test("a machine that is made and cannot be filled is removed again", async () => {
+  const root = await repository({ "a.txt": "a\n" });
+  const before = bench.fake.machines.size;
+  const sandbox = await bench.open({ files: { "../x": "y" } }, ownerIn(root));
+  await expect(sandbox.list()).rejects.toMatchObject({ code: "invalid_request" });
+  expect(bench.fake.machines.size).toBe(before);
+});
