@@ -6,6 +6,8 @@ export type { Clock } from "../base/clock.ts";
 export type { ContractCase } from "../base/contract-case.ts";
 export { type Recording, type RecordingOptions, readRecording } from "../models/recording/read-recording.ts";
 export { type SandboxSubject, sandboxCases } from "../sandboxes/contract-cases.ts";
+export { startFakeE2b } from "../sandboxes/e2b/testing/fake-e2b.ts";
+export type { FakeTrouble, FakeVendor } from "../sandboxes/remote/testing/fake-vendor.ts";
 export { type SessionStoreSubject, sessionStoreCases } from "../stores/contract-cases.ts";
 export type { WaitAnswers } from "./answer-waits.ts";
 export { backendCases } from "./backend/backend-cases.ts";
