@@ -19,7 +19,7 @@ interface Budget {
 
 const forProjects = ["@noble/hashes", "ignore", "yaml"];
 const budgets: Readonly<Record<string, Budget>> = {
-  kit: { packages: forProjects, kilobytes: 680 },
+  kit: { packages: forProjects, kilobytes: 690 },
   "kit/specs": { packages: ["yaml"], kilobytes: 280 },
   "kit/guidelines": { packages: ["@noble/hashes", "yaml"], kilobytes: 135 },
   "kit/project": { packages: [], kilobytes: 125 },
@@ -35,7 +35,7 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/stores/postgres": { packages: [], kilobytes: 30 },
   "kit/stores/sqlite": { packages: [], kilobytes: 42 },
   "kit/webhooks": { packages: [], kilobytes: 15 },
-  "kit/testing": { packages: [], kilobytes: 390 },
+  "kit/testing": { packages: [], kilobytes: 460 },
 };
 
 /** Modules that Node 20 lacks: `process.getBuiltinModule` asks for them once they are needed. */
