@@ -1,5 +1,5 @@
 import { globSync, readFileSync } from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 
@@ -19,7 +19,7 @@ const apart = [
 ];
 /** So many rounds of faults take as much longer. */
 const patience = Number(process.env.KIT_FAULT_ROUNDS ?? 1);
-const setupFiles = ["tests/property-seed.ts"];
+const setupFiles = ["tests/property-seed.ts", "tests/compile-cache.ts"];
 const globalSetup = ["tests/build-once.ts"];
 
 /**
@@ -35,8 +35,6 @@ const config: ViteUserConfig = defineConfig({
     // Much of a test is waiting: for a process, a disk, a time limit. A worker more takes the processor meanwhile.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
     experimental: { viteModuleRunner: false },
-    // Processes that tests start compile kit once, and not each anew: half of the time that one takes to start.
-    env: { NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache") },
     expect: { poll: { timeout: 30_000 } },
     projects: [
       {
