@@ -24,6 +24,7 @@ const wired = [
   "mcp",
   "python",
   "webhooks",
+  "otel",
   "app",
   ...families,
 ];
@@ -44,6 +45,7 @@ const rooms = {
   webhooks: low,
   client: low,
   python: low,
+  otel: low,
   workflows: [...low, "agents"],
   project: [...domain, "files"],
   mcp: [...domain, "project", "agents"],
@@ -70,6 +72,8 @@ const homes = {
   "smol-toml": "app",
   "@lezer/python": "python",
   "@pydantic/monty": "python",
+  "@opentelemetry/api": "otel|app/telemetry",
+  "@opentelemetry/(?!api)[^/]+": "app/telemetry",
   "@ai-sdk/(?!provider)[^/]+": "models",
   "@langchain/[^/]+": "backends",
 };

@@ -25,6 +25,7 @@ import type { SessionState } from "./session/session-state.ts";
 import type { SourceGuard } from "./source-guard.ts";
 import type { AnyTool, ToolLookup } from "./tool.ts";
 import type { Spending } from "./turn/budget.ts";
+import type { OperationTracing } from "./turn/operation-tracing.ts";
 import type { RetryPolicy } from "./turn/retry.ts";
 import type { ToolRunOptions } from "./turn/tool-calls.ts";
 
@@ -61,8 +62,8 @@ export interface AgentRuntime {
   readonly mask?: SecretMask;
   /** Why something failed, as events tell it; without it they tell what is safe for any reader. */
   readonly causeOf?: ToolRunOptions["causeOf"];
-  /** Whose work the code that asks is part of; told when an operation is asked for. */
-  readonly origin?: () => OperationOrigin | undefined;
+  /** Whose work the code that asks is part of. */
+  readonly origins?: Origins;
   /** Who hears the events of every agent, as they come and go. */
   readonly observers: ReadonlySet<EventListener>;
   readonly onListenerError?: (error: unknown) => void;
@@ -76,6 +77,13 @@ export type OperationOrigin = Pick<
   Extract<EventBody, { type: "operation_start" }>,
   "step" | "step_id" | "traceparent" | "tracestate"
 >;
+
+/** Whose work the code at work is part of, over all that it waits for. */
+export interface Origins {
+  current(): OperationOrigin | undefined;
+  /** Runs work as part of that, and of nothing around it. */
+  run<Value>(origin: OperationOrigin, work: () => Value): Value;
+}
 
 /** The inside of an agent, as its sessions see it. */
 export interface Harness {
@@ -146,6 +154,8 @@ export interface Operation {
   readonly past: PastOperation | undefined;
   /** Where it goes on because there is a word that it rested for. */
   readonly rested: Rested | undefined;
+  /** Undefined where nothing is traced. */
+  readonly tracing: OperationTracing | undefined;
   /** The tasks it has started and that have not ended. */
   tasks: readonly Promise<unknown>[];
   /** Appends what follows from the history that the operation knows; see `appendWork`. */

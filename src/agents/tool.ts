@@ -3,6 +3,7 @@ import { toSentence } from "../base/to-sentence.ts";
 import type { McpOrigin } from "../protocol/event.ts";
 import type { ImagePart, TextPart } from "../protocol/message.ts";
 import type { ReceiptItem } from "../protocol/receipt.ts";
+import type { TraceContext } from "../protocol/trace-context.ts";
 import { type FieldChecks, faultOfFields, flag, isObject, text } from "./check-fields.ts";
 
 /** A JSON Schema, as providers take it. */
@@ -23,6 +24,11 @@ export interface ToolContext {
   readonly idempotency_key: string;
   /** Whether a person approved this very call. */
   readonly approved?: boolean;
+  /**
+   * The call's place in its trace, where there is one: pass it on to what the tool asks, as headers of a request for
+   * instance.
+   */
+  readonly trace?: TraceContext | undefined;
 }
 
 /** A plain text, parts, or `isError` with a text that tells the model what went wrong. */

@@ -82,6 +82,7 @@ async function write(
     { type: "turn_request", model: writer.name, provider, purpose: "compaction", attempt },
     turnId,
   );
+  const headers = operation.tracing?.headers({ turn_id: turnId });
   const focus = request.focus === undefined ? "" : `\nKeep in view: ${request.focus}`;
   const admission = await writer.limiter?.admit(textTokens(call.transcript), operation.signal);
   const started = runtime.clock.now();
@@ -94,6 +95,7 @@ async function write(
     watch,
     onDelta: () => undefined,
     options: {
+      ...(headers === undefined ? undefined : { headers: { ...headers } }),
       prompt: [
         { role: "system", content: instructions },
         { role: "user", content: [{ type: "text", text: `${call.transcript}\n\n${wanted}${focus}` }] },

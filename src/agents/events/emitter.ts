@@ -1,5 +1,6 @@
 import { type Clock, isoTime } from "../../base/clock.ts";
 import type { EventBody, KitEvent } from "../../protocol/event.ts";
+import { type Tracing, tracingOf } from "../../protocol/tracing.ts";
 
 export type EventListener = (event: KitEvent) => unknown;
 
@@ -14,6 +15,8 @@ export interface EventHub {
   /** Adds a listener; the returned function removes it. */
   subscribe(listener: EventListener): () => void;
   publish(body: EventBody, scope: EventScope, turnId?: string): void;
+  /** Of the first who hears and makes traces. */
+  readonly tracing: Tracing | undefined;
 }
 
 /**
@@ -49,6 +52,10 @@ export function createEventHub(options: {
     }
   };
   return {
+    get tracing() {
+      if (observers.size === 0 && listeners.size === 0) return undefined;
+      return tracingOf(observers) ?? tracingOf(Array.from(listeners, ({ listener }) => listener));
+    },
     subscribe(listener) {
       // An object of its own, so that subscribing the same listener twice means two listeners.
       const entry = { listener };

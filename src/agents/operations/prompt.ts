@@ -217,6 +217,7 @@ function toLoop(
       ...(runtime.causeOf === undefined ? {} : { causeOf: runtime.causeOf }),
       gate: new CallGate(harness, operation),
       begin: beginOf(harness, operation),
+      tracing: operation.tracing,
       ...(operation.mask === undefined ? undefined : { mask: operation.mask }),
     },
     settings: reasoningOf(prepared),
@@ -231,6 +232,7 @@ function toLoop(
     clock: runtime.clock,
     signal: operation.signal,
     emit: operation.emit,
+    tracing: operation.tracing,
     usageOf: createUsageReader(resolved.price),
     makesRoom: (reason) =>
       reason === "overflow"

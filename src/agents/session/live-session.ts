@@ -140,7 +140,9 @@ class OpenSession implements LiveSession {
   operate<Value>(asked: OperationRequest, work: (operation: Operation) => Promise<Value>): Promise<Value> {
     this.#harness.wake(this);
     // A task is part of its parent, which says where that comes from.
-    const origin = asked.parent === undefined ? this.#harness.runtime.origin?.() : undefined;
+    const { runtime, events } = this.#harness;
+    const origin =
+      asked.parent === undefined ? (runtime.origins?.current() ?? events.tracing?.active()) : undefined;
     const request = origin === undefined ? asked : { ...asked, origin };
     return this.queue.run(async () => {
       const running: RunningOperation = {

@@ -4,10 +4,12 @@ import { isErrorCode } from "../../protocol/error-code.ts";
 import type { EventBody, EventError } from "../../protocol/event.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
+import type { TracePlace } from "../../protocol/tracing.ts";
 import type { Harness, LiveSession, Operation, OperationRequest } from "../agent-runtime.ts";
 import type { EventScope } from "../events/emitter.ts";
 import { maskError, maskValue, type SecretMask } from "../secrets.ts";
 import { Spending } from "../turn/budget.ts";
+import type { OperationTracing } from "../turn/operation-tracing.ts";
 import {
   appendAhead,
   appendKeeping,
@@ -175,6 +177,7 @@ function toOperation(
     secrets: {},
     repository: undefined,
     mask: runtime.mask,
+    tracing: tracingOfOperation(harness, live, own.id),
     spending,
     tasks: [],
     live,
@@ -227,4 +230,32 @@ function toEventError(
     if (isErrorCode(code)) return { type: code, message, ...why };
   }
   return { type: "internal_error", message: "The operation failed.", ...why };
+}
+
+/** Undefined where no listener makes traces. */
+function tracingOfOperation(
+  harness: Harness,
+  { key }: Pick<LiveSession, "key">,
+  operation_id: string,
+): OperationTracing | undefined {
+  const { tracing } = harness.events;
+  if (tracing === undefined) return undefined;
+  const { origins } = harness.runtime;
+  const at = (place: Pick<TracePlace, "turn_id" | "tool_call_id">): TracePlace => ({
+    ...key,
+    operation_id,
+    ...place,
+  });
+  return {
+    headers: (place) => tracing.of(at(place)),
+    within(place, work) {
+      const whole = at(place);
+      const run = (): ReturnType<typeof work> => tracing.within(whole, work);
+      return origins === undefined ? run() : origins.run({ ...tracing.of(whole) }, run);
+    },
+    tell(place, content, mask) {
+      if (!tracing.capturesContent) return;
+      tracing.content(at(place), mask === undefined ? content() : maskValue(content(), mask));
+    },
+  };
 }

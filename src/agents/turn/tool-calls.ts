@@ -6,11 +6,13 @@ import type { EventBody } from "../../protocol/event.ts";
 import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
+import type { TraceContext } from "../../protocol/trace-context.ts";
 import { maskValue, type SecretMask } from "../secrets.ts";
 import { isRest, type Rested } from "../session/rested.ts";
 import type { ToolContext, ToolDefinition, ToolLookup, ToolOutput } from "../tool.ts";
 import { builtInToolNames } from "../tools/built-in-tools.ts";
 import { cutParts, defaultMaxResultChars } from "./cut-text.ts";
+import type { OperationTracing } from "./operation-tracing.ts";
 import { failed, type Outcome, unknownOutcome } from "./outcome.ts";
 import { isPutOff, PutOff } from "./put-off.ts";
 import { toOutcome } from "./to-outcome.ts";
@@ -33,6 +35,8 @@ export interface ToolRunOptions {
   readonly begin?: ((tool: string) => (() => void) | undefined) | undefined;
   /** Takes secrets out of every text of a result, before it is cut to its length. */
   readonly mask?: SecretMask;
+  /** The spans that calls hand on; undefined where nothing is traced. */
+  readonly tracing?: OperationTracing | undefined;
   /** Why a tool failed, as its event tells it. */
   readonly causeOf?: (error: unknown, mask?: (text: string) => string) => ErrorCause | undefined;
 }
@@ -146,17 +150,20 @@ function outcomeOf(
   const run = (input: CheckedInput): Outcome | Promise<Outcome> => {
     if ("issues" in input)
       return failed(`The arguments are not what ${tool.name} takes: ${input.issues.join("; ")}.`);
-    const { signal, gate } = options;
+    const { signal, gate, tracing } = options;
     const context = new RunningCall(call.tool_call_id, key, {
       operationId: options.operationId,
       turnId: turn.id,
+      tracing,
     });
     const start = (isApproved: boolean): Outcome | Promise<Outcome> => {
       context.approved = isApproved;
       if (goesOnLater(tool, signal)) throw new PutOff();
       if (signal.aborted) return failed("The call was aborted before it started.");
       const ended = options.begin?.(tool.name);
-      return execute(tool, { input: input.value, context, signal, ended });
+      const work = (): Outcome | Promise<Outcome> =>
+        execute(tool, { input: input.value, context, signal, ended });
+      return tracing === undefined ? work() : tracing.within(context, work);
     };
     const gated = { call, turnId: turn.id, input: input.value, context };
     return passGate(gate, { tool, gated, interrupted: turn.interrupted === true }, start);
@@ -177,17 +184,23 @@ class RunningCall implements ToolContext {
   readonly operation_id: string;
   readonly idempotency_key: string;
   approved = false;
+  readonly #tracing: OperationTracing | undefined;
   #controller: AbortController | undefined;
   #stopped: { readonly reason: unknown } | undefined;
 
   constructor(
     toolCallId: string,
     key: string,
-    of: { readonly operationId: string; readonly turnId: string },
+    of: {
+      readonly operationId: string;
+      readonly turnId: string;
+      readonly tracing: OperationTracing | undefined;
+    },
   ) {
     this.tool_call_id = toolCallId;
     this.turn_id = of.turnId;
     this.operation_id = of.operationId;
+    this.#tracing = of.tracing;
     this.idempotency_key = key;
   }
 
@@ -197,6 +210,10 @@ class RunningCall implements ToolContext {
       if (this.#stopped !== undefined) this.#controller.abort(this.#stopped.reason);
     }
     return this.#controller.signal;
+  }
+
+  get trace(): TraceContext | undefined {
+    return this.#tracing?.headers(this);
   }
 
   stop(reason: unknown): void {

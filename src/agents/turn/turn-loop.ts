@@ -25,6 +25,7 @@ import type { BackendWork } from "./backend-work.ts";
 import type { Spending } from "./budget.ts";
 import { callModel, InterruptedReply, type ModelCall, type ModelReply } from "./call-model.ts";
 import type { CallWatch } from "./call-watch.ts";
+import type { OperationTracing } from "./operation-tracing.ts";
 import { isPutOff } from "./put-off.ts";
 import { planRetry, type RetryPolicy, waitToRetry } from "./retry.ts";
 import { spentEntries } from "./spent-entries.ts";
@@ -66,6 +67,8 @@ export interface TurnLoop {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly emit: (body: EventBody, turnId?: string) => void;
+  /** The spans that calls of the model hand on; undefined where nothing is traced. */
+  readonly tracing: OperationTracing | undefined;
   readonly usageOf: UsageReader;
   /** Whether the history has to be shortened before the model is called. */
   readonly makesRoom: (reason: "threshold" | "overflow") => boolean;
@@ -167,7 +170,7 @@ async function runModelTurn(loop: TurnLoop, turnId: string, watch: CallWatch): P
     try {
       const reply = await callModel({
         model: loop.model,
-        options: callOptions(loop),
+        options: traceTurn(callOptions(loop), loop, turnId),
         watch,
         onDelta: deltas.push,
       });
@@ -240,6 +243,19 @@ function noted(part: UserPart, files: TurnLoop["files"]): UserPart {
   const { mediaType: media_type, filename = "a file", data } = part;
   if (takesFile(files, { type: "file", media_type, data: data.type === "url" ? "https:" : "" })) return part;
   return { type: "text", text: `[${filename} (${media_type}): this model cannot read it]` };
+}
+
+/** The call as part of the turn's span, which is told what the model is asked. */
+function traceTurn(
+  options: LanguageModelV4CallOptions,
+  { tracing, prompt, state, toolRun }: TurnLoop,
+  turn_id: string,
+): LanguageModelV4CallOptions {
+  if (tracing === undefined) return options;
+  const content = () => ({ system: prompt.current.text, messages: state.messages });
+  tracing.tell({ turn_id }, content, toolRun.mask);
+  const trace = tracing.headers({ turn_id });
+  return trace === undefined ? options : { ...options, headers: { ...options.headers, ...trace } };
 }
 
 function callOptions(loop: TurnLoop): LanguageModelV4CallOptions {

@@ -336,7 +336,7 @@ function toRuntime(
     modelIdleTimeoutMs: 120_000,
     validateJson: createJsonValidator(),
     env: options.env,
-    origin: origins.current,
+    origins,
     observers: observers.all,
     maxWaitingOperations: options.maxWaiting ?? 100,
     maxIdleSessions: 1_000,

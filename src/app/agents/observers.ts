@@ -1,5 +1,6 @@
 import type { EventListener } from "../../agents/events/emitter.ts";
 import type { KitEvent } from "../../protocol/event.ts";
+import { type Tracing, tracingOf } from "../../protocol/tracing.ts";
 
 /** Who hears the events of a whole application. */
 export interface Observers {
@@ -7,6 +8,8 @@ export interface Observers {
   add(observer: EventListener): () => void;
   publish(event: KitEvent): void;
   readonly all: ReadonlySet<EventListener>;
+  /** Of the first that makes traces. */
+  readonly tracing: Tracing | undefined;
 }
 
 /** One that throws, or whose promise rejects, is reported; the others hear the event all the same. */
@@ -15,9 +18,14 @@ export function createObservers(onError?: (error: unknown) => void): Observers {
   const report = (error: unknown): void => onError?.(error);
   return {
     all: observers,
+    get tracing() {
+      return tracingOf(observers);
+    },
     add(observer) {
       // A function of its own, so that adding the same observer twice means two observers.
-      const entry: EventListener = (event) => observer(event);
+      const hear: EventListener = (event) => observer(event);
+      const tracing = tracingOf([observer]);
+      const entry = tracing === undefined ? hear : Object.assign(hear, { tracing });
       observers.add(entry);
       return () => observers.delete(entry);
     },

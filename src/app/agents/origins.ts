@@ -1,12 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { OperationOrigin } from "../../agents/agent-runtime.ts";
-
-/** Whose work the code at work is part of, over all that it waits for. */
-export interface Origins {
-  current(): OperationOrigin | undefined;
-  /** Runs work as part of that, and of nothing around it. */
-  run<Value>(origin: OperationOrigin, work: () => Value): Value;
-}
+import type { OperationOrigin, Origins } from "../../agents/agent-runtime.ts";
 
 const storage = new AsyncLocalStorage<OperationOrigin>();
 

@@ -1,0 +1,116 @@
+import type { Attributes } from "@opentelemetry/api";
+import type { FinishReason, Message } from "../protocol/message.ts";
+import type { TurnContent } from "../protocol/tracing.ts";
+import { names, others } from "./names.ts";
+
+/** Of one attribute: what receivers take as a rule. */
+const maxChars = 128 * 1024;
+const maxTextChars = 16 * 1024;
+
+/** What a model is asked, as the conventions write it: JSON in one attribute each. */
+export function inputAttributes({ system, messages }: TurnContent, openInference: boolean): Attributes {
+  const input = toJson(messages.map(toInputMessage));
+  return {
+    ...(system === "" ? {} : { [names.systemInstructions]: JSON.stringify([textPart(system)]) }),
+    [names.inputMessages]: input,
+    ...(openInference ? { [others.input]: input } : {}),
+  };
+}
+
+/** What a model has said, as far as events have it. */
+export class Answer {
+  #text = "";
+  #reasoning = "";
+
+  add(type: "text_delta" | "reasoning_delta", text: string): void {
+    if (type === "text_delta") this.#text += text;
+    else this.#reasoning += text;
+  }
+
+  toAttributes(finishReason: FinishReason | undefined, openInference: boolean): Attributes {
+    const parts = [
+      ...(this.#reasoning === "" ? [] : [{ type: "reasoning", content: cut(this.#reasoning) }]),
+      ...(this.#text === "" ? [] : [textPart(this.#text)]),
+    ];
+    if (parts.length === 0) return {};
+    const message = {
+      role: "assistant",
+      parts,
+      ...(finishReason === undefined ? {} : { finish_reason: finishReason }),
+    };
+    return {
+      [names.outputMessages]: JSON.stringify([message]),
+      ...(openInference ? { [others.output]: cut(this.#text) } : {}),
+    };
+  }
+}
+
+export function argumentsOf(args: unknown, openInference: boolean): Attributes {
+  const text = cut(JSON.stringify(args) ?? "null");
+  return { [names.toolArguments]: text, ...(openInference ? { [others.input]: text } : {}) };
+}
+
+export function resultOf(result: string, openInference: boolean): Attributes {
+  const text = cut(result);
+  return { [names.toolResult]: text, ...(openInference ? { [others.output]: text } : {}) };
+}
+
+interface MessageParts {
+  readonly role: string;
+  readonly parts: readonly unknown[];
+}
+
+function toInputMessage({ role, content }: Message): MessageParts {
+  const parts = content.map((part): unknown => {
+    switch (part.type) {
+      case "text":
+        return textPart(part.text);
+      case "reasoning":
+        return { type: "reasoning", content: cut(part.text) };
+      case "tool_call":
+        return { type: "tool_call", id: part.tool_call_id, name: part.tool, arguments: cutValue(part.args) };
+      case "tool_result": {
+        const said = part.content.map((item) =>
+          item.type === "text" ? item.text : `[image ${item.media_type}]`,
+        );
+        return { type: "tool_call_response", id: part.tool_call_id, response: cut(said.join("")) };
+      }
+      default:
+        return { type: part.type };
+    }
+  });
+  return { role, parts };
+}
+
+/** The newest messages that fit. */
+function toJson(messages: readonly MessageParts[]): string {
+  const kept: string[] = [];
+  let length = 0;
+  for (const message of messages.toReversed()) {
+    const json = JSON.stringify(message);
+    length += json.length + 1;
+    if (length > maxChars && kept.length > 0) {
+      const left = messages.length - kept.length;
+      kept.unshift(
+        JSON.stringify({ role: "system", parts: [textPart(`[${left} earlier messages are left out]`)] }),
+      );
+      break;
+    }
+    kept.unshift(json);
+  }
+  return `[${kept.join(",")}]`;
+}
+
+function textPart(text: string): { readonly type: "text"; readonly content: string } {
+  return { type: "text", content: cut(text) };
+}
+
+function cutValue(value: unknown): unknown {
+  const json = JSON.stringify(value) ?? "null";
+  return json.length <= maxTextChars ? value : cut(json);
+}
+
+function cut(text: string): string {
+  if (text.length <= maxTextChars) return text;
+  return `${text.slice(0, maxTextChars).toWellFormed()}[… ${text.length - maxTextChars} characters are left out]`;
+}

@@ -1,0 +1,47 @@
+import type { KitEvent } from "../protocol/event.ts";
+import type { Tracing } from "../protocol/tracing.ts";
+import { EventSpans, type OpenTelemetryOptions } from "./event-spans.ts";
+
+/** A listener for events that makes spans and metrics of them: `openService({ onEvent: observer })`. */
+export interface OpenTelemetryObserver {
+  (event: KitEvent): void;
+  /** Asked by kit for what goes out with calls of models, tools and MCP servers. */
+  readonly tracing: Tracing;
+  /** How many spans have begun and not ended. */
+  readonly open: number;
+  /** Lets what is open go: its work goes on in another process, which ends it. */
+  close(): void;
+}
+
+/**
+ * Makes OpenTelemetry spans and metrics of kit's events: for each run, step, operation, turn, call of a tool, task and
+ * compaction. Give it wherever a listener goes: `onEvent` of an agent, of `openAgents` and `openService`, `app.observe`.
+ * It enters `@opentelemetry/api` alone; without an SDK, nothing is recorded.
+ *
+ * @example
+ * const service = await openService({ onEvent: createOpenTelemetryObserver() });
+ */
+export function createOpenTelemetryObserver(options: OpenTelemetryOptions = {}): OpenTelemetryObserver {
+  const observer = new EventSpans(options);
+  const hear = (event: KitEvent): void => observer.hear(event);
+  return Object.defineProperty(
+    Object.assign(hear, { tracing: observer, close: () => observer.close() }),
+    "open",
+    {
+      get: () => observer.open,
+    },
+  ) as unknown as OpenTelemetryObserver;
+}
+
+/**
+ * Makes the spans of events that were stored: those that a live observer made, with the times of the events. What has no
+ * end in them makes none. No metrics: they were counted when it happened.
+ */
+export function replayEvents(
+  events: Iterable<KitEvent>,
+  options: Omit<OpenTelemetryOptions, "meter"> = {},
+): void {
+  const observer = new EventSpans({ ...options, meter: false });
+  for (const event of events) observer.hear(event);
+  observer.close();
+}

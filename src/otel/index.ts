@@ -1,0 +1,10 @@
+export type { TraceContext } from "../protocol/trace-context.ts";
+export type { TracePlace, Tracing, TurnContent } from "../protocol/tracing.ts";
+export {
+  createOpenTelemetryObserver,
+  type OpenTelemetryObserver,
+  replayEvents,
+} from "./create-observer.ts";
+export { observeService, type ServiceLoad } from "./service-metrics.ts";
+export { activeTrace } from "./to-context.ts";
+export { createIdGenerator, type IdGenerator } from "./trace-ids.ts";

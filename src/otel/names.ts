@@ -1,0 +1,106 @@
+/**
+ * Names of the OpenTelemetry conventions for generative AI and MCP, as of 22 November 2026. All of them are "Development":
+ * they change, and then they change here.
+ *
+ * Source: github.com/open-telemetry/semantic-conventions-genai, main (docs/gen-ai, docs/mcp); its metrics were renamed on
+ * 22 September (#374, tokens) and 6 October 2026 (#521, `gen_ai.client.inference.*`). The package
+ * `@opentelemetry/semantic-conventions` has older ones, and marks them as deprecated.
+ */
+export const names = {
+  operation: "gen_ai.operation.name",
+  provider: "gen_ai.provider.name",
+  agent: "gen_ai.agent.name",
+  agentId: "gen_ai.agent.id",
+  conversation: "gen_ai.conversation.id",
+  workflow: "gen_ai.workflow.name",
+  requestModel: "gen_ai.request.model",
+  requestStream: "gen_ai.request.stream",
+  responseId: "gen_ai.response.id",
+  responseModel: "gen_ai.response.model",
+  finishReasons: "gen_ai.response.finish_reasons",
+  timeToFirstChunk: "gen_ai.response.time_to_first_chunk",
+  inputTokens: "gen_ai.usage.input_tokens",
+  outputTokens: "gen_ai.usage.output_tokens",
+  cacheRead: "gen_ai.usage.cache_read.input_tokens",
+  cacheWrite: "gen_ai.usage.cache_write.input_tokens",
+  tool: "gen_ai.tool.name",
+  toolType: "gen_ai.tool.type",
+  toolCall: "gen_ai.tool.call.id",
+  toolArguments: "gen_ai.tool.call.arguments",
+  toolResult: "gen_ai.tool.call.result",
+  systemInstructions: "gen_ai.system_instructions",
+  inputMessages: "gen_ai.input.messages",
+  outputMessages: "gen_ai.output.messages",
+  error: "error.type",
+  mcpMethod: "mcp.method.name",
+  mcpTransport: "network.transport",
+} as const;
+
+/** Values of `gen_ai.operation.name`. */
+export const operations = {
+  workflow: "invoke_workflow",
+  agent: "invoke_agent",
+  chat: "chat",
+  tool: "execute_tool",
+} as const;
+
+/** Not of the conventions: Langfuse's cost of a call, OpenInference's names for Phoenix and Arize. */
+export const others = {
+  cost: "gen_ai.usage.cost",
+  session: "session.id",
+  kind: "openinference.span.kind",
+  model: "llm.model_name",
+  provider: "llm.provider",
+  promptTokens: "llm.token_count.prompt",
+  completionTokens: "llm.token_count.completion",
+  totalTokens: "llm.token_count.total",
+  input: "input.value",
+  output: "output.value",
+} as const;
+
+/** Metrics; durations are seconds, in the buckets that the conventions ask for. */
+export const metricNames = {
+  inference: "gen_ai.client.inference.duration",
+  firstChunk: "gen_ai.client.inference.time_to_first_chunk",
+  input: "gen_ai.client.inference.usage.input_tokens",
+  output: "gen_ai.client.inference.usage.output_tokens",
+  cacheRead: "gen_ai.client.inference.usage.cache_read.input_tokens",
+  cacheWrite: "gen_ai.client.inference.usage.cache_write.input_tokens",
+  workflow: "gen_ai.invoke_workflow.duration",
+  agent: "gen_ai.invoke_agent.duration",
+  tool: "gen_ai.execute_tool.duration",
+} as const;
+
+export const inferenceBuckets: readonly number[] = [
+  0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
+];
+
+/** Agents, tools and workflows may take long: they wait for people. */
+export const workBuckets: readonly number[] = [0.01, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 1_800, 7_200, 86_400];
+
+/** `gen_ai.provider.name` of what the packages of the AI SDK call themselves; others keep the name they have. */
+const providers: readonly (readonly [prefix: string, name: string])[] = [
+  ["google.vertex", "gcp.vertex_ai"],
+  ["google-vertex", "gcp.vertex_ai"],
+  ["vertex", "gcp.vertex_ai"],
+  ["google", "gcp.gemini"],
+  ["amazon-bedrock", "aws.bedrock"],
+  ["azure", "azure.ai.openai"],
+  ["mistral", "mistral_ai"],
+  ["xai", "x_ai"],
+  ["moonshot", "moonshot_ai"],
+];
+
+/** Of `openai.responses` it is `openai`; of a log without it, what stands before the model's name. */
+export function providerOf(provider: string | undefined, model: string): string {
+  const full = provider ?? (model.includes("/") ? model.slice(0, model.indexOf("/")) : model);
+  const found = providers.find(
+    ([prefix]) => full === prefix || full.startsWith(`${prefix}.`) || full.startsWith(`${prefix}-`),
+  );
+  return found?.[1] ?? full.split(".")[0] ?? full;
+}
+
+/** The model as its provider knows it. */
+export function modelOf(model: string): string {
+  return model.slice(model.indexOf("/") + 1);
+}

@@ -1,0 +1,107 @@
+import type { Attributes } from "@opentelemetry/api";
+import type { KitEvent } from "../protocol/event.ts";
+import type { Usage } from "../protocol/usage.ts";
+import { modelOf, names, operations, others, providerOf } from "./names.ts";
+
+type EventOf<Type extends KitEvent["type"]> = Extract<KitEvent, { readonly type: Type }>;
+
+/** The kinds of spans, in the words of kit's requirements. */
+export type SpanOf = "workflow" | "operation" | "generation" | "tool" | "task" | "compaction" | "step";
+
+const openInferenceKinds: Readonly<Record<SpanOf, string>> = {
+  workflow: "CHAIN",
+  operation: "AGENT",
+  generation: "LLM",
+  tool: "TOOL",
+  task: "CHAIN",
+  compaction: "CHAIN",
+  step: "CHAIN",
+};
+
+export interface AttributeOptions {
+  /** On every span. */
+  readonly attributes: Attributes;
+  readonly openInference: boolean;
+}
+
+/** What every span says: of which kind it is, and whose. */
+export function commonAttributes(of: SpanOf, event: KitEvent, options: AttributeOptions): Attributes {
+  const { agent, instance_id, session, run_id, task_id } = event;
+  const attributes: Attributes = { ...options.attributes, "kit.kind": `kit.${of}` };
+  if (options.openInference) attributes[others.kind] = openInferenceKinds[of];
+  if (agent !== undefined) {
+    attributes[names.agent] = agent;
+    attributes[names.agentId] = `${agent}/${instance_id}`;
+    attributes["kit.operation_id"] = event.operation_id;
+    if (session !== undefined) {
+      attributes[names.conversation] = `${agent}/${instance_id}/${session}`;
+      attributes[others.session] = attributes[names.conversation];
+    }
+  }
+  if (run_id !== undefined) attributes["kit.run_id"] = run_id;
+  if (task_id !== undefined) attributes["kit.task_id"] = task_id;
+  return attributes;
+}
+
+export function turnAttributes(
+  event: EventOf<"turn_request">,
+  { openInference }: AttributeOptions,
+): Attributes {
+  const provider = providerOf(event.provider, event.model);
+  const model = modelOf(event.model);
+  return {
+    [names.operation]: operations.chat,
+    [names.provider]: provider,
+    [names.requestModel]: model,
+    [names.requestStream]: true,
+    "kit.turn.attempt": event.attempt,
+    "kit.turn.purpose": event.purpose,
+    ...(openInference ? { [others.model]: model, [others.provider]: provider } : {}),
+  };
+}
+
+export function answerAttributes(event: EventOf<"turn">, options: AttributeOptions): Attributes {
+  const { finish_reason, response_id, response_model, first_chunk_ms, usage } = event;
+  const attributes = usageAttributes(usage, options);
+  attributes[names.finishReasons] = [finish_reason];
+  if (response_id !== undefined) attributes[names.responseId] = response_id;
+  if (response_model !== undefined) attributes[names.responseModel] = response_model;
+  if (first_chunk_ms !== undefined) attributes[names.timeToFirstChunk] = first_chunk_ms / 1_000;
+  if (usage.cost.total !== null) attributes[others.cost] = usage.cost.total;
+  return attributes;
+}
+
+export function usageAttributes(usage: Usage, { openInference }: AttributeOptions): Attributes {
+  const attributes: Attributes = {
+    [names.inputTokens]: usage.input,
+    [names.outputTokens]: usage.output,
+    [names.cacheRead]: usage.cache_read,
+    [names.cacheWrite]: usage.cache_write,
+  };
+  if (usage.cost.total !== null) attributes["kit.usage.cost"] = usage.cost.total;
+  if (openInference) {
+    attributes[others.promptTokens] = usage.input;
+    attributes[others.completionTokens] = usage.output;
+    attributes[others.totalTokens] = usage.total_tokens;
+  }
+  return attributes;
+}
+
+/** Of an MCP server's tool the span of the call is that of the request, too. */
+export function toolAttributes({ tool, tool_call_id, mcp }: EventOf<"tool_start">): Attributes {
+  const attributes: Attributes = {
+    [names.operation]: operations.tool,
+    [names.tool]: tool,
+    [names.toolType]: "function",
+    [names.toolCall]: tool_call_id,
+  };
+  if (mcp === undefined) return attributes;
+  return {
+    ...attributes,
+    [names.toolType]: "extension",
+    [names.mcpMethod]: "tools/call",
+    [names.mcpTransport]: mcp.transport,
+    "kit.mcp.server": mcp.server,
+    "kit.mcp.tool": mcp.tool,
+  };
+}

@@ -1,0 +1,123 @@
+import {
+  type Attributes,
+  type Context,
+  type Span,
+  type SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
+import type { KitEvent } from "../protocol/event.ts";
+import { names } from "./names.ts";
+import { withSeed } from "./trace-ids.ts";
+
+/** A span that has begun, and what began below it. */
+export interface OpenSpan {
+  readonly span: Span;
+  readonly context: Context;
+  readonly startedMs: number;
+  /** Ended with it, whatever becomes of them. */
+  readonly below: Set<string>;
+  /** Why it has failed, where that is known before it ends. */
+  failure?: string | undefined;
+  /** What is wanted again at its end. */
+  readonly attributes: Attributes;
+}
+
+export interface SpanStart {
+  readonly key: string;
+  readonly name: string;
+  readonly kind: SpanKind;
+  readonly attributes: Attributes;
+  readonly parent: Context;
+  /** From 1, where the same may begin again at once. */
+  readonly attempt?: number | undefined;
+  /** The span with which it ends at the latest. */
+  readonly within?: string | undefined;
+}
+
+/** The spans that are open, by what they are of. */
+export class SpanTree {
+  readonly #open = new Map<string, OpenSpan>();
+  readonly #owners = new Map<string, string>();
+  readonly #tracer: Tracer;
+
+  constructor(tracer: Tracer) {
+    this.#tracer = tracer;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  get(key: string): OpenSpan | undefined {
+    return this.#open.get(key);
+  }
+
+  /** The context of the first of some spans that is open. */
+  contextOf(...keys: (string | undefined)[]): Context | undefined {
+    for (const key of keys) {
+      const open = key === undefined ? undefined : this.#open.get(key);
+      if (open !== undefined) return open.context;
+    }
+    return undefined;
+  }
+
+  start(event: KitEvent, start: SpanStart): OpenSpan {
+    const { key, name, kind, attributes, parent, within, attempt = 1 } = start;
+    const startedMs = Date.parse(event.timestamp);
+    const options = { kind, startTime: startedMs, attributes };
+    // An event has another index in the log of its run.
+    const seed = `${key} ${attempt} ${event.timestamp}`;
+    const span = withSeed(seed, () => this.#tracer.startSpan(name, options, parent));
+    const open: OpenSpan = {
+      span,
+      context: trace.setSpan(parent, span),
+      startedMs,
+      below: new Set(),
+      attributes,
+    };
+    this.#open.set(key, open);
+    const owner = within === undefined ? undefined : this.#open.get(within);
+    if (within !== undefined && owner !== undefined) {
+      owner.below.add(key);
+      this.#owners.set(key, within);
+    }
+    return open;
+  }
+
+  /** Ends a span, and what is still open below it. Gives it; undefined where it is not open. */
+  end(
+    key: string,
+    event: KitEvent,
+    end: { readonly attributes?: Attributes; readonly error?: string | undefined } = {},
+  ): OpenSpan | undefined {
+    const open = this.#open.get(key);
+    if (open === undefined) return undefined;
+    this.forget(key);
+    for (const child of open.below) this.end(child, event, { error: end.error ?? "interrupted" });
+    const { span } = open;
+    const { attributes, error = open.failure } = end;
+    if (attributes !== undefined) span.setAttributes(attributes);
+    if (error !== undefined) {
+      span.setAttribute(names.error, error);
+      span.setStatus({ code: SpanStatusCode.ERROR });
+    }
+    // The clock may have been set back meanwhile.
+    span.end(Math.max(open.startedMs, Date.parse(event.timestamp)));
+    return open;
+  }
+
+  /** Lets a span go without an end: what goes on elsewhere ends there. */
+  forget(key: string): void {
+    this.#open.delete(key);
+    const owner = this.#owners.get(key);
+    if (owner === undefined) return;
+    this.#owners.delete(key);
+    this.#open.get(owner)?.below.delete(key);
+  }
+
+  entries(): readonly (readonly [string, OpenSpan])[] {
+    return [...this.#open];
+  }
+}

@@ -1,0 +1,108 @@
+import { SpanKind } from "@opentelemetry/api";
+import type { KitEvent } from "../protocol/event.ts";
+import { Answer } from "./content.ts";
+import { inferenceAttributes, type WorkMetrics } from "./metrics.ts";
+import { modelOf, operations } from "./names.ts";
+import {
+  type AttributeOptions,
+  answerAttributes,
+  commonAttributes,
+  turnAttributes,
+} from "./span-attributes.ts";
+import { compactionKey, operationKey, turnKey } from "./span-keys.ts";
+import type { SpanTree } from "./span-tree.ts";
+import { toContext } from "./to-context.ts";
+
+type EventOf<Type extends KitEvent["type"]> = Extract<KitEvent, { readonly type: Type }>;
+
+export interface TurnSpansOptions {
+  readonly tree: SpanTree;
+  readonly metrics: WorkMetrics | undefined;
+  readonly attributes: AttributeOptions;
+  readonly capturesContent: boolean;
+}
+
+/** The spans of calls of models: one for each attempt. */
+export class TurnSpans {
+  readonly #tree: SpanTree;
+  readonly #metrics: WorkMetrics | undefined;
+  readonly #attributes: AttributeOptions;
+  readonly #answers: Map<string, Answer> | undefined;
+
+  constructor({ tree, metrics, attributes, capturesContent }: TurnSpansOptions) {
+    this.#tree = tree;
+    this.#metrics = metrics;
+    this.#attributes = attributes;
+    this.#answers = capturesContent ? new Map() : undefined;
+  }
+
+  clear(): void {
+    this.#answers?.clear();
+  }
+
+  add(event: EventOf<"text_delta"> | EventOf<"reasoning_delta">): void {
+    this.#answers?.get(turnKey(event))?.add(event.type, event.text);
+  }
+
+  /** A turn has failed; the next attempt is a span of its own. */
+  note(event: EventOf<"error">, type: string): void {
+    const turn = this.#tree.get(turnKey(event));
+    if (turn !== undefined) turn.failure = type;
+    if (event.will_retry) this.#failTurn(event, type);
+  }
+
+  start(event: EventOf<"turn_request">): void {
+    const key = turnKey(event);
+    const operation = operationKey(event);
+    this.#tree.end(key, event, { error: "interrupted" });
+    this.#tree.start(event, {
+      key,
+      name: `${operations.chat} ${modelOf(event.model)}`,
+      kind: SpanKind.CLIENT,
+      parent: this.#tree.contextOf(compactionKey(event), operation) ?? toContext({}),
+      within: operation,
+      attempt: event.attempt,
+      attributes: {
+        ...commonAttributes("generation", event, this.#attributes),
+        ...turnAttributes(event, this.#attributes),
+      },
+    });
+    this.#answers?.set(key, new Answer());
+  }
+
+  /** A turn that failed ends as an error: what had arrived of its answer is said after that. */
+  end(event: EventOf<"turn">): void {
+    const key = turnKey(event);
+    const open = this.#tree.get(key);
+    const error = event.finish_reason === "aborted" ? "aborted" : open?.failure;
+    const answer = this.#takeAnswer(key)?.toAttributes(event.finish_reason, this.#attributes.openInference);
+    const attributes = { ...answerAttributes(event, this.#attributes), ...answer };
+    this.#tree.end(key, event, { attributes, error });
+    if (open === undefined) return;
+    const of = inferenceAttributes(open.attributes);
+    this.#metrics?.inference(of, event.duration_ms / 1_000, error);
+    this.#metrics?.answer(of, event);
+  }
+
+  endFailed(event: EventOf<"turn_end">): void {
+    if (event.is_error !== true) return;
+    this.#failTurn(event, event.is_aborted ? "aborted" : "error");
+  }
+
+  #failTurn(event: KitEvent, otherwise: string): void {
+    const key = turnKey(event);
+    const open = this.#tree.get(key);
+    if (open === undefined) return;
+    const error = open.failure ?? otherwise;
+    const attributes = this.#takeAnswer(key)?.toAttributes(undefined, this.#attributes.openInference);
+    this.#tree.end(key, event, { error, ...(attributes === undefined ? {} : { attributes }) });
+    const seconds = (Date.parse(event.timestamp) - open.startedMs) / 1_000;
+    this.#metrics?.inference(inferenceAttributes(open.attributes), seconds, error);
+  }
+
+  #takeAnswer(key: string): Answer | undefined {
+    const answer = this.#answers?.get(key);
+    this.#answers?.delete(key);
+    return answer;
+  }
+}
