@@ -62,6 +62,8 @@ export interface AgentRuntime {
   readonly mask?: SecretMask;
   /** Why something failed, as events tell it; without it they tell what is safe for any reader. */
   readonly causeOf?: ToolRunOptions["causeOf"];
+  /** Whether commands find their place in a trace in their environment. */
+  readonly tracesCommands?: boolean;
   /** Whose work the code that asks is part of. */
   readonly origins?: Origins;
   /** Who hears the events of every agent, as they come and go. */

@@ -48,7 +48,7 @@ function toTool(command: KitCommand, environment: ToolEnvironment): AnyTool {
           allowWrite: command.allowWrite ?? environment.policy.allowWrite === true,
           allowNetwork: command.allowNetwork ?? environment.policy.allowNetwork ?? [],
         },
-        env: environment.env,
+        env: environment.envOf(context),
         signal: context.signal,
         emit: environment.emit,
         toolCallId: context.tool_call_id,

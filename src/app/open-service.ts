@@ -26,9 +26,9 @@ export async function openService(options: OpenAgentsOptions = {}): Promise<Proj
         environment: env ?? environment,
         fileSecrets,
       },
+      ...(onEvent === undefined ? {} : { observers: [onEvent] }),
       ...(onListenerError === undefined ? {} : { onError: onListenerError }),
     });
-    if (onEvent !== undefined) service.app.observe(onEvent);
     return {
       ...service,
       async close(how) {

@@ -1,11 +1,17 @@
 import { once } from "node:events";
+import type { EventListener } from "../agents/events/emitter.ts";
 import { maskOf } from "../app/agents/known-secrets.ts";
 import type { LoadedConfig } from "../app/config/load-config.ts";
 import { isolationOfConfig } from "../app/config/sandbox-config.ts";
 import type { ProjectService } from "../app/service/open-project-service.ts";
+import type { Telemetry } from "../app/telemetry/open-telemetry.ts";
+import { asksForTelemetry } from "../app/telemetry/telemetry-settings.ts";
 import { KitError } from "../base/kit-error.ts";
+import type { ServiceLoad } from "../otel/service-metrics.ts";
 import type { ScanSummary } from "../project/project.ts";
+import type { KitEvent } from "../protocol/event.ts";
 import { isStoreUnavailable } from "../protocol/store-fault.ts";
+import type { Tracing } from "../protocol/tracing.ts";
 import { isLoopbackAddress } from "../server/access/host.ts";
 import type { KitServer } from "../server/create-server.ts";
 import type { RequestEntry } from "../server/request-entry.ts";
@@ -28,6 +34,7 @@ type ServeOptions = {
   readonly host: CommandOption<string>;
   readonly insecure: CommandOption<boolean>;
   readonly readOnly: CommandOption<boolean>;
+  readonly otel: CommandOption<boolean>;
 };
 
 export const serveOptions: ServeOptions = {
@@ -39,6 +46,10 @@ export const serveOptions: ServeOptions = {
   host: option("--host <address>", "The address to listen on (default 127.0.0.1)", asText),
   insecure: flag("--insecure", "Listen on a public address although nobody is asked for a key"),
   readOnly: flag("--read-only", "Refuse every request that writes"),
+  otel: flag(
+    "--otel",
+    "Send traces and metrics by OTLP to OTEL_EXPORTER_OTLP_ENDPOINT (default http://localhost:4318)",
+  ),
 };
 
 export interface ServeMode {
@@ -52,6 +63,10 @@ export interface ServeMode {
   readonly onError: (text: string) => void;
   /** Told in a line what was removed because nobody had touched it for long. */
   readonly onRemoved: (text: string) => void;
+  /** Hears the events of agents and workflows, with what knows their spans. */
+  readonly onEvent?: (event: KitEvent, tracing: Tracing | undefined) => void;
+  /** Told what telemetry has lost, and what is not as its variables ask for. */
+  readonly onTelemetry: (text: string) => void;
   /** Told once the agents are served; what it adds to `closing` ends with the server. */
   readonly onServe?: (served: Served, closing: AsyncDisposableStack) => void;
 }
@@ -77,8 +92,24 @@ export function serve(
       const mask = maskOf(opened.loaded);
       const onError = createErrorLog(mask, mode.onError);
       closing.use(outliveRejections(onError));
-      const service = await openService(opened, options, { onError, onRemoved: mode.onRemoved });
+      const telemetry = await startTelemetry(opened, options, mode);
+      if (telemetry !== undefined) closing.defer(() => telemetry.close(flushMs));
+      const { onEvent } = mode;
+      const tracing = telemetry?.observer.tracing;
+      const service = await openService(opened, options, {
+        onError,
+        onRemoved: mode.onRemoved,
+        // Who logs the end of an operation finds its span still open.
+        observers: [
+          ...(onEvent === undefined ? [] : [(event: KitEvent) => onEvent(event, tracing)]),
+          ...(telemetry === undefined ? [] : [telemetry.observer]),
+        ],
+      });
       if (service !== undefined) closing.defer(() => service.close());
+      if (service !== undefined && telemetry !== undefined) {
+        telemetry.measure(() => loadOf(service));
+        closing.defer(() => telemetry.flushMetrics(flushMs));
+      }
       const server = await createProjectServer({ ...opened, service }, options, { ...mode, mask, onError });
       closing.defer(() => server.close());
       const address = await listen(server, opened, options);
@@ -161,7 +192,8 @@ function sayStandby({ output }: CommandContext, { url, pid }: RunningServer): vo
 async function openService(
   { project, loaded }: OpenedProject,
   options: OptionValues<ServeOptions>,
-  told: Pick<Served, "onError"> & Pick<ServeMode, "onRemoved">,
+  told: Pick<Served, "onError"> &
+    Pick<ServeMode, "onRemoved"> & { readonly observers: readonly EventListener[] },
 ): Promise<ProjectService | undefined> {
   if (options.readOnly ?? loaded.config.server?.read_only ?? false) return undefined;
   const { openProjectService } = await import("../app/service/open-project-service.ts");
@@ -203,6 +235,35 @@ async function createProjectServer(
       ...(allowed_origins === undefined ? {} : { allowedOrigins: allowed_origins }),
     },
   });
+}
+
+/** How long a stop waits for the receiver of what is left, in ms. */
+const flushMs = 5_000;
+
+/** What `--otel` or the environment asks for. An environment that asks for it ends no server that lacks its packages. */
+async function startTelemetry(
+  { loaded }: OpenedProject,
+  { otel }: OptionValues<ServeOptions>,
+  { onTelemetry }: Pick<ServeMode, "onTelemetry">,
+): Promise<Telemetry | undefined> {
+  const { environment, config } = loaded;
+  if (otel !== true && !asksForTelemetry(environment)) return undefined;
+  const { openTelemetry } = await import("../app/telemetry/open-telemetry.ts");
+  const say = (text: string): void => onTelemetry(maskOf(loaded)(text));
+  try {
+    return await openTelemetry({ environment, config: config.telemetry, say });
+  } catch (error) {
+    if (otel === true || !(error instanceof KitError && error.code === "unavailable")) throw error;
+    say(
+      `${error.message} Nothing is traced, although OTEL_EXPORTER_OTLP_ENDPOINT asks for it. ${error.hint}`,
+    );
+    return undefined;
+  }
+}
+
+async function loadOf({ engine, approvals }: ProjectService): Promise<ServiceLoad> {
+  const [load, waiting] = await Promise.all([engine.load(), approvals.list()]);
+  return { ...load, waiting_approvals: waiting.length };
 }
 
 const defaultPort = 2024;

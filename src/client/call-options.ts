@@ -1,3 +1,5 @@
+import type { TraceContext } from "../protocol/trace-context.ts";
+
 /** How a client reaches its server. */
 export interface KitClientOptions {
   /**
@@ -21,6 +23,8 @@ export interface KitClientOptions {
   /** A stream or WebSocket that is silent for this long is taken to be broken; default 45,000. */
   readonly idleTimeoutMs?: number;
   readonly retry?: Partial<RetryPolicy>;
+  /** Asked before each request, and sent with it: where the caller stands in a trace. `activeTrace` of `kit/otel` is one. */
+  readonly trace?: () => TraceContext | undefined;
 }
 
 /**

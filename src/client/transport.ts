@@ -25,6 +25,7 @@ export interface Transport {
   readonly idleTimeoutMs: number;
   readonly signal: AbortSignal | undefined;
   readonly apiKey: string | undefined;
+  readonly trace: NonNullable<KitClientOptions["trace"]>;
   /** Throws `invalid_request` for a segment that no path can have. */
   url(call: Pick<Call, "path" | "query">): URL;
   /** Gives the JSON of the answer. */
@@ -56,6 +57,9 @@ export function createTransport(client: KitClientOptions): Transport {
     if (call.body !== undefined) headers.set("content-type", "application/json");
     const key = call.options?.idempotencyKey;
     if (key !== undefined) headers.set("idempotency-key", checkedKey(key));
+    const { traceparent, tracestate } = client.trace?.() ?? {};
+    if (traceparent !== undefined) headers.set("traceparent", traceparent);
+    if (tracestate !== undefined) headers.set("tracestate", tracestate);
     for (const [name, value] of Object.entries(call.headers ?? {})) headers.set(name, value);
     return headers;
   }
@@ -115,6 +119,7 @@ export function createTransport(client: KitClientOptions): Transport {
     idleTimeoutMs: client.idleTimeoutMs ?? defaults.idleTimeoutMs,
     signal: client.signal,
     apiKey: client.apiKey,
+    trace: client.trace ?? (() => undefined),
     url,
     request,
     open,

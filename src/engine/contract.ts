@@ -4,6 +4,7 @@ import type { ErrorCause } from "../protocol/error-cause.ts";
 import type { EventType, KitEvent } from "../protocol/event.ts";
 import type { RunRecord, RunStatus, ScheduleRecord } from "../protocol/run.ts";
 import type { SessionKey } from "../protocol/session-entry.ts";
+import type { TraceContext } from "../protocol/trace-context.ts";
 
 /**
  * Accepts work and sees it to its end, over crashes too.
@@ -35,6 +36,9 @@ export interface Engine {
    * instance. Nothing is accepted then.
    */
   problem?(): KitError | undefined;
+
+  /** How much waits and runs at this moment. */
+  load(): Promise<EngineLoad>;
 
   /** Takes up work, also that of a process that died. Without `start`, work is accepted and waits. */
   start(handlers: EngineHandlers): Promise<void>;
@@ -99,6 +103,17 @@ export interface Engine {
   listSchedules(): Promise<readonly ScheduleRecord[]>;
 }
 
+export interface EngineLoad {
+  /** Inputs, and runs, that are accepted and have not begun; those of callers who wait for the answer too. */
+  readonly queued_dispatches: number;
+  readonly queued_runs: number;
+  readonly running_runs: number;
+  /** For a time or a signal, with nothing in memory. */
+  readonly waiting_runs: number;
+  /** Inputs that have failed and were not redriven. */
+  readonly dead_letters: number;
+}
+
 export interface AdmitRequest extends SessionKey {
   /** JSON. */
   readonly input: unknown;
@@ -106,6 +121,8 @@ export interface AdmitRequest extends SessionKey {
   readonly idempotency_key?: string;
   /** The sender's principal. The engine gives principals equal shares of the work, after a restart too. */
   readonly principal?: string;
+  /** Where the sender stands in a trace: kept with the input, and no part of what a key stands for. */
+  readonly trace?: TraceContext;
 }
 
 export interface RunRequest {
@@ -116,6 +133,8 @@ export interface RunRequest {
   readonly idempotency_key?: string;
   /** The starter's principal. What the run dispatches has the same one. */
   readonly principal?: string;
+  /** Where the starter stands in a trace: kept with the run. */
+  readonly trace?: TraceContext;
 }
 
 export interface RunReceipt {

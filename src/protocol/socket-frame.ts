@@ -10,12 +10,17 @@ export const bearerProtocolPrefix = "kit.bearer.";
 
 /** What a client may send over a WebSocket: `prompt` and `approve` to an agent, `invoke` to a workflow. */
 export type ClientFrame =
-  | ({ readonly type: "prompt"; readonly request_id: string; readonly session?: string } & PromptRequest)
-  | {
+  | ({
+      readonly type: "prompt";
+      readonly request_id: string;
+      readonly session?: string;
+    } & PromptRequest &
+      FrameTrace)
+  | ({
       readonly type: "invoke";
       readonly request_id: string;
       readonly payload?: Readonly<Record<string, unknown>>;
-    }
+    } & FrameTrace)
   | { readonly type: "abort"; readonly request_id: string }
   | {
       readonly type: "approve";
@@ -25,6 +30,12 @@ export type ClientFrame =
       readonly reason?: string;
     }
   | { readonly type: "ping" };
+
+/** What stands in a frame as it does in the headers of a request; what is no trace is ignored. */
+export interface FrameTrace {
+  readonly traceparent?: string | undefined;
+  readonly tracestate?: string | undefined;
+}
 
 /** What the server sends. */
 export type ServerFrame =

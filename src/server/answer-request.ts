@@ -1,4 +1,6 @@
+import { origins } from "../app/agents/origins.ts";
 import type { Principal } from "../app/config/access-config.ts";
+import { readTraceContext, type TraceContext, traceIdsOf } from "../protocol/trace-context.ts";
 import type { Gate } from "./access/gate.ts";
 import type { RequestEntry } from "./request-entry.ts";
 import type { ServerContext } from "./route.ts";
@@ -22,10 +24,11 @@ export function createAnswer({ gate, toResponse, onRequest }: AnswerOptions): An
   return async (context, work) => {
     const started = onRequest === undefined ? 0 : performance.now();
     let reply: Response;
+    const trace = traceOf(context.req);
     try {
       const principal = await checkAccess(gate, context);
       if (principal !== undefined) context.set("principal", principal);
-      reply = await work();
+      reply = await (trace === undefined ? work() : origins.run(trace, work));
     } catch (error) {
       reply = toResponse(error);
     }
@@ -39,10 +42,22 @@ export function createAnswer({ gate, toResponse, onRequest }: AnswerOptions): An
         status: reply.status,
         duration_ms: performance.now() - started,
         ...(principal === undefined ? {} : { principal }),
+        ...(trace === undefined ? {} : idsOf(trace)),
       });
     }
     return reply;
   };
+}
+
+/** Where who asks stands in a trace. */
+function traceOf({ raw: { headers } }: ServerContext["req"]): TraceContext | undefined {
+  const parent = headers.get("traceparent");
+  return parent === null ? undefined : readTraceContext(parent, headers.get("tracestate"));
+}
+
+function idsOf(trace: TraceContext): Pick<RequestEntry, "trace_id" | "span_id"> {
+  const { trace_id, span_id } = traceIdsOf(trace);
+  return { trace_id, span_id };
 }
 
 /** Lets a request through to the routes, which then know who asks, or refuses it. */
@@ -71,7 +86,8 @@ function shareWithPages(gate: Gate, { req }: ServerContext, reply: Response): vo
 const preflight = {
   "access-control-allow-methods": "GET, POST, DELETE",
   // A star stands for those that `auth` of the configuration asks for; not for the first, nor in older browsers.
-  "access-control-allow-headers": "authorization, content-type, idempotency-key, last-event-id, *",
+  "access-control-allow-headers":
+    "authorization, content-type, idempotency-key, last-event-id, traceparent, tracestate, *",
   "access-control-max-age": "600",
 };
 

@@ -6,4 +6,7 @@ export interface RequestEntry {
   readonly duration_ms: number;
   /** The id of the principal whose key the request carried; absent where nobody is asked for one. */
   readonly principal?: string;
+  /** Of the request's `traceparent`. */
+  readonly trace_id?: string;
+  readonly span_id?: string;
 }

@@ -2,6 +2,7 @@ import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import { KitError } from "../../base/kit-error.ts";
 import { textTokens } from "../../base/text-tokens.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
+import type { TraceContext } from "../../protocol/trace-context.ts";
 import type { PythonSession } from "../../python/contract.ts";
 import type { AgentProfile } from "../agent-profile.ts";
 import type { AgentRuntime, Harness, LiveSession, Toolkit } from "../agent-runtime.ts";
@@ -215,7 +216,7 @@ function startTaskOf(
 
 /** What tools work with: one operation runs at a time, so the running one is theirs. */
 function environmentOf(live: LiveSession, runtime: AgentRuntime): ToolEnvironment {
-  const { projectRoot, sources, approvals } = runtime;
+  const { projectRoot, sources, approvals, tracesCommands } = runtime;
   return {
     projectRoot,
     sources,
@@ -223,8 +224,10 @@ function environmentOf(live: LiveSession, runtime: AgentRuntime): ToolEnvironmen
     asks: approvals !== undefined && live.profile.approvals !== undefined,
     sandbox: () => live.sandbox(),
     policy: live.profile,
-    get env() {
-      return live.current?.secrets ?? {};
+    envOf(call) {
+      const { secrets = {}, tracing } = live.current ?? {};
+      const trace = tracesCommands === true ? tracing?.headers(call) : undefined;
+      return trace === undefined ? secrets : { ...secrets, ...toVariables(trace) };
     },
     emit: (body) => live.current?.emit(body),
     sourceAt: (path, text) => sourceAt(live, { path, text }),
@@ -245,8 +248,20 @@ async function sourceAt(
   return [{ kind, id: file, file, line: 1, why: "read", tokens: textTokens(read.text) }];
 }
 
+/** As programs look for them. */
+function toVariables({ traceparent, tracestate }: TraceContext): Readonly<Record<string, string>> {
+  return { TRACEPARENT: traceparent, ...(tracestate === undefined ? {} : { TRACESTATE: tracestate }) };
+}
+
 function nowhere(policy: AgentProfile): ToolEnvironment {
-  return { sandbox: unreachable, policy, env: {}, emit: () => undefined, writer: unreachable, asks: false };
+  return {
+    sandbox: unreachable,
+    policy,
+    envOf: () => ({}),
+    emit: () => undefined,
+    writer: unreachable,
+    asks: false,
+  };
 }
 
 function unreachable(): never {

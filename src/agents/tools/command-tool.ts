@@ -26,7 +26,8 @@ export function createCommandTool(environment: ToolEnvironment): ToolDefinition<
     ),
     exclusive: true,
     timeoutMs: 3_600_000,
-    async execute(input, { signal, tool_call_id }) {
+    async execute(input, context) {
+      const { signal, tool_call_id } = context;
       const sandbox = await environment.sandbox();
       const result = await runCommand({
         command: input.command,
@@ -35,7 +36,7 @@ export function createCommandTool(environment: ToolEnvironment): ToolDefinition<
         policy,
         projectRoot: environment.projectRoot,
         isLoaded: environment.sources?.isLoaded.bind(environment.sources),
-        env: environment.env,
+        env: environment.envOf(context),
         signal,
         emit: environment.emit,
         begin: () => environment.sources?.begin(environment.writer("bash")) ?? nothing,

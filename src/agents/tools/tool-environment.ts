@@ -3,6 +3,7 @@ import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { Sandbox } from "../../sandboxes/contract.ts";
 import type { AgentPolicy } from "../agent-profile.ts";
 import type { SourceGuard, Writer } from "../source-guard.ts";
+import type { ToolContext } from "../tool.ts";
 
 /** What the built-in tools of one operation work with. */
 export interface ToolEnvironment {
@@ -16,8 +17,8 @@ export interface ToolEnvironment {
   readonly writer: (tool: string) => Writer;
   /** Whether a person can be asked about what is protected. */
   readonly asks: boolean;
-  /** Secrets granted to this operation, for its commands. */
-  readonly env: Readonly<Record<string, string>>;
+  /** For the command of a call: secrets granted to this operation, and the call's place in its trace where that is asked for. */
+  readonly envOf: (call: Pick<ToolContext, "turn_id" | "tool_call_id">) => Readonly<Record<string, string>>;
   readonly emit: (body: EventBody) => void;
   /** What a workspace path is of the rules of the project, to one who reads its text. */
   readonly sourceAt?: ((path: string, text: string) => Promise<readonly ReceiptItem[]>) | undefined;

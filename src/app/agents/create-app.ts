@@ -73,6 +73,8 @@ export interface AppOptions {
   readonly mask?: SecretMask;
   /** Whether the next process is to know which files models have written; default true. */
   readonly keepsWrites?: boolean;
+  /** Whether commands find their place in a trace in their environment; default false. */
+  readonly tracesCommands?: boolean;
   /** How failing model calls are repeated. */
   readonly retry?: RetryPolicy;
   readonly onListenerError?: (error: unknown) => void;
@@ -195,6 +197,9 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
     },
     toInput: toDispatchInput,
     publish: observers.publish,
+    get tracing() {
+      return observers.tracing;
+    },
     causeOf: toCause,
     mask: options.mask,
   };
@@ -246,6 +251,9 @@ export async function createApp(options: AppOptions): Promise<HostedApp> {
     },
     checkPayload: (workflow, payload) => checkPayload(workflow, payload, runtime.validateJson),
     perform: (work) => runWorkflow(host, app.workflow(work.request.workflow), work),
+    get tracing() {
+      return observers.tracing;
+    },
     causeOf: toCause,
     renewInstances: () => instances.renew(),
     release: (name, id) => instances.release(name, id),
@@ -337,6 +345,7 @@ function toRuntime(
     validateJson: createJsonValidator(),
     env: options.env,
     origins,
+    tracesCommands: options.tracesCommands ?? false,
     observers: observers.all,
     maxWaitingOperations: options.maxWaiting ?? 100,
     maxIdleSessions: 1_000,

@@ -6,6 +6,7 @@ import type { DispatchReceipt } from "../../protocol/dispatch.ts";
 import type { ErrorCause } from "../../protocol/error-cause.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { SessionKey, TouchedSessionPage } from "../../protocol/session-entry.ts";
+import type { Tracing } from "../../protocol/tracing.ts";
 import type { App, RunOptions, WorkflowResult } from "./app.ts";
 import type { LoadedWorkflow } from "./workflow-source.ts";
 
@@ -23,6 +24,8 @@ export interface HostedApp extends App {
   checkPayload(workflow: LoadedWorkflow, payload: unknown): Promise<unknown>;
   /** Does the work of a run, or what is left of it. */
   perform(work: RunWork): Promise<unknown>;
+  /** Of the observer that makes traces, where there is one. */
+  readonly tracing: Tracing | undefined;
   /** Why something failed, as records keep it: without secrets and paths of the machine. */
   causeOf(error: unknown): ErrorCause | undefined;
   /** Has every instance come to life anew when it is next asked for: another process may have worked for it. */

@@ -1,5 +1,6 @@
 import { createSecretMask, type SecretMask } from "../../agents/secrets.ts";
 import type { KitConfig } from "../config/kit-config.ts";
+import { secretsOfTelemetry } from "../telemetry/telemetry-settings.ts";
 
 /** Where keys stand in a configuration. */
 export type SecretConfig = Pick<KitConfig, "providers" | "store" | "mcp" | "server">;
@@ -65,6 +66,7 @@ export function knownSecrets(env: Environment, config: SecretConfig = {}): reado
   }
   for (const key of (env.KIT_API_KEYS ?? "").split(/[\s,]+/)) add(key);
   for (const key of config.server?.api_keys ?? []) add(key);
+  for (const key of secretsOfTelemetry(env)) add(key);
   for (const { api_key, headers } of Object.values(config.providers ?? {})) {
     if (api_key !== undefined) add(api_key);
     for (const value of Object.values(headers ?? {})) add(lastWord(value));

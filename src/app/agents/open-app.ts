@@ -19,7 +19,14 @@ import { createJsonValidator } from "./validate-json.ts";
 export interface OpenAppOptions
   extends Pick<
     AppOptions,
-    "defaults" | "overrides" | "code" | "onListenerError" | "approvals" | "instances" | "maxWaiting"
+    | "defaults"
+    | "overrides"
+    | "code"
+    | "onListenerError"
+    | "approvals"
+    | "instances"
+    | "maxWaiting"
+    | "tracesCommands"
   > {
   readonly project: Project;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -65,6 +72,7 @@ export async function openApp(options: OpenAppOptions): Promise<HostedApp> {
     ...(options.approvals === undefined ? {} : { approvals: options.approvals }),
     ...(options.instances === undefined ? {} : { instances: options.instances }),
     ...(options.maxWaiting === undefined ? {} : { maxWaiting: options.maxWaiting }),
+    ...(options.tracesCommands === undefined ? {} : { tracesCommands: options.tracesCommands }),
   });
 }
 

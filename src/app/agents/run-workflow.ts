@@ -6,6 +6,8 @@ import { causeLine, type ErrorCause } from "../../protocol/error-cause.ts";
 import { isErrorCode } from "../../protocol/error-code.ts";
 import type { EventBody, EventError, KitEvent } from "../../protocol/event.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
+import type { TraceContext } from "../../protocol/trace-context.ts";
+import type { TracePlace, Tracing } from "../../protocol/tracing.ts";
 import type { WorkflowContext } from "../../workflows/workflow-context.ts";
 import { checkPayload } from "./check-payload.ts";
 import type { RunWork } from "./hosted-app.ts";
@@ -27,6 +29,8 @@ export interface WorkflowHost extends Pick<RunAgentsOptions, "bring"> {
   causeOf(error: unknown): ErrorCause | undefined;
   /** Hears the run's own events; those of its agents come from the agents. */
   publish(event: KitEvent): void;
+  /** Of the observer that makes traces, where there is one. */
+  readonly tracing: Tracing | undefined;
   /** Takes secrets out of events, results and errors. */
   readonly mask: SecretMask | undefined;
 }
@@ -43,7 +47,8 @@ export async function runWorkflow(
   const { id, signal, step } = work.context;
   const { emit, forward } = createRunEvents(host, work.context);
   const { startedAt = Date.now() } = work;
-  if (work.startedAt === undefined) emit({ type: "run_start", workflow: workflow.name });
+  if (work.startedAt === undefined)
+    emit({ type: "run_start", workflow: workflow.name, ...work.request.trace });
   const closing: (() => Promise<void>)[] = [];
   let failed = true;
   let goesOnLater = false;
@@ -93,7 +98,7 @@ function toJournaled(host: WorkflowHost, { context, local }: RunWork, emit: RunE
   return {
     signal: context.signal,
     attempt: context.attempt,
-    step: tellSteps(context.step, emit, host),
+    step: tellSteps(context, emit, host),
     sleep: context.sleep,
     now: context.now,
     uuid: context.uuid,
@@ -103,14 +108,24 @@ function toJournaled(host: WorkflowHost, { context, local }: RunWork, emit: RunE
       await context.dispatch({
         ...toSessionKey({ agent: host.agentName(agent), instance_id: id, session }),
         input: host.toInput(input),
+        ...traceOf(host, { ...placeOf(context.id), step_id: origins.current()?.step_id }),
       }),
     ...(local?.request === undefined ? {} : { req: local.request }),
   };
 }
 
+function placeOf(runId: string): TracePlace {
+  return { instance_id: runId, operation_id: runId, run_id: runId };
+}
+
+function traceOf({ tracing }: WorkflowHost, place: TracePlace): { readonly trace?: TraceContext } {
+  const trace = tracing?.of(place);
+  return trace === undefined ? {} : { trace };
+}
+
 /** Says when a step begins and ends; a replay, which does not do it again, says nothing. */
 function tellSteps(
-  step: WorkflowContext["step"],
+  { id, step }: Pick<RunWork["context"], "id" | "step">,
   emit: RunEvents["emit"],
   host: WorkflowHost,
 ): WorkflowContext["step"] {
@@ -124,7 +139,12 @@ function tellSteps(
         let ending = endingOf(false);
         try {
           // Cancelled or out of its time it is over for the run, whatever its work still does.
-          const working = origins.run({ step: name, step_id }, async () => await work(given));
+          const place = { ...placeOf(id), step_id };
+          const begin = async () => await work(given);
+          const { tracing } = host;
+          const working = origins.run({ step: name, step_id }, () =>
+            tracing === undefined ? begin() : tracing.within(place, begin),
+          );
           return await untilAborted(working, given.signal);
         } catch (error) {
           const failure = masked(toStepFailure(error, name, host), host);

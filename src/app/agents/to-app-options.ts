@@ -16,7 +16,8 @@ type FromConfig =
   | "maxWaiting"
   | "mcp"
   | "providers"
-  | "store";
+  | "store"
+  | "tracesCommands";
 
 /** What the configuration of the project at `root` says of its agents, for `openApp`. */
 export function toAppOptions(
@@ -24,7 +25,7 @@ export function toAppOptions(
   root: string,
 ): Pick<OpenAppOptions, FromConfig> & { readonly mask: SecretMask } {
   const { config, environment } = loaded;
-  const { agent = {}, compaction, mcp, providers, store } = config;
+  const { agent = {}, compaction, mcp, providers, store, telemetry = {} } = config;
   return {
     env: environment,
     mask: maskOf(loaded),
@@ -32,6 +33,7 @@ export function toAppOptions(
     sandbox: toSandboxFactory(config, { root, environment }) ?? virtual({ root }),
     isolation: toIsolation(config.sandbox),
     instances: defined({ maxIdle: agent.max_idle_instances }),
+    tracesCommands: telemetry.trace_commands ?? false,
     ...defined({ maxWaiting: agent.max_waiting, mcp, providers, store }),
   };
 }

@@ -7,6 +7,7 @@ import type { AuthorizeHook, AuthResult, RateLimit } from "./access-config.ts";
 import type { AgentConfig, CompactionConfig } from "./agent-config.ts";
 import type { EngineConfig, SessionsConfig } from "./engine-config.ts";
 import type { SandboxConfig } from "./sandbox-config.ts";
+import type { TelemetryConfig } from "./telemetry-config.ts";
 
 /** What `server.auth` is told about a request. */
 export interface AuthRequest {
@@ -74,6 +75,7 @@ export interface KitConfig extends ProjectConfig {
   readonly store?: StoreConfig;
   readonly sessions?: SessionsConfig;
   readonly engine?: EngineConfig;
+  readonly telemetry?: TelemetryConfig;
 }
 
 /** Gives `kit.config.ts` its types: `export default defineConfig({ … })`. Returns what it is given. */

@@ -51,6 +51,7 @@ import {
   sandboxIssues,
   sandboxKinds,
 } from "./sandbox-config.ts";
+import type { TelemetryConfig } from "./telemetry-config.ts";
 
 /** Those that this version does not have yet. */
 const laterBackendNames = ["graph", "openai_agents", "google_adk"];
@@ -227,6 +228,7 @@ const readConfig: Reader<KitConfig> = table<KitConfig>({
     retention_days: integer(1, 3_650),
     max_event_bytes: integer(1_048_576, 1_099_511_627_776),
   }),
+  telemetry: table<TelemetryConfig>({ capture_content: flag, open_inference: flag, trace_commands: flag }),
 });
 
 /**

@@ -20,6 +20,7 @@ import type { Service } from "./service.ts";
 import { toDispatchInput, toPromptInput } from "./session-input.ts";
 import { createSessionWork } from "./session-work.ts";
 import { syncSchedules } from "./sync-schedules.ts";
+import { createWorkTraces } from "./work-traces.ts";
 import { createWorkflowRuns } from "./workflow-runs.ts";
 
 export interface CreateServiceOptions {
@@ -46,7 +47,8 @@ export async function createService({
   const listeners = createOperationListeners(onError);
   const slots = createHeldSlots(restMs);
   const work = createSessionWork(app);
-  const runs = createWorkflowRuns(app, engine, onError);
+  const traces = createWorkTraces(app, engine);
+  const runs = createWorkflowRuns({ app, engine, traces }, onError);
   const admin = createInstanceAdmin({ app, engine, work });
 
   const append = (stream: string, event: KitEvent): void => {
@@ -63,6 +65,7 @@ export async function createService({
       ...toSessionKey(target),
       ...keyed(idempotencyKey),
       ...(principal === undefined ? slots.principal() : { principal }),
+      ...traces.asked(),
       input: toDispatchInput(input),
     });
   };
@@ -92,7 +95,10 @@ export async function createService({
         const resting = isDispatch(context) ? new RestingWork(context) : undefined;
         const held = { ...(principal === undefined ? {} : { principal }), context, resting };
         // What frees a place in line is no part of what takes it.
-        return await origins.run({}, () => slots.hold(held, () => work.run(context, request, resting)));
+        if (context.attempt > 1) await traces.recallSession(request);
+        return await origins.run({ ...request.trace }, () =>
+          slots.hold(held, () => work.run(context, request, resting)),
+        );
       } catch (error) {
         // Nobody waits for a dispatch: why it failed is said here, or nowhere.
         if (!context.signal.aborted && isDispatch(context) && !isStoreUnavailable(error))
@@ -119,7 +125,8 @@ export async function createService({
     sessions: createRetention({ app, engine, isAtWork: (target) => work.running(target).length > 0 }),
     async prompt(target, request, { signal, idempotencyKey, principal, onEvent } = {}) {
       app.checkAgent(target.agent);
-      const key = { ...toSessionKey(target), ...(principal === undefined ? {} : { principal }) };
+      const asked = { ...(principal === undefined ? {} : { principal }), ...traces.asked() };
+      const key = { ...toSessionKey(target), ...asked };
       const wait = signal === undefined ? {} : { signal };
       if (idempotencyKey !== undefined) {
         const admitted = { ...key, ...keyed(idempotencyKey), input: toPromptInput(request) };

@@ -2,6 +2,7 @@ import { join, resolve } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Approvals } from "../../agents/approvals/approvals.ts";
 import { createApprovalsBy } from "../../agents/approvals/create-approvals.ts";
+import type { EventListener } from "../../agents/events/emitter.ts";
 import type { Engine } from "../../engine/contract.ts";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
 import { defaultLimits } from "../../engine/embedded/engine-limits.ts";
@@ -29,6 +30,8 @@ export interface ProjectServiceOptions {
   readonly approvals?: Approvals;
   /** Models by their whole name, beside those of the providers. */
   readonly models?: Readonly<Record<string, LanguageModelV4>>;
+  /** Hear the events of every agent and workflow, of work too that is taken up at once. */
+  readonly observers?: readonly EventListener[];
   /** Told of what fails beside the work. */
   readonly onError?: (error: unknown) => void;
   /** Told in a line what was removed because nobody had touched it for long. */
@@ -43,6 +46,7 @@ export interface ProjectService extends Service {
 /** Opens the agents and workflows of a project behind the engine that its configuration names, as `kit start` does. */
 export async function openProjectService(options: ProjectServiceOptions): Promise<ProjectService> {
   const app = await openProjectApp(options);
+  for (const observer of options.observers ?? []) app.observe(observer);
   let engine: Engine | undefined;
   try {
     engine = openEngine(options);

@@ -14,6 +14,7 @@ import type { RunOptions, WorkflowResult } from "../agents/app.ts";
 import type { HostedApp, LocalRun } from "../agents/hosted-app.ts";
 import { keyed } from "../agents/session-key.ts";
 import { followEvents } from "./follow-events.ts";
+import type { WorkTraces } from "./work-traces.ts";
 
 /** The runs of an application's workflows. */
 export interface WorkflowRuns {
@@ -37,8 +38,7 @@ const maxLocals = 10_000;
 
 /** `onFailure` is told why a run failed, which says more than its record. */
 export function createWorkflowRuns(
-  app: HostedApp,
-  engine: Engine,
+  { app, engine, traces }: { readonly app: HostedApp; readonly engine: Engine; readonly traces: WorkTraces },
   onFailure: (error: unknown) => void,
 ): WorkflowRuns {
   const locals = new Map<string, LocalRun>();
@@ -52,6 +52,7 @@ export function createWorkflowRuns(
       payload,
       ...keyed(idempotencyKey),
       ...(principal === undefined ? {} : { principal }),
+      ...traces.asked(),
     });
     if (local === undefined) return receipt;
     const known = receipt.then(({ run_id }) => locals.set(run_id, local));
@@ -71,6 +72,7 @@ export function createWorkflowRuns(
       const local = locals.get(context.id);
       const [first] = await engine.events.read(runStream(context.id), { limit: 1 });
       const startedAt = first === undefined ? undefined : Date.parse(first.timestamp);
+      if (first !== undefined) await traces.recallRun(context.id);
       try {
         return await app.perform({ context, request, startedAt, local });
       } catch (error) {

@@ -31,6 +31,7 @@ export const dev: Command = defineCommand({
       },
       onError: (text) => log(`${output.noteStyle("red", "error")}  ${text}`),
       onRemoved: (text) => log(output.noteStyle("magenta", safeLine(text))),
+      onTelemetry: (text) => log(`${output.noteStyle("yellow", "warning")}  ${safeLine(text)}`),
       onServe({ service, configFile, onError }, closing) {
         closing.defer(service.app.observe(createActivityLog({ output, log })));
         const reload = (): Promise<void> => reloadSources(service, output, log);

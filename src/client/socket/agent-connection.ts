@@ -50,7 +50,8 @@ export async function connectAgent(
   }
 
   async function* ask(body: PromptBody, signal?: AbortSignal): AsyncGenerator<StreamItem, void> {
-    const frame = { type: "prompt", request_id: createId("req"), ...target.defaults, ...body } as const;
+    const asked = { ...target.defaults, ...body, ...transport.trace() };
+    const frame = { type: "prompt", request_id: createId("req"), ...asked } as const;
     yield* (await current()).ask({ frame, abortOnLeave: true, signal });
   }
 

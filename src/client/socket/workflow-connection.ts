@@ -37,7 +37,8 @@ export async function connectWorkflow(
   ): AsyncGenerator<StreamItem, void> {
     let runId = "";
     let after: number | undefined;
-    const frame = { type: "invoke", request_id: createId("req"), payload } as const;
+    const asked = { payload, ...transport.trace() };
+    const frame = { type: "invoke", request_id: createId("req"), ...asked } as const;
     const onStarted = (id = ""): void => {
       runId = id;
     };

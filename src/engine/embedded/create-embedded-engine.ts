@@ -5,6 +5,7 @@ import { closing } from "./dispatches/attached-calls.ts";
 import { createDispatches } from "./dispatches/create-dispatches.ts";
 import { createEngineCore } from "./engine-core.ts";
 import { defaultLimits, type EngineLimits } from "./engine-limits.ts";
+import { createLoadReader } from "./engine-load.ts";
 import { createEventLog } from "./events/create-event-log.ts";
 import { createTenure } from "./lease/tenure.ts";
 import { createForgetting } from "./may-forget.ts";
@@ -57,6 +58,7 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
   const mayForget = createForgetting(base, { lease, events });
   const parts = [dispatches, runs, schedules, outcomes];
   const tenure = createTenure(core, parts);
+  const load = createLoadReader(base, dispatches.attached);
   const started = Promise.withResolvers<void>();
   let state: "new" | "started" | "closed" = "new";
   let drained: Promise<void> | undefined;
@@ -134,6 +136,7 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
     capabilities: { durable: folder !== undefined, distributed: false },
     events,
     problem: () => (state === "closed" ? undefined : (core.file.problem() ?? events.problem())),
+    load: reading(async () => load()),
     async start(handlers: EngineHandlers) {
       checkOpen();
       if (state === "started") throw alreadyStarted();

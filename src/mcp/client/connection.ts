@@ -1,6 +1,7 @@
 import type { Client } from "@modelcontextprotocol/client";
 import type { Clock } from "../../base/clock.ts";
 import { version } from "../../base/version.ts";
+import type { TraceContext } from "../../protocol/trace-context.ts";
 import { type AddressTransport, createAddressTransport } from "./address-transport.ts";
 import { within } from "./deadline.ts";
 import { times } from "./limits.ts";
@@ -13,6 +14,13 @@ import type { ServerSettings } from "./server-settings.ts";
 import { toServerFailure } from "./to-server-failure.ts";
 import { watchTools } from "./watch-tools.ts";
 
+export interface ToolRequest {
+  readonly tool: ListedTool;
+  readonly args: Readonly<Record<string, unknown>>;
+  /** Where the call stands in a trace: the server finds it in `_meta`. */
+  readonly trace?: TraceContext | undefined;
+}
+
 /** A server that answers. What goes wrong is a `ServerFailure`. */
 export interface Connection {
   /** False once it is closed, by either side. */
@@ -21,7 +29,7 @@ export interface Connection {
   readonly isOld: boolean;
   list(): Promise<Listing>;
   /** The result as the server gave it, unread. */
-  call(tool: ListedTool, args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<unknown>;
+  call(call: ToolRequest, signal: AbortSignal): Promise<unknown>;
   close(): Promise<void>;
   /** Ends it at once, without a word to the server. */
   kill(): void;
@@ -187,10 +195,11 @@ function toConnection(sdk: McpSdk, opened: Opened): Connection {
         throw failureOf(transport) ?? toServerFailure(sdk, error, settings.listTimeoutMs);
       });
     },
-    async call(tool, args, signal) {
+    async call({ tool, args, trace }, signal) {
+      const meta = trace === undefined ? {} : { _meta: { ...trace } };
       try {
         return await client.callTool(
-          { name: tool.name, arguments: { ...args } },
+          { name: tool.name, arguments: { ...args }, ...meta },
           {
             signal,
             timeout: settings.callTimeoutMs,

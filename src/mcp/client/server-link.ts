@@ -1,9 +1,9 @@
 import type { Clock } from "../../base/clock.ts";
 import { createBackoff } from "./backoff.ts";
-import { type Connection, type Dialect, openConnection } from "./connection.ts";
+import { type Connection, type Dialect, openConnection, type ToolRequest } from "./connection.ts";
 import { within } from "./deadline.ts";
 import { times } from "./limits.ts";
-import type { Catalogue, ListedTool } from "./listed-tool.ts";
+import type { Catalogue } from "./listed-tool.ts";
 import { readCatalogue } from "./read-catalogue.ts";
 import { ServerFailure } from "./server-failure.ts";
 import type { ServerSettings } from "./server-settings.ts";
@@ -23,7 +23,7 @@ export interface ServerLink {
    * Calls a tool. Where the connection broke, it is called again only if nothing was done, or if it may be
    * done twice. Rejects with `ServerFailure`, which says whether it may have been done.
    */
-  call(tool: ListedTool, args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<unknown>;
+  call(call: ToolRequest, signal: AbortSignal): Promise<unknown>;
   /** Why it cannot be used now; undefined while it can, and before it was tried. */
   failure(): ServerFailure | undefined;
   /** How often it failed in a row, and when it is tried again; undefined where it never is. */
@@ -153,9 +153,9 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
         return catalogue;
       }
     },
-    async call(tool, args, signal) {
+    async call(call, signal) {
       const attempt = async (connected: Connection): Promise<unknown> => {
-        const result = await connected.call(tool, args, signal);
+        const result = await connected.call(call, signal);
         backoff.succeeded();
         return result;
       };
@@ -166,7 +166,7 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
         if (!(error instanceof ServerFailure)) throw error;
         if (error.isLost) drop(connected, error);
         if (error.isTimeout) checkLife(connected);
-        if (connected.isOpen || (error.outcome === "unknown" && !tool.repeatable)) throw error;
+        if (connected.isOpen || (error.outcome === "unknown" && !call.tool.repeatable)) throw error;
       }
       return attempt(await connect(signal));
     },

@@ -45,11 +45,11 @@ export function timeoutOf({ settings }: ServerLink): number {
 export async function runServerTool(
   link: ServerLink,
   call: { readonly tool: ListedTool; readonly args: Arguments },
-  context: Pick<ToolContext, "signal">,
+  { signal, trace }: Pick<ToolContext, "signal" | "trace">,
 ): Promise<ToolOutput> {
   const mask = (text: string): string => maskSecrets(text, link.settings.secrets);
   try {
-    return toToolOutput(await link.call(call.tool, call.args, context.signal), mask);
+    return toToolOutput(await link.call({ ...call, trace }, signal), mask);
   } catch (error) {
     if (!(error instanceof ServerFailure)) throw error;
     const what = `The MCP server "${link.name}" could not do it. ${mask(error.message)}`;

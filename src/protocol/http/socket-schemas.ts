@@ -8,6 +8,10 @@ const requestId = textField(128)
   .min(1, "must not be empty")
   .meta({ description: "Of the client's choice; what belongs to the request carries it." });
 
+/** Ignored where they are none, as headers are. */
+const traceField = z.string().optional().catch(undefined);
+const trace = { traceparent: traceField, tracestate: traceField };
+
 /** What a client may send over a WebSocket. */
 export const clientFrameSchema: z.ZodType<ClientFrame> = z.discriminatedUnion(
   "type",
@@ -17,11 +21,13 @@ export const clientFrameSchema: z.ZodType<ClientFrame> = z.discriminatedUnion(
       request_id: requestId,
       session: sessionField.exactOptional(),
       ...promptFields,
+      ...trace,
     }),
     z.strictObject({
       type: z.literal("invoke"),
       request_id: requestId,
       payload: z.record(z.string(), z.unknown(), { error: needed("must be an object") }).exactOptional(),
+      ...trace,
     }),
     z.strictObject({ type: z.literal("abort"), request_id: requestId }),
     z.strictObject({

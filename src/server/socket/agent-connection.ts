@@ -6,7 +6,7 @@ import { principalOf } from "../instance-request.ts";
 import { checkAgent } from "../reachable-agent.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { createEventQueue } from "../stream/event-queue.ts";
-import { type Connection, closeCodes, type FrameHandler, misplacedFrame } from "./connection.ts";
+import { type Connection, closeCodes, type FrameHandler, inTraceOf, misplacedFrame } from "./connection.ts";
 
 export interface ConnectionPeer {
   readonly principal: Principal | undefined;
@@ -70,7 +70,7 @@ export function serveAgent(
   };
 
   const perform = async (
-    { type: _, request_id, session: __, ...request }: PromptFrame,
+    { type: _, request_id, session: __, traceparent, tracestate, ...request }: PromptFrame,
     session: string,
     controller: AbortController,
   ): Promise<unknown> => {
@@ -89,11 +89,10 @@ export function serveAgent(
     })();
     try {
       const { signal } = controller;
-      return await service.prompt({ ...target, session }, request, {
-        signal,
-        onEvent: queue.push,
-        ...principalOf(peer),
-      });
+      const asked = { signal, onEvent: queue.push, ...principalOf(peer) };
+      return await inTraceOf({ traceparent, tracestate }, peer.request, () =>
+        service.prompt({ ...target, session }, request, asked),
+      );
     } finally {
       queue.end();
       await sent;

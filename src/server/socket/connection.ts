@@ -1,9 +1,11 @@
 import { type RawData, WebSocket } from "ws";
+import { origins } from "../../app/agents/origins.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { parseJson } from "../../base/parse-json.ts";
 import type { ErrorEnvelope } from "../../protocol/error-code.ts";
 import { clientFrameSchema } from "../../protocol/http/socket-schemas.ts";
-import type { ClientFrame, ServerFrame } from "../../protocol/socket-frame.ts";
+import type { ClientFrame, FrameTrace, ServerFrame } from "../../protocol/socket-frame.ts";
+import { readTraceContext } from "../../protocol/trace-context.ts";
 import type { ServerLimits } from "../limits.ts";
 import { checkInput } from "../request/check-input.ts";
 
@@ -95,6 +97,18 @@ export function readFrames(
   // Faults of the protocol close the socket by themselves.
   socket.on("error", () => undefined);
   socket.on("close", () => handler.onClose());
+}
+
+/** Runs what a frame asks for in the trace of the frame, else of the handshake. */
+export function inTraceOf<Value>(
+  frame: FrameTrace,
+  { headers }: Pick<Request, "headers">,
+  work: () => Value,
+): Value {
+  const trace =
+    readTraceContext(frame.traceparent, frame.tracestate) ??
+    readTraceContext(headers.get("traceparent"), headers.get("tracestate"));
+  return trace === undefined ? work() : origins.run(trace, work);
 }
 
 /** The id of a frame that may be wrong in other ways. */

@@ -4,7 +4,7 @@ import { principalOf } from "../instance-request.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { followRun, toCompleted } from "../stream/run-stream.ts";
 import type { ConnectionPeer } from "./agent-connection.ts";
-import { type Connection, closeCodes, type FrameHandler, misplacedFrame } from "./connection.ts";
+import { type Connection, closeCodes, type FrameHandler, inTraceOf, misplacedFrame } from "./connection.ts";
 
 type InvokeFrame = Extract<ClientFrame, { type: "invoke" }>;
 
@@ -28,15 +28,15 @@ export function serveWorkflow(
   let cancelled = false;
   let cancelling = false;
 
-  const perform = async ({ request_id, payload = {} }: InvokeFrame): Promise<void> => {
+  const perform = async ({ request_id, payload = {}, ...trace }: InvokeFrame): Promise<void> => {
     const { signal } = gone;
     try {
       // The handshake was asked about, which may be long ago.
       await authorization.check({ principal: peer.principal, action: "workflow.run", workflow });
-      const { run_id } = await service.startRun(workflow, payload, {
-        request: peer.request,
-        ...principalOf(peer),
-      });
+      const asked = { request: peer.request, ...principalOf(peer) };
+      const { run_id } = await inTraceOf(trace, peer.request, () =>
+        service.startRun(workflow, payload, asked),
+      );
       runId = run_id;
       if (cancelled) await cancel();
       connection.send({ type: "started", request_id, run_id });

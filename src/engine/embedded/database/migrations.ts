@@ -5,6 +5,7 @@ import { openWaitsIndex, runTables } from "../runs/run-tables.ts";
 import { scheduleRounds, scheduleTables } from "../schedules/schedule-tables.ts";
 import { timelineTable } from "../time/timeline.ts";
 import { shareTables } from "../work/share-tables.ts";
+import { traceColumns } from "../work/stored-trace.ts";
 import { blobTables } from "./blob-tables.ts";
 
 /**
@@ -17,4 +18,5 @@ export const migrations: readonly string[] = [
   outcomeTable,
   shareTables,
   timelineTable + scheduleRounds,
+  traceColumns,
 ];

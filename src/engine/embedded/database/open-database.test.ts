@@ -45,7 +45,8 @@ test("a store of an older kit is brought up to date, with what it holds", () => 
   for (const { name } of database.prepare(shares).all()) database.exec(`DROP TRIGGER ${name}`);
   database.exec("DROP TABLE dispatch_shares; DROP TABLE run_shares; DROP TABLE timeline");
   database.exec("ALTER TABLE schedules DROP COLUMN round");
-  for (const table of ["dispatches", "runs"]) database.exec(`ALTER TABLE ${table} DROP COLUMN owner`);
+  for (const table of ["dispatches", "runs"])
+    database.exec(`ALTER TABLE ${table} DROP COLUMN owner; ALTER TABLE ${table} DROP COLUMN trace`);
   database.exec(`INSERT INTO dispatches (dispatch_id, agent, instance_id, session, status, accepted_at, input)
     VALUES ('d1', 'a', 'i', 's', 'queued', 0, '1'), ('d2', 'a', 'i', 's', 'completed', 0, '1')`);
   database.exec("UPDATE dispatch_load SET waiting = 3");
@@ -55,6 +56,10 @@ test("a store of an older kit is brought up to date, with what it holds", () => 
   expect(now.prepare("PRAGMA user_version").get()).toEqual({ user_version: migrations.length });
   expect(now.prepare(waits).get()).toEqual({ name: "run_journal_open" });
   expect(now.prepare("SELECT waiting FROM dispatch_load").get()).toEqual({ waiting: 3 });
+  expect(now.prepare("SELECT dispatch_id, trace FROM dispatches").all()).toEqual([
+    { dispatch_id: "d1", trace: null },
+    { dispatch_id: "d2", trace: null },
+  ]);
   expect(now.prepare("SELECT * FROM dispatch_shares").all()).toEqual([{ owner: "instance/a/i", waiting: 1 }]);
   now.close();
 });

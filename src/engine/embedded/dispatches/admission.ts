@@ -12,6 +12,7 @@ import { checkJson } from "../runs/check-json.ts";
 import { isNoAnswer } from "../work/is-no-answer.ts";
 import { ownerOfInput } from "../work/owner.ts";
 import { checkShare, retryAfter } from "../work/share-of-line.ts";
+import { toStoredTrace } from "../work/stored-trace.ts";
 import type { LineScope } from "../work/work-lines.ts";
 import { type DispatchPlace, type DispatchRow, lineOf } from "./dispatch-rows.ts";
 
@@ -52,14 +53,14 @@ export function createAdmissions(base: EngineBase, options: AdmissionOptions): A
   );
   const insert = query<{ seq: number }>(
     database,
-    `INSERT INTO dispatches (dispatch_id, agent, instance_id, session, status, idempotency_key, accepted_at, input, owner)
-     VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?) RETURNING seq`,
+    `INSERT INTO dispatches (dispatch_id, agent, instance_id, session, status, idempotency_key, accepted_at, input, owner, trace)
+     VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?) RETURNING seq`,
   );
   const remove = query(database, "DELETE FROM dispatches WHERE dispatch_id = ?");
   const again = query<{ seq: number }>(
     database,
-    `INSERT INTO dispatches (dispatch_id, agent, instance_id, session, status, idempotency_key, accepted_at, error, input, owner)
-     VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?) RETURNING seq`,
+    `INSERT INTO dispatches (dispatch_id, agent, instance_id, session, status, idempotency_key, accepted_at, error, input, owner, trace)
+     VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?) RETURNING seq`,
   );
 
   function checkRoom(key: SessionKey, owner: string): void {
@@ -94,11 +95,13 @@ export function createAdmissions(base: EngineBase, options: AdmissionOptions): A
       error,
       input,
       owner,
+      trace,
     } = row;
     checkRoom(row, owner);
     // A new row has a new place: the end of the line.
     remove.run(dispatch_id);
-    const added = again.get(dispatch_id, agent, instance_id, session, key, accepted_at, error, input, owner);
+    const place = [dispatch_id, agent, instance_id, session] as const;
+    const added = again.get(...place, key, accepted_at, error, input, owner, trace);
     return { seq: Number(added?.seq), dispatch_id, agent, instance_id, session, owner };
   }
 
@@ -134,7 +137,9 @@ export function createAdmissions(base: EngineBase, options: AdmissionOptions): A
         checkRoom(request, owner);
         const dispatch_id = createId("dispatch");
         const now = clock.now();
-        const row = insert.get(dispatch_id, agent, instance_id, session, key ?? null, now, input, owner);
+        const trace = toStoredTrace(request.trace);
+        const place = [dispatch_id, agent, instance_id, session] as const;
+        const row = insert.get(...place, key ?? null, now, input, owner, trace);
         return {
           receipt: { dispatch_id, accepted_at: isoTime(now) },
           place: { seq: Number(row?.seq), dispatch_id, agent, instance_id, session, owner },

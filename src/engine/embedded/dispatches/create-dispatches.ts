@@ -28,6 +28,8 @@ export type Dispatches = EnginePart &
     callAttached(request: AdmitRequest, signal?: AbortSignal): Promise<unknown>;
     /** `Engine.call` with one. */
     callDurably(request: AdmitRequest, signal?: AbortSignal): Promise<unknown>;
+    /** How many inputs of callers wait without being stored. */
+    attached(): number;
   };
 
 const pruned = 500;
@@ -96,6 +98,7 @@ export function createDispatches(base: EngineBase, limits: EngineLimits): Dispat
 
   return {
     admit,
+    attached: () => calls.waiting(),
     getDispatch: async (id) => find(id),
     listDispatches: async (filter) => list(filter),
     listDeadLetters: async (filter) => list({ ...filter, status: "failed" }),

@@ -8,6 +8,7 @@ import { createPace } from "../work/create-pace.ts";
 import { type LinkedSignals, linkSignals } from "../work/link-signals.ts";
 import { isOutage, outagePause } from "../work/outage.ts";
 import { principalOf } from "../work/owner.ts";
+import { fromStoredTrace } from "../work/stored-trace.ts";
 import { mayPass, toEventError } from "../work/to-event-error.ts";
 import type { Work, WorkEnd } from "../work/work-lines.ts";
 import { type DispatchPlace, type DispatchRow, lineOf } from "./dispatch-rows.ts";
@@ -183,8 +184,9 @@ export function createDispatchAttempts(base: EngineBase, options: AttemptOptions
     }
 
     function toRequest(row: DispatchRow): AdmitRequest {
-      const { agent, instance_id, session, idempotency_key, owner } = row;
-      const request = { agent, instance_id, session, input: blobs.load(row.input), ...principalOf(owner) };
+      const { agent, instance_id, session, idempotency_key, owner, trace } = row;
+      const asked = { ...principalOf(owner), ...fromStoredTrace(trace) };
+      const request = { agent, instance_id, session, input: blobs.load(row.input), ...asked };
       return idempotency_key === null ? request : { ...request, idempotency_key };
     }
   }

@@ -24,6 +24,8 @@ export interface DispatchRow extends SessionKey {
   readonly result: string | null;
   /** `ownerOfInput`. */
   readonly owner: string;
+  /** `toStoredTrace`. */
+  readonly trace: string | null;
 }
 
 /** Where an input stands, without what it says. */

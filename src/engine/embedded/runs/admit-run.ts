@@ -9,6 +9,7 @@ import type { EngineLimits } from "../engine-limits.ts";
 import { isNoAnswer } from "../work/is-no-answer.ts";
 import { ownerOfRun } from "../work/owner.ts";
 import { checkShare } from "../work/share-of-line.ts";
+import { toStoredTrace } from "../work/stored-trace.ts";
 import { checkJson } from "./check-json.ts";
 import type { RunRow } from "./run-rows.ts";
 
@@ -21,8 +22,8 @@ export function createRunAdmission(
   const byKey = query<RunRow>(database, "SELECT * FROM runs WHERE workflow = ? AND idempotency_key = ?");
   const insert = query<{ id: number }>(
     database,
-    `INSERT INTO runs (run_id, workflow, status, idempotency_key, accepted_at, payload, owner)
-     VALUES (?, ?, 'queued', ?, ?, ?, ?) RETURNING id`,
+    `INSERT INTO runs (run_id, workflow, status, idempotency_key, accepted_at, payload, owner, trace)
+     VALUES (?, ?, 'queued', ?, ?, ?, ?, ?) RETURNING id`,
   );
   const freeKey = query(database, "UPDATE runs SET idempotency_key = NULL WHERE id = ?");
   const enqueue = query(database, "INSERT INTO run_queue (run) VALUES (?)");
@@ -57,7 +58,7 @@ export function createRunAdmission(
       checkRoom(owner);
       const run_id = createId("run");
       const now = clock.now();
-      const row = insert.get(run_id, workflow, key ?? null, now, stored, owner);
+      const row = insert.get(run_id, workflow, key ?? null, now, stored, owner, toStoredTrace(request.trace));
       enqueue.run(Number(row?.id));
       return { run_id, accepted_at: isoTime(now) };
     });

@@ -6,6 +6,7 @@ import { isLost } from "../lease/lease-holder.ts";
 import { linkSignals } from "../work/link-signals.ts";
 import { isOutage, outagePause } from "../work/outage.ts";
 import { principalOf } from "../work/owner.ts";
+import { fromStoredTrace } from "../work/stored-trace.ts";
 import { checkJson } from "./check-json.ts";
 import { createDeliveries } from "./deliveries.ts";
 import type { ExecutionCore, ExecutionHost } from "./execution-core.ts";
@@ -266,8 +267,9 @@ export function createExecution(
   };
 }
 
-function toRequest({ blobs }: EngineBase, { workflow, payload, idempotency_key, owner }: RunRow) {
-  const request = { workflow, payload: blobs.load(payload), ...principalOf(owner) };
+function toRequest({ blobs }: EngineBase, { workflow, payload, idempotency_key, owner, trace }: RunRow) {
+  const asked = { ...principalOf(owner), ...fromStoredTrace(trace) };
+  const request = { workflow, payload: blobs.load(payload), ...asked };
   return idempotency_key === null ? request : { ...request, idempotency_key };
 }
 

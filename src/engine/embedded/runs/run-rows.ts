@@ -25,6 +25,8 @@ export interface RunRow {
   readonly result: string | null;
   /** `ownerOfRun`. */
   readonly owner: string;
+  /** `toStoredTrace`. */
+  readonly trace: string | null;
 }
 
 export function toRunRecord(

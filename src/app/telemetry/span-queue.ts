@@ -1,0 +1,154 @@
+import type { ReadableSpan, SpanExporter, SpanProcessor } from "@opentelemetry/sdk-trace";
+
+export interface SpanQueueOptions {
+  readonly exporter: SpanExporter;
+  /** Spans that may wait to be sent. */
+  readonly spans: number;
+  /** Spans of one request. */
+  readonly batch: number;
+  /** How long a span waits for others. */
+  readonly delayMs: number;
+  /** Told, at most every 10 seconds, how many spans were lost since, and why. */
+  readonly onLost: (spans: number, why: string) => void;
+}
+
+/** Between two sentences about what was lost. */
+const quietMs = 10_000;
+/** After a receiver that could not be reached; doubled up to the longest. */
+const backoffMs = 500;
+const longestBackoffMs = 30_000;
+
+/**
+ * Sends ended spans in batches, one at a time. A burst waits in a queue that is longer than those of the SDK, and so does
+ * what a receiver that is away could not take; what has no room is counted and told.
+ */
+export class SpanQueue implements SpanProcessor {
+  readonly #options: SpanQueueOptions;
+  #waiting: ReadableSpan[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #sending: Promise<void> | undefined;
+  #failures = 0;
+  #closed = false;
+  #lost = 0;
+  #why = "";
+  #toldAt = Number.NEGATIVE_INFINITY;
+  #telling: NodeJS.Timeout | undefined;
+
+  constructor(options: SpanQueueOptions) {
+    this.#options = options;
+  }
+
+  onStart(): void {
+    // Only what has ended is sent.
+  }
+
+  onEnd(span: ReadableSpan): void {
+    if (this.#closed || (span.spanContext().traceFlags & 1) === 0) return;
+    if (this.#waiting.length >= this.#options.spans) {
+      this.#lose(1, `more than ${this.#options.spans} waited to be sent`);
+      return;
+    }
+    this.#waiting.push(span);
+    if (this.#waiting.length === 1) this.#sendAfter(this.#options.delayMs);
+    else if (this.#waiting.length === this.#options.batch && this.#failures === 0) this.#sendAfter(0);
+  }
+
+  /** Sends all that waits, once: what cannot be sent now waits again. */
+  async forceFlush(): Promise<void> {
+    await this.#sending;
+    while (this.#waiting.length > 0) {
+      const before = this.#failures;
+      await this.#send();
+      if (this.#failures > before) break;
+    }
+  }
+
+  async shutdown(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.forceFlush();
+    clearTimeout(this.#timer);
+    this.#lose(this.#waiting.length, "the receiver could not be reached before the end");
+    this.#waiting = [];
+    this.#tell();
+    await this.#options.exporter.shutdown();
+  }
+
+  #sendAfter(ms: number): void {
+    clearTimeout(this.#timer);
+    if (this.#sending !== undefined) return;
+    this.#timer = setTimeout(() => void this.#send(), ms).unref();
+  }
+
+  #send(): Promise<void> {
+    this.#sending ??= this.#sendBatch().finally(() => {
+      this.#sending = undefined;
+      if (this.#waiting.length === 0 || this.#closed) return;
+      const pause = Math.min(longestBackoffMs, backoffMs * 2 ** (this.#failures - 1));
+      this.#sendAfter(
+        this.#failures > 0 ? pause : this.#waiting.length < this.#options.batch ? this.#options.delayMs : 0,
+      );
+    });
+    return this.#sending;
+  }
+
+  async #sendBatch(): Promise<void> {
+    const batch = this.#waiting.splice(0, this.#options.batch);
+    if (batch.length === 0) return;
+    const error = await this.#export(batch);
+    if (error === undefined) {
+      this.#failures = 0;
+      return;
+    }
+    this.#failures += 1;
+    const room = this.#options.spans - this.#waiting.length;
+    // A receiver that refuses them would refuse them again.
+    const kept = isRefusal(error) ? [] : batch.slice(-room);
+    this.#waiting.unshift(...kept);
+    this.#lose(batch.length - kept.length, reasonOf(error));
+  }
+
+  #export(batch: ReadableSpan[]): Promise<Error | undefined> {
+    return new Promise((resolve) => {
+      try {
+        this.#options.exporter.export(batch, ({ code, error }) =>
+          resolve(code === 0 ? undefined : (error ?? new Error("The receiver did not take them."))),
+        );
+      } catch (error) {
+        resolve(error instanceof Error ? error : new Error(String(error)));
+      }
+    });
+  }
+
+  #lose(spans: number, why: string): void {
+    if (spans === 0) return;
+    this.#lost += spans;
+    this.#why = why;
+    const wait = this.#toldAt + quietMs - performance.now();
+    if (wait <= 0) this.#telling ??= setTimeout(() => this.#tell(), 0).unref();
+    else this.#telling ??= setTimeout(() => this.#tell(), wait).unref();
+  }
+
+  #tell(): void {
+    clearTimeout(this.#telling);
+    this.#telling = undefined;
+    if (this.#lost === 0) return;
+    const lost = this.#lost;
+    this.#lost = 0;
+    this.#toldAt = performance.now();
+    this.#options.onLost(lost, this.#why);
+  }
+}
+
+function isRefusal(error: Error): boolean {
+  const status = "code" in error ? Number(error.code) : Number.NaN;
+  return status >= 400 && status < 500 && status !== 408 && status !== 429;
+}
+
+/** Of an answer its status; what a receiver writes beside it may be anything. */
+function reasonOf(error: Error): string {
+  const code = "code" in error ? String(error.code) : "";
+  if (/^\d{3}$/.test(code)) return `the receiver answered with status ${code}`;
+  const cause = error.cause instanceof Error && "code" in error.cause ? String(error.cause.code) : code;
+  return `the receiver could not be reached${/^[A-Z_]{3,40}$/.test(cause) ? ` (${cause})` : ""}`;
+}
