@@ -156,6 +156,7 @@ export class EventSpans implements Tracing {
       case "command_start":
       case "command_end":
       case "log":
+      case "gap":
         break;
     }
   }
