@@ -62,6 +62,7 @@ const homes = {
   ws: "server",
   croner: "engine",
   pg: "stores",
+  "@runloop/api-client": "sandboxes/runloop",
   e2b: "sandboxes/e2b",
   "@modelcontextprotocol/[^/]+": "mcp|cli/commands",
   "@noble/hashes": "guidelines",

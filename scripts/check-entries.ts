@@ -29,6 +29,7 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/python": { packages: [], kilobytes: 72 },
   "kit/sandboxes/daytona": { packages: [], kilobytes: 6 },
   "kit/sandboxes/e2b": { packages: [], kilobytes: 6 },
+  "kit/sandboxes/runloop": { packages: [], kilobytes: 6 },
   "kit/sandboxes/local": { packages: [], kilobytes: 2 },
   "kit/sandboxes/virtual": { packages: [], kilobytes: 4 },
   "kit/stores/memory": { packages: [], kilobytes: 10 },

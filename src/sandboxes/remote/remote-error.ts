@@ -49,6 +49,13 @@ const hints: Partial<Record<RemoteReason, string>> = {
     "'kit sandboxes list' shows the machines of this project, 'kit sandboxes prune' removes those that nobody needs.",
 };
 
+interface RemoteErrorDetails {
+  readonly cause?: unknown;
+  readonly hint?: string;
+  /** When to try again, in seconds, where the vendor says. */
+  readonly retryAfterS?: number;
+}
+
 /**
  * An error of a vendor as kit's: its code says whether to try again, `meta.reason` why. What the vendor said is
  * in the hint, for the person at the terminal; the message can go anywhere.
@@ -56,7 +63,7 @@ const hints: Partial<Record<RemoteReason, string>> = {
 export function remoteError(
   vendor: string,
   reason: RemoteReason,
-  { cause, hint }: { readonly cause?: unknown; readonly hint?: string } = {},
+  { cause, hint, retryAfterS }: RemoteErrorDetails = {},
 ): KitError {
   const said =
     cause instanceof Error && cause.message !== "" ? cause.message.split("\n")[0]?.slice(0, 300) : undefined;
@@ -65,7 +72,7 @@ export function remoteError(
   return new KitError({
     code: codes[reason],
     message: `${vendor}: ${messages[reason]}`,
-    meta: { reason },
+    meta: { reason, ...(retryAfterS === undefined ? {} : { retry_after_s: retryAfterS }) },
     ...(shown === "" ? {} : { hint: shown }),
     cause,
   });

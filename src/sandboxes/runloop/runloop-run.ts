@@ -1,0 +1,159 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
+import type { RemoteRun } from "../remote/driver.ts";
+import { reasonOf, remoteError } from "../remote/remote-error.ts";
+import { quote, shellLine } from "../remote/shell-line.ts";
+import {
+  type RunloopClient,
+  type RunloopSdk,
+  reasonFor,
+  toRemote,
+  vendor,
+  wasRefused,
+} from "./runloop-error.ts";
+
+export interface Devbox {
+  readonly sdk: RunloopSdk;
+  readonly client: RunloopClient;
+  readonly id: string;
+}
+
+/** How long one request waits for the end: of a command, whose output is then heard as it comes, and of a script. */
+const commandSeconds = 1;
+const scriptSeconds = 25;
+/** What a shell says of a program that was ended by force. */
+const killed = 137;
+/** The vendor answers with the last lines alone, and a hundred of them unless it is told. */
+const mostLines = 100_000;
+/** How often a broken connection is taken up again while nothing is heard. */
+const mostTries = 5;
+/** A stream has no end of its own. */
+const streamTimeoutMs = 24 * 3_600_000;
+
+/** Runs a script in one request, where it ends in time; else its output is read as two streams. */
+export async function runOnDevbox(box: Devbox, request: RemoteRun): Promise<{ readonly exitCode: number }> {
+  const { client, id } = box;
+  const { isCommand = false, onOutput, signal } = request;
+  signal?.throwIfAborted();
+  const seconds = isCommand ? commandSeconds : scriptSeconds;
+  const options = {
+    timeout: client.timeout + seconds * 1_000,
+    ...(signal === undefined ? {} : { signal }),
+  };
+  let phase: Phase = "before";
+  try {
+    const command = await bring(box, request);
+    phase = "asked";
+    const asked = {
+      command,
+      last_n: String(mostLines),
+      optimistic_timeout: seconds,
+    };
+    const first = await client.devboxes.execute(id, asked, options);
+    phase = "running";
+    if (!isWhole(first)) {
+      const { exit_status } = await follow(box, first.execution_id, request);
+      return { exitCode: exit_status ?? killed };
+    }
+    if (first.stdout) onOutput("stdout", first.stdout);
+    if (isCommand && first.stderr) onOutput("stderr", first.stderr);
+    return { exitCode: first.exit_status ?? killed };
+  } catch (error) {
+    if (signal?.aborted === true) throw signal.reason;
+    if (reasonOf(error) !== undefined) throw error;
+    throw await explain(box, error, phase);
+  }
+}
+
+/** How far a script has come: its request was not sent yet, may have arrived, has arrived. */
+type Phase = "before" | "asked" | "running";
+type Execution = Awaited<ReturnType<RunloopClient["devboxes"]["execute"]>>;
+
+function isWhole({ status, stdout, stderr, stdout_truncated, stderr_truncated }: Execution): boolean {
+  const isCut = (text: string | null | undefined): boolean => (text ?? "").split("\n").length > mostLines;
+  return (
+    status === "completed" &&
+    stdout_truncated !== true &&
+    stderr_truncated !== true &&
+    !isCut(stdout) &&
+    !isCut(stderr)
+  );
+}
+
+/** The line of a script; what is large or secret goes ahead of it, into files that it reads and removes. */
+async function bring(
+  { sdk, client, id }: Devbox,
+  { script, args, stdin, env = {}, signal }: RemoteRun,
+): Promise<string> {
+  // In the home directory, where uploads go and commands begin.
+  const name = `.kit-in-${randomUUID()}`;
+  const variables = Object.entries(env).map(([key, value]) => `export ${key}=${quote(value)}\n`);
+  const put = async (path: string, text: string): Promise<void> => {
+    const file = await sdk.toFile(Buffer.from(text), path);
+    await client.devboxes.uploadFile(id, { path, file }, signal === undefined ? {} : { signal });
+  };
+  await Promise.all([
+    ...(variables.length === 0 ? [] : [put(`${name}.env`, variables.join(""))]),
+    ...(stdin === undefined ? [] : [put(`${name}.in`, stdin)]),
+  ]);
+  const start = [
+    ...(variables.length === 0 ? [] : [`. ./${name}.env; rm -f ./${name}.env`]),
+    stdin === undefined ? "exec </dev/null" : `exec <${name}.in; rm -f ${name}.in`,
+  ];
+  return shellLine(`${start.join("\n")}\n${script}`, args);
+}
+
+/**
+ * Hears a script from its beginning to its end. The vendor keeps the output, so a stream that breaks off is taken up
+ * where it was.
+ */
+async function follow(
+  { client, id }: Devbox,
+  execution: string,
+  { isCommand = false, onOutput, signal }: RemoteRun,
+): Promise<Execution> {
+  const { executions } = client.devboxes;
+  const shared = signal === undefined ? {} : { signal };
+  const options = { timeout: streamTimeoutMs, ...shared };
+  const heard = { stdout: 0, stderr: 0 };
+  const read = async (stream: "stdout" | "stderr"): Promise<void> => {
+    const from = { offset: String(heard[stream]) };
+    const chunks =
+      stream === "stdout"
+        ? await executions.streamStdoutUpdates(id, execution, from, options)
+        : await executions.streamStderrUpdates(id, execution, from, options);
+    for await (const { output } of chunks) {
+      heard[stream] += Buffer.byteLength(output);
+      if (output !== "") onOutput(stream, output);
+    }
+  };
+  for (let tries = 1; ; tries += 1) {
+    const before = heard.stdout + heard.stderr;
+    try {
+      // All of them, so that none goes on beside its own repetition.
+      const streams = await Promise.allSettled([read("stdout"), ...(isCommand ? [read("stderr")] : [])]);
+      const failed = streams.find((stream) => stream.status === "rejected");
+      if (failed !== undefined) throw failed.reason;
+      const now = await executions.retrieve(id, execution, {}, shared);
+      if (now.status === "completed") return now;
+    } catch (error) {
+      if (heard.stdout + heard.stderr > before) tries = 1;
+      if (tries >= mostTries || signal?.aborted === true) throw error;
+    }
+    await setTimeout(100 * Math.min(tries, 20), undefined, shared);
+  }
+}
+
+/** Why a script did not end as it should. */
+async function explain({ sdk, client, id }: Devbox, error: unknown, phase: Phase): Promise<Error> {
+  if (phase === "running") return remoteError(vendor, "lost", { cause: error });
+  const reason = reasonFor(sdk, error);
+  if (reason === "unreachable" && phase === "asked" && !wasRefused(error))
+    return remoteError(vendor, "lost", { cause: error });
+  if (reason !== "refused" && reason !== "gone") return toRemote(sdk, error);
+  // The vendor refuses what a machine that is suspended is asked, and does not say so in words to count on.
+  const machine = await client.devboxes.retrieve(id).catch((cause: unknown) => cause);
+  if (machine instanceof Error) return toRemote(sdk, machine);
+  const isRunning = (machine as { readonly status?: string }).status === "running";
+  return toRemote(sdk, error, isRunning ? "refused" : "detached");
+}

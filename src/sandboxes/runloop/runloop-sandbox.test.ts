@@ -1,0 +1,85 @@
+import { expect, onTestFinished, test } from "vitest";
+import { remoteTests, useRemote } from "../remote/testing/remote.suite.ts";
+import { runloopSubject } from "./testing/runloop-subject.ts";
+
+const bench = useRemote(runloopSubject);
+
+remoteTests(bench);
+
+test("each call is one round trip, and a command that ends within a second, too", async () => {
+  const sandbox = await bench.open();
+  await sandbox.writeFile("a.txt", "one");
+  const once = "POST /v1/devboxes/ID/execute";
+  const calls: readonly (() => Promise<unknown>)[] = [
+    () => sandbox.writeFile("a.txt", "two"),
+    () => sandbox.readFile("a.txt"),
+    () => sandbox.list(),
+    () => sandbox.glob("**"),
+    () => sandbox.exec({ command: "cat a.txt", cwd: "." }),
+  ];
+  for (const call of calls) expect(await bench.requestsOf(call)).toEqual([once]);
+  const upload = "POST /v1/devboxes/ID/upload_file";
+  const fed = () => sandbox.exec({ command: "cat", stdin: "in", env: { A: "b" } });
+  expect(await bench.requestsOf(fed)).toEqual([upload, upload, once]);
+});
+
+test("a command that takes longer is heard as it goes, and a stream that breaks is taken up where it was", async () => {
+  const sandbox = await bench.open();
+  await sandbox.list();
+  const heard: string[] = [];
+  const cut = setTimeout(() => {
+    bench.fake.trouble.cutNext = true;
+  }, 300);
+  onTestFinished(() => clearTimeout(cut));
+  const requests = await bench.requestsOf(async () => {
+    const { stdout, stderr, exit_code } = await sandbox.exec({
+      command: "echo öne; echo low >&2; sleep 1.3; echo two; exit 3",
+      onOutput: ({ text }) => heard.push(text),
+    });
+    expect({ stdout, stderr, exit_code }).toEqual({ stdout: "öne\ntwo\n", stderr: "low\n", exit_code: 3 });
+  });
+  expect([...heard].sort()).toEqual(["low\n", "two\n", "öne\n"]);
+  expect(requests.filter((line) => line.endsWith("/execute"))).toHaveLength(1);
+  expect(requests.filter((line) => line.endsWith("_updates")).length).toBeGreaterThan(2);
+});
+
+test("output of more lines than the vendor hands out at once is read whole", async () => {
+  const sandbox = await bench.open();
+  const { stdout } = await sandbox.exec({ command: "seq 1 120000" });
+  expect(stdout.split("\n")).toHaveLength(120_001);
+});
+
+test.each([
+  [429, "Too many requests", { code: "too_many_requests", meta: { reason: "busy", retry_after_s: 7 } }],
+  [429, "Concurrent devbox limit reached", { code: "forbidden", meta: { reason: "quota" } }],
+  [
+    401,
+    "bad key",
+    { code: "forbidden", meta: { reason: "key" }, hint: expect.stringContaining("RUNLOOP_API_KEY") },
+  ],
+  [400, "no such blueprint", { code: "invalid_request", meta: { reason: "refused" } }],
+  [500, "broken", { code: "unavailable", meta: { reason: "unreachable" } }],
+])("the vendor's %i (%s) is kit's", async (status, message, expected) => {
+  bench.fake.trouble.refuse = { status, message };
+  onTestFinished(() => {
+    bench.fake.trouble.refuse = undefined;
+  });
+  await expect((await bench.open()).list()).rejects.toMatchObject(expected);
+});
+
+test("network rules are a policy of the account, made once for the same hosts, and a machine reaches nothing without them", async () => {
+  const policyOf = async (network?: readonly string[] | "any"): Promise<unknown> => {
+    await (await bench.open(network === undefined ? {} : { network })).list();
+    const asked = bench.fake.created.at(-1)?.launch_parameters;
+    expect(asked).toMatchObject({ lifecycle: { after_idle: { on_idle: "suspend" } } });
+    return typeof asked === "object" && asked !== null && "network_policy_id" in asked
+      ? asked.network_policy_id
+      : undefined;
+  };
+  const closed = await policyOf();
+  const some = await policyOf(["b.example", "a.example"]);
+  expect(closed).toBeDefined();
+  expect(some).not.toBe(closed);
+  expect(await policyOf(["a.example", "b.example"])).toBe(some);
+  expect(await policyOf("any")).toBeUndefined();
+});
