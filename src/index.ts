@@ -28,6 +28,7 @@ export type { EventListener } from "./agents/events/emitter.ts";
 export type { FileInput } from "./agents/file-part.ts";
 export type { Agent } from "./agents/harness.ts";
 export type { ImageInput } from "./agents/image-part.ts";
+export type { ModelChoice } from "./agents/model-choice.ts";
 export type { PromptOptions, PromptResult } from "./agents/operations/prompt-options.ts";
 export type { ShellOptions } from "./agents/operations/shell.ts";
 export type { SkillOptions } from "./agents/operations/skill.ts";

@@ -6,6 +6,7 @@ import { type ApprovalRules, mergeApprovals } from "./approvals/approval-rules.t
 import type { KitCommand } from "./command.ts";
 import type { CompactionSettings } from "./compaction/compaction-settings.ts";
 import type { EventListener } from "./events/emitter.ts";
+import type { ModelChoice } from "./model-choice.ts";
 import type { PythonProfile } from "./python-profile.ts";
 import type { Role } from "./role.ts";
 import type { Skill } from "./skill.ts";
@@ -44,8 +45,8 @@ export interface AgentPolicy {
 export interface AgentProfile extends AgentPolicy {
   readonly name?: string;
   readonly description?: string;
-  /** `provider/model`; default: the project's. */
-  readonly model?: string;
+  /** `provider/model`, or a list: where one fails for good, the next one answers. Default: the project's. */
+  readonly model?: ModelChoice;
   /** What decides the turns: a backend's name, or one of your own; default: the project's, else `typed`. */
   readonly backend?: BackendChoice;
   readonly instructions?: string;

@@ -11,6 +11,7 @@ import type { MaybePromise, SessionStore } from "../stores/contract.ts";
 import type { AgentProfile } from "./agent-profile.ts";
 import type { Approvals } from "./approvals/approvals.ts";
 import type { EventHub, EventListener, EventScope } from "./events/emitter.ts";
+import type { ModelChoice } from "./model-choice.ts";
 
 import type { TaskCall } from "./operations/task-tool.ts";
 import type { ProjectContext, Repository, Workplace } from "./project-context.ts";
@@ -36,7 +37,7 @@ export interface AgentRuntime {
   /** Gives the backend that is meant; kit's own loop where none is named. */
   readonly resolveBackend: (choice: BackendChoice | undefined) => MaybePromise<AgentBackend>;
   /** Used where the profile names no model. */
-  readonly defaultModel: string;
+  readonly defaultModel: ModelChoice;
   /** Used where the profile names no sandbox. */
   readonly sandbox: SandboxFactory;
   /** Told to sandboxes: how the project's configuration walls commands in. */

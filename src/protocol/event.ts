@@ -99,6 +99,8 @@ export type EventBody =
       readonly will_retry: boolean;
       /** Set where it waits before it tries again. */
       readonly retry_in_ms?: number;
+      /** The model that is asked instead, where several are named. */
+      readonly next_model?: string;
     }
   | { readonly type: "text_delta"; readonly text: string }
   | { readonly type: "reasoning_delta"; readonly text: string }

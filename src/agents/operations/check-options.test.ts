@@ -15,7 +15,7 @@ const png = new Uint8Array([137, 80, 78, 71]);
 test.each<readonly [object, string]>([
   [{ resutl: {} }, "`resutl` is no option of a prompt; did you mean result?"],
   [{ thinkingLevel: "huge" }, "`thinkingLevel` must be one of off, minimal"],
-  [{ model: 1 }, "`model` must be a text."],
+  [{ model: 1 }, "`model` must be a text such as"],
   [{ role: 1 }, "`role` must be a role or the name of one."],
   [{ secrets: "TOKEN" }, "`secrets` must be a list of texts."],
   [{ tools: [{}] }, "`tools` must be a list of tools, as defineTool gives them."],

@@ -17,6 +17,7 @@ import {
   texts,
   tools,
 } from "../check-fields.ts";
+import { modelChoice } from "../model-choice.ts";
 import { budgetFields } from "../turn/budget.ts";
 import type { CompactOptions } from "./compact.ts";
 import type { PromptOptions } from "./prompt-options.ts";
@@ -31,7 +32,7 @@ const ofPrompt: FieldChecks<PromptOptions> = {
   // A schema may be a function: arktype's are.
   result: ["a schema", (value) => isObject(value) || typeof value === "function"],
   role: ["a role or the name of one", (value) => typeof value === "string" || hasName(value)],
-  model: text,
+  model: modelChoice,
   backend,
   thinkingLevel: oneOf(thinkingLevels),
   tools,

@@ -3,6 +3,7 @@ import type { CompactionReason } from "../../protocol/event.ts";
 import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
 import { compact } from "../compaction/compact.ts";
 import { defaultCompaction } from "../compaction/compaction-settings.ts";
+import { ModelLine } from "./model-line.ts";
 import { resumable } from "./resumable.ts";
 
 export interface CompactOptions {
@@ -20,7 +21,8 @@ export function runCompact(harness: Harness, live: LiveSession, options: Compact
   return live.operate(request, async (operation) => {
     if (operation.past?.compacted === true) return true;
     operation.spending.budget = live.profile.budget ?? {};
-    const resolved = await harness.runtime.resolveModel(live.profile.model ?? harness.runtime.defaultModel);
+    const choice = live.profile.model ?? harness.runtime.defaultModel;
+    const { current: resolved } = await ModelLine.open(choice, harness.runtime);
     return compactWith(harness, operation, { reason: "manual", resolved, ...(focus && { focus }) });
   });
 }

@@ -1,6 +1,5 @@
 import { digestOf } from "../../base/digest.ts";
 import { KitError } from "../../base/kit-error.ts";
-import type { ResolvedModel } from "../../models/contract.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { ThinkingLevel } from "../../protocol/thinking-level.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
@@ -11,12 +10,13 @@ import type { Role } from "../role.ts";
 import { createSecretMask, maskValue, secretsFor } from "../secrets.ts";
 import { type Surroundings, type SystemPrompt, systemPromptOf } from "../system-prompt.ts";
 import type { LoopPrompt } from "../turn/turn-records.ts";
+import { ModelLine } from "./model-line.ts";
 import type { PromptOptions } from "./prompt-options.ts";
 import { extendToolkit } from "./toolkit.ts";
 
 /** What one operation works with, resolved from the profile, the role and the call's options. */
 export interface Prepared extends Toolkit {
-  readonly resolved: ResolvedModel;
+  readonly models: ModelLine;
   readonly thinkingLevel: ThinkingLevel | undefined;
   readonly prompt: LoopPrompt;
   /** What is to be told of the place of work behind the history. */
@@ -82,7 +82,7 @@ export async function prepare(
   return {
     tools: toolkit.tools,
     schemas: toolkit.schemas,
-    resolved: await harness.runtime.resolveModel(modelName),
+    models: await ModelLine.open(modelName, harness.runtime),
     thinkingLevel: options.thinkingLevel ?? role?.thinkingLevel ?? profile.thinkingLevel,
     prompt,
     news: operation.mask === undefined ? placed.news : maskValue(placed.news, operation.mask),

@@ -6,6 +6,7 @@ import type { Usage } from "../../protocol/usage.ts";
 import type { KitCommand } from "../command.ts";
 import type { FileInput } from "../file-part.ts";
 import type { ImageInput } from "../image-part.ts";
+import type { ModelChoice } from "../model-choice.ts";
 import type { OutputSchema } from "../output/typed-output.ts";
 import type { Role } from "../role.ts";
 import type { AnyTool } from "../tool.ts";
@@ -16,8 +17,8 @@ export interface PromptOptions<Result = unknown> {
   readonly result?: StandardSchemaV1<unknown, Result> | OutputSchema<Result>;
   /** A role of the agent or the project by name, or a role. */
   readonly role?: string | Role;
-  /** `provider/model`, for this call only. */
-  readonly model?: string;
+  /** `provider/model`, or a list, for this call only. */
+  readonly model?: ModelChoice;
   /** What decides the turns, for this call only: a backend's name, or one of your own. Default: the agent's. */
   readonly backend?: BackendChoice;
   readonly thinkingLevel?: ThinkingLevel;

@@ -18,9 +18,10 @@ import type { SessionState } from "../session/session-state.ts";
 import { builtInToolNames } from "../tools/built-in-tools.ts";
 import type { BackendWork } from "../turn/backend-work.ts";
 import type { ToolRunOptions } from "../turn/tool-calls.ts";
-import type { TurnLoop } from "../turn/turn-loop.ts";
+import type { ModelParts, TurnLoop } from "../turn/turn-loop.ts";
 import { createUsageReader } from "../turn/usage-reader.ts";
 import { compactWith } from "./compact.ts";
+import type { ModelLine } from "./model-line.ts";
 import { type Prepared, prepare } from "./prepare.ts";
 import type { PromptOptions, PromptResult } from "./prompt-options.ts";
 import { notBegun, pastPrompt, progressOf, settle } from "./resume-prompt.ts";
@@ -62,18 +63,20 @@ export async function runPrompt<Result>(
   const started = harness.runtime.clock.now();
   const prepared = await prepare(harness, operation, options);
   const plain = toLoop(harness, operation, { ...prepared, backend, runs: progress.runs });
-  operation.emit({ type: "agent_start", model: prepared.resolved.name });
+  operation.emit({ type: "agent_start", model: prepared.models.current.name });
   const schema = options.result === undefined ? undefined : jsonSchemaOf(options.result);
   const native = progress.nativeRefused
     ? undefined
-    : nativeOutput(prepared.resolved, schema, plain.tools.length > 0);
+    : nativeOutput(prepared.models.current, schema, plain.tools.length > 0);
   if (past === undefined) {
-    const wanted = native === undefined ? resultRequest(schema) : nativeResultRequest;
+    // A model that answers in place of another may not hold itself to a schema: the words say it as well.
+    const isHeld = native !== undefined && !prepared.models.hasOthers;
+    const wanted = isHeld ? nativeResultRequest : resultRequest(schema);
     const written = putWords(harness, operation, {
       ...request,
       wanted,
       news: prepared.news,
-      model: prepared.resolved,
+      model: prepared.models.current,
     });
     if (written !== undefined) await written;
   }
@@ -185,10 +188,9 @@ function toLoop(
   prepared: Prepared & Pick<BackendWork, "backend" | "runs">,
 ): TurnLoop {
   const { runtime } = harness;
-  const { resolved, tools } = prepared;
+  const { models, tools } = prepared;
   const { profile } = operation.live;
   const settings = { ...defaultCompaction, ...profile.compaction };
-  const windowTokens = resolved.contextWindowTokens ?? settings.contextWindowTokens;
   const { repository } = prepared;
   return {
     work: {
@@ -197,15 +199,15 @@ function toLoop(
       past: operation.past,
       projectRoot: runtime.projectRoot,
       sandbox: () => operation.live.sandbox(),
-      nativeOutput: (schema, offersTools) => nativeOutput(resolved, schema, offersTools),
+      nativeOutput: (schema, offersTools) => nativeOutput(models.current, schema, offersTools),
     },
     state: operation.state,
     commit: operation.commit,
     commitAhead: operation.commitAhead,
     stored: operation.stored,
     keeping: operation.keeping,
-    model: resolved.model,
-    modelName: resolved.name,
+    ...partsOf(models.current),
+    ...(models.hasOthers && { fallback: toFallback(models) }),
     prompt: prepared.prompt,
     tools: prepared.schemas,
     toolRun: {
@@ -221,25 +223,25 @@ function toLoop(
       ...(operation.mask === undefined ? undefined : { mask: operation.mask }),
     },
     settings: reasoningOf(prepared),
-    promptCache: resolved.promptCache,
     operationId: operation.id,
     purpose: "agent",
     spending: operation.spending,
     retry: runtime.retry,
     idleTimeoutMs: profile.modelIdleTimeoutMs ?? runtime.modelIdleTimeoutMs,
-    ...(resolved.files === undefined ? undefined : { files: resolved.files }),
-    ...(resolved.limiter === undefined ? undefined : { limiter: resolved.limiter }),
     clock: runtime.clock,
     signal: operation.signal,
     emit: operation.emit,
     tracing: operation.tracing,
-    usageOf: createUsageReader(resolved.price),
     makesRoom: (reason) =>
       reason === "overflow"
         ? settings.enabled
-        : needsCompaction(operation.state.tokens, windowTokens, settings),
+        : needsCompaction(
+            operation.state.tokens,
+            models.current.contextWindowTokens ?? settings.contextWindowTokens,
+            settings,
+          ),
     makeRoom: async (reason) => {
-      await compactWith(harness, operation, { reason, resolved });
+      await compactWith(harness, operation, { reason, resolved: models.current });
       prepared.renew();
     },
     ...(profile.guidelines !== false &&
@@ -252,6 +254,35 @@ function toLoop(
         }),
       }),
   };
+}
+
+/** What turns need of a model. */
+function partsOf({ name, model, promptCache, files, limiter, price }: ResolvedModel): ModelParts {
+  return { modelName: name, model, promptCache, files, limiter, usageOf: createUsageReader(price) };
+}
+
+/** The models that answer where the first one cannot. */
+function toFallback(models: ModelLine): NonNullable<TurnLoop["fallback"]> {
+  const { current: first } = models;
+  return {
+    current: ({ settings, tools }) =>
+      models.current === first
+        ? undefined
+        : { ...partsOf(models.current), settings: settingsFor(settings, models.current, tools.length > 0) },
+    next: async (failure) => ((await models.next(failure)) ? models.current.name : undefined),
+  };
+}
+
+/** The settings of turns for another model: it is held to a schema only where it can be. */
+function settingsFor(
+  { responseFormat, providerOptions, ...settings }: TurnLoop["settings"],
+  { structuredOutput, looseSchemaOptions }: ResolvedModel,
+  offersTools: boolean,
+): TurnLoop["settings"] {
+  const isHeld = structuredOutput === "always" || (structuredOutput === "without_tools" && !offersTools);
+  if (responseFormat === undefined || !isHeld) return settings;
+  const isLoose = providerOptions !== undefined && looseSchemaOptions !== undefined;
+  return { ...settings, responseFormat, ...(isLoose && { providerOptions: looseSchemaOptions }) };
 }
 
 /** Kit's own tools say themselves what they write: commands by their time, and files by their names. */

@@ -67,10 +67,10 @@ async function runNative(
  * The turns that repair an answer. Where the provider holds a model to a schema while it has no tools,
  * they are left out, unless the history has calls of them: providers want to see the tools of calls.
  */
-export function repairLoop(loop: TurnLoop, { resolved }: Prepared, schema: JsonSchema | undefined): TurnLoop {
-  if (loop.settings.responseFormat !== undefined || resolved.structuredOutput !== "without_tools")
+export function repairLoop(loop: TurnLoop, { models }: Prepared, schema: JsonSchema | undefined): TurnLoop {
+  if (loop.settings.responseFormat !== undefined || models.current.structuredOutput !== "without_tools")
     return loop;
-  const native = nativeOutput(resolved, schema, false);
+  const native = nativeOutput(models.current, schema, false);
   if (native === undefined || loop.state.messages.some((message) => message.role === "tool")) return loop;
   return { ...loop, tools: [], settings: { ...loop.settings, ...native } };
 }

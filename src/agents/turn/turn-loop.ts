@@ -18,6 +18,7 @@ import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { Operation } from "../agent-runtime.ts";
 import { takesFile } from "../file-part.ts";
+import { isRefusal } from "../output/native-output.ts";
 import { maskValue } from "../secrets.ts";
 import { isRest, type Rested } from "../session/rested.ts";
 import { promptOf, type SessionState } from "../session/session-state.ts";
@@ -27,14 +28,27 @@ import { callModel, InterruptedReply, type ModelCall, type ModelReply } from "./
 import type { CallWatch } from "./call-watch.ts";
 import type { OperationTracing } from "./operation-tracing.ts";
 import { isPutOff } from "./put-off.ts";
-import { planRetry, type RetryPolicy, waitToRetry } from "./retry.ts";
+import { type ModelFailure, planRetry, type RetryPolicy, waitToRetry } from "./retry.ts";
 import { spentEntries } from "./spent-entries.ts";
 import { keyOf, notRun, runToolCalls, type ToolRunOptions } from "./tool-calls.ts";
 import type { LoopPrompt, TurnSaid } from "./turn-records.ts";
 import type { UsageReader } from "./usage-reader.ts";
 
+/** What turns need of a model. */
+export interface ModelParts {
+  readonly model: LanguageModelV4;
+  /** As configured: `anthropic/claude-sonnet-4-6`. */
+  readonly modelName: string;
+  readonly promptCache: PromptCache | undefined;
+  readonly usageOf: UsageReader;
+  /** The files that the model reads; the history may have others, of another model. */
+  readonly files: ResolvedModel["files"] | undefined;
+  /** Where the configuration limits what the provider is asked in a minute. */
+  readonly limiter: CallLimiter | undefined;
+}
+
 /** All that the turns of one operation share. */
-export interface TurnLoop {
+export interface TurnLoop extends ModelParts {
   /** What decides about them. */
   readonly work: BackendWork;
   readonly state: SessionState;
@@ -44,9 +58,13 @@ export interface TurnLoop {
   readonly stored: () => MaybePromise<void>;
   /** Keeps in memory what the store, being away, could not take; see `Operation`. */
   readonly keeping: Operation["keeping"];
-  readonly model: LanguageModelV4;
-  /** As configured: `anthropic/claude-sonnet-4-6`. */
-  readonly modelName: string;
+  /** The models that answer where this one fails for good. */
+  readonly fallback?: {
+    /** What is another model's own, once one has taken over. */
+    readonly current: (loop: TurnLoop) => (ModelParts & Pick<TurnLoop, "settings">) | undefined;
+    /** Hands over to the next model, and names it; undefined where none is left. */
+    readonly next: (failure: ModelFailure) => Promise<string | undefined>;
+  };
   readonly prompt: LoopPrompt;
   readonly tools: readonly LanguageModelV4FunctionTool[];
   readonly toolRun: ToolRunOptions;
@@ -54,22 +72,16 @@ export interface TurnLoop {
     LanguageModelV4CallOptions,
     "reasoning" | "responseFormat" | "maxOutputTokens" | "headers" | "providerOptions"
   >;
-  readonly promptCache: PromptCache | undefined;
   readonly operationId: string;
   readonly purpose: TurnPurpose;
   readonly spending: Spending;
   readonly retry: RetryPolicy;
   readonly idleTimeoutMs: number;
-  /** The files that the model reads; the history may have others, of another model. */
-  readonly files?: ResolvedModel["files"];
-  /** Where the configuration limits what the provider is asked in a minute. */
-  readonly limiter?: CallLimiter;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly emit: (body: EventBody, turnId?: string) => void;
   /** The spans that calls of the model hand on; undefined where nothing is traced. */
   readonly tracing: OperationTracing | undefined;
-  readonly usageOf: UsageReader;
   /** Whether the history has to be shortened before the model is called. */
   readonly makesRoom: (reason: "threshold" | "overflow") => boolean;
   readonly makeRoom: (reason: "threshold" | "overflow") => Promise<void>;
@@ -155,8 +167,9 @@ export async function runTurn(loop: TurnLoop, turnId: string, watch: CallWatch):
 }
 
 /** One answer of the model, stored; retried while nothing of it was stored. */
-async function runModelTurn(loop: TurnLoop, turnId: string, watch: CallWatch): Promise<AssistantMessage> {
+async function runModelTurn(given: TurnLoop, turnId: string, watch: CallWatch): Promise<AssistantMessage> {
   let overflowed = false;
+  let loop = withModel(given);
   for (let attempt = 1; ; attempt += 1) {
     const { said, logged } = loop.prompt.records.of(loop, turnId);
     const { modelName: model, purpose } = loop;
@@ -188,19 +201,37 @@ async function runModelTurn(loop: TurnLoop, turnId: string, watch: CallWatch): P
       }
       const plan = planRetry(error.cause, attempt, loop);
       const makesRoom = plan.failure.overflow && !overflowed && loop.makesRoom("overflow");
-      loop.emit({ ...plan.event, will_retry: plan.retries || makesRoom }, turnId);
+      const next = plan.retries || makesRoom ? undefined : await nextModel(loop, plan.failure);
+      const event = next === undefined ? plan.event : { ...plan.event, next_model: next };
+      loop.emit({ ...event, will_retry: plan.retries || makesRoom || next !== undefined }, turnId);
       if (makesRoom) {
         overflowed = true;
         await loop.makeRoom("overflow");
       } else if (plan.retries) {
         await loop.stored();
         await waitToRetry(plan.delayMs, loop);
+      } else if (next !== undefined) {
+        loop = withModel(given);
+        attempt = 0;
+        overflowed = false;
       } else {
         await storePartial(loop, error.partial, timing);
         throw plan.failure.error;
       }
     }
   }
+}
+
+/** The loop with the model that is at work by now. */
+function withModel(loop: TurnLoop): TurnLoop {
+  const other = loop.fallback?.current(loop);
+  return other === undefined ? loop : { ...loop, ...other };
+}
+
+/** Hands over to the next model. A format that a provider refuses is left out first: see `firstAnswer`. */
+async function nextModel(loop: TurnLoop, failure: ModelFailure): Promise<string | undefined> {
+  if (loop.settings.responseFormat !== undefined && isRefusal(failure.error)) return undefined;
+  return loop.fallback?.next(failure);
 }
 
 interface Deltas {

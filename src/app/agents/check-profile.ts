@@ -19,6 +19,7 @@ import {
 } from "../../agents/check-fields.ts";
 import type { KitCommand } from "../../agents/command.ts";
 import { compactionFields } from "../../agents/compaction/compaction-settings.ts";
+import { modelChoice } from "../../agents/model-choice.ts";
 import type { PythonProfile } from "../../agents/python-profile.ts";
 import type { Role } from "../../agents/role.ts";
 import type { Skill } from "../../agents/skill.ts";
@@ -42,7 +43,7 @@ const ofApprovals: FieldChecks<ApprovalRules> = { tools: texts, timeoutMs: count
 const checks: FieldChecks<AgentProfile> = {
   name: text,
   description: text,
-  model: text,
+  model: modelChoice,
   backend,
   instructions: text,
   tools,
@@ -141,7 +142,7 @@ const roleFields: FieldChecks<Role> = {
   name: text,
   description: text,
   instructions: text,
-  model: text,
+  model: modelChoice,
   thinkingLevel: oneOf(thinkingLevels),
   file: text,
 };

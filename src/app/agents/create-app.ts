@@ -10,6 +10,7 @@ import {
   isAgentDefinition,
 } from "../../agents/create-agent.ts";
 import { type Agent, type AgentIdentity, createHarness } from "../../agents/harness.ts";
+import type { ModelChoice } from "../../agents/model-choice.ts";
 
 import type { SecretMask } from "../../agents/secrets.ts";
 import { unsavedOf } from "../../agents/session/unsaved-work.ts";
@@ -55,7 +56,7 @@ export interface AppOptions {
   readonly sandbox: SandboxFactory;
   readonly isolation?: IsolationOptions;
   readonly resolveModel: ModelResolver;
-  readonly defaultModel: string;
+  readonly defaultModel: ModelChoice;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Closed with the app. */
   readonly project?: OpenProjectContext;

@@ -1,6 +1,7 @@
 import type { AgentProfile, AllowedCommand } from "../../agents/agent-profile.ts";
 import type { ApprovalRules } from "../../agents/approvals/approval-rules.ts";
 import type { CompactionSettings } from "../../agents/compaction/compaction-settings.ts";
+import type { ModelChoice } from "../../agents/model-choice.ts";
 import type { BackendChoice } from "../../backends/contract.ts";
 import { defined } from "../../base/defined.ts";
 import type { ThinkingLevel } from "../../protocol/thinking-level.ts";
@@ -8,8 +9,11 @@ import type { SandboxChoice } from "./sandbox-config.ts";
 
 /** The `agent` table: laid under the profile of every agent of the project. */
 export interface AgentConfig {
-  /** `provider/model`; default: of the first provider with a key, else offline/guide. */
-  readonly model?: string;
+  /**
+   * `provider/model`, or a list: where one fails for good, the next one answers. Default: of the first provider
+   * with a key, else offline/guide.
+   */
+  readonly model?: ModelChoice;
   /** What decides the turns; default `typed`: kit's own loop. One of your own only in `kit.config.ts`. */
   readonly backend?: BackendChoice;
   readonly instructions?: string;

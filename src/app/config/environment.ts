@@ -10,6 +10,7 @@ type Conversion = (written: string) => unknown;
 
 const asIs: Conversion = (written) => written;
 const words: Conversion = (written) => written.split(/[\s,]+/).filter((word) => word !== "");
+const oneOrMore: Conversion = (written) => (written.includes(",") ? words(written) : written);
 const wholeNumber: Conversion = (written) => (/^\d{1,15}$/.test(written) ? Number(written) : written);
 const booleans = new Map([
   ["1", true],
@@ -25,7 +26,7 @@ const yesOrNo: Conversion = (written) => booleans.get(written.toLowerCase()) ?? 
 
 /** Variable, key of the configuration, and how the text becomes a value. */
 const variables: readonly (readonly [string, string, Conversion])[] = [
-  ["KIT_MODEL", "agent.model", asIs],
+  ["KIT_MODEL", "agent.model", oneOrMore],
   ["KIT_HOST", "server.host", asIs],
   ["KIT_PORT", "server.port", wholeNumber],
   ["KIT_EXPOSE", "server.expose", asIs],

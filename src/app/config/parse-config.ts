@@ -34,6 +34,7 @@ import {
   list,
   longText,
   name,
+  oneOrMore,
   type Reader,
   type Report,
   table,
@@ -115,7 +116,7 @@ const readConfig: Reader<KitConfig> = table<KitConfig>({
     targets: list(syncFormat),
   }),
   agent: table<AgentConfig>({
-    model: text,
+    model: oneOrMore(text),
     backend: backendChoice,
     instructions: longText,
     thinking_level: name<ThinkingLevel>(thinkingLevels),

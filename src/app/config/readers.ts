@@ -72,6 +72,14 @@ export function list<T>(item: Reader<T>): Reader<readonly T[]> {
   };
 }
 
+/** A value, or a list of at least one. */
+export function oneOrMore<T>(item: Reader<T>): Reader<T | readonly T[]> {
+  return (value, path, report) => {
+    if (!Array.isArray(value)) return item(value, path, report);
+    return value.length === 0 ? wrong(report, path, "must not be empty") : list(item)(value, path, report);
+  };
+}
+
 /**
  * One of a closed set of names; `toName` knows the aliases and answers undefined for others. Those of
  * `later` are told apart from slips of the pen.

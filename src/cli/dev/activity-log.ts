@@ -77,7 +77,9 @@ function lineOf(event: KitEvent): Line | undefined {
       // The operation says it again.
       if (!event.will_retry && event.turn_id !== undefined) return undefined;
       return {
-        text: event.will_retry ? `${event.error.message} Trying again.` : whyOf(event.error),
+        text: event.will_retry
+          ? `${event.error.message} ${event.next_model === undefined ? "Trying again." : `Asking ${event.next_model}.`}`
+          : whyOf(event.error),
         style: event.will_retry ? "yellow" : "red",
       };
     case "compaction_end":

@@ -14,19 +14,24 @@ import type { Check } from "./check.ts";
 export async function checkModel({ config, environment }: LoadedConfig): Promise<Check> {
   const { providers } = config;
   const options = { env: environment, ...(providers === undefined ? {} : { providers }) };
-  const name = config.agent?.model ?? defaultModelName(options);
-  try {
-    await createModelResolver(options)(name);
-  } catch (error) {
-    const { message, hint } = toKnownError(error);
-    return {
-      name: "model",
-      status: "error",
-      message: `${name}: ${message}`,
-      hint: hint ?? "Name another one with agent.model or KIT_MODEL.",
-    };
+  const names = [config.agent?.model ?? defaultModelName(options)].flat();
+  const resolve = createModelResolver(options);
+  const said: string[] = [];
+  let failure: { readonly said: string; readonly hint: string } | undefined;
+  for (const name of names) {
+    try {
+      await resolve(name);
+      said.push(`${name}: ${meansOf(name, { config, environment })}`);
+    } catch (error) {
+      const { message, hint = "Name another one with agent.model or KIT_MODEL." } = toKnownError(error);
+      failure ??= { said: `${name}: ${message}`, hint };
+    }
   }
-  return { name: "model", status: "ok", message: `${name}: ${meansOf(name, { config, environment })}` };
+  const name = "model";
+  if (failure === undefined) return { name, status: "ok", message: said.join("; then ") };
+  if (said.length === 0) return { name, status: "error", message: failure.said, hint: failure.hint };
+  // The others answer in its place.
+  return { name, status: "warning", message: `${failure.said} ${said.join("; then ")}`, hint: failure.hint };
 }
 
 function meansOf(

@@ -112,7 +112,12 @@ const bodies = {
   idle: {},
   abort_requested: {},
   aborted: {},
-  error: { error: errorSchema, will_retry: flag, retry_in_ms: ms.exactOptional() },
+  error: {
+    error: errorSchema,
+    will_retry: flag,
+    retry_in_ms: ms.exactOptional(),
+    next_model: text.exactOptional(),
+  },
   text_delta: { text },
   reasoning_delta: { text },
   tool_start: {
