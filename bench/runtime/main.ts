@@ -19,10 +19,10 @@ import { type PeerName, peerNames, peers } from "./peers/manifest.ts";
 import { createLookup, type Sample, toCells, toTable, toVerdicts } from "./report.ts";
 import { runChild, scratchRoot } from "./run-child.ts";
 import { labels, type SubjectName } from "./subjects.ts";
-import { judge } from "./targets.ts";
+import { judge, judgeTelemetry, type TelemetryCost } from "./targets.ts";
 
 const allSubjects: readonly SubjectName[] = ["floor", ...kitSetups, ...peerNames];
-const allRows = [...(Object.keys(measurements) as MeasurementName[]), "import"] as const;
+const allRows = [...(Object.keys(measurements) as MeasurementName[]), "import", "telemetry"] as const;
 /** Packages of vendors: none may be loaded by importing kit. */
 const vendor = /^(ai|@ai-sdk\/.*|openai|@anthropic-ai\/.*|@google\/.*|pg|@pydantic\/.*|@opentelemetry\/.*)$/;
 
@@ -35,7 +35,8 @@ const { values } = parseArgs({
   },
 });
 const rounds = Number(values.rounds);
-const rows = allRows.filter((row) => values.only === undefined || values.only.split(",").includes(row));
+const asked = allRows.filter((row) => values.only === undefined || values.only.split(",").includes(row));
+const rows = asked.filter((row) => row !== "telemetry");
 const wanted = allSubjects.filter(
   (name) => values.subjects === undefined || values.subjects.split(",").includes(name),
 );
@@ -47,13 +48,17 @@ const samples: Sample[] = [];
 for (let round = 1; round <= rounds; round += 1) {
   for (const row of rows) {
     for (const subject of subjects) {
-      const asked = row === "import" ? subject === "kit" || isPeer(subject) : takesPart(row, subject, round);
-      if (!asked) continue;
+      const isAsked =
+        row === "import" ? subject === "kit" || isPeer(subject) : takesPart(row, subject, round);
+      if (!isAsked) continue;
       console.error(`round ${round}/${rounds}: ${row}, ${labels[subject]}`);
       samples.push(await measure(row, subject));
     }
   }
 }
+const traced = asked.includes("telemetry")
+  ? await runChild<TelemetryCost>(script("telemetry-child.ts"), [])
+  : undefined;
 const loaded = rows.includes("import") && subjects.includes("kit") ? await loadedByKit() : [];
 report();
 
@@ -75,7 +80,7 @@ async function installPeers(names: readonly SubjectName[]): Promise<ReadonlyMap<
   return failed;
 }
 
-async function measure(row: (typeof allRows)[number], subject: SubjectName): Promise<Sample> {
+async function measure(row: (typeof rows)[number], subject: SubjectName): Promise<Sample> {
   try {
     const figures =
       row === "import"
@@ -99,7 +104,7 @@ async function loadedByKit(): Promise<readonly string[]> {
 
 function report(): void {
   const of = createLookup(samples);
-  const verdicts = judge(of).filter((verdict) => verdict.value !== undefined);
+  const verdicts = [...judge(of), ...judgeTelemetry(traced)].filter((verdict) => verdict.value !== undefined);
   const vendors = loaded.filter((name) => vendor.test(name));
   const machine = `${cpus()[0]?.model ?? "unknown"}, ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GB, Node ${process.versions.node}`;
   console.log(`${machine}; ${rounds} rounds; processor time; conversations stored below ${scratchRoot}\n`);

@@ -74,6 +74,19 @@ export function judge(of: Lookup): readonly Verdict[] {
   ];
 }
 
+/** What a traced turn costs more, in µs of processor time. */
+export interface TelemetryCost {
+  readonly withoutSdk: number;
+  readonly withOtlp: number;
+}
+
+export function judgeTelemetry(cost: TelemetryCost | undefined): readonly Verdict[] {
+  return [
+    atMost("a traced turn without an SDK: at most 15 µs", cost?.withoutSdk, 15),
+    atMost("a traced turn, sent in batches by OTLP: at most 40 µs", cost?.withOtlp, 40),
+  ];
+}
+
 function times(value: number | undefined, factor: number): number | undefined {
   return value === undefined ? undefined : value * factor;
 }

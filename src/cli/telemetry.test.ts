@@ -187,8 +187,6 @@ test("a run that kill -9 interrupts is one trace, each span below one that was s
   });
   expect(accepted.status).toBe(202);
   await receiver.until((all) => all.some(({ name }) => name === "kit.step ask"));
-  // Events are on disk a moment after they are made.
-  await new Promise((resolve) => setTimeout(resolve, 300));
   await first.stop("SIGKILL");
   const second = await serveKit(running, ["start", "--port", "0", "--otel"], options);
   const all = await receiver.until((sent) => sent.some(({ name }) => name === "invoke_workflow order"));
@@ -203,7 +201,8 @@ test("a run that kill -9 interrupts is one trace, each span below one that was s
   ]);
   const paths = all.map((span) => pathOf(span, all));
   expect(paths).toContain("invoke_workflow order > invoke_agent guide");
-  expect(paths.filter((path) => path.endsWith("kit.step stick"))).toHaveLength(2);
+  for (const step of ["ask", "stick", "end"])
+    expect(paths).toContain(`invoke_workflow order > kit.step ${step}`);
 }, 60_000);
 
 test("a receiver that is not there harms nothing, and what is lost is said at the end", async () => {

@@ -25,6 +25,8 @@ export interface Telemetry {
   readonly target: string;
   /** Measures what waits and runs. */
   measure(load: () => Promise<ServiceLoad>): void;
+  /** Sends the spans that wait. */
+  flushSpans(): Promise<void>;
   /** Sends what metrics are now, for at most `timeoutMs`: before what they measure is closed. */
   flushMetrics(timeoutMs: number): Promise<void>;
   /** Sends what is left, for at most `timeoutMs`. */
@@ -77,6 +79,7 @@ export async function openTelemetry({ environment, config = {}, say }: Telemetry
     observer,
     target: settings.traces?.url ?? settings.metrics?.url ?? "nowhere",
     measure: (load) => void ending.push(observeService(load, { meter })),
+    flushSpans: () => provider.forceFlush(),
     flushMetrics: async (timeoutMillis) => {
       await meters.forceFlush({ timeoutMillis }).catch(() => undefined);
     },
