@@ -25,6 +25,7 @@ import {
 import { type SyncFormat, syncFormats } from "../protocol/sync.ts";
 import type { SpecExportFormat } from "../specs/export/export-specs.ts";
 import { frameworkInfos, frameworkLabel, frameworkOf } from "../specs/frameworks.ts";
+import { type ManagerName, managerNames } from "./add/package-manager.ts";
 import { usageError } from "./report-error.ts";
 
 /** A name that people write for a value, and the value that records carry. */
@@ -160,6 +161,11 @@ export const parseTool: (text: string) => ExplainTool = oneOf("tool", tools, (te
 export function toolLabel(tool: ExplainTool): string {
   return tools.find(({ value }) => value === tool)?.label ?? tool;
 }
+
+export const parsePackageManager: (text: string) => ManagerName = oneOf(
+  "package manager",
+  plain(managerNames),
+);
 
 /** A choice among the output formats of one command. */
 export function outputFormat<Value extends string>(values: readonly Value[]): (text: string) => Value {

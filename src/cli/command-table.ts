@@ -35,6 +35,11 @@ export const commandTable: readonly AnyEntry[] = [
     load: async () => (await import("./commands/init.ts")).init,
   },
   {
+    name: "add",
+    summary: "Add a model provider, store or sandbox: packages and configuration",
+    load: async () => (await import("./commands/add.ts")).add,
+  },
+  {
     name: "run",
     summary: "Prompt an agent, or run a workflow, in this project",
     load: async () => (await import("./commands/run.ts")).run,

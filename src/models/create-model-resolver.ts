@@ -60,7 +60,8 @@ export function defaultModelName(options: ModelResolverOptions): string {
   return "offline/guide";
 }
 
-const defaultModels: Readonly<Record<string, string>> = {
+/** The model of a provider where nobody names one. */
+export const defaultModels: Readonly<Record<string, string>> = {
   anthropic: "claude-sonnet-4-6",
   openai: "gpt-5.1",
   google: "gemini-2.5-pro",

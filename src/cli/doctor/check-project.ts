@@ -12,6 +12,7 @@ import { countErrors } from "../render/print-diagnostics.ts";
 import { toKnownError } from "../report-error.ts";
 import { loadProjectConfig, type OpenedProject, withLoadedProject } from "../with-project.ts";
 import type { Check } from "./check.ts";
+import { checkAdditions } from "./check-addition.ts";
 import { checkAgents } from "./check-agents.ts";
 import { checkCommands } from "./check-commands.ts";
 import { checkMcpServers } from "./check-mcp-servers.ts";
@@ -36,6 +37,7 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
   const message = loaded.file === undefined ? "none, the defaults apply" : basename(loaded.file);
   checks.push({ name: "configuration", status: "ok", message });
   checks.push(await checkModel(loaded), await checkStore(root, loaded));
+  checks.push(...(await checkAdditions({ root, folder: root, loaded })));
   checks.push(await checkCommands(loaded.config));
   checks.push(...(await checkMcpServers(context, loaded)));
   checks.push(...(await checkAgents(root, loaded)));

@@ -1,0 +1,79 @@
+import fc from "fast-check";
+import { parse } from "smol-toml";
+import { expect, test } from "vitest";
+import { setTomlKey } from "./set-toml-key.ts";
+
+const path = ["agent", "sandbox"];
+
+test.each([
+  ["", '[agent]\nsandbox = "e2b"\n'],
+  ["# ours\n", '# ours\n\n[agent]\nsandbox = "e2b"\n'],
+  ["[agent]\n", '[agent]\nsandbox = "e2b"\n'],
+  [
+    "[agent] # ours\nmax_turns = 5 # enough\n\n# the server\n[server]\nport = 1\n",
+    '[agent] # ours\nmax_turns = 5 # enough\nsandbox = "e2b"\n\n# the server\n[server]\nport = 1\n',
+  ],
+  ["[agent]\r\nmax_turns = 5\r\n", '[agent]\r\nmax_turns = 5\r\nsandbox = "e2b"\r\n'],
+  ["\uFEFF[agent]\nmax_turns = 5", '\uFEFF[agent]\nmax_turns = 5\nsandbox = "e2b"'],
+  ['[ "agent" ]\n  max_turns = 5\n', '[ "agent" ]\n  max_turns = 5\n  sandbox = "e2b"\n'],
+  ["agent.max_turns = 5\n[server]\n", 'agent.max_turns = 5\nagent.sandbox = "e2b"\n[server]\n'],
+  ["[agent.approvals]\ntools = []\n", '[agent.approvals]\ntools = []\n\n[agent]\nsandbox = "e2b"\n'],
+  // What looks like a heading stands in a text, and lines of a list look like one.
+  [
+    '[agent]\ninstructions = """\n[agent]\n[server]\n"""\nmax_turns = 5\n',
+    '[agent]\nsandbox = "e2b"\ninstructions = """\n[agent]\n[server]\n"""\nmax_turns = 5\n',
+  ],
+])("%j becomes %j", (before, after) => {
+  expect(setTomlKey(before, path, "e2b")).toBe(after);
+});
+
+test.each([
+  ["agent = { max_turns = 5 }\n"],
+  ['[agent]\nsandbox = "local"\n'],
+  ["agent = 5\n"],
+  ["[[agent]]\nmax_turns = 5\n"],
+])("%j is left to a person", (before) => {
+  expect(setTomlKey(before, path, "e2b")).toBeUndefined();
+});
+
+const line = fc.constantFrom(
+  "# agent",
+  "",
+  "[server]",
+  "[agent]",
+  "[agent.approvals]",
+  "[[specs.custom]]",
+  "max_turns = 5",
+  "tools = [\n  [1],\n  [2], # [agent]\n]",
+  'text = """\n[agent]\nsandbox = 1\n"""',
+  "text2 = '''\n[agent]'''",
+  "agent.max_cost = 1.5",
+  "since = 2026-01-01",
+  'agent = { model = "a/b" }',
+);
+
+test("whatever the file is: all of it stays, line for line, and the key is all that it means besides", () => {
+  let written = 0;
+  fc.assert(
+    fc.property(fc.array(line, { maxLength: 9 }), fc.constantFrom("\n", "\r\n"), (parts, eol) => {
+      const before = parts.join("\n").replaceAll("\n", eol);
+      try {
+        parse(before);
+      } catch {
+        return;
+      }
+      const after = setTomlKey(before, path, 'e2b"\\');
+      if (after === undefined) return;
+      written++;
+      const lines = after.split(/\r?\n/);
+      let next = 0;
+      for (const kept of before.replace(/(\r?\n)*$/, "").split(/\r?\n/)) {
+        next = lines.indexOf(kept, next) + 1;
+        expect(next).toBeGreaterThan(0);
+      }
+      expect(parse(after)).toMatchObject({ ...parse(before), agent: { sandbox: 'e2b"\\' } });
+    }),
+    { numRuns: 200 },
+  );
+  expect(written).toBeGreaterThan(20);
+});

@@ -1,0 +1,111 @@
+import { isDeepStrictEqual } from "node:util";
+import { parse, type TomlTable } from "smol-toml";
+
+/**
+ * The text of a TOML file with one more key of a text value: comments, order and line ends stay. Undefined where no place is
+ * found at which the file means the same and the key beside it: the caller then shows the line to a person.
+ *
+ * @example
+ * setTomlKey('[agent]\nmax_turns = 5 # enough\n', ["agent", "sandbox"], "e2b");
+ */
+export function setTomlKey(text: string, path: readonly string[], value: string): string | undefined {
+  const expected = parseToml(text);
+  if (!setIn(expected, path, value)) return undefined;
+  for (const candidate of candidates(text, path, JSON.stringify(value))) {
+    if (parsesTo(candidate, expected)) return candidate;
+  }
+  return undefined;
+}
+
+/** The value at a path of a parsed file; undefined where there is none. */
+export function valueAt(table: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (value, key) =>
+      typeof value === "object" && value !== null && Object.hasOwn(value, key)
+        ? Reflect.get(value, key)
+        : undefined,
+    table,
+  );
+}
+
+function setIn(root: TomlTable, path: readonly string[], value: string): boolean {
+  let table: TomlTable = root;
+  for (const key of path.slice(0, -1)) {
+    // A table as the parser makes them, so that both sides compare.
+    const inner = table[key] ?? parse("");
+    if (typeof inner !== "object" || Array.isArray(inner) || inner instanceof Date) return false;
+    table[key] = inner;
+    table = inner;
+  }
+  const last = path.at(-1) ?? "";
+  if (Object.hasOwn(table, last)) return false;
+  table[last] = value;
+  return true;
+}
+
+function parsesTo(text: string, expected: TomlTable): boolean {
+  try {
+    return isDeepStrictEqual(parseToml(text), expected);
+  } catch {
+    return false;
+  }
+}
+
+/** Places for the line, the most natural first. What looks like a heading may stand in a text: the parser decides. */
+function* candidates(text: string, path: readonly string[], value: string): Iterable<string> {
+  const eol = text.includes("\r\n") ? "\r\n" : "\n";
+  const lines = text.split(/\r?\n/);
+  const insert = (index: number, line: string): string => lines.toSpliced(index, 0, line).join(eol);
+  const table = path.slice(0, -1).join(".");
+  const assignment = `${path.at(-1)} = ${value}`;
+  for (const [index, line] of lines.entries()) {
+    if (table === "" || headingOf(line) !== table) continue;
+    const last = lastContent(lines, index);
+    yield insert(last + 1, indentLike(lines[last === index ? index : last] ?? "") + assignment);
+    yield insert(index + 1, indentLike(line) + assignment);
+  }
+  const firstHeading = lines.findIndex((line) => /^\s*\[/.test(line));
+  const top = firstHeading === -1 ? lines.length : firstHeading;
+  if (table === "") {
+    yield insert(lastContent(lines.slice(0, top), -1) + 1, assignment);
+    return;
+  }
+  const dotted = lines.slice(0, top).findLastIndex((line) => line.trimStart().startsWith(`${table}.`));
+  if (dotted !== -1) yield insert(dotted + 1, `${table}.${assignment}`);
+  const above =
+    text === "" || withoutMark(text).trim() === "" ? text : `${text.replace(/(\r?\n)*$/, "")}${eol}${eol}`;
+  yield `${above}[${table}]${eol}${assignment}${eol}`;
+}
+
+/** The table that a line begins: `[ "agent" ] # ours` is `agent`. */
+function headingOf(line: string): string | undefined {
+  const [, name] = /^\s*\[([^[\]]+)\]\s*(?:#.*)?$/.exec(withoutMark(line)) ?? [];
+  return name
+    ?.split(".")
+    .map((part) => part.trim().replace(/^(["'])(.*)\1$/, "$2"))
+    .join(".");
+}
+
+/** The last line below a heading that is neither blank nor a remark: remarks above the next heading are the next one's. */
+function lastContent(lines: readonly string[], heading: number): number {
+  const next = lines.findIndex((line, index) => index > heading && /^\s*\[/.test(line));
+  const section = lines.slice(0, next === -1 ? lines.length : next);
+  return Math.max(
+    heading,
+    section.findLastIndex((line) => !/^\s*(#|$)/.test(line)),
+  );
+}
+
+function indentLike(line: string): string {
+  return /^[ \t]*/.exec(withoutMark(line))?.[0] ?? "";
+}
+
+/** What a text means. Throws for what is no TOML. */
+export function parseToml(text: string): TomlTable {
+  return parse(withoutMark(text));
+}
+
+/** Editors of Windows begin a file with a byte order mark. */
+function withoutMark(text: string): string {
+  return text.replace(/^\uFEFF/, "");
+}

@@ -1,0 +1,122 @@
+import { suggest } from "../../base/suggest.ts";
+import { defaultModels } from "../../models/create-model-resolver.ts";
+import { type KnownProvider, knownProviders } from "../../models/provider-config.ts";
+import { usageError } from "../report-error.ts";
+
+/** One thing that `kit add` adds: packages of others, and what makes kit use them. */
+export interface Addition {
+  readonly name: string;
+  readonly kind: "model" | "store" | "sandbox" | "backend" | "telemetry" | "tools";
+  /** Each a peer of kit in its package.json, which has the versions. */
+  readonly packages: readonly string[];
+  /** Keys of the configuration as they stand in kit.toml, dotted. Never a secret: those go into variables. */
+  readonly configuration?: Readonly<Record<string, string>>;
+  /** Variables of which one has to be set. */
+  readonly variables?: readonly string[];
+  /** What such a variable looks like where its name does not say it. */
+  readonly variableExample?: string;
+  /** What is left for a person to do. */
+  readonly remark?: string;
+  /** Other names that people write. */
+  readonly aliases?: readonly string[];
+  /** The page of kit's documentation. */
+  readonly docs: string;
+}
+
+const aliasesOfProviders: Readonly<Partial<Record<KnownProvider, readonly string[]>>> = {
+  anthropic: ["claude"],
+  openai: ["gpt"],
+  google: ["gemini"],
+};
+
+const models = Object.entries(knownProviders).map(([name, known]): Addition => {
+  const model = Object.hasOwn(defaultModels, name) ? defaultModels[name] : undefined;
+  return {
+    name,
+    kind: "model",
+    packages: [known.package],
+    variables: known.keys,
+    docs: "docs/configuration.md#providers",
+    aliases: aliasesOfProviders[name as KnownProvider] ?? [],
+    ...(model === undefined
+      ? { remark: `Name a model that you have: agent.model = "${name}/<model>", or KIT_MODEL.` }
+      : { configuration: { "agent.model": `${name}/${model}` } }),
+  };
+});
+
+/** All that can be added. A new peer of kit needs a row here and its place in package.json. */
+export const additions: readonly Addition[] = [
+  ...models,
+  {
+    name: "postgres",
+    kind: "store",
+    packages: ["pg"],
+    // The address holds a password, so it is no key for a file.
+    variables: ["KIT_STORE"],
+    variableExample: "postgres://user:password@host:5432/database",
+    aliases: ["pg", "postgresql"],
+    docs: "docs/stores.md#postgres",
+  },
+  {
+    name: "e2b",
+    kind: "sandbox",
+    packages: ["e2b"],
+    configuration: { "agent.sandbox": "e2b" },
+    variables: ["E2B_API_KEY"],
+    docs: "docs/remote-sandboxes.md",
+  },
+  {
+    name: "daytona",
+    kind: "sandbox",
+    packages: ["@daytona/sdk"],
+    configuration: { "agent.sandbox": "daytona" },
+    variables: ["DAYTONA_API_KEY"],
+    docs: "docs/remote-sandboxes.md",
+  },
+  {
+    name: "otel",
+    kind: "telemetry",
+    packages: [
+      "@opentelemetry/api",
+      "@opentelemetry/context-async-hooks",
+      "@opentelemetry/exporter-metrics-otlp-http",
+      "@opentelemetry/exporter-trace-otlp-http",
+      "@opentelemetry/resources",
+      "@opentelemetry/sdk-metrics",
+      "@opentelemetry/sdk-trace",
+    ],
+    variables: ["OTEL_EXPORTER_OTLP_ENDPOINT"],
+    variableExample: "http://localhost:4318",
+    remark: "kit start --otel sends traces and metrics; with the variable set, kit start alone does.",
+    aliases: ["opentelemetry", "telemetry"],
+    docs: "docs/telemetry.md",
+  },
+  {
+    name: "mcp",
+    kind: "tools",
+    packages: ["@modelcontextprotocol/client"],
+    remark: "Name the servers whose tools agents get under mcp.servers.",
+    docs: "docs/mcp-client.md",
+  },
+  {
+    name: "python",
+    kind: "tools",
+    packages: ["@pydantic/monty"],
+    aliases: ["monty"],
+    docs: "docs/python.md",
+  },
+];
+
+/** What somebody means by a name. Throws `invalid_request` for what is not in the table: nothing else is ever installed. */
+export function findAddition(text: string): Addition {
+  const wanted = text.toLowerCase();
+  const found = additions.find(
+    ({ name, aliases = [], packages, kind }) =>
+      name === wanted || aliases.includes(wanted) || (kind !== "model" && packages.includes(wanted)),
+  );
+  if (found !== undefined) return found;
+  const names = additions.map(({ name }) => name);
+  const other = suggest(text, [...names, ...additions.flatMap(({ aliases = [] }) => aliases)]);
+  const meant = other === undefined ? "" : `Did you mean ${other}? `;
+  throw usageError(`There is nothing named '${text}' to add.`, `${meant}It is one of ${names.join(", ")}.`);
+}

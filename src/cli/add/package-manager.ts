@@ -1,0 +1,171 @@
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { basename, delimiter, dirname, isAbsolute, join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { KitError } from "../../base/kit-error.ts";
+import type { ErrorCode } from "../../protocol/error-code.ts";
+import type { CommandContext } from "../command.ts";
+import { usageError } from "../report-error.ts";
+import { safeLine } from "../text/safe-text.ts";
+import { readManifest } from "./read-manifest.ts";
+
+export const managerNames = ["npm", "pnpm", "yarn", "bun"] as const;
+export type ManagerName = (typeof managerNames)[number];
+
+const lockFiles: Readonly<Record<string, ManagerName>> = {
+  "package-lock.json": "npm",
+  "npm-shrinkwrap.json": "npm",
+  "pnpm-lock.yaml": "pnpm",
+  "pnpm-workspace.yaml": "pnpm",
+  "yarn.lock": "yarn",
+  "bun.lock": "bun",
+  "bun.lockb": "bun",
+};
+
+/** The folder of the package.json that a project's packages are asked for in: its own, else the nearest one of its repository. */
+export function findPackageFolder(root: string): string {
+  const found = foldersUpward(root).find((folder) => existsSync(join(folder, "package.json")));
+  if (found !== undefined) return found;
+  throw usageError(
+    `There is no package.json in ${safeLine(basename(root))}, so packages cannot be installed.`,
+    "Run: npm init -y",
+  );
+}
+
+/** The words that install packages in a folder, with the package manager that the project uses. */
+export function installCommand(
+  folder: string,
+  specifiers: readonly string[],
+  named?: ManagerName,
+): readonly string[] {
+  const { name, isClassicYarn } = detectManager(folder, named);
+  const has = (file: string): boolean => existsSync(join(folder, file));
+  switch (name) {
+    case "npm":
+      return ["npm", "install", "--save", "--no-audit", "--no-fund", ...specifiers];
+    case "pnpm":
+      return ["pnpm", "add", ...(has("pnpm-workspace.yaml") ? ["--workspace-root"] : []), ...specifiers];
+    case "yarn": {
+      const isRoot = isClassicYarn && manifestOf(folder).workspaces !== undefined;
+      return ["yarn", "add", ...(isRoot ? ["--ignore-workspace-root-check"] : []), ...specifiers];
+    }
+    case "bun":
+      return ["bun", "add", ...specifiers];
+  }
+}
+
+interface Detected {
+  readonly name: ManagerName;
+  readonly isClassicYarn: boolean;
+}
+
+/** The nearest folder decides, upward to that of the repository: its package.json first, then its lock file. */
+function detectManager(start: string, named: ManagerName | undefined): Detected {
+  const folders = foldersUpward(start);
+  const isModernYarn = folders.some((folder) => existsSync(join(folder, ".yarnrc.yml")));
+  for (const folder of folders) {
+    const stated = statedManager(manifestOf(folder), named);
+    if (stated !== undefined)
+      return {
+        name: stated.name,
+        isClassicYarn: /^[01]\b/.test(stated.version) || !(stated.version || isModernYarn),
+      };
+    if (named !== undefined) continue;
+    const files = Object.keys(lockFiles).filter((file) => existsSync(join(folder, file)));
+    const [name, other] = new Set(files.flatMap((file) => lockFiles[file] ?? []));
+    if (other !== undefined)
+      throw usageError(
+        `The project has the lock files of several package managers: ${files.join(", ")}.`,
+        `Remove what is not used, or name one: --with ${name}`,
+      );
+    if (name !== undefined) return { name, isClassicYarn: !isModernYarn };
+  }
+  return { name: named ?? "npm", isClassicYarn: !isModernYarn };
+}
+
+/** What package.json says, unless the line names another one. */
+function statedManager(
+  { packageManager, devEngines }: Manifest,
+  named: ManagerName | undefined,
+): { readonly name: ManagerName; readonly version: string } | undefined {
+  const engine: unknown = devEngines?.packageManager?.name;
+  const text = typeof packageManager === "string" ? packageManager : engine;
+  if (typeof text !== "string") return undefined;
+  const [word = "", version = ""] = text.split("@");
+  const name = managerNames.find((known) => known === word);
+  if (named !== undefined && name !== named) return undefined;
+  if (name === undefined)
+    throw usageError(
+      `package.json names the package manager ${safeLine(text)}, which kit does not know.`,
+      `It knows ${managerNames.join(", ")}; --with names one.`,
+    );
+  return { name, version };
+}
+
+/**
+ * Runs a package manager as PATH has it, without a shell, its words on stderr as they come. Throws `unavailable` where it is
+ * missing or fails.
+ */
+export async function runManager(
+  [program = "", ...args]: readonly string[],
+  { folder, context }: { readonly folder: string; readonly context: CommandContext },
+): Promise<void> {
+  const { output, signal } = context;
+  signal.throwIfAborted();
+  // A relative entry of PATH would be looked up in the project, which may hold an `npm` of its own.
+  const path = (process.env.PATH ?? "").split(delimiter).filter((entry) => isAbsolute(entry));
+  const child = spawn(program, args, {
+    cwd: folder,
+    env: { ...process.env, PATH: path.join(delimiter) },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const stop = (): void => void child.kill("SIGINT");
+  signal.addEventListener("abort", stop, { once: true });
+  const say = async (stream: Readable): Promise<void> => {
+    for await (const line of createInterface({ input: stream }))
+      output.note(output.noteStyle("dim", safeLine(line)));
+  };
+  try {
+    const ended = new Promise<number | string>((resolve, reject) => {
+      child.once("error", reject);
+      child.once("close", (code, name) => resolve(code ?? name ?? ""));
+    });
+    const [code] = await Promise.all([ended, say(child.stdout), say(child.stderr)]);
+    signal.throwIfAborted();
+    if (code !== 0)
+      throw failed(program, `ended with ${code}; the configuration is as it was`, "Its own words are above.");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT")
+      throw failed(program, "is not found in PATH", `Install it, or name another one: --with npm`);
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+function failed(program: string, what: string, hint: string): KitError<ErrorCode> {
+  return new KitError({ code: "unavailable", message: `${program} ${what}.`, hint });
+}
+
+/** From a folder up to that of its repository; where there is none, the folder alone. */
+function foldersUpward(start: string): readonly string[] {
+  const folders = [start];
+  while (!existsSync(join(folders.at(-1) ?? start, ".git"))) {
+    const parent = dirname(folders.at(-1) ?? start);
+    if (parent === folders.at(-1)) return [start];
+    folders.push(parent);
+  }
+  return folders;
+}
+
+interface Manifest {
+  readonly packageManager?: unknown;
+  readonly devEngines?: { readonly packageManager?: { readonly name?: unknown } };
+  readonly workspaces?: unknown;
+}
+
+function manifestOf(folder: string): Manifest {
+  const file = join(folder, "package.json");
+  return existsSync(file) ? readManifest(file) : {};
+}

@@ -1,0 +1,121 @@
+import { existsSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { KitError } from "../../base/kit-error.ts";
+import { ownModule } from "../../base/own-module.ts";
+import type { ErrorCode } from "../../protocol/error-code.ts";
+import { readManifest } from "./read-manifest.ts";
+
+/** A package of others that kit works with. */
+export interface Peer {
+  readonly name: string;
+  /** What kit takes: `^4.0.105`, or one version. */
+  readonly range: string;
+  /** What kit's own tests run with. */
+  readonly tested: string;
+}
+
+/** The versions of a peer, as this kit's own package.json has them. */
+export function peerOf(name: string): Peer {
+  const manifest = readManifest(fileURLToPath(new URL("../package.json", ownModule("index"))));
+  const range = textAt(manifest, "peerDependencies", name) ?? "";
+  // The range begins where the tests are: for what kit installs apart from itself, that is all there is to read.
+  return { name, range, tested: textAt(manifest, "devDependencies", name) ?? range.replace(/^\^/, "") };
+}
+
+/** A package of a project, and what is to be done with it. */
+export interface PackagePlan extends Peer {
+  readonly installed?: string;
+  /** The version or range to ask for; absent where what is there stays. */
+  readonly install?: string;
+}
+
+/**
+ * What to do so that a project has a peer at a version that kit takes. Throws `conflict` where that would take something away
+ * from the project: a newer version, or a package that comes from elsewhere.
+ */
+export function planPackage(peer: Peer, folder: string): PackagePlan {
+  const { name, range, tested } = peer;
+  const installed = installedVersion(name, folder);
+  const declared = declaredRange(name, folder);
+  const plan = { ...peer, ...(installed === undefined ? {} : { installed }) };
+  if (installed !== undefined && satisfies(installed, range)) {
+    // Found by chance, as the package of another one: asked for, it stays when that one goes.
+    return declared === undefined ? { ...plan, install: installed } : plan;
+  }
+  if (installed !== undefined && isNewer(installed, tested)) throw tooNew(peer, installed);
+  if (installed === undefined && declared !== undefined) {
+    const [, lowest] = /^[\^~]?(\d+\.\d+\.\d+\S*)$/.exec(declared) ?? [];
+    if (lowest !== undefined && satisfies(lowest, range)) return { ...plan, install: declared };
+    if (lowest !== undefined && isNewer(lowest, tested)) throw tooNew(peer, declared);
+    if (declared.includes(":")) throw fromElsewhere(name, declared);
+  }
+  return { ...plan, install: tested };
+}
+
+/** The version of a package that a module in this folder would import; undefined where there is none. */
+export function installedVersion(name: string, folder: string): string | undefined {
+  for (let current = resolve(folder); ; current = dirname(current)) {
+    const file = join(current, "node_modules", name, "package.json");
+    if (existsSync(file)) return textAt(readManifest(file), "version");
+    if (dirname(current) === current) return undefined;
+  }
+}
+
+function declaredRange(name: string, folder: string): string | undefined {
+  const manifest = readManifest(join(folder, "package.json"));
+  const groups = ["dependencies", "devDependencies", "optionalDependencies"];
+  return groups.map((group) => textAt(manifest, group, name)).find((range) => range !== undefined);
+}
+
+/** Whether a version lies in a range as kit's package.json has them: one version, or a caret. */
+export function satisfies(version: string, range: string): boolean {
+  if (!range.startsWith("^")) return version === range;
+  const [given, least] = [toNumbers(version), toNumbers(range.slice(1))];
+  if (given === undefined || least === undefined) return false;
+  const fixed = least.findIndex((number) => number !== 0);
+  // ^0.216.0 stays below 0.217.0: the first number that is not zero may not change.
+  return (
+    given.slice(0, fixed + 1).every((number, index) => number === least[index]) && compare(given, least) >= 0
+  );
+}
+
+/** Also for what is no released version: a preview of a newer one is newer. */
+function isNewer(version: string, other: string): boolean {
+  const [one, two] = [version, other].map((text) => toNumbers(text.replace(/[-+].*$/, "")));
+  return one !== undefined && two !== undefined && compare(one, two) > 0;
+}
+
+function toNumbers(version: string): readonly number[] | undefined {
+  return /^\d+\.\d+\.\d+$/.test(version) ? version.split(".").map(Number) : undefined;
+}
+
+function compare(one: readonly number[], two: readonly number[]): number {
+  const index = one.findIndex((number, place) => number !== two[place]);
+  return index === -1 ? 0 : (one[index] ?? 0) - (two[index] ?? 0);
+}
+
+function textAt(value: unknown, ...path: readonly string[]): string | undefined {
+  let current = value;
+  for (const key of path) {
+    if (typeof current !== "object" || current === null || !Object.hasOwn(current, key)) return undefined;
+    current = Reflect.get(current, key);
+  }
+  return typeof current === "string" ? current : undefined;
+}
+
+function tooNew({ name, range, tested }: Peer, found: string): KitError<ErrorCode> {
+  return new KitError({
+    code: "conflict",
+    message: `The project has ${name} ${found}, and this kit takes ${range}; nothing was changed.`,
+    hint: `If nothing else needs the newer one, install ${name}@${tested} yourself.`,
+  });
+}
+
+function fromElsewhere(name: string, declared: string): KitError<ErrorCode> {
+  return new KitError({
+    code: "conflict",
+    message: `package.json takes ${name} from ${declared}, which is not installed; nothing was changed.`,
+    hint: "Install what package.json asks for, then try again.",
+  });
+}

@@ -1,0 +1,167 @@
+import { loadConfig } from "../../app/config/load-config.ts";
+import { type Addition, additions, findAddition } from "../add/additions.ts";
+import { type ConfigurationChange, planConfiguration } from "../add/change-configuration.ts";
+import { findPackageFolder, installCommand, type ManagerName, runManager } from "../add/package-manager.ts";
+import { installedVersion, type PackagePlan, peerOf, planPackage } from "../add/peer-versions.ts";
+import { parsePackageManager } from "../choices.ts";
+import { type Command, type CommandContext, defineCommand, type ExitCode, flag, option } from "../command.ts";
+import type { Check } from "../doctor/check.ts";
+import { checkAddition } from "../doctor/check-addition.ts";
+import { printChecks } from "../doctor/print-checks.ts";
+import type { Output } from "../output.ts";
+import { type Column, printTable } from "../table.ts";
+import { safeLine } from "../text/safe-text.ts";
+import { loadProjectConfig } from "../with-project.ts";
+
+export const add: Command = defineCommand({
+  arguments: [{ usage: "[name]", description: "What to add; without it, all that can be added is listed" }],
+  options: {
+    dryRun: flag("--dry-run", "Say what would be installed and written, and do neither"),
+    manager: option(
+      "--with <manager>",
+      "npm, pnpm, yarn or bun, in place of the one that the project uses",
+      parsePackageManager,
+    ),
+  },
+  examples: ["kit add anthropic", "kit add postgres --dry-run", "kit add"],
+  details:
+    "Installs the packages at the version that kit is tested with, writes the keys into kit.toml, names the variable to set, and checks the result as 'kit doctor' does. What is there stays: newer packages that kit takes, and keys that say something else. For kit.config.ts it says what to write. No key or password goes into a file.",
+  run: ({ args: [name], options: { dryRun = false, manager } }, context) =>
+    name === undefined ? list(context) : addOne(findAddition(name), { dryRun, manager }, context),
+});
+
+/** What is to be done for one addition. */
+interface Plan {
+  readonly addition: Addition;
+  readonly packages: readonly PackagePlan[];
+  /** The words that install what is missing. */
+  readonly command: readonly string[] | undefined;
+  readonly change: ConfigurationChange;
+  readonly dryRun: boolean;
+}
+
+async function addOne(
+  addition: Addition,
+  { dryRun, manager }: { readonly dryRun: boolean; readonly manager: ManagerName | undefined },
+  context: CommandContext,
+): Promise<ExitCode> {
+  const { root, output } = context;
+  const folder = findPackageFolder(root);
+  const loaded = await loadProjectConfig(context, { dotEnv: true });
+  const packages = addition.packages.map((name) => planPackage(peerOf(name), folder));
+  const missing = packages.flatMap(({ name, install }) =>
+    install === undefined ? [] : [`${name}@${install}`],
+  );
+  const command = missing.length === 0 ? undefined : installCommand(folder, missing, manager);
+  const change = await planConfiguration(addition, { root, loaded });
+  const plan: Plan = { addition, packages, command, change, dryRun };
+  if (!context.json) printPlan(plan, output);
+  if (dryRun) {
+    if (context.json) output.json(toJson(plan, []));
+    else output.note("Nothing was done (--dry-run).");
+    return 0;
+  }
+  if (command !== undefined) await runManager(command, { folder, context });
+  await change.write?.();
+  const { environment, file } = loaded;
+  const { config } = await loadConfig({ cwd: root, environment, ...(file === undefined ? {} : { file }) });
+  const checks = await checkAddition(addition, { root, folder, loaded: { ...loaded, config } });
+  if (context.json) output.json(toJson(plan, checks));
+  else printResult(plan, checks, output);
+  return checks.some(({ status }) => status === "error") ? 1 : 0;
+}
+
+function printPlan({ packages, command, change, dryRun }: Plan, output: Output): void {
+  for (const { name, installed, install } of packages)
+    if (install === undefined) output.line(`${output.style("dim", "=")} ${name} ${installed ?? ""} (kept)`);
+  // A command to copy stays one line.
+  if (command !== undefined) output.line(`${output.style("green", dryRun ? "+" : "$")} ${command.join(" ")}`);
+  for (const { key, has } of change.kept)
+    output.line(`${output.style("dim", "=")} ${key} stays ${safeLine(JSON.stringify(has) ?? String(has))}`);
+  if (dryRun) printChange(change, output);
+}
+
+function printChange({ file, lines, write }: ConfigurationChange, output: Output): void {
+  if (lines.length === 0) return;
+  const name = safeLine(file);
+  if (write === undefined) output.line(`${output.style("yellow", "!")} Add to ${name} by hand:`);
+  for (const line of lines)
+    output.line(write === undefined ? `    ${line}` : `${output.style("green", "+")} ${name}: ${line}`);
+}
+
+function printResult({ addition, change, command }: Plan, checks: readonly Check[], output: Output): void {
+  const { name, remark, docs } = addition;
+  printChange(change, output);
+  if (command === undefined && change.lines.length === 0) output.note(`${name} was added before.`);
+  for (const { key, value } of change.kept)
+    output.line(`${output.style("yellow", "!")} To use it: ${key} = ${JSON.stringify(value)}`);
+  if (remark !== undefined) output.line(`${output.style("yellow", "!")} ${remark}`);
+  output.line(`  ${output.style("dim", `Read on in ${docs} of kit.`)}`);
+  printChecks(output, checks);
+}
+
+function toJson({ addition, packages, command, change, dryRun }: Plan, checks: readonly Check[]): unknown {
+  const { name, kind, variables = [], docs } = addition;
+  const { write, ...rest } = change;
+  return {
+    name,
+    kind,
+    dry_run: dryRun,
+    packages: packages.map(({ name, tested, installed = null, install = null }) => ({
+      name,
+      tested,
+      installed,
+      install,
+    })),
+    command: command ?? null,
+    configuration: { ...rest, by_hand: rest.lines.length > 0 && write === undefined },
+    variables,
+    docs,
+    checks,
+  };
+}
+
+interface ListRow {
+  readonly name: string;
+  readonly kind: string;
+  readonly packages: readonly {
+    readonly name: string;
+    readonly tested: string;
+    readonly installed: string | null;
+  }[];
+  readonly variables: readonly string[];
+  readonly docs: string;
+}
+
+function list({ root, output, json }: CommandContext): Promise<ExitCode> {
+  const rows = additions.map(
+    ({ name, kind, packages, variables = [], docs }): ListRow => ({
+      name,
+      kind,
+      packages: packages.map((peer) => {
+        const { tested } = peerOf(peer);
+        return { name: peer, tested, installed: installedVersion(peer, root) ?? null };
+      }),
+      variables,
+      docs,
+    }),
+  );
+  if (json) output.json({ additions: rows });
+  else printTable(output, rows, columns);
+  return Promise.resolve(0);
+}
+
+const columns: readonly Column<ListRow>[] = [
+  { header: "NAME", value: ({ name }) => name },
+  { header: "KIND", value: ({ kind }) => kind },
+  {
+    header: "INSTALLED",
+    value: ({ packages }) => {
+      const [first] = packages;
+      return packages.every(({ installed }) => installed !== null) ? (first?.installed ?? "") : "-";
+    },
+    style: ({ packages }) => (packages.every(({ installed }) => installed !== null) ? "green" : "dim"),
+  },
+  { header: "PACKAGE", value: ({ packages }) => packages.map(({ name }) => name).join(" "), cut: "end" },
+  { header: "VARIABLE", value: ({ variables }) => variables[0] ?? "", cut: "end" },
+];

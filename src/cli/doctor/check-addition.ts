@@ -1,0 +1,94 @@
+import { findPackageJSON } from "node:module";
+import type { LoadedConfig } from "../../app/config/load-config.ts";
+import { valueAt } from "../../app/config/set-toml-key.ts";
+import { type Addition, additions } from "../add/additions.ts";
+import { installedVersion, peerOf, satisfies } from "../add/peer-versions.ts";
+import type { Check } from "./check.ts";
+import { checkModel, checkStore } from "./check-models.ts";
+
+/** A project, as what was added to it is looked at. */
+export interface AddedTo {
+  readonly root: string;
+  /** Where its packages are asked for. */
+  readonly folder: string;
+  readonly loaded: LoadedConfig;
+}
+
+/** Whether what was added has its packages, its keys of the configuration, its variable, and works. */
+export async function checkAddition(addition: Addition, project: AddedTo): Promise<readonly Check[]> {
+  const { loaded, root } = project;
+  const packages = checkPackages(addition, project.folder);
+  const variable = checkVariable(addition, loaded);
+  const checks = variable === undefined ? [packages] : [packages, variable];
+  if (packages.status === "error" || variable?.status === "warning") return checks;
+  const model = addition.configuration?.["agent.model"];
+  if (model !== undefined) {
+    const { agent } = loaded.config;
+    checks.push(await checkModel({ ...loaded, config: { ...loaded.config, agent: { ...agent, model } } }));
+  }
+  if (addition.kind === "store") checks.push(await checkStore(root, loaded));
+  return checks;
+}
+
+/** The same for the sandbox and the backend that a configuration names; models and stores are always looked at. */
+export async function checkAdditions(project: AddedTo): Promise<readonly Check[]> {
+  const used = additions.filter(
+    ({ kind, configuration = {} }) =>
+      (kind === "sandbox" || kind === "backend") &&
+      Object.entries(configuration).every(([key, value]) => hasValue(project.loaded.config, key, value)),
+  );
+  return (await Promise.all(used.map((addition) => checkAddition(addition, project)))).flat();
+}
+
+function hasValue(config: unknown, key: string, value: string): boolean {
+  return valueAt(config, key.split(".")) === value;
+}
+
+function checkPackages({ name, kind, packages }: Addition, folder: string): Check {
+  const found: string[] = [];
+  for (const peer of packages.map(peerOf)) {
+    const version = installedVersion(peer.name, folder);
+    const hint = `Run: kit add ${name}`;
+    if (version === undefined && !isBesideKit(peer.name))
+      return { name, status: "error", message: `The package ${peer.name} is not installed.`, hint };
+    if (version !== undefined && !satisfies(version, peer.range)) {
+      const message = `${peer.name} ${version} is installed, and this kit takes ${peer.range}.`;
+      return { name, status: "error", message, hint };
+    }
+    // Sandboxes and backends load the project's own package, all others what lies beside kit.
+    if (kind !== "sandbox" && kind !== "backend" && !isBesideKit(peer.name)) {
+      return {
+        name,
+        status: "error",
+        message: `${peer.name} is installed in the project, and the kit that runs lies elsewhere and does not see it.`,
+        hint: "Make kit a dependency of the project and run that one: npx --no kit doctor",
+      };
+    }
+    found.push(version === undefined ? `${peer.name} beside kit` : `${peer.name} ${version}`);
+  }
+  return { name, status: "ok", message: found.join(", ") };
+}
+
+function isBesideKit(name: string): boolean {
+  try {
+    return findPackageJSON(name, import.meta.url) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+function checkVariable(addition: Addition, { config, environment }: LoadedConfig): Check | undefined {
+  const { name, kind, variables = [], variableExample } = addition;
+  if (variables.length === 0) return undefined;
+  const set = variables.find((variable) => Boolean(environment[variable]));
+  if (set !== undefined) return { name, status: "ok", message: `${set} is set` };
+  if (kind === "model" && config.providers?.[name]?.api_key !== undefined)
+    return { name, status: "ok", message: "the key of the configuration" };
+  const example = variableExample === undefined ? "" : `, such as ${variableExample}`;
+  return {
+    name,
+    status: "warning",
+    message: `${variables.join(" or ")} is not set.`,
+    hint: `Set ${variables[0]}${example}, in the environment or in a .env that Git ignores.`,
+  };
+}
