@@ -5,7 +5,7 @@ import type { Usage } from "../protocol/usage.ts";
 import type { Sandbox } from "../sandboxes/contract.ts";
 
 /** The backends that are chosen by name. */
-export const backendNames = ["typed"] as const;
+export const backendNames = ["typed", "graph"] as const;
 export type BackendName = (typeof backendNames)[number];
 
 /** A backend of kit's by name, or one of your own. */

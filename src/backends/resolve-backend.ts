@@ -8,6 +8,8 @@ export function resolveBackend(choice: BackendChoice = "typed"): AgentBackend | 
   switch (choice) {
     case "typed":
       return typed;
+    case "graph":
+      return import("./graph/graph.ts").then(({ graph }) => graph());
     default:
       throw new KitError({
         code: "invalid_request",

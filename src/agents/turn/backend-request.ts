@@ -59,6 +59,14 @@ export function fingerprintOf(request: TurnRequest | undefined): string | undefi
   );
 }
 
+/** The loop after calls that kit has answered itself: the model sees them, whatever it was sent. */
+export function withAnswered(loop: TurnLoop, message: AssistantMessage): TurnLoop {
+  const { messages } = loop.state;
+  const results = messages[messages.indexOf(message) + 1];
+  if (loop.sent === undefined || results?.role !== "tool") return loop;
+  return { ...loop, sent: [...loop.sent, toPromptMessage(message), toPromptMessage(results)] };
+}
+
 /** The JSON in an answer that fits the schema; undefined where none does. */
 export async function valueIn(
   message: AssistantMessage,

@@ -19,7 +19,7 @@ import { concludingAnswer, noAnswer, ownMessage } from "./backend-answer.ts";
 import { Lane } from "./backend-lane.ts";
 import { BackendNotes, endNote, stateNote } from "./backend-notes.ts";
 import { askSomebody } from "./backend-question.ts";
-import { fingerprintOf, toRequestLoop, valueIn } from "./backend-request.ts";
+import { fingerprintOf, toRequestLoop, valueIn, withAnswered } from "./backend-request.ts";
 import {
   callId,
   messageId,
@@ -179,7 +179,7 @@ class BackendRun implements BackendOperation, Disposable {
     try {
       this.#refuseFailed();
       const asked = fingerprintOf(request);
-      const loop = asked === undefined ? this.#loop : this.#requestLoop(request ?? {}, asked);
+      let loop = asked === undefined ? this.#loop : this.#requestLoop(request ?? {}, asked);
       for (;;) {
         const open = this.#newest;
         if (open !== undefined && open.results === undefined) await this.#runCalls(open);
@@ -190,7 +190,11 @@ class BackendRun implements BackendOperation, Disposable {
         const known = calls.flatMap((call, at) =>
           loop.toolRun.tools.get(call.tool) === undefined ? [] : [toBackendCall(call, callId(position, at))],
         );
-        if (calls.length > 0 && known.length === 0) continue;
+        if (calls.length > 0 && known.length === 0) {
+          if (this.#newest?.position === position) await this.#runCalls(this.#newest);
+          loop = withAnswered(loop, message);
+          continue;
+        }
         const given = new Turn(messageId(position), message, known);
         if (request?.schema !== undefined) given.value = await valueIn(message, request.schema, this.#loop);
         return given;

@@ -97,10 +97,16 @@ test.each([
     "[agent]\nsandbox = 1",
     "agent.sandbox must be virtual, local or (only in kit.config.ts) a sandbox, not 1",
   ],
-  ['[agent]\nbackend = "graph"', "agent.backend cannot be graph yet: this version of kit has typed"],
-  ['[agent]\nbackend = "x"', 'agent.backend must be one of typed, not "x"'],
-  ['[agent]\nbackend = "typd"', 'agent.backend must be one of typed, not "typd"; did you mean typed?'],
-  ["[agent]\nbackend = 1", "agent.backend must be typed or (only in kit.config.ts) a backend, not 1"],
+  [
+    '[agent]\nbackend = "google_adk"',
+    "agent.backend cannot be google_adk yet: this version of kit has typed, graph",
+  ],
+  ['[agent]\nbackend = "x"', 'agent.backend must be one of typed, graph, not "x"'],
+  [
+    '[agent]\nbackend = "grpah"',
+    'agent.backend must be one of typed, graph, not "grpah"; did you mean graph?',
+  ],
+  ["[agent]\nbackend = 1", "agent.backend must be typed, graph or (only in kit.config.ts) a backend, not 1"],
   [
     '[providers.local]\nbase_url = "127.0.0.1:8080"',
     "providers.local.base_url must be an address such as http://127.0.0.1:8080/v1, not a text",

@@ -64,15 +64,13 @@ export const durableChecks: Readonly<Record<string, Check>> = {
     const smooth = await survive(subject, undefined);
     assert.deepEqual(smooth.result, { answer: 42 });
     assert.ok(smooth.appends >= 5);
-    for (let at = 1; at <= smooth.appends; at += 1) {
+    const { appends, ...whole } = smooth;
+    // Of a backend that appends much, every other one.
+    const step = Math.ceil(appends / 16);
+    for (let at = 1; at <= appends; at += step) {
       for (const isWritten of [false, true]) {
-        const { appends, ...life } = await survive(subject, { at, isWritten });
-        const { appends: _, ...whole } = smooth;
-        assert.deepEqual(
-          life,
-          whole,
-          `killed ${isWritten ? "after" : "before"} append ${at} of ${smooth.appends}`,
-        );
+        const { appends: _, ...life } = await survive(subject, { at, isWritten });
+        assert.deepEqual(life, whole, `killed ${isWritten ? "after" : "before"} append ${at} of ${appends}`);
       }
     }
   },

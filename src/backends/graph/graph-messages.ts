@@ -1,0 +1,220 @@
+import type { AIMessage, BaseMessage, ToolMessage } from "@langchain/core/messages";
+import { type Message, type ToolResultPart, textOf } from "../../protocol/message.ts";
+import { noUsage } from "../../protocol/usage.ts";
+import type { BackendMessage, BackendOperation, TurnRequest } from "../contract.ts";
+import type { GraphPeers } from "./graph-peers.ts";
+
+/** Kit's messages as LangChain has them: the same ids, one message for each result. */
+export function toLangChain(messages: readonly BackendMessage[], peers: GraphPeers): BaseMessage[] {
+  const { AIMessage, HumanMessage } = peers.messages;
+  return messages.flatMap((message): BaseMessage[] => {
+    const { id } = message;
+    if (message.role === "user") return [new HumanMessage({ id, content: shownContent(message) })];
+    if (message.role === "tool") return message.content.map((result) => toToolMessage(result, peers));
+    const tool_calls = message.content.flatMap((part) =>
+      part.type === "tool_call"
+        ? [{ id: part.tool_call_id, name: part.tool, args: asObject(part.args), type: "tool_call" as const }]
+        : [],
+    );
+    return [new AIMessage({ id, content: textOf(message), tool_calls })];
+  });
+}
+
+/** The result of a call as LangChain has it. */
+export function toToolMessage(result: ToolResultPart, { messages }: GraphPeers): ToolMessage {
+  return new messages.ToolMessage({
+    id: `${result.tool_call_id}_result`,
+    tool_call_id: result.tool_call_id,
+    name: result.tool,
+    content: partsText(result.content),
+    status: result.is_error ? "error" : "success",
+  });
+}
+
+/** Text where there is nothing else; pictures stand beside it. Kit sends the model what its own history has. */
+function shownContent({ content }: Extract<Message, { role: "user" }>) {
+  if (content.every((part) => part.type === "text")) return partsText(content);
+  return content.map((part) => {
+    if (part.type === "text") return { type: "text" as const, text: part.text };
+    if (part.type !== "image") return { type: "text" as const, text: `[${part.type}]` };
+    const url = part.data.startsWith("https:") ? part.data : `data:${part.media_type};base64,${part.data}`;
+    return { type: "image_url" as const, image_url: { url } };
+  });
+}
+
+function partsText(parts: readonly { readonly type: string; readonly text?: string }[]): string {
+  return parts.map((part) => (part.type === "text" ? (part.text ?? "") : `[${part.type}]`)).join("");
+}
+
+function asObject(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {};
+}
+
+/** What a graph was given of the conversation: the rest it does not know, and cannot have left out. */
+export class GivenMessages {
+  /** The newest of them. */
+  newest: string | undefined;
+  readonly #keys = new Set<string>();
+
+  /** Takes in what it begins with: the history, or what it had of that when it was interrupted. */
+  begin(operation: BackendOperation, until: string | undefined): void {
+    const messages = operation.history();
+    const names = new Set(operation.tools.map(({ name }) => name));
+    for (const [index, message] of messages.entries()) {
+      const key = keyOf(message);
+      const asks = message.role === "tool" ? messages[index - 1] : message;
+      const calls = asks?.content.filter((part) => part.type === "tool_call") ?? [];
+      const isAnswered =
+        calls.length > 0 && !calls.some((part) => part.type === "tool_call" && names.has(part.tool));
+      // What kit itself has said or answered meanwhile is not the graph's to repeat.
+      if (!isAnswered && !(message.role === "user" && isKits(message))) this.#keys.add(key);
+      this.newest = key;
+      if (key === until) return;
+    }
+  }
+
+  addTurn(id: string): void {
+    this.#add(id);
+  }
+
+  addResult(callId: string): void {
+    this.#add(resultsKey(callId));
+  }
+
+  has(key: string): boolean {
+    return this.#keys.has(key);
+  }
+
+  #add(key: string): void {
+    this.#keys.add(key);
+    this.newest = key;
+  }
+}
+
+/**
+ * What a node asks a model of its graph, as kit is asked: the conversation as it stands, where the messages are that; else
+ * these messages. Without tools, other messages are asked aside.
+ */
+export function toTurnRequest(
+  asked: { readonly messages: readonly BaseMessage[]; readonly tools: readonly string[] },
+  operation: BackendOperation,
+  given: GivenMessages,
+): TurnRequest | undefined {
+  const own = asked.messages.filter((message) => message.getType() === "system").map(textIn);
+  const extra = own.filter((text) => text !== "" && text !== operation.system).join("\n\n");
+  const said = asked.messages.filter((message) => message.getType() !== "system");
+  const history = operation.history();
+  const system = extra === "" ? {} : { system: `${operation.system}\n\n${extra}` };
+  const isAll =
+    asked.tools.length === operation.tools.length &&
+    operation.tools.every(({ name }) => asked.tools.includes(name));
+  const tools = isAll ? {} : { tools: asked.tools };
+  if (isConversation(said, history, given)) {
+    const request: TurnRequest = { ...system, ...tools };
+    return Object.keys(request).length === 0 ? undefined : request;
+  }
+  const messages = fromLangChain(said, history);
+  return asked.tools.length === 0 ? { ...system, messages, aside: true } : { ...system, ...tools, messages };
+}
+
+function isConversation(
+  said: readonly BaseMessage[],
+  history: readonly BackendMessage[],
+  given: GivenMessages,
+): boolean {
+  const active = new Map(history.map((message) => [keyOf(message), message]));
+  const first = Math.min(...history.filter(({ id }) => id !== "message_0").map(({ id }) => positionOf(id)));
+  const keys: string[] = [];
+  for (const message of said) {
+    const key = langChainKey(message);
+    if (key === undefined) return false;
+    const known = active.get(key);
+    // A compaction has it in its summary.
+    if (known === undefined && positionOf(key) < first) continue;
+    if (known === undefined || !isSame(message, known)) return false;
+    if (!(known.role === "user" && isKits(known)) && keys.at(-1) !== key) keys.push(key);
+  }
+  const wanted = history.filter((message) => given.has(keyOf(message))).map(keyOf);
+  return keys.length === wanted.length && keys.every((key, at) => key === wanted[at]);
+}
+
+/** A node may have changed what a message says. */
+function isSame(message: BaseMessage, known: BackendMessage): boolean {
+  if (known.role === "user")
+    return known.content.some(({ type }) => type !== "text") || textIn(message) === textOf(known);
+  if (known.role === "assistant") return textIn(message).replace("\u200b", "") === textOf(known);
+  const id = (message as ToolMessage).tool_call_id;
+  const result = known.content.find(({ tool_call_id }) => tool_call_id === id);
+  return result !== undefined && textIn(message) === partsText(result.content);
+}
+
+function fromLangChain(said: readonly BaseMessage[], history: readonly BackendMessage[]): readonly Message[] {
+  const active = new Map(history.map((message) => [keyOf(message), message]));
+  const messages: Message[] = [];
+  for (const message of said) {
+    const known = active.get(langChainKey(message) ?? "");
+    if (known !== undefined && known.role !== "tool" && isSame(message, known)) messages.push(known);
+    else if (message.getType() !== "tool") messages.push(toMessage(message));
+    else {
+      const last = messages.at(-1);
+      const result = toResult(message as ToolMessage);
+      if (last?.role === "tool")
+        messages[messages.length - 1] = { ...last, content: [...last.content, result] };
+      else messages.push({ role: "tool", content: [result], timestamp: "" });
+    }
+  }
+  return messages;
+}
+
+function toResult(message: ToolMessage): ToolResultPart {
+  return {
+    type: "tool_result",
+    tool_call_id: message.tool_call_id,
+    tool: message.name ?? "tool",
+    content: [{ type: "text", text: textIn(message) }],
+    is_error: message.status === "error",
+  };
+}
+
+function toMessage(message: BaseMessage): Message {
+  const text = { type: "text", text: textIn(message).replace("\u200b", "") } as const;
+  if (message.getType() !== "ai") return { role: "user", content: [text], timestamp: "" };
+  const calls = ((message as AIMessage).tool_calls ?? []).map(
+    ({ id = "call", name, args }) => ({ type: "tool_call", tool_call_id: id, tool: name, args }) as const,
+  );
+  const content = text.text === "" ? calls : [text, ...calls];
+  return { role: "assistant", content, timestamp: "", model: "", usage: noUsage, finish_reason: "stop" };
+}
+
+/** The text of a message of LangChain. */
+export function textIn({ content }: BaseMessage): string {
+  if (typeof content === "string") return content;
+  return content.map((part) => ("text" in part && typeof part.text === "string" ? part.text : "")).join("");
+}
+
+/** What kit itself says to the model, and the graph need not know. */
+function isKits({ source }: Extract<Message, { role: "user" }>): boolean {
+  return source !== undefined && source !== "skill";
+}
+
+function keyOf(message: BackendMessage): string {
+  return message.role === "tool" ? resultsKey(message.content[0]?.tool_call_id ?? "") : message.id;
+}
+
+function resultsKey(callId: string): string {
+  return `results_${callId.split("_")[1]}`;
+}
+
+function langChainKey(message: BaseMessage): string | undefined {
+  if (message.getType() === "tool") {
+    const id = (message as ToolMessage).tool_call_id;
+    return /^call_\d+_\d+$/.test(id) ? resultsKey(id) : undefined;
+  }
+  return message.id !== undefined && /^message_\d+$/.test(message.id) ? message.id : undefined;
+}
+
+function positionOf(key: string): number {
+  return Number(key.split("_")[1]);
+}
