@@ -5,10 +5,10 @@ export const typed: AgentBackend = {
   name: "typed",
   async run(operation) {
     for (;;) {
-      const { calls } = await operation.turn();
-      if (calls.length === 0) return;
-      // The first one runs them all.
-      for (const { id } of calls) await operation.tool(id);
+      const [call] = (await operation.turn()).calls;
+      if (call === undefined) return;
+      // Whichever is asked for first, all of its turn are run.
+      await operation.tool(call.id);
     }
   },
 };

@@ -9,7 +9,6 @@ import type {
 } from "../../backends/contract.ts";
 import { isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
-import { KitError } from "../../base/kit-error.ts";
 import type { ApprovalDecision } from "../../protocol/approval.ts";
 import type { AssistantMessage, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
@@ -22,7 +21,9 @@ import { askSomebody } from "./backend-question.ts";
 import { fingerprintOf, toRequestLoop, valueIn, withAnswered } from "./backend-request.ts";
 import {
   callId,
+  ended,
   messageId,
+  type OpenTurn,
   placeOfCall,
   Turn,
   toBackendCall,
@@ -45,28 +46,17 @@ export async function runBackend(loop: TurnLoop): Promise<AssistantMessage> {
   }
 }
 
-/** A turn whose calls may still have to be run. */
-interface OpenTurn {
-  readonly loop: TurnLoop;
-  readonly turnId: string;
-  readonly position: number;
-  readonly calls: readonly ToolCallPart[];
-  running: Promise<void> | undefined;
-  results: readonly ToolResultPart[] | undefined;
-}
-
 /**
  * What a backend sees of its operation. Each turn writes only what is new. However it ends, by an answer, an error or an
  * abort, every tool call in the history has a result, so that the next operation can go on from it.
  */
 class BackendRun implements BackendOperation, Disposable {
   readonly run: number;
-  readonly state: BackendState;
-  readonly files: BackendOperation["files"];
   readonly #loop: TurnLoop;
   readonly #work: BackendWork;
   readonly #watch: CallWatch;
   #tools: readonly BackendTool[] | undefined;
+  #state: BackendState | undefined;
   #newest: OpenTurn | undefined;
   #past: PastTurns | undefined;
   #answer: AssistantMessage | undefined;
@@ -82,18 +72,16 @@ class BackendRun implements BackendOperation, Disposable {
     this.#work = loop.work;
     this.run = loop.work.runs;
     this.#watch = new CallWatch(loop);
-    const notes = new BackendNotes({ backend: loop.work.backend.name, run: loop.work.runs });
-    this.state = {
-      load: () => {
-        const { past } = loop.work;
-        const { saved, position } = notes.read(past);
-        if (past !== undefined && position > 0) this.#past = new PastTurns(past, position);
-        return saved;
-      },
-      save: (value) => heard(this.#guarded(() => this.#commit([this.#note(stateNote, notes.toNote(value))]))),
-    };
-    const { sandbox } = loop.work;
-    this.files = {
+  }
+
+  get state(): BackendState {
+    this.#state ??= this.#toState();
+    return this.#state;
+  }
+
+  get files(): BackendOperation["files"] {
+    const { sandbox } = this.#work;
+    return {
       upload: async (path, content) => (await sandbox()).upload(path, content),
       download: async (path) => (await sandbox()).download(path),
     };
@@ -323,6 +311,19 @@ class BackendRun implements BackendOperation, Disposable {
     return { ...result, tool_call_id: callId(position, 0) };
   }
 
+  #toState(): BackendState {
+    const { past, backend } = this.#work;
+    const notes = new BackendNotes({ backend: backend.name, run: this.run });
+    return {
+      load: () => {
+        const { saved, position } = notes.read(past);
+        if (past !== undefined && position > 0) this.#past = new PastTurns(past, position);
+        return saved;
+      },
+      save: (value) => heard(this.#guarded(() => this.#commit([this.#note(stateNote, notes.toNote(value))]))),
+    };
+  }
+
   /** Calls that the backend ended without asking for. */
   async #closeCalls(): Promise<void> {
     const open = this.#newest;
@@ -395,8 +396,4 @@ class BackendRun implements BackendOperation, Disposable {
 function heard<Value>(promise: Promise<Value>): Promise<Value> {
   promise.catch(() => undefined);
   return promise;
-}
-
-function ended(): KitError {
-  return new KitError({ code: "invalid_request", message: "The operation has ended." });
 }

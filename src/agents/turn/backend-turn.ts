@@ -1,8 +1,19 @@
 import type { BackendMessage, BackendTurn } from "../../backends/contract.ts";
 import { KitError } from "../../base/kit-error.ts";
-import type { AssistantMessage, ToolCallPart } from "../../protocol/message.ts";
+import type { AssistantMessage, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/message.ts";
 import type { SessionState } from "../session/session-state.ts";
+import type { TurnLoop } from "./turn-loop.ts";
+
+/** A turn whose calls may still have to be run. */
+export interface OpenTurn {
+  readonly loop: TurnLoop;
+  readonly turnId: string;
+  readonly position: number;
+  readonly calls: readonly ToolCallPart[];
+  running: Promise<void> | undefined;
+  results: readonly ToolResultPart[] | undefined;
+}
 
 /** An answer as a backend is given it. */
 export class Turn implements BackendTurn {
@@ -74,4 +85,8 @@ export function toBackendMessages({
 
 export function unknownCall(id: string): KitError {
   return new KitError({ code: "invalid_request", message: `No turn of this operation has a call "${id}".` });
+}
+
+export function ended(): KitError {
+  return new KitError({ code: "invalid_request", message: "The operation has ended." });
 }
