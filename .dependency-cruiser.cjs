@@ -77,6 +77,7 @@ const homes = {
   "@opentelemetry/(?!api)[^/]+": "app/telemetry",
   "@ai-sdk/(?!provider)[^/]+": "models",
   "@langchain/[^/]+": "backends",
+  "@openai/agents": "backends",
 };
 
 const test = "[.](test|suite)[.]ts$|/testing/";

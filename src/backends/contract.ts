@@ -5,7 +5,7 @@ import type { Usage } from "../protocol/usage.ts";
 import type { Sandbox } from "../sandboxes/contract.ts";
 
 /** The backends that are chosen by name. */
-export const backendNames = ["typed", "graph"] as const;
+export const backendNames = ["typed", "graph", "openai_agents"] as const;
 export type BackendName = (typeof backendNames)[number];
 
 /** A backend of kit's by name, or one of your own. */
@@ -176,6 +176,11 @@ export interface BackendTool {
 /** A tool that the backend brings along for a turn; kit runs it as it runs any other. */
 export interface OwnTool extends BackendTool {
   run(args: Readonly<Record<string, unknown>>): string | Promise<string>;
+  /**
+   * The agent of the backend's that goes on with the work once the tool has run: events show its part as a task, to the
+   * next one or to the end.
+   */
+  readonly handsTo?: string;
 }
 
 /** What somebody is asked. */

@@ -10,6 +10,8 @@ export function resolveBackend(choice: BackendChoice = "typed"): AgentBackend | 
       return typed;
     case "graph":
       return import("./graph/graph.ts").then(({ graph }) => graph());
+    case "openai_agents":
+      return import("./openai-agents/openai-agents.ts").then(({ openaiAgents }) => openaiAgents());
     default:
       throw new KitError({
         code: "invalid_request",

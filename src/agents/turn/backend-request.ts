@@ -9,6 +9,7 @@ import { resultRequest } from "../output/typed-output.ts";
 import { maskValue } from "../secrets.ts";
 import { promptOf } from "../session/session-state.ts";
 import type { JsonSchema, ToolDefinition, ToolLookup } from "../tool.ts";
+import { beginPart } from "./backend-handoff.ts";
 import { toPromptMessage } from "./to-prompt.ts";
 import type { TurnLoop } from "./turn-loop.ts";
 import { TurnRecords } from "./turn-records.ts";
@@ -110,7 +111,7 @@ function offered(loop: TurnLoop, { tools, aside }: TurnRequest): Pick<TurnLoop, 
   for (const tool of tools) {
     if (typeof tool === "string") schemas.push(namedTool(loop, tool));
     else {
-      own.set(tool.name, toDefinition(tool));
+      own.set(tool.name, toDefinition(tool, loop));
       schemas.push({
         type: "function",
         name: tool.name,
@@ -138,12 +139,17 @@ function namedTool(loop: TurnLoop, name: string): LanguageModelV4FunctionTool {
   );
 }
 
-function toDefinition({ name, description, schema, run }: OwnTool): ToolDefinition {
+function toDefinition(tool: OwnTool, loop: TurnLoop): ToolDefinition {
+  const { name, description, schema, run } = tool;
   return {
     name,
     description,
     input: schema,
-    execute: (input) => run(input as Readonly<Record<string, unknown>>),
+    async execute(input, call) {
+      const said = await run(input as Readonly<Record<string, unknown>>);
+      if (tool.handsTo !== undefined) await beginPart(loop, tool, call);
+      return said;
+    },
   };
 }
 

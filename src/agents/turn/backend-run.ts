@@ -15,6 +15,7 @@ import type { SessionEntry } from "../../protocol/session-entry.ts";
 import { maskValue } from "../secrets.ts";
 import { type AsideNote, asideNote } from "../session/past-operation.ts";
 import { concludingAnswer, noAnswer, ownMessage } from "./backend-answer.ts";
+import { withParts } from "./backend-handoff.ts";
 import { Lane } from "./backend-lane.ts";
 import { BackendNotes, endNote, stateNote } from "./backend-notes.ts";
 import { askSomebody } from "./backend-question.ts";
@@ -40,7 +41,7 @@ import { callsOf, runTools, runTurn, sayTurnFailed, type TurnLoop, toEntry } fro
 export async function runBackend(loop: TurnLoop): Promise<AssistantMessage> {
   const run = new BackendRun(loop);
   try {
-    return await run.perform();
+    return await withParts(loop, () => run.perform());
   } finally {
     run[Symbol.dispose]();
   }

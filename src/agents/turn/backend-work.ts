@@ -15,4 +15,6 @@ export interface BackendWork {
   readonly nativeOutput: (schema: JsonSchema, offersTools: boolean) => NativeOutput | undefined;
   /** Runs that came to their end, in this process or before. */
   runs: number;
+  /** The part of the work that one of the backend's agents has taken over, and goes on with now. */
+  part?: { readonly task_id: string; readonly turnId: string; readonly startedAt: number } | undefined;
 }

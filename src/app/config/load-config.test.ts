@@ -99,14 +99,17 @@ test.each([
   ],
   [
     '[agent]\nbackend = "google_adk"',
-    "agent.backend cannot be google_adk yet: this version of kit has typed, graph",
+    "agent.backend cannot be google_adk yet: this version of kit has typed, graph, openai_agents",
   ],
-  ['[agent]\nbackend = "x"', 'agent.backend must be one of typed, graph, not "x"'],
+  ['[agent]\nbackend = "x"', 'agent.backend must be one of typed, graph, openai_agents, not "x"'],
   [
     '[agent]\nbackend = "grpah"',
-    'agent.backend must be one of typed, graph, not "grpah"; did you mean graph?',
+    'agent.backend must be one of typed, graph, openai_agents, not "grpah"; did you mean graph?',
   ],
-  ["[agent]\nbackend = 1", "agent.backend must be typed, graph or (only in kit.config.ts) a backend, not 1"],
+  [
+    "[agent]\nbackend = 1",
+    "agent.backend must be typed, graph, openai_agents or (only in kit.config.ts) a backend, not 1",
+  ],
   [
     '[providers.local]\nbase_url = "127.0.0.1:8080"',
     "providers.local.base_url must be an address such as http://127.0.0.1:8080/v1, not a text",

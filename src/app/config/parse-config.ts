@@ -55,7 +55,7 @@ import {
 import type { TelemetryConfig } from "./telemetry-config.ts";
 
 /** Those that this version does not have yet. */
-const laterBackendNames = ["openai_agents", "google_adk"];
+const laterBackendNames = ["google_adk"];
 
 type SpecsConfig = NonNullable<ProjectConfig["specs"]>;
 type GuidelinesConfig = NonNullable<ProjectConfig["guidelines"]>;

@@ -1,0 +1,34 @@
+import type { OwnTool } from "../../backends/contract.ts";
+import { taskIdOf } from "../operations/task-id.ts";
+import type { ToolContext } from "../tool.ts";
+import type { TurnLoop } from "./turn-loop.ts";
+
+/** Tells of an agent of the backend that goes on from here, as of a task. */
+export async function beginPart(loop: TurnLoop, tool: OwnTool, call: ToolContext): Promise<void> {
+  const task_id = await taskIdOf(call.idempotency_key);
+  endPart(loop, false);
+  const { tool_call_id, turn_id: turnId = "" } = call;
+  loop.work.part = { task_id, turnId, startedAt: loop.clock.now() };
+  const { handsTo = "", description: prompt } = tool;
+  loop.emit({ type: "task_start", task_id, tool_call_id, task_agent: handsTo, prompt }, turnId);
+}
+
+/** Runs a backend, and tells that the agent is done which goes on at its end, where there is one. */
+export async function withParts<Answer>(loop: TurnLoop, run: () => Promise<Answer>): Promise<Answer> {
+  let failed = true;
+  try {
+    const answer = await run();
+    failed = false;
+    return answer;
+  } finally {
+    endPart(loop, failed);
+  }
+}
+
+function endPart({ work, clock, emit }: TurnLoop, is_error: boolean): void {
+  const { part } = work;
+  if (part === undefined) return;
+  work.part = undefined;
+  const duration_ms = clock.now() - part.startedAt;
+  emit({ type: "task_end", task_id: part.task_id, is_error, duration_ms }, part.turnId);
+}
