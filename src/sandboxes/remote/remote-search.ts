@@ -13,11 +13,11 @@ import { fromWorkingFolder } from "../host/workspace-path.ts";
 import { readArchive, unpack } from "./archive.ts";
 import { textsOf } from "./needed-text.ts";
 import { answer, namesOf, pathIn, type RemoteView } from "./remote-view.ts";
-import { scripts, withInput } from "./scripts.ts";
+import { mostFetched, scripts, withInput } from "./scripts.ts";
 
-const budgetMs = 10_000;
-/** What one search fetches of files that may match; where there is more, it is truncated. */
-const filesAtOnce = 400;
+const budgetMs = 30_000;
+/** How many files that may match are fetched in one round trip. */
+const filesAtOnce = 2_000;
 
 interface Walk {
   readonly kind: "file" | "folder";
@@ -61,7 +61,7 @@ export async function grepRemotely(
   view: RemoteView,
   request: GrepRequest,
 ): Promise<{ readonly matches: readonly GrepMatch[]; readonly truncated: boolean }> {
-  const pace = createPace(request.signal, budgetMs);
+  request.signal?.throwIfAborted();
   const ignoreCase = request.ignoreCase ?? false;
   const pattern = await compileLinePattern(request.pattern, ignoreCase);
   const accepts = request.glob === undefined ? () => true : compileNameOrPathGlob(request.glob);
@@ -70,10 +70,12 @@ export async function grepRemotely(
   const isFile = walk.kind === "file";
   const files = isFile ? walk.files : walk.files.filter((path) => accepts(path.slice(below)));
   const most = request.maxMatches ?? 1_000;
+  // The network takes its time before there is anything to match.
+  const pace = createPace(request.signal, budgetMs);
   const matches: GrepMatch[] = [];
   const needed = textsOf(request.pattern, ignoreCase).join("\n");
   for (let at = 0; at < files.length; at += filesAtOnce) {
-    const contents = await fetchFiles(view, files.slice(at, at + filesAtOnce), {
+    const { contents, isCut } = await fetchFiles(view, files.slice(at, at + filesAtOnce), {
       maxBytes: isFile ? searchLimits.maxNamedFileBytes : searchLimits.maxFileBytes,
       needed,
       ignoreCase,
@@ -88,6 +90,7 @@ export async function grepRemotely(
       }
       if (pace.isOver()) return { matches, truncated: true };
     }
+    if (isCut) return { matches, truncated: true };
   }
   return { matches, truncated: false };
 }
@@ -110,7 +113,8 @@ async function fetchFiles(view: RemoteView, files: readonly string[], fetch: Fet
     ...(signal === undefined ? {} : { signal }),
   });
   signal?.throwIfAborted();
-  return readArchive(await unpack(text.trim()));
+  const archive = await unpack(text.trim());
+  return { contents: readArchive(archive), isCut: archive.length >= mostFetched };
 }
 
 /** What lies below a path, as searches see it. */

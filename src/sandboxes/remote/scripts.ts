@@ -53,7 +53,11 @@ const skipped = "\\( -name node_modules -o -name .git -o -name .kit -o -name .hg
 
 const pack = "gzip -cn | base64 -w0; echo";
 
-const archive = `tar -c --format=gnu --null --no-recursion --ignore-failed-read -T - 2>/dev/null | ${pack}`;
+const toArchive = "tar -c --format=gnu --null --no-recursion --ignore-failed-read -T - 2>/dev/null";
+const archive = `${toArchive} | ${pack}`;
+
+/** What one search fetches at a time, as it is held in memory here. */
+export const mostFetched: number = 64 * 1024 * 1024;
 
 /** Of the names that come in, those of regular files. */
 const onlyFiles = `xargs -0r sh -c 'for f; do [ -f "$f" ] && [ ! -L "$f" ] && printf "%s\\0" "$f"; done' kit`;
@@ -226,13 +230,13 @@ cd -- "$root" || exit 71
 } | ${archive}`,
 
   /**
-   * An archive of the files of the workspace that standard input names, packed. $3: the most bytes of one; $4: what
+   * An archive of the files of the workspace that come in, packed, up to `mostFetched` bytes of it. $3: the most bytes of one; $4: what
    * one of its lines has to hold, one possibility a line, and $5 an option of grep.
    */
   fetch: `cd -- "$1" || exit 71
 few() { xargs -0r sh -c 'most=$1; shift; find "$@" -maxdepth 0 -type f -size "-$most"c -print0' kit "$1" 2>/dev/null; }
 keep() { if [ -z "$1" ]; then cat; else LC_ALL=C xargs -0r grep -laFZ $2 -e "$1" -- 2>/dev/null; fi; }
-input | base64 -d | few "$3" | keep "$4" "$5" | ${archive}`,
+input | base64 -d | few "$3" | keep "$4" "$5" | ${toArchive} | head -c ${mostFetched} | ${pack}`,
 };
 
 /** What one argument of a program holds at most is 128 KiB; the rest goes through standard input. */
