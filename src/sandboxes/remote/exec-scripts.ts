@@ -5,11 +5,11 @@ import { markName } from "../host/exec/end-group.ts";
  * by a mark in its environment. Should nobody be there any more to end it, its time limit does.
  *
  * $1: root, $2: folder, $3: id, $4: seconds, $5: 1 when there is standard input, $6: how files can be kept,
- * $7: how many paths are, which follow; then the words of the command. A folder that is not there is told on
- * standard error by the id and an exit code.
+ * $7: a word that the command does not know, $8: how many paths are kept, which follow; then the words of the command.
+ * A folder that is not there is told on standard error by that word and an exit code.
  */
-export const execScript: string = `root=$1 p=$2 id=$3 limit=$4 input=$5 wall=$6 kept=$7
-shift 7
+export const execScript: string = `root=$1 p=$2 id=$3 limit=$4 input=$5 wall=$6 word=$7 kept=$8
+shift 8
 path= IFS=:
 for folder in $PATH; do
   case "$folder/" in "$root"/*) ;; /*) path=$path\${path:+:}$folder ;; esac
@@ -17,7 +17,7 @@ done
 unset IFS
 PATH=\${path:-/usr/local/bin:/usr/bin:/bin}
 export PATH
-no() { printf %s "$id:$1" >&2; exit "$1"; }
+no() { printf %s "$word:$1" >&2; exit "$1"; }
 real=$(realpath -m -- "$root/$p" 2>/dev/null && echo .) || no 71
 real=\${real%??}
 [ -L "$real" ] && no 71
@@ -39,6 +39,8 @@ fi
 ${markName}=$id setsid -- "$@" <&3 3<&- &
 w=$!
 echo $w >"$pid"
+# The shell's own remarks on how it ended are not the command's.
+exec 2>/dev/null
 setsid -- sh -c 'sleep "$1"; kill -s KILL -- "-$2"' kit "$limit" $w </dev/null >/dev/null 2>&1 &
 d=$!
 wait $w

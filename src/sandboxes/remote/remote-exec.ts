@@ -13,6 +13,8 @@ const defaultTimeoutMs = 120_000;
 const defaultMaxOutputBytes = 1024 * 1024;
 /** A command that writes more is out of control; every byte crosses the network. */
 const floodBytes = 64 * 1024 * 1024;
+/** A script and its arguments are one argument of a shell, of which Linux takes 128 KiB. */
+const maxWordBytes = 100_000;
 /** How long the machine waits beyond a time limit before it ends the command by itself: nobody may be there to do it. */
 const spareSeconds = 15;
 
@@ -23,12 +25,13 @@ export async function execRemotely(view: RemoteView, request: ExecRequest): Prom
   if (view.closing.signal.aborted) throw closed();
   const folder = pathIn(view, request.cwd ?? "");
   const words = wordsOf(request.command);
+  if (Buffer.byteLength(words.join("")) > maxWordBytes) return tooLong(words);
   const env = checkedNames(request.env ?? {});
   const { root, wall } = await view.link.open();
   if (wall === "" && view.requiresWall) throw noWall(view.name);
   // Without a wall nothing keeps them, as `isolation` says.
   const kept = keptPaths(root, request.access);
-  const id = randomUUID();
+  const [id, word] = [randomUUID(), randomUUID()];
   const output = collect(request);
   const stop = stopOn(view, { id, signal, timeoutMs });
   output.onFlood(() => stop.now("flood"));
@@ -43,6 +46,7 @@ export async function execRemotely(view: RemoteView, request: ExecRequest): Prom
         String(Math.ceil(Math.min(timeoutMs, longestTimerMs) / 1000) + spareSeconds),
         request.stdin === undefined ? "0" : "1",
         wall,
+        word,
         ...(wall === "" ? ["0"] : [String(kept.length), ...kept]),
         ...words,
       ],
@@ -50,13 +54,15 @@ export async function execRemotely(view: RemoteView, request: ExecRequest): Prom
       onOutput: output.add,
       ...(request.stdin === undefined ? {} : { stdin: request.stdin }),
     });
-    const told = output.told(id);
+    const told = output.told(word);
     if (told !== undefined && told === exitCode) throw failure(told, folder);
+    // Its own script has been killed, and what that started may go on.
+    if (exitCode < 0) await view.link.run({ script: endScript, args: [id] }).catch(() => undefined);
     const reason = stop.reason();
     const note =
       reason === "flood" ? `\nThe command was stopped: it wrote more than ${floodBytes} bytes.\n` : "";
     return {
-      exit_code: reason === undefined ? exitCode : null,
+      exit_code: reason !== undefined ? null : exitCode < 0 ? 137 : exitCode,
       stdout: output.stdout.text(),
       stderr: output.stderr.text() + note,
       dropped_bytes: output.stdout.droppedBytes + output.stderr.droppedBytes,
@@ -66,6 +72,18 @@ export async function execRemotely(view: RemoteView, request: ExecRequest): Prom
   } finally {
     stop.release();
   }
+}
+
+/** As a shell says it. */
+function tooLong([program]: readonly string[]): ExecResult {
+  return {
+    exit_code: 126,
+    stdout: "",
+    stderr: `${program}: argument list too long\n`,
+    dropped_bytes: 0,
+    timed_out: false,
+    duration_ms: 0,
+  };
 }
 
 function wordsOf(command: ExecRequest["command"]): readonly string[] {
@@ -167,9 +185,9 @@ function collect({ maxOutputBytes = defaultMaxOutputBytes, onOutput }: ExecReque
     },
     add: hand,
     /** The exit code that the script itself has told, when it could not enter the folder. */
-    told(id: string): number | undefined {
+    told(word: string): number | undefined {
       const text = stderr.text();
-      return text.startsWith(`${id}:`) ? Number(text.slice(id.length + 1)) : undefined;
+      return text.startsWith(`${word}:`) ? Number(text.slice(word.length + 1)) : undefined;
     },
   };
 }

@@ -190,6 +190,18 @@ export function remoteTests(bench: RemoteBench): void {
     expect(JSON.stringify(bench.fake.lines)).not.toContain("s3cret");
   });
 
+  test("a command's own exit codes and messages are told as they are", async () => {
+    const sandbox = await bench.open();
+    const forged = await sandbox.exec({ command: "echo $KIT_COMMAND_ID:71 >&2; exit 71" });
+    expect(forged).toMatchObject({ exit_code: 71, stderr: expect.stringContaining(":71") });
+    expect(await sandbox.exec({ command: "kill -TERM $$" })).toMatchObject({ exit_code: 143, stderr: "" });
+    const long = await sandbox.exec({ command: ["echo", "x".repeat(200_000)] });
+    expect(long).toMatchObject({ exit_code: 126, stderr: "echo: argument list too long\n" });
+    await expect(sandbox.exec({ command: "true", env: { "A-B": "x" } })).rejects.toMatchObject({
+      code: "invalid_request",
+    });
+  });
+
   test("a network that is slow costs one trip a call", async () => {
     const sandbox = await bench.open();
     await sandbox.writeFile("a.txt", "one");
