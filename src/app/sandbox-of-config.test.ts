@@ -112,6 +112,7 @@ test.each([
 test.each([
   ["e2b", 'upload = true\nnetwork = ["registry.npmjs.org"]\ntemplate = "node"\nidle_seconds = 60'],
   ["daytona", 'upload = "packages/api"\nnetwork = "any"\nimage = "debian:12"'],
+  ["runloop", 'upload = true\nblueprint = "node"\nsize = "SMALL"\nfolder = "/home/user/app"'],
 ])("a configuration names machines of %s, and nothing is started by that", async (kind, options) => {
   const toml = `[agent]\nsandbox = "${kind}"\n[sandbox.options]\n${options}\n`;
   const { sandbox } = await open({ "kit.toml": toml });
@@ -125,6 +126,9 @@ test.each([
   ['[agent]\nsandbox = "daytona"\n[sandbox.options]\nidle_seconds = 1\n', "10 to 86400"],
   ['[agent]\nsandbox = "daytona"\n[sandbox.options]\nnetwork = "all"\n', "network"],
   ['[agent]\nsandbox = "daytona"\n[sandbox.options]\nfolder = "workspace"\n', "absolute"],
+  ['[agent]\nsandbox = "runloop"\n[sandbox.options]\nfolder = "workspace"\n', "absolute"],
+  ['[agent]\nsandbox = "runloop"\n[sandbox.options]\nsize = "HUGE"\n', "X_SMALL"],
+  ['[agent]\nsandbox = "runloop"\n[sandbox.options]\nimage = "x"\n', "is no option of the runloop sandbox"],
   ['[agent]\nsandbox = "modal"\n', "modal"],
 ])("a mistake in the machines of a vendor is told: %j", async (toml, told) => {
   await using folder = await createTemporaryRepository({ "kit.toml": toml });

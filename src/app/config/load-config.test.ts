@@ -91,11 +91,17 @@ test.each([
   ['[engine]\nkind = "x"', 'engine.kind must be one of embedded, not "x"'],
   ["[engine]\nconcurrency = 0", "engine.concurrency must be a whole number from 1 to"],
   ['[agent]\nmodle = "a/b"', "agent.modle is no key of kit; did you mean agent.model?"],
-  ['[agent]\nsandbox = "docker"', 'agent.sandbox must be one of virtual, local, not "docker"'],
-  ['[agent]\nsandbox = "e2b"', "agent.sandbox cannot be e2b yet: this version of kit has virtual, local"],
+  [
+    '[agent]\nsandbox = "docker"',
+    'agent.sandbox must be one of virtual, local, daytona, e2b, runloop, not "docker"',
+  ],
+  [
+    '[agent]\nsandbox = "modal"',
+    "agent.sandbox cannot be modal yet: this version of kit has virtual, local, daytona, e2b, runloop",
+  ],
   [
     "[agent]\nsandbox = 1",
-    "agent.sandbox must be virtual, local or (only in kit.config.ts) a sandbox, not 1",
+    "agent.sandbox must be virtual, local, daytona, e2b, runloop or (only in kit.config.ts) a sandbox, not 1",
   ],
   [
     '[agent]\nbackend = "google_adk"',

@@ -11,6 +11,7 @@ import { type ThinkingLevel, thinkingLevels } from "../../protocol/thinking-leve
 import type { ModelPrice } from "../../protocol/usage.ts";
 import type { IsolationMode, SandboxFactory } from "../../sandboxes/contract.ts";
 import { hostPatternForm, parseHostPattern } from "../../sandboxes/host/wall/host-pattern.ts";
+import { runloopSizes } from "../../sandboxes/runloop/runloop-options.ts";
 import type { SpecAdapter } from "../../specs/adapter.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { isPostgresUrl } from "../../stores/postgres/is-postgres-url.ts";
@@ -165,6 +166,8 @@ const readConfig: Reader<KitConfig> = table<KitConfig>({
       snapshot: text,
       image: text,
       target: text,
+      blueprint: text,
+      size: name<NonNullable<SandboxOptions["size"]>>(runloopSizes),
       api_url: text,
       sandbox_url: text,
     }),

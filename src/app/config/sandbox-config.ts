@@ -11,12 +11,16 @@ import { daytona } from "../../sandboxes/daytona/daytona-sandbox.ts";
 import { e2b } from "../../sandboxes/e2b/e2b-sandbox.ts";
 import { pickEnvironment } from "../../sandboxes/host/exec/environment.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
+import type { RunloopOptions } from "../../sandboxes/runloop/runloop-options.ts";
+import { runloop } from "../../sandboxes/runloop/runloop-sandbox.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 
 /** The sandboxes that have a name in the configuration. */
-export type SandboxKind = "virtual" | "local" | "daytona" | "e2b";
-export const sandboxKinds: readonly SandboxKind[] = ["virtual", "local", "daytona", "e2b"];
-export const laterSandboxKinds: readonly string[] = ["modal", "runloop"];
+export type SandboxKind = "virtual" | "local" | VendorKind;
+type VendorKind = "daytona" | "e2b" | "runloop";
+const vendorKinds: readonly VendorKind[] = ["daytona", "e2b", "runloop"];
+export const sandboxKinds: readonly SandboxKind[] = ["virtual", "local", ...vendorKinds];
+export const laterSandboxKinds: readonly string[] = ["modal"];
 
 /** Where agents that name no sandbox work: a sandbox by its name, or, in `kit.config.ts`, one of your own. */
 export type SandboxChoice = SandboxKind | SandboxFactory;
@@ -52,6 +56,10 @@ export interface SandboxOptions {
   readonly image?: string;
   /** Of `daytona`: the region. */
   readonly target?: string;
+  /** Of `runloop`: the name of the blueprint of new machines. */
+  readonly blueprint?: string;
+  /** Of `runloop`: how large they are: "SMALL". */
+  readonly size?: NonNullable<RunloopOptions["size"]>;
   /** Of a vendor: where its interface is, in place of the vendor's own. */
   readonly api_url?: string;
   /** Of `e2b`: where machines are reached, in place of what the domain says. */
@@ -99,6 +107,7 @@ const optionsOf: Readonly<Record<SandboxKind, readonly (keyof SandboxOptions)[]>
   local: ["root", "env"],
   daytona: [...optionsOfVendors, "snapshot", "image", "target"],
   e2b: [...optionsOfVendors, "template", "domain", "sandbox_url"],
+  runloop: [...optionsOfVendors, "blueprint", "size"],
 };
 
 export const isolationModes: readonly IsolationMode[] = ["required", "auto", "off"];
@@ -123,7 +132,7 @@ export function sandboxIssues({ agent, sandbox }: Choice): readonly ErrorIssue[]
     return [{ path: "sandbox.options", message: `is for the sandbox that agent.sandbox names: ${instead}` }];
   }
   const { folder } = sandbox?.options ?? {};
-  if ((kind === "e2b" || kind === "daytona") && folder?.startsWith("/") === false)
+  if (isVendorKind(kind) && folder?.startsWith("/") === false)
     return [{ path: "sandbox.options.folder", message: "must be absolute: it lies on the machine" }];
   const known: readonly string[] = optionsOf[kind];
   return given
@@ -134,6 +143,8 @@ export function sandboxIssues({ agent, sandbox }: Choice): readonly ErrorIssue[]
     }));
 }
 
+const isVendorKind = (kind: string): kind is VendorKind => vendorKinds.some((known) => known === kind);
+
 /** The sandbox that the configuration of a project names; undefined where it names none. */
 export function toSandboxFactory(
   { agent, sandbox }: Choice,
@@ -141,8 +152,7 @@ export function toSandboxFactory(
 ): SandboxFactory | undefined {
   const kind = agent?.sandbox;
   if (kind === undefined || typeof kind !== "string") return kind;
-  if (kind === "daytona" || kind === "e2b")
-    return toRemoteFactory(kind, sandbox?.options ?? {}, project.environment);
+  if (isVendorKind(kind)) return toRemoteFactory(kind, sandbox?.options ?? {}, project.environment);
   const { root, folder, files, env } = sandbox?.options ?? {};
   const shared = env === undefined ? {} : { env: valuesOf(env, project.environment) };
   if (kind === "local") return local({ ...shared, root: resolve(project.root, root ?? "") });
@@ -156,7 +166,7 @@ export function toSandboxFactory(
 
 /** A vendor's sandbox, with the key that the environment or the file of `--env` holds. */
 function toRemoteFactory(
-  kind: "daytona" | "e2b",
+  kind: VendorKind,
   options: SandboxOptions,
   environment: Readonly<Record<string, string | undefined>>,
 ): SandboxFactory {
@@ -175,6 +185,10 @@ function toRemoteFactory(
     const { template, domain, sandbox_url: sandboxUrl } = options;
     return e2b({ ...shared, ...defined({ template, domain, sandboxUrl, apiKey: environment.E2B_API_KEY }) });
   }
+  if (kind === "runloop") {
+    const { blueprint, size } = options;
+    return runloop({ ...shared, ...defined({ blueprint, size, apiKey: environment.RUNLOOP_API_KEY }) });
+  }
   const { snapshot, image, target } = options;
   return daytona({ ...shared, ...defined({ snapshot, image, target, apiKey: environment.DAYTONA_API_KEY }) });
 }
@@ -182,14 +196,9 @@ function toRemoteFactory(
 /** What stands around the commands of agents that name no sandbox. */
 export async function isolationOfConfig({ agent, sandbox }: Choice): Promise<SandboxIsolation> {
   const isolation = toIsolation(sandbox);
-  const factory =
-    agent?.sandbox === "e2b"
-      ? e2b()
-      : agent?.sandbox === "daytona"
-        ? daytona()
-        : typeof agent?.sandbox === "object"
-          ? agent.sandbox
-          : virtual();
+  const vendors = { daytona, e2b, runloop };
+  const chosen = agent?.sandbox ?? "virtual";
+  const factory = typeof chosen === "object" ? chosen : isVendorKind(chosen) ? vendors[chosen]() : virtual();
   const none = { wall: "none", description: `The ${factory.name} sandbox says of no wall.` } as const;
   return (await factory.isolation?.({ isolation })) ?? none;
 }
