@@ -30,3 +30,9 @@ export class Lane {
     while (this.#busy || this.besides > 0) await this.change();
   }
 }
+
+/** A framework may have ended by the time that it fails, and not look: that must not end the process. */
+export function heard<Value>(promise: Promise<Value>): Promise<Value> {
+  promise.catch(() => undefined);
+  return promise;
+}

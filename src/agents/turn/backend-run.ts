@@ -16,7 +16,7 @@ import { maskValue } from "../secrets.ts";
 import { type AsideNote, asideNote } from "../session/past-operation.ts";
 import { concludingAnswer, noAnswer, ownMessage } from "./backend-answer.ts";
 import { withParts } from "./backend-handoff.ts";
-import { Lane } from "./backend-lane.ts";
+import { heard, Lane } from "./backend-lane.ts";
 import { BackendNotes, endNote, stateNote } from "./backend-notes.ts";
 import { askSomebody } from "./backend-question.ts";
 import { fingerprintOf, toRequestLoop, valueIn, withAnswered } from "./backend-request.ts";
@@ -27,15 +27,15 @@ import {
   type OpenTurn,
   placeOfCall,
   Turn,
-  toBackendCall,
+  toBackendCalls,
   toBackendMessages,
   unknownCall,
 } from "./backend-turn.ts";
 import type { BackendWork } from "./backend-work.ts";
 import { CallWatch } from "./call-watch.ts";
-import { PastTurns, requestNote, storedResult } from "./past-turns.ts";
+import { type PastTurn, PastTurns, requestNote, storedResult } from "./past-turns.ts";
 import { notRun } from "./tool-calls.ts";
-import { callsOf, runTools, runTurn, sayTurnFailed, type TurnLoop, toEntry } from "./turn-loop.ts";
+import { callsOf, runModelTurn, runTools, sayTurnFailed, type TurnLoop, toEntry } from "./turn-loop.ts";
 
 /** Runs the operation's backend until nothing is left to do, and gives the operation's answer. */
 export async function runBackend(loop: TurnLoop): Promise<AssistantMessage> {
@@ -165,6 +165,7 @@ class BackendRun implements BackendOperation, Disposable {
 
   async #next(request: TurnRequest | undefined): Promise<BackendTurn> {
     while (!this.#lane.enter()) await this.#lane.change();
+    let asking: string | undefined;
     try {
       this.#refuseFailed();
       const asked = fingerprintOf(request);
@@ -172,43 +173,44 @@ class BackendRun implements BackendOperation, Disposable {
       for (;;) {
         const open = this.#newest;
         if (open !== undefined && open.results === undefined) await this.#runCalls(open);
-        const turn = this.#past?.next(asked) ?? (await this.#askModel(loop));
+        let turn = this.#past?.next(asked);
+        if (turn === undefined) {
+          loop.spending.check();
+          if (loop.makesRoom("threshold")) await loop.makeRoom("threshold");
+          asking = createId("turn");
+          const message = await runModelTurn(loop, asking, this.#watch);
+          turn = this.#heardOf(message, loop, asking);
+          asking = undefined;
+        }
         const { message, position } = turn;
         this.#answer = message;
-        const calls = this.#newest?.position === position ? this.#newest.calls : callsOf(message);
-        const known = calls.flatMap((call, at) =>
-          loop.toolRun.tools.get(call.tool) === undefined ? [] : [toBackendCall(call, callId(position, at))],
-        );
-        if (calls.length > 0 && known.length === 0) {
-          if (this.#newest?.position === position) await this.#runCalls(this.#newest);
-          loop = withAnswered(loop, message);
-          continue;
+        const calls = callsOf(message);
+        const known = toBackendCalls(calls, position, loop.toolRun.tools);
+        if (calls.length === 0 || known.length > 0) {
+          const given = new Turn(messageId(position), message, known);
+          if (request?.schema !== undefined) given.value = await valueIn(message, request.schema, this.#loop);
+          return given;
         }
-        const given = new Turn(messageId(position), message, known);
-        if (request?.schema !== undefined) given.value = await valueIn(message, request.schema, this.#loop);
-        return given;
+        if (this.#newest?.position === position) await this.#runCalls(this.#newest);
+        loop = withAnswered(loop, message);
       }
     } catch (error) {
+      if (asking !== undefined) sayTurnFailed(this.#loop, asking, 0);
       throw this.#failed(error);
     } finally {
       this.#lane.leave();
     }
   }
 
-  /** The next answer of the model, in the log. */
-  async #askModel(
-    loop: TurnLoop,
-  ): Promise<{ readonly message: AssistantMessage; readonly position: number }> {
-    loop.spending.check();
-    if (loop.makesRoom("threshold")) await loop.makeRoom("threshold");
-    const turnId = createId("turn");
-    const message = await runTurn(loop, turnId, this.#watch);
+  /** A new answer of the model; its calls are to be run. */
+  #heardOf(message: AssistantMessage, loop: TurnLoop, turnId: string): PastTurn {
     const position = loop.state.positions.at(-1) ?? 0;
     const calls = callsOf(message);
-    if (calls.length === 0) {
-      this.#newest = undefined;
-      loop.emit({ type: "turn_end", tool_calls: 0 }, turnId);
-    } else this.#newest = { loop, turnId, position, calls, running: undefined, results: undefined };
+    this.#newest =
+      calls.length === 0
+        ? undefined
+        : { loop, turnId, position, calls, running: undefined, results: undefined };
+    if (calls.length === 0) loop.emit({ type: "turn_end", tool_calls: 0 }, turnId);
     return { message, position };
   }
 
@@ -234,9 +236,14 @@ class BackendRun implements BackendOperation, Disposable {
     loop.spending.check();
     const turnId = createId("turn");
     using watch = new CallWatch(loop);
-    const message = await runTurn(loop, turnId, watch);
-    loop.emit({ type: "turn_end", tool_calls: 0 }, turnId);
-    return message;
+    try {
+      const message = await runModelTurn(loop, turnId, watch);
+      loop.emit({ type: "turn_end", tool_calls: 0 }, turnId);
+      return message;
+    } catch (error) {
+      sayTurnFailed(loop, turnId, 0);
+      throw error;
+    }
   }
 
   #requestLoop(request: TurnRequest, asked: string): TurnLoop {
@@ -391,10 +398,4 @@ class BackendRun implements BackendOperation, Disposable {
     this.#failure ??= { error };
     return error;
   }
-}
-
-/** A framework may have ended by the time that it fails, and not look: that must not end the process. */
-function heard<Value>(promise: Promise<Value>): Promise<Value> {
-  promise.catch(() => undefined);
-  return promise;
 }

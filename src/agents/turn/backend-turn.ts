@@ -3,6 +3,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { AssistantMessage, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/message.ts";
 import type { SessionState } from "../session/session-state.ts";
+import type { ToolLookup } from "../tool.ts";
 import type { TurnLoop } from "./turn-loop.ts";
 
 /** A turn whose calls may still have to be run. */
@@ -50,9 +51,20 @@ export function messageId(position: number): string {
   return `message_${position}`;
 }
 
-export function toBackendCall({ tool, args }: ToolCallPart, id: string): BackendTurn["calls"][number] {
-  const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
-  return { id, tool, args: isObject ? (args as Readonly<Record<string, unknown>>) : {} };
+/** The calls of an answer that a backend is told of: those of tools that are there. */
+export function toBackendCalls(
+  calls: readonly ToolCallPart[],
+  position: number,
+  tools: ToolLookup,
+): BackendTurn["calls"] {
+  const known: BackendTurn["calls"][number][] = [];
+  for (const [at, { tool, args }] of calls.entries()) {
+    if (tools.get(tool) === undefined) continue;
+    const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
+    const given = isObject ? (args as Readonly<Record<string, unknown>>) : {};
+    known.push({ id: callId(position, at), tool, args: given });
+  }
+  return known;
 }
 
 /** Where the log has the call of an id that `callId` made; nowhere for another one. */

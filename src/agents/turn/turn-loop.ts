@@ -156,18 +156,12 @@ export async function runTools(
   return results;
 }
 
-/** One turn of the model: its answer, stored. */
-export async function runTurn(loop: TurnLoop, turnId: string, watch: CallWatch): Promise<AssistantMessage> {
-  try {
-    return await runModelTurn(loop, turnId, watch);
-  } catch (error) {
-    sayTurnFailed(loop, turnId, 0);
-    throw error;
-  }
-}
-
 /** One answer of the model, stored; retried while nothing of it was stored. */
-async function runModelTurn(given: TurnLoop, turnId: string, watch: CallWatch): Promise<AssistantMessage> {
+export async function runModelTurn(
+  given: TurnLoop,
+  turnId: string,
+  watch: CallWatch,
+): Promise<AssistantMessage> {
   let overflowed = false;
   let loop = withModel(given);
   for (let attempt = 1; ; attempt += 1) {
