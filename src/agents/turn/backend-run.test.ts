@@ -287,27 +287,31 @@ test("a backend that keeps state goes on from there: turns it had not heard of a
 });
 
 test("a call that the backend made itself before it was interrupted is not made again", async () => {
-  let dies = true;
-  const shop: Run = async (operation) => {
-    operation.state.load();
-    await operation.state.save("begun");
-    const { content } = await operation.call("price", { article: "jar" });
-    if (dies) await new Promise(() => undefined);
-    operation.answer(JSON.stringify(content));
-  };
   const store = new InMemorySessionStore();
   const ran: string[] = [];
-  const life = () =>
-    openStage({ create: () => backendOf(shop, { state: true }) }, { script: [], ran, over: { store } });
-  const first = life();
+  const life = (dies: boolean) => {
+    const shop: Run = async (operation) => {
+      operation.state.load();
+      await operation.state.save("begun");
+      const { content } = await operation.call("price", { article: "jar" });
+      if (dies) await new Promise(() => undefined);
+      operation.answer(JSON.stringify(content));
+    };
+    return openStage(
+      { create: () => backendOf(shop, { state: true }) },
+      { script: [], ran, over: { store } },
+    );
+  };
+  const first = life(true);
   const done = nextEvent(first.agent, "turn_end");
   first.agent
     .session()
     .prompt("go", { operationId: "op_1" })
     .catch(() => undefined);
   await done;
-  dies = false;
-  expect((await life().agent.session().prompt("go", { operationId: "op_1" })).text).toContain("jar costs 12");
+  const second = life(false);
+  const { text } = await second.agent.session().prompt("go", { operationId: "op_1" });
+  expect(text).toContain("jar costs 12");
   expect(ran).toEqual(["price jar"]);
 });
 
