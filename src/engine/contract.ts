@@ -221,7 +221,11 @@ export interface WorkContext {
  * the run with `replay_mismatch`, which names both.
  */
 export interface RunContext extends WorkContext {
-  /** Runs `work` and records what it gives (JSON). May run again when a crash left its end unknown. */
+  /**
+   * Runs `work` and records what it gives (JSON). May run again when a crash left its end unknown. What `work` asks of
+   * the run itself is a part of the step: it takes no position, has keys that are the same in every run of the
+   * same attempt, and a sleep ends with the process. `waitFor` is refused there.
+   */
   step<Value>(name: string, work: StepWork<Value>, options?: StepOptions): Promise<Value>;
   /** Waits over restarts; a long wait holds no memory. */
   sleep(ms: number): Promise<void>;

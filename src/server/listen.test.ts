@@ -118,7 +118,7 @@ test("a configured page may call, and reads the reply, a refusal too; others may
     expect([preflight.status, preflight.headers["access-control-allow-headers"]]).toEqual([
       204,
       // A star stands for headers of the application's own.
-      "authorization, content-type, idempotency-key, last-event-id, *",
+      "authorization, content-type, idempotency-key, last-event-id, traceparent, tracestate, *",
     ]);
     const foreign = await sendRequest(port, {
       path: "/api/specs",

@@ -101,6 +101,45 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
     });
   },
 
+  "what a step's work asks of the run belongs to the step: it takes no position, and its keys stay the same":
+    async (tools) => {
+      const keys: string[] = [];
+      const flow = async (context: RunContext, last: () => Promise<unknown>): Promise<unknown> => {
+        const outer = await context.step("outer", async () => {
+          const inner = await context.step("inner", ({ idempotency_key }) => {
+            keys.push(idempotency_key);
+            return 1;
+          });
+          const [now, id] = [await context.now(), await context.uuid()];
+          await context.sleep(1);
+          const refused = await context.waitFor("word").catch(({ message }: Error) => message);
+          return { inner, isTime: now > 0, isId: id.length === 36, refused };
+        });
+        const again = await context.step("again", () => "again");
+        const cut = await context.step("cut", async () => {
+          await context.step("inner", ({ idempotency_key }) => keys.push(idempotency_key));
+          return await last();
+        });
+        return { outer, again, cut };
+      };
+      const { engine, runId } = await interrupt(tools, flow);
+      const { status, result } = await finish(engine, runId, (context) => flow(context, async () => "done"));
+      assert.equal(status, "completed");
+      assert.deepEqual(result, {
+        outer: {
+          inner: 1,
+          isTime: true,
+          isId: true,
+          refused:
+            'A step cannot wait for the signal "word": it would be lost with the process. Wait beside the step.',
+        },
+        again: "again",
+        cut: "done",
+      });
+      // The second one was begun twice, and the first one once.
+      assert.deepEqual(keys, [`${runId}:1:1:1`, `${runId}:3:1:1`, `${runId}:3:1:1`]);
+    },
+
   "a workflow that asks for something else than was recorded ends with replay_mismatch": async (tools) => {
     const changed: readonly [Run, RegExp][] = [
       [(context) => context.step("pay", () => 1), /Position 1 .*step "charge".*step "pay"/],

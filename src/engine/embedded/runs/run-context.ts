@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import { KitError } from "../../../base/kit-error.ts";
 import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
@@ -17,11 +18,18 @@ export interface RunContextParts
   readonly waits: Waits;
 }
 
+/** The step whose work is running: what that work asks of the run belongs to the step, and has no position. */
+interface OpenStep {
+  readonly key: string;
+  asked: number;
+}
+
 /** What a run is told, over its execution. */
 export function createRunContext(core: ExecutionCore, parts: RunContextParts): RunContext {
   const { run, host } = core;
   const { clock } = host.base;
   const { waits, ...own } = parts;
+  const openStep = new AsyncLocalStorage<OpenStep>();
 
   /** The next position: what it was recorded with, else what `work` gives or throws now, recorded. */
   function journaled(
@@ -29,6 +37,13 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
     name: string,
     work: (idempotencyKey: string) => Promise<unknown>,
   ): Promise<unknown> {
+    const above = openStep.getStore();
+    if (above !== undefined) {
+      // A replay does not run the step's work again once it has ended, so nothing would ask for a position. The same
+      // attempt gives the same keys.
+      above.asked += 1;
+      return work(`${above.key}:${above.asked}`);
+    }
     return core.guard(async () => {
       const { position, recorded } = core.ask(kind, name);
       const outcome = recorded?.outcome;
@@ -71,17 +86,27 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
       const refusal = checkName(name) ?? checkStepOptions(options);
       if (refusal !== undefined) return Promise.reject(refusal);
       const attempts = (idempotencyKey: string): Promise<Value> =>
-        attemptStep(work, { clock, name, idempotencyKey, signal: core.signal, options });
+        attemptStep(
+          (given) =>
+            openStep.run({ key: `${given.idempotency_key}:${given.attempt}`, asked: 0 }, () => work(given)),
+          { clock, name, idempotencyKey, signal: core.signal, options },
+        );
       return journaled("step", name, attempts) as Promise<Value>;
     },
     sleep: async (ms) => {
       if (!isTime(ms)) throw misused("A sleep takes a number of milliseconds, 0 or more.");
-      await core.guard(() => waits.wait("sleep", "", ms));
+      if (openStep.getStore() !== undefined) await clock.sleep(ms, core.signal);
+      else await core.guard(() => waits.wait("sleep", "", ms));
     },
     waitFor: async (name, { timeoutMs } = {}) => {
       const refusal = checkName(name);
       if (refusal !== undefined) throw refusal;
       if (timeoutMs !== undefined && !isTime(timeoutMs)) throw misused("timeoutMs is a number, 0 or more.");
+      if (openStep.getStore() !== undefined) {
+        throw misused(
+          `A step cannot wait for the signal ${JSON.stringify(name)}: it would be lost with the process. Wait beside the step.`,
+        );
+      }
       return await core.guard(() => waits.wait("wait", name, timeoutMs));
     },
     now: async () => Number(await journaled("now", "", async () => clock.now())),
