@@ -68,7 +68,7 @@ test.each(rows.map((cells) => [cells[0], cells]))(
     const tests = linksIn(proof);
     expect(tests.length, "a link to its test").toBeGreaterThan(0);
     for (const { path, title } of tests) {
-      expect(path).toMatch(/\.test\.ts$/);
+      expect(path).toMatch(/\.(test|suite)\.ts$/);
       expect(title, `the title of a test, in quotes after ${path}`).not.toBe("");
       const titles = await testTitles(resolve(dirname(page), path));
       // The beginning is enough: titles may go on with what a run is given.

@@ -1,3 +1,5 @@
+import "../base/require-node.ts";
+
 export type { TraceContext } from "../protocol/trace-context.ts";
 export type { TracePlace, Tracing, TurnContent } from "../protocol/tracing.ts";
 export {

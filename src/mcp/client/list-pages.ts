@@ -1,14 +1,8 @@
 import type { Client, StandardSchemaV1 } from "@modelcontextprotocol/client";
 import { limits } from "./limits.ts";
 import { isPlainObject } from "./normalize-schema.ts";
+import type { Listing } from "./read-catalogue.ts";
 import { ServerFailure } from "./server-failure.ts";
-
-/** A server's tools as it lists them, unread. */
-export interface Listing {
-  readonly tools: readonly unknown[];
-  /** There were more than kit takes. */
-  readonly isCut: boolean;
-}
 
 /** A schema of answers that kit reads itself: the SDK's would refuse all of one for a part that is wrong. */
 export const anything: StandardSchemaV1<unknown, unknown> = {

@@ -2,12 +2,18 @@ import { createHash } from "node:crypto";
 import { maskSecrets } from "../../agents/secrets.ts";
 import { cleanLine, cleanText } from "./clean-text.ts";
 import { limits } from "./limits.ts";
-import type { Listing } from "./list-pages.ts";
 import type { Catalogue, ListedTool } from "./listed-tool.ts";
 import { isWantedTool, matchesName } from "./name-filter.ts";
 import { isPlainObject, SchemaFault, type SchemaObject } from "./normalize-schema.ts";
 import { toolNames } from "./tool-names.ts";
 import { vetSchema } from "./vet-schema.ts";
+
+/** A server's tools as it lists them, unread. */
+export interface Listing {
+  readonly tools: readonly unknown[];
+  /** There were more than kit takes. */
+  readonly isCut: boolean;
+}
 
 export interface CatalogueOptions {
   readonly server: string;
