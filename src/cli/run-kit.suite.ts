@@ -79,7 +79,14 @@ export function beginKit(
     // A line may read variables from a `.env`.
     if (--running === 0) replaceEnvironment(before);
   });
-  return { stdout, stderr, ended, signal: (name) => signals.emit(name, name) };
+  let isSignalled = false;
+  const signal = (name: NodeJS.Signals): boolean => {
+    // A second one would end the process of the tests.
+    if (isSignalled) return false;
+    isSignalled = true;
+    return signals.emit(name, name);
+  };
+  return { stdout, stderr, ended, signal };
 }
 
 /** Runs one command line to its end, in this process. */
