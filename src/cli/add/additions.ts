@@ -74,6 +74,30 @@ export const additions: readonly Addition[] = [
     docs: "docs/remote-sandboxes.md",
   },
   {
+    name: "runloop",
+    kind: "sandbox",
+    packages: ["@runloop/api-client"],
+    configuration: { "agent.sandbox": "runloop" },
+    variables: ["RUNLOOP_API_KEY"],
+    docs: "docs/remote-sandboxes.md",
+  },
+  {
+    name: "graph",
+    kind: "backend",
+    packages: ["@langchain/langgraph", "@langchain/core"],
+    configuration: { "agent.backend": "graph" },
+    aliases: ["langgraph"],
+    docs: "docs/backends.md",
+  },
+  {
+    name: "openai_agents",
+    kind: "backend",
+    packages: ["@openai/agents"],
+    configuration: { "agent.backend": "openai_agents" },
+    aliases: ["openai-agents", "agents-sdk"],
+    docs: "docs/backends.md",
+  },
+  {
     name: "otel",
     kind: "telemetry",
     packages: [
