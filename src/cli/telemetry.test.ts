@@ -1,6 +1,8 @@
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterEach, expect, onTestFinished, test } from "vitest";
 import { createTemporaryRepository } from "../testing/temporary-repository.ts";
@@ -187,6 +189,7 @@ test("a run that kill -9 interrupts is one trace, each span below one that was s
   });
   expect(accepted.status).toBe(202);
   await receiver.until((all) => all.some(({ name }) => name === "kit.step ask"));
+  await expect.poll(() => existsSync(join(repository.root, "stuck")), { timeout: 30_000 }).toBe(true);
   await first.stop("SIGKILL");
   const second = await serveKit(running, ["start", "--port", "0", "--otel"], options);
   const all = await receiver.until((sent) => sent.some(({ name }) => name === "invoke_workflow order"));
