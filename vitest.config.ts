@@ -14,6 +14,7 @@ const inCampaign = globSync("{src,tests}/**/*.test.ts", { cwd: import.meta.dirna
 const apart = [
   "src/app/service/resting-work.test.ts",
   "src/engine/embedded/runs/create-runs.test.ts",
+  "src/engine/embedded/work/claim-cost.test.ts",
   "src/mcp/client/hostile-server.test.ts",
   "src/sandboxes/host/exec/bounded-output.test.ts",
 ];
