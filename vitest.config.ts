@@ -13,6 +13,8 @@ const inCampaign = globSync("{src,tests}/**/*.test.ts", { cwd: import.meta.dirna
 /** They measure the memory of their process, set flags of it, or fill it: each has one of its own. */
 const apart = [
   "src/app/service/resting-work.test.ts",
+  "src/cli/interrupt.test.ts",
+  "src/cli/telemetry.test.ts",
   "src/engine/embedded/runs/create-runs.test.ts",
   "src/engine/embedded/work/claim-cost.test.ts",
   "src/mcp/client/hostile-server.test.ts",
