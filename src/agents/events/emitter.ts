@@ -15,7 +15,7 @@ export interface EventHub {
   /** Adds a listener; the returned function removes it. */
   subscribe(listener: EventListener): () => void;
   publish(body: EventBody, scope: EventScope, turnId?: string): void;
-  /** Of the first who hears and makes traces. */
+  /** The tracing of the first listener that has one. */
   readonly tracing: Tracing | undefined;
 }
 

@@ -24,7 +24,7 @@ export interface HostedApp extends App {
   checkPayload(workflow: LoadedWorkflow, payload: unknown): Promise<unknown>;
   /** Does the work of a run, or what is left of it. */
   perform(work: RunWork): Promise<unknown>;
-  /** Of the observer that makes traces, where there is one. */
+  /** The tracing of the first observer that has one; undefined where no observer traces. */
   readonly tracing: Tracing | undefined;
   /** Why something failed, as records keep it: without secrets and paths of the machine. */
   causeOf(error: unknown): ErrorCause | undefined;

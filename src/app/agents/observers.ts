@@ -8,7 +8,7 @@ export interface Observers {
   add(observer: EventListener): () => void;
   publish(event: KitEvent): void;
   readonly all: ReadonlySet<EventListener>;
-  /** Of the first that makes traces. */
+  /** The tracing of the first observer that has one. */
   readonly tracing: Tracing | undefined;
 }
 

@@ -196,7 +196,7 @@ test("a list is told once, and a turn with more tells what has come since", asyn
   expect(logged()).toEqual([one, four]);
   await (await start()).prompt("Go on.");
   expect(logged()).toHaveLength(2);
-  // Who hears another process only is told the whole list again.
+  // A reader that follows another process only gets the whole list again.
   expect(turnsIn(events).at(-1)?.receipt).toMatchObject({ digest: four?.digest });
   expect(turnsIn(events).at(-1)?.receipt).not.toHaveProperty("before");
 });

@@ -29,7 +29,7 @@ export interface WorkflowHost extends Pick<RunAgentsOptions, "bring"> {
   causeOf(error: unknown): ErrorCause | undefined;
   /** Hears the run's own events; those of its agents come from the agents. */
   publish(event: KitEvent): void;
-  /** Of the observer that makes traces, where there is one. */
+  /** The tracing of the first observer that has one; undefined where no observer traces. */
   readonly tracing: Tracing | undefined;
   /** Takes secrets out of events, results and errors. */
   readonly mask: SecretMask | undefined;

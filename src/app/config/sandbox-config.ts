@@ -38,13 +38,13 @@ export interface SandboxOptions {
   readonly files?: Readonly<Record<string, string>>;
   /** Variables that commands get: a list of names to hand on, or names with values. */
   readonly env?: readonly string[] | Readonly<Record<string, string>>;
-  /** Of a vendor: whether a machine gets the project's files, or a folder of them, as Git knows them. */
+  /** For vendors. Whether kit uploads the project's files to a machine, or a folder of them, as Git knows them. */
   readonly upload?: boolean | string;
-  /** Of a vendor: hosts that machines may reach, or "any"; default: those of `agent.allow_network`. */
+  /** For vendors. Hosts that machines may reach, or "any"; default: those of `agent.allow_network`. */
   readonly network?: readonly string[] | "any";
-  /** Of a vendor: seconds without work after which a machine is paused; default 300. */
+  /** For vendors. Seconds without work after which kit pauses a machine; default 300. */
   readonly idle_seconds?: number;
-  /** Of a vendor: what tells this project's machines from others; default: a name that is kept in `.kit`. */
+  /** For vendors. The name that marks this project's machines; default: one that kit keeps in `.kit`. */
   readonly project?: string;
   /** Of `e2b`: the template of new machines. */
   readonly template?: string;
@@ -60,7 +60,7 @@ export interface SandboxOptions {
   readonly blueprint?: string;
   /** Of `runloop`: how large they are: "SMALL". */
   readonly size?: NonNullable<RunloopOptions["size"]>;
-  /** Of a vendor: where its interface is, in place of the vendor's own. */
+  /** For vendors. The address of the vendor's interface; default: the vendor's own. */
   readonly api_url?: string;
   /** Of `e2b`: where machines are reached, in place of what the domain says. */
   readonly sandbox_url?: string;

@@ -299,7 +299,7 @@ test("the result of a prompt whose caller was told 503 is written once the store
   await expect(service.prompt(one, { message: "go" })).rejects.toMatchObject(told503);
   await expect(service.prompt(one, { message: "next" })).rejects.toMatchObject(told503);
   store.isAway = false;
-  // Nobody asks: it is written all the same.
+  // No caller asks for the session again: the store gets the result all the same.
   await expect
     .poll(() => resultsIn(service), { timeout: 10_000 })
     .toEqual([expect.stringContaining("moved 40 files")]);
