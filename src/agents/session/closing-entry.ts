@@ -1,6 +1,6 @@
 import { isoTime } from "../../base/clock.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
-import { outcomeUnknown } from "../turn/tool-calls.ts";
+import { outcomeUnknown } from "../turn/tool-result.ts";
 import type { SessionState } from "./session-state.ts";
 
 /**

@@ -1,5 +1,9 @@
+import { isoTime } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
+import type { SessionEntry } from "../../protocol/session-entry.ts";
+import { maskValue } from "../secrets.ts";
 import type { PastOperation } from "../session/past-operation.ts";
+import type { TurnLoop } from "./turn-loop.ts";
 
 /** The note of something that a backend keeps; that of a run which has come to its end. */
 export const stateNote = "backend_state";
@@ -12,6 +16,16 @@ export interface StateNote {
   readonly backend: string;
   readonly run: number;
   readonly value: unknown;
+}
+
+/** The entry of a note of an operation, without secrets. */
+export function noteEntry(
+  { operationId: operation_id, clock, toolRun }: Pick<TurnLoop, "operationId" | "clock" | "toolRun">,
+  name: string,
+  value: unknown,
+): SessionEntry {
+  const masked = toolRun.mask === undefined ? value : maskValue(value, toolRun.mask);
+  return { version: 1, type: "note", name, value: masked, timestamp: isoTime(clock.now()), operation_id };
 }
 
 /** What one run of a backend keeps in the log. */

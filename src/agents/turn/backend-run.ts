@@ -17,7 +17,7 @@ import { type AsideNote, asideNote } from "../session/past-operation.ts";
 import { concludingAnswer, noAnswer, ownMessage } from "./backend-answer.ts";
 import { withParts } from "./backend-handoff.ts";
 import { heard, Lane } from "./backend-lane.ts";
-import { BackendNotes, endNote, stateNote } from "./backend-notes.ts";
+import { BackendNotes, endNote, noteEntry, stateNote } from "./backend-notes.ts";
 import { askSomebody } from "./backend-question.ts";
 import { fingerprintOf, toRequestLoop, valueIn, withAnswered } from "./backend-request.ts";
 import {
@@ -34,7 +34,7 @@ import {
 import type { BackendWork } from "./backend-work.ts";
 import { CallWatch } from "./call-watch.ts";
 import { type PastTurn, PastTurns, requestNote, storedResult } from "./past-turns.ts";
-import { notRun } from "./tool-calls.ts";
+import { notRun } from "./tool-result.ts";
 import { callsOf, runModelTurn, runTools, sayTurnFailed, type TurnLoop, toEntry } from "./turn-loop.ts";
 
 /** Runs the operation's backend until nothing is left to do, and gives the operation's answer. */
@@ -249,9 +249,9 @@ class BackendRun implements BackendOperation, Disposable {
   #requestLoop(request: TurnRequest, asked: string): TurnLoop {
     const loop = toRequestLoop(this.#loop, request);
     const toEntries = (entry: SessionEntry, message: AssistantMessage): readonly SessionEntry[] => {
-      if (request.aside !== true) return [entry, this.#note(requestNote, asked)];
+      if (request.aside !== true) return [entry, noteEntry(this.#loop, requestNote, asked)];
       const note: AsideNote = { message, request: asked };
-      return [this.#note(asideNote, note)];
+      return [noteEntry(this.#loop, asideNote, note)];
     };
     return { ...loop, toEntries };
   }
@@ -328,7 +328,8 @@ class BackendRun implements BackendOperation, Disposable {
         if (past !== undefined && position > 0) this.#past = new PastTurns(past, position);
         return saved;
       },
-      save: (value) => heard(this.#guarded(() => this.#commit([this.#note(stateNote, notes.toNote(value))]))),
+      save: (value) =>
+        heard(this.#guarded(() => this.#commit([noteEntry(this.#loop, stateNote, notes.toNote(value))]))),
     };
   }
 
@@ -345,7 +346,8 @@ class BackendRun implements BackendOperation, Disposable {
   /** The answer, which is the last message of the log then. */
   async #conclude(): Promise<AssistantMessage | undefined> {
     const { toolRun, emit } = this.#loop;
-    const end = this.#work.backend.capabilities?.state === true ? [this.#note(endNote, this.run)] : [];
+    const end =
+      this.#work.backend.capabilities?.state === true ? [noteEntry(this.#loop, endNote, this.run)] : [];
     const words = this.#words === undefined ? undefined : (toolRun.mask?.(this.#words) ?? this.#words);
     const { message, isNew } = concludingAnswer(this.#loop, { words, newest: this.#answer });
     if (message === undefined) return undefined;
@@ -358,12 +360,6 @@ class BackendRun implements BackendOperation, Disposable {
     await this.#commit([toEntry(this.#loop, message), ...end]);
     emit({ type: "turn_end", tool_calls: 0 }, turnId);
     return message;
-  }
-
-  #note(name: string, value: unknown): SessionEntry {
-    const { operationId: operation_id, clock, toolRun } = this.#loop;
-    const masked = toolRun.mask === undefined ? value : maskValue(value, toolRun.mask);
-    return { version: 1, type: "note", name, value: masked, timestamp: isoTime(clock.now()), operation_id };
   }
 
   async #commit(entries: readonly SessionEntry[]): Promise<void> {

@@ -3,20 +3,19 @@ import { KitError } from "../../base/kit-error.ts";
 import { isStandardSchema, issueText, type StandardResult } from "../../base/standard-schema.ts";
 import { type ErrorCause, messagesOf, thrownText } from "../../protocol/error-cause.ts";
 import type { EventBody } from "../../protocol/event.ts";
-import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
-import type { ReceiptItem } from "../../protocol/receipt.ts";
+import type { ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
-import { maskValue, type SecretMask } from "../secrets.ts";
+import type { SecretMask } from "../secrets.ts";
 import { isRest, type Rested } from "../session/rested.ts";
 import type { ToolContext, ToolDefinition, ToolLookup, ToolOutput } from "../tool.ts";
 import { builtInToolNames } from "../tools/built-in-tools.ts";
-import { cutParts, defaultMaxResultChars } from "./cut-text.ts";
 import type { OperationTracing } from "./operation-tracing.ts";
-import { failed, type Outcome, unknownOutcome } from "./outcome.ts";
+import { failed, type Outcome } from "./outcome.ts";
 import { isPutOff, PutOff } from "./put-off.ts";
 import { toOutcome } from "./to-outcome.ts";
 import { passGate, type ToolGate } from "./tool-gate.ts";
+import { resultText, toResult } from "./tool-result.ts";
 
 /** What the tool calls of one operation share. */
 export interface ToolRunOptions {
@@ -329,61 +328,6 @@ function fromStandard(result: StandardResult<unknown>): CheckedInput {
   return result.issues === undefined ? { value: result.value } : { issues: result.issues.map(issueText) };
 }
 
-function toResult(call: ToolCallPart, outcome: Outcome, options: ToolRunOptions): ToolResultPart {
-  const limit = options.tools.get(call.tool)?.maxResultChars ?? defaultMaxResultChars;
-  const parts: readonly (TextPart | ImagePart)[] =
-    typeof outcome.content === "string" ? [{ type: "text", text: outcome.content }] : outcome.content;
-  // A cut through a secret would leave a part of it that no mask finds.
-  const masked = options.mask === undefined ? parts : maskParts(parts, options.mask);
-  const content = cutParts(masked, limit);
-  const given = shownIn(content, outcome.shows ?? []);
-  const shows = options.mask === undefined ? given : maskValue(given, options.mask);
-  return {
-    type: "tool_result",
-    tool_call_id: call.tool_call_id,
-    tool: call.tool,
-    content,
-    is_error: outcome.isError === true,
-    ...(outcome.outcome === undefined ? undefined : { outcome: outcome.outcome }),
-    ...(shows.length === 0 ? undefined : { shows }),
-  };
-}
-
-/** What a tool says that its result shows, without what was cut off. */
-function shownIn(
-  content: readonly (TextPart | ImagePart)[],
-  shows: readonly ReceiptItem[],
-): readonly ReceiptItem[] {
-  const text = content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
-  // One item alone is what the result is about.
-  return shows.length <= 1
-    ? shows
-    : shows.filter(({ id, file = id }) => text.includes(id) || text.includes(file));
-}
-
-/** A result for a call that a process was about to run, or was running, when it ended. */
-export function outcomeUnknown(call: ToolCallPart): ToolResultPart {
-  return { ...notRun(call, unknownOutcome.content), outcome: "unknown" };
-}
-
-/** A result for a call that was not run. */
-export function notRun(call: ToolCallPart, text: string): ToolResultPart {
-  return {
-    type: "tool_result",
-    tool_call_id: call.tool_call_id,
-    tool: call.tool,
-    content: [{ type: "text", text }],
-    is_error: true,
-  };
-}
-
-function maskParts(
-  parts: readonly (TextPart | ImagePart)[],
-  mask: (text: string) => string,
-): readonly (TextPart | ImagePart)[] {
-  return parts.map((part) => (part.type === "text" ? { ...part, text: mask(part.text) } : part));
-}
-
 function threw(error: unknown): Outcome {
   return { ...failed(errorText(error)), thrown: error };
 }
@@ -393,10 +337,4 @@ function errorText(error: unknown): string {
     return error.hint === undefined ? error.message : `${error.message} ${error.hint}`;
   const [, ...causes] = messagesOf(error);
   return [thrownText(error), ...causes].join("; caused by: ");
-}
-
-function resultText(result: ToolResultPart): string {
-  let text = "";
-  for (const part of result.content) text += part.type === "text" ? part.text : `[image ${part.media_type}]`;
-  return text;
 }

@@ -30,7 +30,8 @@ import type { OperationTracing } from "./operation-tracing.ts";
 import { isPutOff } from "./put-off.ts";
 import { type ModelFailure, planRetry, type RetryPolicy, waitToRetry } from "./retry.ts";
 import { spentEntries } from "./spent-entries.ts";
-import { keyOf, notRun, runToolCalls, type ToolRunOptions } from "./tool-calls.ts";
+import { keyOf, runToolCalls, type ToolRunOptions } from "./tool-calls.ts";
+import { notRun } from "./tool-result.ts";
 import type { LoopPrompt, TurnSaid } from "./turn-records.ts";
 import type { UsageReader } from "./usage-reader.ts";
 
@@ -87,7 +88,7 @@ export interface TurnLoop extends ModelParts {
   readonly makeRoom: (reason: "threshold" | "overflow") => Promise<void>;
   /** Entries to store with the results of the tools, such as guidelines for the files they touched. */
   readonly afterTools?: (calls: readonly ToolCallPart[]) => MaybePromise<readonly SessionEntry[]>;
-  /** Of a call that is not the next of the conversation: what is sent in place of the history. */
+  /** The prompt that replaces the history, where a backend asks the model beside the conversation. */
   readonly sent?: LanguageModelV4Prompt;
   /** How an answer goes into the log; default: as the next message. */
   readonly toEntries?: (entry: SessionEntry, message: AssistantMessage) => readonly SessionEntry[];
