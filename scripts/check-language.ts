@@ -1,0 +1,56 @@
+/**
+ * `node scripts/check-language.ts [PATH ...]`: holds the words out that CONTRIBUTING.md's section on language
+ * names. It reads comments, names and pages below the paths (default: all that Git knows), prints each line
+ * that breaks a rule, and exits with 1 if there is one. `--count` prints the number of lines by room instead.
+ */
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+
+const comment = /^\s*(?:\/\/|\/?\*+)\s*/;
+const rules: readonly { readonly files: RegExp; readonly line: RegExp; readonly say: string }[] = [
+  {
+    files: /\.tsx?$/,
+    line: new RegExp(`${comment.source}(?:Who|Whoever|Whom|Whose|What|Whatever|Of|Those)\\b`),
+    say: "begin the sentence with its subject, and name the actor",
+  },
+  {
+    files: /\.(?:tsx?|md)$/,
+    line: /\b(?:some|no)body\b/i,
+    say: "name the actor: the caller, the worker, the reader",
+  },
+  {
+    files: /\.(?:tsx?|md)$/,
+    line: /\bgives? (?:its|the|his|their) word\b|\bwait(?:s|ing)? for (?:a|the) word\b/i,
+    say: "say approve, deny, decision",
+  },
+  {
+    files: /\.tsx?$/,
+    line: /\b(?:word|bring|told|keyed|calm|standAside|takeUp|takeIn|lookAround|makesRoom|lendStore|offerSlot|giveBack|untilGone)\(|\b(?:WorkDesk|answerForKit|HostLink)\b/,
+    say: "use the field's verb: wait, create, validate, release, claim, resume, enqueue",
+  },
+];
+
+const args = process.argv.slice(2);
+const paths = args.filter((arg) => !arg.startsWith("--"));
+const listed = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "--", ...paths], {
+  encoding: "utf8",
+}).split("\n");
+const found: { readonly room: string; readonly text: string }[] = [];
+for (const file of listed) {
+  if (/^(?:CHANGELOG\.md|scripts\/check-language\.ts|tests\/security\/|api\/)/.test(file)) continue;
+  const applicable = rules.filter(({ files }) => files.test(file));
+  if (applicable.length === 0) continue;
+  const lines = readFileSync(file, "utf8").split("\n");
+  for (const [index, line] of lines.entries()) {
+    for (const { line: pattern, say } of applicable) {
+      if (!pattern.test(line)) continue;
+      const room = file.split("/").slice(0, 2).join("/");
+      found.push({ room, text: `${file}:${index + 1}: ${say}\n  ${line.trim()}` });
+    }
+  }
+}
+if (args.includes("--count")) {
+  const rooms = Map.groupBy(found, ({ room }) => room);
+  for (const [room, lines] of rooms) console.log(`${room} ${lines.length}`);
+} else for (const { text } of found) console.error(text);
+if (found.length > 0) process.exitCode = 1;
