@@ -52,11 +52,6 @@ export {
   type ToolOutput,
 } from "./agents/tool.ts";
 export type { Budget } from "./agents/turn/budget.ts";
-export type { Agents, App, InitContext, RunOptions, WorkflowResult } from "./app/agents/app.ts";
-export type { SourceFile, SourceProblem } from "./app/agents/discover-sources.ts";
-export { loadSkill } from "./app/agents/load-skills.ts";
-export type { LoadedAgent, Triggers } from "./app/agents/load-source.ts";
-export type { LoadedWorkflow, PayloadSchema, WorkflowSchedule } from "./app/agents/workflow-source.ts";
 export type {
   AgentConfig,
   ApprovalsConfig,
@@ -76,11 +71,16 @@ export type {
   SandboxKind,
   SandboxOptions,
 } from "./app/config/sandbox-config.ts";
-export { type InitAgentOptions, initAgent } from "./app/init-agent.ts";
-export { type OpenAgentsOptions, openAgents } from "./app/open-agents.ts";
-export { openService } from "./app/open-service.ts";
+export type { Agents, App, InitContext, RunOptions, WorkflowResult } from "./app/runtime/app.ts";
+export { type InitAgentOptions, initAgent } from "./app/service/init-agent.ts";
+export { type OpenAgentsOptions, openAgents } from "./app/service/open-agents.ts";
 export type { ProjectService } from "./app/service/open-project-service.ts";
+export { openService } from "./app/service/open-service.ts";
 export type { InstanceTarget, PromptCall, Service } from "./app/service/service.ts";
+export type { SourceFile, SourceProblem } from "./app/sources/discover-sources.ts";
+export { loadSkill } from "./app/sources/load-skills.ts";
+export type { LoadedAgent, Triggers } from "./app/sources/load-source.ts";
+export type { LoadedWorkflow, PayloadSchema, WorkflowSchedule } from "./app/sources/workflow-source.ts";
 export type {
   AgentBackend,
   BackendCall,

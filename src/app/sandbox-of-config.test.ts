@@ -4,8 +4,8 @@ import type { Sandbox, SandboxFactory } from "../sandboxes/contract.ts";
 import { local } from "../sandboxes/local/local-sandbox.ts";
 import { virtual } from "../sandboxes/virtual/virtual-sandbox.ts";
 import { createTemporaryRepository } from "../testing/temporary-repository.ts";
-import { initAgent } from "./init-agent.ts";
-import { type OpenAgentsOptions, openAgents } from "./open-agents.ts";
+import { initAgent } from "./service/init-agent.ts";
+import { type OpenAgentsOptions, openAgents } from "./service/open-agents.ts";
 
 /** The files of the default agent's session, in a project of these files. */
 async function open(

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { maskOf } from "../app/agents/known-secrets.ts";
+import { maskOf } from "../app/runtime/known-secrets.ts";
 import { createErrorLog } from "./error-log.ts";
 
 test("no key that opens the server is logged, wherever it was configured", () => {

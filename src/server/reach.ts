@@ -1,5 +1,5 @@
-import type { LoadedAgent } from "../app/agents/load-source.ts";
 import type { Exposure } from "../app/config/kit-config.ts";
+import type { LoadedAgent } from "../app/sources/load-source.ts";
 
 /** Which agents a server answers for. */
 export interface Reach {

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { AgentProfile } from "../agents/agent-profile.ts";
-import type { App } from "../app/agents/app.ts";
-import type { AppOptions } from "../app/agents/create-app.ts";
-import type { HostedApp } from "../app/agents/hosted-app.ts";
+import type { App } from "../app/runtime/app.ts";
+import type { AppOptions } from "../app/runtime/create-app.ts";
+import type { HostedApp } from "../app/runtime/hosted-app.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { McpClient } from "../mcp/client/create-mcp-client.ts";
 import type { McpConfig } from "../mcp/client/mcp-config.ts";
@@ -92,15 +92,15 @@ export async function createTestApp(
     { knownSecrets },
   ] = await Promise.all([
     import("../agents/agent-profile.ts"),
-    import("../app/agents/create-app.ts"),
-    import("../app/agents/project-context.ts"),
+    import("../app/runtime/create-app.ts"),
+    import("../app/runtime/project-context.ts"),
     import("../project/open-project.ts"),
     import("../app/config/load-config.ts"),
     import("../app/config/agent-config.ts"),
     import("../stores/memory/memory-store.ts"),
     import("../sandboxes/virtual/virtual-sandbox.ts"),
     import("../agents/secrets.ts"),
-    import("../app/agents/known-secrets.ts"),
+    import("../app/runtime/known-secrets.ts"),
   ]);
   const { config } = await loadConfig({ cwd: options.root, environment: {} });
   const models = await modelsOf(options, config.providers);
@@ -188,7 +188,7 @@ async function strangers(
   if (mcp === true) {
     const [{ createMcpClient }, { createJsonValidator }] = await Promise.all([
       import("../mcp/client/create-mcp-client.ts"),
-      import("../app/agents/validate-json.ts"),
+      import("../app/runtime/validate-json.ts"),
     ]);
     parts.mcp = createMcpClient({
       config: config ?? {},

@@ -2,7 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { agentStream, type Engine } from "../../engine/contract.ts";
 import type { DispatchStatus } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import type { HostedApp } from "../agents/hosted-app.ts";
+import type { HostedApp } from "../runtime/hosted-app.ts";
 import type { InstanceTarget, Service } from "./service.ts";
 import type { SessionWork } from "./session-work.ts";
 

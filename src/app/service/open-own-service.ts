@@ -1,6 +1,6 @@
 import type { Engine } from "../../engine/contract.ts";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
-import type { HostedApp } from "../agents/hosted-app.ts";
+import type { HostedApp } from "../runtime/hosted-app.ts";
 import { createService } from "./create-service.ts";
 
 /**

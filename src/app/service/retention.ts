@@ -4,7 +4,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { agentStream, type Engine } from "../../engine/contract.ts";
 import type { PruneFailure } from "../../protocol/http/session-schemas.ts";
 import type { SessionKey, TouchedSession, TouchedSessionPage } from "../../protocol/session-entry.ts";
-import type { HostedApp } from "../agents/hosted-app.ts";
+import type { HostedApp } from "../runtime/hosted-app.ts";
 
 type InstanceTarget = Omit<SessionKey, "session">;
 

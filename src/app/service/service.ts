@@ -6,7 +6,7 @@ import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { PromptReply, PromptRequest } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
-import type { App } from "../agents/app.ts";
+import type { App } from "../runtime/app.ts";
 import type { Retention } from "./retention.ts";
 
 export interface PromptCall {

@@ -2,7 +2,7 @@ import type { Agent } from "../../agents/harness.ts";
 import type { AdmitRequest, WorkContext } from "../../engine/contract.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
-import type { HostedApp } from "../agents/hosted-app.ts";
+import type { HostedApp } from "../runtime/hosted-app.ts";
 import type { RestingWork } from "./resting-work.ts";
 import type { InstanceTarget } from "./service.ts";
 import { operationOf, toSessionInput } from "./session-input.ts";

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import { KitError } from "../../base/kit-error.ts";
 import type { Engine } from "../../engine/contract.ts";
 import type { ScheduleRecord } from "../../protocol/run.ts";
-import type { App } from "../agents/app.ts";
-import type { LoadedWorkflow } from "../agents/workflow-source.ts";
+import type { App } from "../runtime/app.ts";
+import type { LoadedWorkflow } from "../sources/workflow-source.ts";
 
 type Schedule = Parameters<Engine["putSchedule"]>[0];
 

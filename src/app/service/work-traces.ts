@@ -1,8 +1,8 @@
 import { type AdmitRequest, agentStream, type Engine, runStream } from "../../engine/contract.ts";
 import type { EventType } from "../../protocol/event.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
-import type { HostedApp } from "../agents/hosted-app.ts";
-import { origins } from "../agents/origins.ts";
+import type { HostedApp } from "../runtime/hosted-app.ts";
+import { origins } from "../runtime/origins.ts";
 
 /** The traces of what a service accepts and does. */
 export interface WorkTraces {

@@ -10,9 +10,9 @@ import { causeLine, fromErrorCause } from "../../protocol/error-cause.ts";
 import type { EventError } from "../../protocol/event.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
-import type { RunOptions, WorkflowResult } from "../agents/app.ts";
-import type { HostedApp, LocalRun } from "../agents/hosted-app.ts";
-import { keyed } from "../agents/session-key.ts";
+import type { RunOptions, WorkflowResult } from "../runtime/app.ts";
+import type { HostedApp, LocalRun } from "../runtime/hosted-app.ts";
+import { keyed } from "../runtime/session-key.ts";
 import { followEvents } from "./follow-events.ts";
 import type { WorkTraces } from "./work-traces.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { knownSecrets } from "../agents/known-secrets.ts";
+import { knownSecrets } from "../runtime/known-secrets.ts";
 import { asksForTelemetry, readTelemetrySettings } from "./telemetry-settings.ts";
 
 test("without variables, all goes to the receiver of this machine", () => {

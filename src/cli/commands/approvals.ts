@@ -1,6 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { AgentWrites, type HeldFile } from "../../app/agents/agent-writes.ts";
+import { AgentWrites, type HeldFile } from "../../app/sources/agent-writes.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { KitClient } from "../../client/kit-client.ts";
 import type { ApprovalRequest } from "../../protocol/approval.ts";

@@ -1,6 +1,6 @@
-import type { App } from "../../app/agents/app.ts";
-import type { LoadedWebhook } from "../../app/agents/load-source.ts";
-import { webhooksWithoutSecret } from "../../app/webhooks-without-secret.ts";
+import type { App } from "../../app/runtime/app.ts";
+import type { LoadedWebhook } from "../../app/sources/load-source.ts";
+import { webhooksWithoutSecret } from "../../app/sources/webhooks-without-secret.ts";
 import { type Command, defineCommand } from "../command.ts";
 import type { Output } from "../output.ts";
 import { count } from "../render/places.ts";

@@ -234,8 +234,8 @@ async function withMachines(
 ): Promise<ExitCode> {
   return await withProject(context, async ({ project, loaded }) => {
     const [{ openApp }, { toAppOptions }] = await Promise.all([
-      import("../../app/agents/open-app.ts"),
-      import("../../app/agents/to-app-options.ts"),
+      import("../../app/runtime/open-app.ts"),
+      import("../../app/runtime/to-app-options.ts"),
     ]);
     const app = await openApp({ ...toAppOptions(loaded, project.root), project });
     try {

@@ -124,8 +124,8 @@ async function withSessionDesk(
   if (client !== undefined) return await use(client.sessions);
   return await withProject(context, async ({ project, loaded }) => {
     const [{ openApp }, { toAppOptions }, { createEmbeddedEngine }, { createRetention }] = await Promise.all([
-      import("../../app/agents/open-app.ts"),
-      import("../../app/agents/to-app-options.ts"),
+      import("../../app/runtime/open-app.ts"),
+      import("../../app/runtime/to-app-options.ts"),
       import("../../engine/embedded/create-embedded-engine.ts"),
       import("../../app/service/retention.ts"),
     ]);

@@ -1,4 +1,4 @@
-import { faultOfSkillName, schemaKeys } from "../../app/agents/agent-skills-format.ts";
+import { faultOfSkillName, schemaKeys } from "../../app/sources/agent-skills-format.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { slugOf } from "../../specs/slug.ts";
 import { type Command, defineCommand, option } from "../command.ts";

@@ -1,5 +1,5 @@
-import { createJsonValidator } from "../../app/agents/validate-json.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
+import { createJsonValidator } from "../../app/runtime/validate-json.ts";
 import type { McpServerState } from "../../mcp/client/create-mcp-client.ts";
 import type { CommandContext } from "../command.ts";
 import { count } from "../render/places.ts";

@@ -1,8 +1,8 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { openStore } from "../../app/agents/open-store.ts";
 import type { StoreConfig } from "../../app/config/kit-config.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
+import { openStore } from "../../app/runtime/open-store.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { writeObstacle } from "../../files/database-file.ts";
 import { createModelResolver, defaultModelName } from "../../models/create-model-resolver.ts";

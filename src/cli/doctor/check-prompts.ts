@@ -1,7 +1,7 @@
 import type { AgentProfile } from "../../agents/agent-profile.ts";
-import type { LoadedAgent } from "../../app/agents/load-source.ts";
-import { openStore } from "../../app/agents/open-store.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
+import { openStore } from "../../app/runtime/open-store.ts";
+import type { LoadedAgent } from "../../app/sources/load-source.ts";
 import type { SessionEntry, TouchedSession } from "../../protocol/session-entry.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { count } from "../render/places.ts";

@@ -1,5 +1,5 @@
-import type { App } from "../../app/agents/app.ts";
-import { webhooksWithoutSecret } from "../../app/webhooks-without-secret.ts";
+import type { App } from "../../app/runtime/app.ts";
+import { webhooksWithoutSecret } from "../../app/sources/webhooks-without-secret.ts";
 
 /** A line for each webhook that refuses what comes, until its secret is there. */
 export function secretWarnings(app: Pick<App, "webhooks" | "env">): readonly string[] {

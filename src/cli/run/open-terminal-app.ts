@@ -1,6 +1,6 @@
 import type { AgentProfile } from "../../agents/agent-profile.ts";
-import type { HostedApp } from "../../app/agents/hosted-app.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
+import type { HostedApp } from "../../app/runtime/hosted-app.ts";
 import type { Project } from "../../project/project.ts";
 import type { CommandContext } from "../command.ts";
 import { canAsk } from "../input.ts";
@@ -29,8 +29,8 @@ export async function openTerminalApp({
 }: TerminalAppOptions): Promise<{ readonly app: HostedApp; readonly mask: (text: string) => string }> {
   const [{ openApp }, { toAppOptions }, { local }, { createTerminalApprovals }, { faultsOfCommandList }] =
     await Promise.all([
-      import("../../app/agents/open-app.ts"),
-      import("../../app/agents/to-app-options.ts"),
+      import("../../app/runtime/open-app.ts"),
+      import("../../app/runtime/to-app-options.ts"),
       import("../../sandboxes/local/local-sandbox.ts"),
       import("./terminal-approvals.ts"),
       import("../../agents/policy/command-list.ts"),

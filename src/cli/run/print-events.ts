@@ -1,4 +1,4 @@
-import type { SourceProblem } from "../../app/agents/discover-sources.ts";
+import type { SourceProblem } from "../../app/sources/discover-sources.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { CommandContext } from "../command.ts";
 import type { Output, Style } from "../output.ts";

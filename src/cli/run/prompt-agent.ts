@@ -2,7 +2,7 @@ import { text as readText } from "node:stream/consumers";
 import type { Agent } from "../../agents/harness.ts";
 import type { PromptResult } from "../../agents/operations/prompt-options.ts";
 import type { Session } from "../../agents/session/session.ts";
-import type { App } from "../../app/agents/app.ts";
+import type { App } from "../../app/runtime/app.ts";
 import { createUlid } from "../../base/id.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
 import { usageError } from "../report-error.ts";

@@ -1,4 +1,4 @@
-import type { HostedApp } from "../../app/agents/hosted-app.ts";
+import type { HostedApp } from "../../app/runtime/hosted-app.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { Engine } from "../../engine/contract.ts";
 import type { RunRecord } from "../../protocol/run.ts";

@@ -1,6 +1,6 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { stateFolder } from "../../app/agents/state-folder.ts";
+import { stateFolder } from "../../app/runtime/state-folder.ts";
 import { makeFolderSync } from "../../files/make-folder.ts";
 import { isAlive } from "../running-server.ts";
 

@@ -1,5 +1,5 @@
-import type { App } from "../../app/agents/app.ts";
 import type { Principal } from "../../app/config/access-config.ts";
+import type { App } from "../../app/runtime/app.ts";
 import { version } from "../../base/version.ts";
 import type { Project } from "../../project/project.ts";
 import type { Overview } from "../../protocol/http/service-schemas.ts";

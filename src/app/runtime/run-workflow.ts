@@ -9,13 +9,13 @@ import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
 import type { TracePlace, Tracing } from "../../protocol/tracing.ts";
 import type { WorkflowContext } from "../../workflows/workflow-context.ts";
+import type { LoadedWorkflow } from "../sources/workflow-source.ts";
 import { checkPayload } from "./check-payload.ts";
 import type { RunWork } from "./hosted-app.ts";
 import { origins } from "./origins.ts";
 import { createRunAgents, type RunAgentsOptions } from "./run-agents.ts";
 import { createRunLog } from "./run-log.ts";
 import { toSessionKey } from "./session-key.ts";
-import type { LoadedWorkflow } from "./workflow-source.ts";
 
 /** What a run needs of the application it runs in. */
 export interface WorkflowHost extends Pick<RunAgentsOptions, "bring"> {

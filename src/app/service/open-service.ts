@@ -1,6 +1,6 @@
-import { lendStore } from "../stores/lend-store.ts";
+import { lendStore } from "../../stores/lend-store.ts";
 import type { OpenAgentsOptions } from "./open-agents.ts";
-import type { ProjectService } from "./service/open-project-service.ts";
+import type { ProjectService } from "./open-project-service.ts";
 
 /**
  * Opens the agents and workflows of a repository behind its durable engine, under its configuration, as
@@ -10,9 +10,9 @@ import type { ProjectService } from "./service/open-project-service.ts";
 export async function openService(options: OpenAgentsOptions = {}): Promise<ProjectService> {
   // As cheap to import as `openAgents`.
   const [{ openProject }, { loadConfig }, { openProjectService }] = await Promise.all([
-    import("../project/open-project.ts"),
-    import("./config/load-config.ts"),
-    import("./service/open-project-service.ts"),
+    import("../../project/open-project.ts"),
+    import("../config/load-config.ts"),
+    import("./open-project-service.ts"),
   ]);
   const { root = process.cwd(), env, store, onEvent, onListenerError, ...rest } = options;
   const { config, environment, fileSecrets = [] } = await loadConfig({ cwd: root });

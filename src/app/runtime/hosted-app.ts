@@ -7,8 +7,8 @@ import type { ErrorCause } from "../../protocol/error-cause.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { SessionKey, TouchedSessionPage } from "../../protocol/session-entry.ts";
 import type { Tracing } from "../../protocol/tracing.ts";
+import type { LoadedWorkflow } from "../sources/workflow-source.ts";
 import type { App, RunOptions, WorkflowResult } from "./app.ts";
-import type { LoadedWorkflow } from "./workflow-source.ts";
 
 /** An application as the service sees it whose work it does. */
 export interface HostedApp extends App {

@@ -1,6 +1,6 @@
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
-import { ownModule } from "../base/own-module.ts";
+import { ownModule } from "../../base/own-module.ts";
 import { noteLoaded } from "./loaded-files.ts";
 
 /**

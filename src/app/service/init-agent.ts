@@ -1,5 +1,5 @@
-import type { AgentContext, AgentDefinition } from "../agents/create-agent.ts";
-import type { Agent } from "../agents/harness.ts";
+import type { AgentContext, AgentDefinition } from "../../agents/create-agent.ts";
+import type { Agent } from "../../agents/harness.ts";
 import { type OpenAgentsOptions, openWithoutSources } from "./open-agents.ts";
 
 export interface InitAgentOptions extends OpenAgentsOptions {

@@ -1,5 +1,5 @@
 import { basename, dirname, extname, join, posix, sep } from "node:path";
-import { folded } from "../agents/policy/protected-paths.ts";
+import { folded } from "../../agents/policy/protected-paths.ts";
 
 /** What Node takes for code, beside files without an extension. */
 const code = /^\.(?:[cm]?[jt]sx?|json|node|wasm)$/;

@@ -5,7 +5,7 @@ import type { SessionEntry } from "../../protocol/session-entry.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { openAgents } from "../open-agents.ts";
+import { openAgents } from "../service/open-agents.ts";
 import type { Agents } from "./app.ts";
 
 let server: PostgresServer;

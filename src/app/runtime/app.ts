@@ -2,9 +2,9 @@ import type { AgentContext, AgentDefinition, Dispatch } from "../../agents/creat
 import type { EventListener } from "../../agents/events/emitter.ts";
 import type { Agent } from "../../agents/harness.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
-import type { SourceProblem } from "./discover-sources.ts";
-import type { LoadedAgent, LoadedWebhook } from "./load-source.ts";
-import type { LoadedWorkflow } from "./workflow-source.ts";
+import type { SourceProblem } from "../sources/discover-sources.ts";
+import type { LoadedAgent, LoadedWebhook } from "../sources/load-source.ts";
+import type { LoadedWorkflow } from "../sources/workflow-source.ts";
 
 /** The agents and workflows of a project, alive on demand. */
 export interface App {

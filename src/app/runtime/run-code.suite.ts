@@ -2,8 +2,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { loadSource } from "../sources/load-source.ts";
 import { createApp } from "./create-app.ts";
-import { loadSource } from "./load-source.ts";
 
 type Script = Parameters<typeof createScriptedModel>[0];
 type AppOptions = Parameters<typeof createApp>[0];

@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { createAgent } from "../agents/create-agent.ts";
-import { SqliteSessionStore } from "../stores/sqlite/sqlite-store.ts";
-import { createScriptedModel } from "../testing/scripted-model.ts";
-import { createTemporaryRepository, type TemporaryRepository } from "../testing/temporary-repository.ts";
-import type { App } from "./agents/app.ts";
+import { createAgent } from "../../agents/create-agent.ts";
+import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
+import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
+import type { App } from "../runtime/app.ts";
 import { initAgent } from "./init-agent.ts";
 import { openAgents } from "./open-agents.ts";
 import { openService } from "./open-service.ts";

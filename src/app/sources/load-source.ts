@@ -10,8 +10,8 @@ import {
   isWebhookDefinition,
   type WebhookDefinition,
 } from "../../webhooks/define-webhook.ts";
+import { faultOfProfile } from "../runtime/check-profile.ts";
 import { isHeld } from "./agent-writes.ts";
-import { faultOfProfile } from "./check-profile.ts";
 import { describeFailure, failureLine } from "./describe-failure.ts";
 import type { SourceFile, SourceProblem } from "./discover-sources.ts";
 import { type LoadedWorkflow, toWorkflow } from "./workflow-source.ts";

@@ -2,7 +2,7 @@ import { realpathSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { createUlid } from "../../base/id.ts";
-import { answerForKit } from "../answer-for-kit.ts";
+import { answerForKit } from "./answer-for-kit.ts";
 
 /** How the files of one project are resolved while its app is open. */
 export interface SourceHooks {

@@ -1,12 +1,12 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { Approvals } from "../agents/approvals/approvals.ts";
-import type { AgentContext } from "../agents/create-agent.ts";
-import type { EventListener } from "../agents/events/emitter.ts";
-import { defined } from "../base/defined.ts";
-import type { SandboxFactory } from "../sandboxes/contract.ts";
-import type { SessionStore } from "../stores/contract.ts";
-import { lendStore } from "../stores/lend-store.ts";
-import type { Agents, App } from "./agents/app.ts";
+import type { Approvals } from "../../agents/approvals/approvals.ts";
+import type { AgentContext } from "../../agents/create-agent.ts";
+import type { EventListener } from "../../agents/events/emitter.ts";
+import { defined } from "../../base/defined.ts";
+import type { SandboxFactory } from "../../sandboxes/contract.ts";
+import type { SessionStore } from "../../stores/contract.ts";
+import { lendStore } from "../../stores/lend-store.ts";
+import type { Agents, App } from "../runtime/app.ts";
 
 export interface OpenAgentsOptions {
   /** The repository; default: the current folder. */
@@ -51,10 +51,10 @@ export async function openWithoutSources(options: OpenAgentsOptions): Promise<Ap
 async function open(options: OpenAgentsOptions, code: boolean): Promise<App> {
   // What agents need to live is loaded when there is one: importing kit stays cheap.
   const [{ openProject }, { loadConfig }, { openApp }, { toAppOptions }] = await Promise.all([
-    import("../project/open-project.ts"),
-    import("./config/load-config.ts"),
-    import("./agents/open-app.ts"),
-    import("./agents/to-app-options.ts"),
+    import("../../project/open-project.ts"),
+    import("../config/load-config.ts"),
+    import("../runtime/open-app.ts"),
+    import("../runtime/to-app-options.ts"),
   ]);
   const { root = process.cwd(), env, onEvent, store, ...own } = options;
   const { config, environment, fileSecrets = [] } = await loadConfig({ cwd: root });

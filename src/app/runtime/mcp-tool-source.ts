@@ -1,6 +1,6 @@
 import type { ToolSource } from "../../agents/agent-runtime.ts";
 import type { McpClient } from "../../mcp/client/create-mcp-client.ts";
-import type { SourceProblem } from "./discover-sources.ts";
+import type { SourceProblem } from "../sources/discover-sources.ts";
 
 /** The tools of MCP servers for every operation. A server that is missing is a warning in its log. */
 export function createMcpToolSource(client: McpClient): ToolSource {
