@@ -221,6 +221,8 @@ export interface WorkContext {
  * the run with `replay_mismatch`, which names both.
  */
 export interface RunContext extends WorkContext {
+  /** When its first attempt began, in ms since 1970. */
+  readonly startedAt: number;
   /**
    * Runs `work` and records what it gives (JSON). May run again when a crash left its end unknown. What `work` asks of
    * the run itself is a part of the step: it takes no position, has keys that are the same in every run of the
@@ -239,8 +241,9 @@ export interface RunContext extends WorkContext {
   dispatch(request: Omit<AdmitRequest, "idempotency_key" | "principal">): Promise<DispatchReceipt>;
   /**
    * Puts an event into the run's stream, at its next index. Left out while a replay has not yet passed
-   * the last recorded position, because it was said before; the run's end never was. Gives its index, or
-   * undefined where it was left out, so that others who listen hear it once, too.
+   * the last recorded position, because it was said before. Never left out are `run_end`, which no replay has said, and
+   * `run_start`, which a handler says when the stream has none: a killed process loses what it has not written. Gives
+   * its index, or undefined where it was left out, so that others who listen hear it once, too.
    */
   emit(event: RunEventBody): number | undefined;
   /**

@@ -217,6 +217,7 @@ export class EventSpans implements Tracing {
     if (this.#tree.get(key) !== undefined) return;
     this.#tree.start(event, {
       key,
+      isOnce: true,
       name: `${operations.workflow} ${event.workflow}`,
       kind: SpanKind.INTERNAL,
       parent: toContext(event),

@@ -32,6 +32,8 @@ export interface SpanStart {
   readonly parent: Context;
   /** From 1, where the same may begin again at once. */
   readonly attempt?: number | undefined;
+  /** Set where the key begins once, however often it is told: its id is the same whenever it began. */
+  readonly isOnce?: true;
   /** The span with which it ends at the latest. */
   readonly within?: string | undefined;
 }
@@ -64,11 +66,11 @@ export class SpanTree {
   }
 
   start(event: KitEvent, start: SpanStart): OpenSpan {
-    const { key, name, kind, attributes, parent, within, attempt = 1 } = start;
+    const { key, name, kind, attributes, parent, within, attempt = 1, isOnce } = start;
     const startedMs = Date.parse(event.timestamp);
     const options = { kind, startTime: startedMs, attributes };
     // An event has another index in the log of its run.
-    const seed = `${key} ${attempt} ${event.timestamp}`;
+    const seed = isOnce === true ? key : `${key} ${attempt} ${event.timestamp}`;
     const span = withSeed(seed, () => this.#tracer.startSpan(name, options, parent));
     const open: OpenSpan = {
       span,

@@ -75,8 +75,8 @@ export interface HostService {
 export interface RunWork {
   readonly context: RunContext;
   readonly request: RunRequest;
-  /** When it began, in ms since 1970: absent for one that begins now. */
-  readonly startedAt?: number | undefined;
+  /** Whether its stream has the `run_start`: a killed process loses the events that it has not written. */
+  readonly hasStartEvent: boolean;
   readonly local?: LocalRun | undefined;
 }
 

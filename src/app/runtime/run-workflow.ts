@@ -44,11 +44,10 @@ export async function runWorkflow(
   workflow: LoadedWorkflow,
   work: RunWork,
 ): Promise<unknown> {
-  const { id, signal, step } = work.context;
+  const { id, signal, step, startedAt } = work.context;
   const { emit, forward } = createRunEvents(host, work.context);
-  const { startedAt = Date.now() } = work;
-  if (work.startedAt === undefined)
-    emit({ type: "run_start", workflow: workflow.name, ...work.request.trace });
+  if (!work.hasStartEvent)
+    emit({ type: "run_start", workflow: workflow.name, ...work.request.trace }, startedAt);
   const closing: (() => Promise<void>)[] = [];
   let failed = true;
   let goesOnLater = false;
@@ -210,7 +209,8 @@ function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise
 }
 
 interface RunEvents {
-  emit(body: EventBody): void;
+  /** `at` is in ms since 1970; default now. */
+  emit(body: EventBody, at?: number): void;
   /** Puts an agent's event into the stream of the run. */
   forward(event: KitEvent): void;
 }
@@ -221,9 +221,9 @@ function createRunEvents(host: WorkflowHost, { id, emit: record }: RunWork["cont
     forward({ index: _, ...event }) {
       record(event);
     },
-    emit(body) {
+    emit(body, at = Date.now()) {
       const said = host.mask === undefined ? body : maskValue(body, host.mask);
-      const event = { ...said, ...place, timestamp: isoTime(Date.now()) };
+      const event = { ...said, ...place, timestamp: isoTime(at) };
       const index = record(event);
       if (index !== undefined) host.publish({ ...event, index });
     },

@@ -73,6 +73,26 @@ export async function run(ctx) {
   expect(types.at(-1)).toBe("run_end");
 });
 
+test("a run whose first events were lost with its process says its start again, at the time it began", async () => {
+  const { service, root, restart } = await openWorkflows({
+    "src/workflows/order.ts": `export async function run(ctx) {
+  await ctx.step("first", () => 1);
+  ctx.log.info("waiting");
+  return await ctx.waitFor("approve");
+}`,
+  });
+  const { run_id } = await service.startRun("order", {});
+  await waiting(service, run_id);
+  await service.close();
+  // As a kill leaves it before the log is written.
+  for (const end of ["", "-wal", "-shm"]) await rm(join(root, "engine", `events.db${end}`), { force: true });
+  const second = await restart();
+  await second.engine.signal(run_id, { name: "approve", payload: "yes" });
+  const { started_at } = (await second.engine.awaitRun(run_id)) ?? {};
+  const starts = (await eventsOf(second, run_id)).filter(({ type }) => type === "run_start");
+  expect(starts).toMatchObject([{ workflow: "order", timestamp: started_at }]);
+});
+
 test("an agent's interrupted prompt goes on, and its input stands once in the history", async () => {
   const begun = Promise.withResolvers<void>();
   const { service, restart } = await openWorkflows(

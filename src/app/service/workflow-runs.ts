@@ -70,11 +70,11 @@ export function createWorkflowRuns(
     async perform(context, request) {
       if (starting.size > 0) await Promise.allSettled(starting);
       const local = locals.get(context.id);
-      const [first] = await engine.events.read(runStream(context.id), { limit: 1 });
-      const startedAt = first === undefined ? undefined : Date.parse(first.timestamp);
-      if (first !== undefined) await traces.recallRun(context.id);
+      const starts = await engine.events.read(runStream(context.id), { limit: 1, types: ["run_start"] });
+      const hasStartEvent = starts.length > 0;
+      if (hasStartEvent) await traces.recallRun(context.id);
       try {
-        return await app.perform({ context, request, startedAt, local });
+        return await app.perform({ context, request, hasStartEvent, local });
       } catch (error) {
         // Who waits for it in this process is told by the call.
         const isOver = !context.signal.aborted && !isStoreUnavailable(error);

@@ -236,6 +236,33 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
     assert.deepEqual(record.result, { signal: "yes", isLate: true });
   },
 
+  "a handler that finds no start of its run in the stream can say it in a replay": async (tools) => {
+    const place = { timestamp: "2026-11-21T10:00:00.000Z", agent: "", session: "" };
+    const start = (context: RunContext): number | undefined => {
+      const { id } = context;
+      return context.emit({
+        type: "run_start",
+        workflow: "w",
+        ...place,
+        instance_id: id,
+        operation_id: id,
+        run_id: id,
+      });
+    };
+    const { engine, runId } = await interrupt(tools, async (context, stop) => {
+      await context.step("one", () => 1);
+      return await stop();
+    });
+    const told: unknown[] = [];
+    await finish(engine, runId, async (context) => {
+      told.push(start(context));
+      await context.step("one", () => 1);
+    });
+    assert.equal(typeof told[0], "number");
+    const [event] = await engine.events.read(`run/${runId}`, { types: ["run_start"] });
+    assert.equal(event?.index, told[0]);
+  },
+
   "what a run said before is not said again": async (tools) => {
     const say = (context: RunContext, message: string): number | undefined =>
       context.emit({

@@ -219,7 +219,8 @@ export function createExecution(
       stream: runStream(run.run_id),
       last: taken.lastEvent,
       // A replay that does not come to its end says something new: that it was cancelled, does not match, or is over.
-      isSilent: ({ type }) => closed || (verdict === undefined && replay.behind && type !== "run_end"),
+      isSilent: ({ type }) =>
+        closed || (verdict === undefined && replay.behind && type !== "run_end" && type !== "run_start"),
     }),
   });
 

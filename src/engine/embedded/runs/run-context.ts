@@ -80,6 +80,7 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
   return {
     id: run.run_id,
     attempt: run.crashes + 1,
+    startedAt: run.started_at ?? run.accepted_at,
     signal: core.signal,
     ...own,
     step: <Value>(name: string, work: StepWork<Value>, options: StepOptions = {}) => {
