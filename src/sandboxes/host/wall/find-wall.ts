@@ -67,8 +67,8 @@ async function findBubblewrap(): Promise<FoundWall> {
   if (process.platform !== "linux") {
     return {
       wall: "none",
-      reason: `kit has no wall for ${process.platform}.`,
-      hint: "Run kit on Linux or macOS, or in a container of its own.",
+      reason: `kit has no wall for ${process.platform === "win32" ? "Windows" : process.platform}.`,
+      hint: "Run agents that execute commands in a remote sandbox, or run kit on Linux (WSL 2 included) or macOS.",
     };
   }
   const program = findProgram("bwrap");
