@@ -28,7 +28,6 @@ export type { EventListener } from "./agents/events/emitter.ts";
 export type { FileInput } from "./agents/file-part.ts";
 export type { Agent } from "./agents/harness.ts";
 export type { ImageInput } from "./agents/image-part.ts";
-export type { ModelChoice } from "./agents/model-choice.ts";
 export type { PromptOptions, PromptResult } from "./agents/operations/prompt-options.ts";
 export type { ShellOptions } from "./agents/operations/shell.ts";
 export type { SkillOptions } from "./agents/operations/skill.ts";
@@ -87,7 +86,6 @@ export type {
   BackendCapabilities,
   BackendChoice,
   BackendMessage,
-  BackendName,
   BackendOperation,
   BackendQuestion,
   BackendState,
@@ -133,6 +131,7 @@ export type {
   ScanSummary,
 } from "./project/project.ts";
 export type { ApprovalDecision, ApprovalRequest } from "./protocol/approval.ts";
+export type { BackendName } from "./protocol/backend-name.ts";
 export type { Diagnostic, DiagnosticRule } from "./protocol/diagnostic.ts";
 export type { DispatchReceipt, DispatchRecord, DispatchStatus } from "./protocol/dispatch.ts";
 export type { ErrorCause } from "./protocol/error-cause.ts";
@@ -169,7 +168,14 @@ export type {
   ToolResultPart,
   UserMessage,
 } from "./protocol/message.ts";
-export type { PromptFile, PromptImage, PromptReply, PromptRequest } from "./protocol/prompt.ts";
+export type {
+  ModelChoice,
+  PromptChoices,
+  PromptFile,
+  PromptImage,
+  PromptReply,
+  PromptRequest,
+} from "./protocol/prompt.ts";
 export {
   createReceiptReader,
   type PromptPrefix,

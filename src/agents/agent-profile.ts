@@ -1,4 +1,5 @@
 import type { BackendChoice } from "../backends/contract.ts";
+import type { ModelChoice } from "../protocol/prompt.ts";
 import type { ThinkingLevel } from "../protocol/thinking-level.ts";
 import type { SandboxFactory } from "../sandboxes/contract.ts";
 import type { SessionStore } from "../stores/contract.ts";
@@ -6,7 +7,6 @@ import { type ApprovalRules, mergeApprovals } from "./approvals/approval-rules.t
 import type { KitCommand } from "./command.ts";
 import type { CompactionSettings } from "./compaction/compaction-settings.ts";
 import type { EventListener } from "./events/emitter.ts";
-import type { ModelChoice } from "./model-choice.ts";
 import type { PythonProfile } from "./python-profile.ts";
 import type { Role } from "./role.ts";
 import type { Skill } from "./skill.ts";

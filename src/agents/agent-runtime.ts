@@ -4,6 +4,7 @@ import type { Clock } from "../base/clock.ts";
 import type { ModelResolver } from "../models/contract.ts";
 import type { EventBody, OperationKind } from "../protocol/event.ts";
 import type { Message } from "../protocol/message.ts";
+import type { ModelChoice } from "../protocol/prompt.ts";
 import type { SessionEntry, SessionKey } from "../protocol/session-entry.ts";
 import type { PythonRunner, PythonSession } from "../python/contract.ts";
 import type { IsolationOptions, Sandbox, SandboxFactory } from "../sandboxes/contract.ts";
@@ -11,7 +12,6 @@ import type { MaybePromise, SessionStore } from "../stores/contract.ts";
 import type { AgentProfile } from "./agent-profile.ts";
 import type { Approvals } from "./approvals/approvals.ts";
 import type { EventHub, EventListener, EventScope } from "./events/emitter.ts";
-import type { ModelChoice } from "./model-choice.ts";
 
 import type { TaskCall } from "./operations/task-tool.ts";
 import type { ProjectContext, Repository, Workplace } from "./project-context.ts";

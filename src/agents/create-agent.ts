@@ -1,5 +1,6 @@
 import { KitError } from "../base/kit-error.ts";
 import type { DispatchReceipt } from "../protocol/dispatch.ts";
+import type { PromptChoices } from "../protocol/prompt.ts";
 import type { AgentProfile } from "./agent-profile.ts";
 
 /** What an agent's function is told when an instance of it comes alive. */
@@ -16,7 +17,7 @@ export interface AgentContext {
 /** Gives an input to a session of an agent; resolves once the application has accepted it. */
 export type Dispatch = (agent: string | AgentDefinition, input: DispatchInput) => Promise<DispatchReceipt>;
 
-export interface DispatchInput {
+export interface DispatchInput extends PromptChoices {
   /** The agent's instance. */
   readonly id: string;
   /** Default "default". */

@@ -1,8 +1,5 @@
 import { isTexts } from "./check-fields.ts";
 
-/** `provider/model`, or several: where one fails for good, the next one answers. */
-export type ModelChoice = string | readonly string[];
-
 /** What a choice of models must be, and whether a value is one. */
 export const modelChoice: readonly [string, (value: unknown) => boolean] = [
   "a text such as provider/model, or a list of such texts",

@@ -1,5 +1,5 @@
+import type { ModelChoice } from "../protocol/prompt.ts";
 import type { ThinkingLevel } from "../protocol/thinking-level.ts";
-import type { ModelChoice } from "./model-choice.ts";
 
 /** A way of working that an operation takes on: `.agents/roles/**\/*.md`. */
 export interface Role {

@@ -1,12 +1,9 @@
 import { suggest } from "../base/suggest.ts";
 import type { ApprovalDecision } from "../protocol/approval.ts";
+import { type BackendName, backendNames } from "../protocol/backend-name.ts";
 import type { Message, ToolResultPart } from "../protocol/message.ts";
 import type { Usage } from "../protocol/usage.ts";
 import type { Sandbox } from "../sandboxes/contract.ts";
-
-/** The backends that are chosen by name. */
-export const backendNames = ["typed", "graph", "openai_agents"] as const;
-export type BackendName = (typeof backendNames)[number];
 
 /** A backend of kit's by name, or one of your own. */
 export type BackendChoice = BackendName | AgentBackend;

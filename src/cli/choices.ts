@@ -2,6 +2,7 @@ import { suggest } from "../base/suggest.ts";
 import { conversionFormatOf, sourceTypeOf } from "../guidelines/source-aliases.ts";
 import { toolInfo } from "../guidelines/tools/tool-reads.ts";
 import { toolTable } from "../guidelines/tools/tool-table.ts";
+import { type BackendName, backendNames } from "../protocol/backend-name.ts";
 import { type DispatchStatus, dispatchStatuses } from "../protocol/dispatch.ts";
 import {
   type ConversionFormat,
@@ -60,6 +61,8 @@ function plain<Value extends string>(values: readonly Value[]): readonly Choice<
 export const parseSpecType: (text: string) => SpecType = oneOf("type of spec", plain(specTypes));
 export const parseLifecycle: (text: string) => Lifecycle = oneOf("lifecycle", plain(lifecycles));
 export const parsePriority: (text: string) => Priority = oneOf("priority", plain(priorities));
+
+export const parseBackend: (text: string) => BackendName = oneOf("backend", plain(backendNames));
 
 export const parseRunStatus: (text: string) => RunStatus = oneOf("status of a run", plain(runStatuses));
 export const parseDispatchStatus: (text: string) => DispatchStatus = oneOf(

@@ -1,6 +1,7 @@
 /** `kit/client`: a kit server from elsewhere, browsers included. */
 export { KitError } from "../base/kit-error.ts";
 export type { ApprovalRequest } from "../protocol/approval.ts";
+export type { BackendName } from "../protocol/backend-name.ts";
 export type { Diagnostic } from "../protocol/diagnostic.ts";
 export type { DispatchRecord, DispatchStatus } from "../protocol/dispatch.ts";
 export type { ErrorCause } from "../protocol/error-cause.ts";
@@ -22,7 +23,15 @@ export type {
 } from "../protocol/http/run-schemas.ts";
 export type { Health } from "../protocol/http/service-schemas.ts";
 export type { PruneBody, PrunedPage, SessionsQuery } from "../protocol/http/session-schemas.ts";
-export type { PromptBody, PromptFile, PromptImage, PromptReply, PromptRequest } from "../protocol/prompt.ts";
+export type {
+  ModelChoice,
+  PromptBody,
+  PromptChoices,
+  PromptFile,
+  PromptImage,
+  PromptReply,
+  PromptRequest,
+} from "../protocol/prompt.ts";
 export {
   createReceiptReader,
   type PromptPrefix,

@@ -1,5 +1,17 @@
+import type { BackendName } from "./backend-name.ts";
 import type { ThinkingLevel } from "./thinking-level.ts";
 import type { Usage } from "./usage.ts";
+
+/** `provider/model`, or several: where one fails for good, the next one answers. */
+export type ModelChoice = string | readonly string[];
+
+/** What answers one prompt in place of the agent's own. */
+export interface PromptChoices {
+  /** `provider/model`, or a list in the order in which they are tried. */
+  readonly model?: ModelChoice | undefined;
+  /** What decides the turns. */
+  readonly backend?: BackendName | undefined;
+}
 
 /** A picture in a request: base64 with its media type, or an `https:` address. */
 export type PromptImage =
@@ -12,9 +24,8 @@ export type PromptFile =
   | { readonly url: string; readonly media_type: string; readonly filename?: string };
 
 /** What an agent is asked over HTTP, without the session. */
-export interface PromptRequest {
+export interface PromptRequest extends PromptChoices {
   readonly message: string;
-  readonly model?: string;
   readonly role?: string;
   readonly thinking_level?: ThinkingLevel;
   readonly images?: readonly PromptImage[];

@@ -1,6 +1,7 @@
 import { suggest } from "../base/suggest.ts";
 import { toSentence } from "../base/to-sentence.ts";
 import type { DispatchReceipt } from "../protocol/dispatch.ts";
+import type { PromptChoices } from "../protocol/prompt.ts";
 import type { VerifiedWebhook } from "./verify-webhook.ts";
 import { type WebhookScheme, webhookSchemes } from "./webhook-scheme.ts";
 
@@ -33,7 +34,7 @@ export interface WebhookContext {
   dispatch(agent: string, input: WebhookDispatch): Promise<DispatchReceipt>;
 }
 
-export interface WebhookDispatch {
+export interface WebhookDispatch extends PromptChoices {
   /** The agent's instance: a thread, a pull request. */
   readonly id: string;
   /** Default: "default". */

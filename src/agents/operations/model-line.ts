@@ -1,8 +1,8 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { KitError } from "../../base/kit-error.ts";
 import type { ResolvedModel } from "../../models/contract.ts";
+import type { ModelChoice } from "../../protocol/prompt.ts";
 import type { AgentRuntime } from "../agent-runtime.ts";
-import type { ModelChoice } from "../model-choice.ts";
 import type { ModelFailure } from "../turn/retry.ts";
 
 /** How long a model that has failed for good is passed over where another one is named beside it, in ms. */

@@ -1,12 +1,12 @@
 import type { BackendChoice } from "../../backends/contract.ts";
 import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
 import type { Message } from "../../protocol/message.ts";
+import type { ModelChoice } from "../../protocol/prompt.ts";
 import type { ThinkingLevel } from "../../protocol/thinking-level.ts";
 import type { Usage } from "../../protocol/usage.ts";
 import type { KitCommand } from "../command.ts";
 import type { FileInput } from "../file-part.ts";
 import type { ImageInput } from "../image-part.ts";
-import type { ModelChoice } from "../model-choice.ts";
 import type { OutputSchema } from "../output/typed-output.ts";
 import type { Role } from "../role.ts";
 import type { AnyTool } from "../tool.ts";

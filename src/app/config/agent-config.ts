@@ -1,9 +1,9 @@
 import type { AgentProfile, AllowedCommand } from "../../agents/agent-profile.ts";
 import type { ApprovalRules } from "../../agents/approvals/approval-rules.ts";
 import type { CompactionSettings } from "../../agents/compaction/compaction-settings.ts";
-import type { ModelChoice } from "../../agents/model-choice.ts";
 import type { BackendChoice } from "../../backends/contract.ts";
 import { defined } from "../../base/defined.ts";
+import type { ModelChoice } from "../../protocol/prompt.ts";
 import type { ThinkingLevel } from "../../protocol/thinking-level.ts";
 import type { SandboxChoice } from "./sandbox-config.ts";
 

@@ -1,9 +1,10 @@
 import type { AllowedCommand } from "../../agents/agent-profile.ts";
-import { type BackendChoice, type BackendName, backendNames, isBackend } from "../../backends/contract.ts";
+import { type BackendChoice, isBackend } from "../../backends/contract.ts";
 import { sourceTypeOf } from "../../guidelines/source-aliases.ts";
 import type { ProviderConfig } from "../../models/provider-config.ts";
 import type { ProviderLimits } from "../../models/provider-limiter.ts";
 import type { ProjectConfig } from "../../project/project.ts";
+import { type BackendName, backendNames } from "../../protocol/backend-name.ts";
 import type { ErrorIssue } from "../../protocol/error-code.ts";
 import { frameworks, specTypes } from "../../protocol/spec-block.ts";
 import { type SyncFormat, syncFormats } from "../../protocol/sync.ts";

@@ -10,11 +10,8 @@ import {
   isAgentDefinition,
 } from "../../agents/create-agent.ts";
 import { type Agent, type AgentIdentity, createHarness } from "../../agents/harness.ts";
-import type { ModelChoice } from "../../agents/model-choice.ts";
-
 import type { SecretMask } from "../../agents/secrets.ts";
 import { unsavedOf } from "../../agents/session/unsaved-work.ts";
-
 import { defaultRetryPolicy, type RetryPolicy } from "../../agents/turn/retry.ts";
 import { resolveBackend } from "../../backends/resolve-backend.ts";
 import { systemClock } from "../../base/clock.ts";
@@ -23,6 +20,7 @@ import { toSentence } from "../../base/to-sentence.ts";
 import type { McpClient } from "../../mcp/client/create-mcp-client.ts";
 import type { ModelResolver } from "../../models/contract.ts";
 import { causeOf, type ErrorCause } from "../../protocol/error-cause.ts";
+import type { ModelChoice } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { PythonRunner } from "../../python/contract.ts";
 import type { IsolationOptions, SandboxFactory } from "../../sandboxes/contract.ts";

@@ -5,6 +5,7 @@ import type { RunContext, RunRequest } from "../../engine/contract.ts";
 import type { DispatchReceipt } from "../../protocol/dispatch.ts";
 import type { ErrorCause } from "../../protocol/error-cause.ts";
 import type { KitEvent } from "../../protocol/event.ts";
+import type { PromptChoices } from "../../protocol/prompt.ts";
 import type { SessionKey, TouchedSessionPage } from "../../protocol/session-entry.ts";
 import type { Tracing } from "../../protocol/tracing.ts";
 import type { LoadedWorkflow } from "../sources/workflow-source.ts";
@@ -56,7 +57,7 @@ export interface HostService {
   dispatch(
     target: SessionKey,
     input: unknown,
-    options: { readonly idempotencyKey?: string },
+    options: PromptChoices & { readonly idempotencyKey?: string },
   ): Promise<DispatchReceipt>;
   run(workflow: string, options: RunOptions): Promise<WorkflowResult>;
   /** Waits for somebody, in an agent's tool say: what other work there is may go on in its place. */

@@ -5,6 +5,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { causeLine, type ErrorCause } from "../../protocol/error-cause.ts";
 import { isErrorCode } from "../../protocol/error-code.ts";
 import type { EventBody, EventError, KitEvent } from "../../protocol/event.ts";
+import type { PromptChoices } from "../../protocol/prompt.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
 import type { TracePlace, Tracing } from "../../protocol/tracing.ts";
@@ -25,7 +26,7 @@ export interface WorkflowHost extends Pick<RunAgentsOptions, "bring"> {
   /** The session that an input is for. Throws `unavailable` where it would be gone with the process. */
   agentName(agent: Parameters<WorkflowContext["dispatch"]>[0]): string;
   /** A dispatched input as the engine keeps it. */
-  toInput(input: unknown): unknown;
+  toInput(input: unknown, choices?: PromptChoices): unknown;
   causeOf(error: unknown): ErrorCause | undefined;
   /** Hears the run's own events; those of its agents come from the agents. */
   publish(event: KitEvent): void;
@@ -103,10 +104,10 @@ function toJournaled(host: WorkflowHost, { context, local }: RunWork, emit: RunE
     uuid: context.uuid,
     waitFor: async <Value>(name: string, options?: { readonly timeoutMs?: number }) =>
       (await context.waitFor(name, options)) as Value | undefined,
-    dispatch: async (agent, { id, session = "default", input }) =>
+    dispatch: async (agent, { id, session = "default", input, ...choices }) =>
       await context.dispatch({
         ...toSessionKey({ agent: host.agentName(agent), instance_id: id, session }),
-        input: host.toInput(input),
+        input: host.toInput(input, choices),
         ...traceOf(host, { ...placeOf(context.id), step_id: origins.current()?.step_id }),
       }),
     ...(local?.request === undefined ? {} : { req: local.request }),

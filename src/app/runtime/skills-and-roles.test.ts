@@ -114,6 +114,7 @@ test("a role is a file in any folder, with a model and a thinking level of its o
   const { roles, problems } = await rolesOf({
     ".agents/roles/careful.md":
       "---\ndescription: Checks.\nmodel: local/m\nthinking_level: high\n---\nChange little.\n",
+    ".agents/roles/sure.md": "---\nmodel: [local/m, local/n]\n---\nBe sure.\n",
     ".agents/roles/team/terse.md": "Say little.\n",
     ".agents/roles/fast.md": "---\nthinking_level: off\n---\n",
   });
@@ -128,13 +129,26 @@ test("a role is a file in any folder, with a model and a thinking level of its o
       file: ".agents/roles/careful.md",
     },
     { name: "fast", description: "", instructions: "", thinkingLevel: "off", file: ".agents/roles/fast.md" },
+    {
+      name: "sure",
+      description: "",
+      instructions: "Be sure.",
+      model: ["local/m", "local/n"],
+      file: ".agents/roles/sure.md",
+    },
     { name: "terse", description: "", instructions: "Say little.", file: ".agents/roles/team/terse.md" },
   ]);
 });
 
 test.each([
   ["an unknown thinking level", "---\nthinking_level: deep\n---\nX\n", "must be one of off, minimal, low"],
-  ["a model that is no text", "---\nmodel: [a]\n---\nX\n", "`model` must be a text"],
+  ["a model that is no text", "---\nmodel: 7\n---\nX\n", "`model` must be a text"],
+  [
+    "a list of no models",
+    "---\nmodel: []\n---\nX\n",
+    "`model` must be a text such as provider/model, or a list",
+  ],
+  ["a list of what are no models", "---\nmodel: [a/b, 7]\n---\nX\n", "or a list of such texts"],
   ["a misspelled key", "---\nthinking_levl: high\n---\nX\n", "did you mean thinking_level?"],
   ["nothing in it", "", "it says nothing"],
 ])("a role with %s is a problem, and the others work", async (_name, text, message) => {

@@ -59,14 +59,18 @@ export async function createService({
       if (!(error instanceof KitError && error.code === "lease_lost")) throw error;
     }
   };
-  const dispatch: Service["dispatch"] = async (target, input, { idempotencyKey, principal } = {}) => {
+  const dispatch: Service["dispatch"] = async (
+    target,
+    input,
+    { idempotencyKey, principal, ...choices } = {},
+  ) => {
     app.checkAgent(target.agent);
     return engine.admit({
       ...toSessionKey(target),
       ...keyed(idempotencyKey),
       ...(principal === undefined ? slots.principal() : { principal }),
       ...traces.asked(),
-      input: toDispatchInput(input),
+      input: toDispatchInput(input, choices),
     });
   };
   app.host({

@@ -4,7 +4,7 @@ import type { Engine, RunReceipt } from "../../engine/contract.ts";
 import type { DispatchReceipt } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
-import type { PromptReply, PromptRequest } from "../../protocol/prompt.ts";
+import type { PromptChoices, PromptReply, PromptRequest } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { App } from "../runtime/app.ts";
 import type { Retention } from "./retention.ts";
@@ -45,7 +45,7 @@ export interface Service {
   dispatch(
     target: SessionKey,
     input: unknown,
-    options?: { readonly idempotencyKey?: string; readonly principal?: string },
+    options?: PromptChoices & { readonly idempotencyKey?: string; readonly principal?: string },
   ): Promise<DispatchReceipt>;
   /** Throws `not_found` for an instance that has no history. */
   history(target: SessionKey): Promise<readonly Message[]>;

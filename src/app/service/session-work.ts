@@ -74,10 +74,11 @@ export function createSessionWork(app: HostedApp): SessionWork {
 
 async function prompt(agent: Agent, work: WorkContext, admitted: AdmitRequest): Promise<PromptReply> {
   const { request, operationId = operationOf(work.id) } = toSessionInput(admitted.input);
-  const { message, model, role, thinking_level, images, files } = request;
+  const { message, model, backend, role, thinking_level, images, files } = request;
   const options = {
     signal: work.signal,
     ...(model === undefined ? {} : { model }),
+    ...(backend === undefined ? {} : { backend }),
     ...(role === undefined ? {} : { role }),
     ...(thinking_level === undefined ? {} : { thinkingLevel: thinking_level }),
     ...(images === undefined ? {} : { images }),

@@ -1,13 +1,16 @@
+import { modelChoice } from "../../agents/model-choice.ts";
 import type { JsonSchema } from "../../agents/tool.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { faultOfDefinedName, shownName } from "../../base/name-fault.ts";
 import { suggest } from "../../base/suggest.ts";
 import { toSentence } from "../../base/to-sentence.ts";
+import type { ModelChoice } from "../../protocol/prompt.ts";
 import type { MarkdownFile } from "./read-markdown-file.ts";
 
 /** Reads the front matter of one kind of file; what is wrong with it is said with the file's name. */
 export interface FieldReader {
   text(key: string): string | undefined;
+  models(key: string): ModelChoice | undefined;
   schema(key: string): JsonSchema | undefined;
   /** `name`, or what the file is called; refused where nothing may be called so. */
   name(): string;
@@ -41,6 +44,13 @@ export function createFieldReader(
       const value = read(key);
       if (value === undefined || typeof value === "string") return value;
       throw refuse(`\`${key}\` must be a text`);
+    },
+    models(key) {
+      const value = read(key);
+      if (value === undefined) return undefined;
+      const [expected, accepts] = modelChoice;
+      if (accepts(value)) return value as ModelChoice;
+      throw refuse(`\`${key}\` must be ${expected}`);
     },
     name() {
       const given = this.text("name") ?? name;

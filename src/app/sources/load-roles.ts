@@ -30,7 +30,7 @@ export async function loadRoles(
 
 function toRole(file: MarkdownFile): Role {
   const fields = createFieldReader("role", file, ["name", "description", "model", "thinking_level"]);
-  const model = fields.text("model");
+  const model = fields.models("model");
   const written = fields.text("thinking_level");
   const thinkingLevel = thinkingLevels.find((level) => level === written);
   if (written !== undefined && thinkingLevel === undefined)

@@ -18,7 +18,7 @@ export const invoke: Command = defineCommand({
   options: {
     payload: option(
       "--payload <json>",
-      'What the route takes; an agent: {"message": "…", "session"?, "model"?, "role"?, "thinking_level"?}',
+      'What the route takes; an agent: {"message": "…", "session"?, "model"?, "backend"?, "role"?, "thinking_level"?}',
       parsePayload,
     ),
     message: option("-m, --message <text>", "The message alone; - reads it from stdin", asText),

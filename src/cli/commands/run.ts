@@ -1,5 +1,7 @@
 import { maskError } from "../../agents/secrets.ts";
-import { type Command, type CommandOption, defineCommand, flag, option } from "../command.ts";
+import { backendNames } from "../../protocol/backend-name.ts";
+import { parseBackend } from "../choices.ts";
+import { type Command, type CommandOption, defineCommand, flag, listOption, option } from "../command.ts";
 import { usageError } from "../report-error.ts";
 import { openTerminalApp } from "../run/open-terminal-app.ts";
 import { parsePayload } from "../run/parse-payload.ts";
@@ -19,8 +21,16 @@ const allowedLines: CommandOption<readonly string[]> = {
   repeats: true,
 };
 
+/** Each as it is: a name may have commas. */
+const paths: CommandOption<readonly string[]> = {
+  flags: "--file <path>",
+  description: "Give the model this PDF, picture, recording or text beside the prompt; may be given again",
+  parse: (path) => [path],
+  repeats: true,
+};
+
 /** What a prompt or a skill is told about its agent. */
-const ofAgents = ["agent", "id", "session", "continue", "role"] as const;
+const ofAgents = ["agent", "id", "session", "continue", "role", "file"] as const;
 
 export const run: Command = defineCommand({
   arguments: [
@@ -46,7 +56,13 @@ export const run: Command = defineCommand({
       text,
     ),
     continue: flag("-c, --continue", "Go on with the conversation that was used last"),
-    model: option("-m, --model <name>", "provider/model, such as anthropic/claude-sonnet-4-6", text),
+    model: listOption(
+      "-m, --model <name>",
+      "provider/model, such as anthropic/claude-sonnet-4-6; again, or with commas: who answers when it fails",
+      text,
+    ),
+    backend: option("--backend <name>", `What decides the turns: ${backendNames.join(", ")}`, parseBackend),
+    file: paths,
     role: option("--role <name>", "A role of the project, from .agents/roles", text),
     stream: flag("--stream", "Show the work as it happens; with --json, an event per line"),
     allowWrite: flag("--allow-write", "Let the agent change files of this project"),
@@ -58,6 +74,7 @@ export const run: Command = defineCommand({
     'kit run --prompt "Fix the failing test" --allow-write --allow-shell --stream',
     'kit run --continue --prompt "And which tests cover it?"',
     "git diff | kit run --prompt - --agent reviewer",
+    'kit run --prompt "What does the invoice say?" --file invoice.pdf',
     'kit run summarize --payload \'{"text": "…"}\'',
   ],
   details:
@@ -76,6 +93,8 @@ export const run: Command = defineCommand({
         `--${astray} goes with --prompt or --skill: a workflow says itself which agents it prompts, and how.`,
         "Give the workflow what it is to know as --payload.",
       );
+    if (options.model?.length === 0)
+      throw usageError("--model names no model.", "Give one, such as offline/guide.");
     if (options.continue === true && options.session !== undefined) {
       throw usageError("Give --continue or --session, not both.", "--session NAME goes on with that one.");
     }

@@ -26,9 +26,8 @@ export async function invokeAgent(call: InvokeCall, input: PromptInput): Promise
   const { client, context, name, stream, work } = call;
   const { output, json } = context;
   if (call.dispatch) {
-    const { id, message, session } = input;
-    const given = { id, input: message, ...(session === undefined ? {} : { session }) };
-    const receipt = await client.agents.dispatch(name, given, work);
+    const { message, ...given } = input;
+    const receipt = await client.agents.dispatch(name, { ...given, input: message }, work);
     if (json) output.json(receipt);
     else output.line(receipt.dispatch_id);
     return;

@@ -2,6 +2,7 @@ import type { AgentProfile } from "../../agents/agent-profile.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import type { HostedApp } from "../../app/runtime/hosted-app.ts";
 import type { Project } from "../../project/project.ts";
+import type { BackendName } from "../../protocol/backend-name.ts";
 import type { CommandContext } from "../command.ts";
 import { canAsk } from "../input.ts";
 import { usageError } from "../report-error.ts";
@@ -12,7 +13,8 @@ export interface TerminalAppOptions {
   readonly loaded: LoadedConfig;
   readonly context: CommandContext;
   readonly options: {
-    readonly model?: string | undefined;
+    readonly model?: readonly string[] | undefined;
+    readonly backend?: BackendName | undefined;
     readonly allowWrite?: boolean | undefined;
     readonly allowShell?: boolean | undefined;
     /** Goes without saying that commands are allowed. */
@@ -60,8 +62,11 @@ export async function openTerminalApp({
     ...configured,
     project,
     defaults,
-    // Who asks for a model on the line means it, whatever the agent's file says.
-    ...(options.model === undefined ? {} : { overrides: { model: options.model } }),
+    // The line wins over the agent's file.
+    overrides: {
+      ...(options.model === undefined ? {} : { model: options.model }),
+      ...(options.backend === undefined ? {} : { backend: options.backend }),
+    },
     ...(config.agent?.sandbox === undefined ? { sandbox: local({ root: project.root }) } : {}),
     ...(asks ? { approvals: createTerminalApprovals({ input, output, mask }) } : {}),
     onListenerError: (error) => {

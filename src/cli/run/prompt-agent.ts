@@ -1,15 +1,18 @@
 import { text as readText } from "node:stream/consumers";
+import type { FileInput } from "../../agents/file-part.ts";
 import type { Agent } from "../../agents/harness.ts";
 import type { PromptResult } from "../../agents/operations/prompt-options.ts";
 import type { Session } from "../../agents/session/session.ts";
 import type { App } from "../../app/runtime/app.ts";
 import { createUlid } from "../../base/id.ts";
+import type { BackendName } from "../../protocol/backend-name.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
 import { usageError } from "../report-error.ts";
 import { safeLines } from "../text/safe-text.ts";
 import { span } from "../text/times.ts";
 import type { EventPrinter } from "./print-events.ts";
 import { printBody } from "./print-outcome.ts";
+import { readFiles } from "./read-files.ts";
 
 export interface PromptRequest {
   readonly app: App;
@@ -23,8 +26,10 @@ export interface PromptRequest {
     readonly id?: string | undefined;
     readonly session?: string | undefined;
     readonly continue?: boolean | undefined;
-    readonly model?: string | undefined;
+    readonly model?: readonly string[] | undefined;
+    readonly backend?: BackendName | undefined;
     readonly role?: string | undefined;
+    readonly file?: readonly string[] | undefined;
     readonly stream?: boolean | undefined;
   };
 }
@@ -32,6 +37,7 @@ export interface PromptRequest {
 /** Prompts an agent, or has it run a skill, and prints its answer, or its work as it happens. */
 export async function promptAgent(request: PromptRequest): Promise<ExitCode> {
   const { app, context, options, printer } = request;
+  const files = options.file === undefined ? undefined : await readFiles(options.file, context.cwd);
   const payload = options.skill === undefined ? options.payload : undefined;
   const agent = await app.instance(options.agent ?? "default", options.id ?? "default", payload);
   const session = agent.session(
@@ -39,7 +45,7 @@ export async function promptAgent(request: PromptRequest): Promise<ExitCode> {
   );
   const stop = agent.subscribe(printer.onEvent);
   try {
-    const result = await ask(session, request);
+    const result = await ask(session, request, files);
     printer.end();
     const { text, usage, model, metadata } = result;
     const { output, json } = context;
@@ -85,10 +91,16 @@ async function lastUsed(agent: Agent): Promise<string> {
   );
 }
 
-async function ask(session: Session, { options, context }: PromptRequest): Promise<PromptResult<unknown>> {
+async function ask(
+  session: Session,
+  { options, context }: PromptRequest,
+  files: readonly FileInput[] | undefined,
+): Promise<PromptResult<unknown>> {
   const call = {
     signal: context.signal,
     ...(options.model === undefined ? {} : { model: options.model }),
+    ...(options.backend === undefined ? {} : { backend: options.backend }),
+    ...(files === undefined ? {} : { files }),
     ...(options.role === undefined ? {} : { role: options.role }),
   };
   if (options.skill !== undefined) {

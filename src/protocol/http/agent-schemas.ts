@@ -1,7 +1,15 @@
 import { z } from "zod";
+import { backendNames } from "../backend-name.ts";
 import type { DispatchReceipt } from "../dispatch.ts";
 import type { Message } from "../message.ts";
-import type { PromptBody, PromptFile, PromptImage, PromptReply, PromptRequest } from "../prompt.ts";
+import type {
+  PromptBody,
+  PromptChoices,
+  PromptFile,
+  PromptImage,
+  PromptReply,
+  PromptRequest,
+} from "../prompt.ts";
 import { thinkingLevels } from "../thinking-level.ts";
 import {
   choiceField,
@@ -99,12 +107,25 @@ const fileSchema: z.ZodType<PromptFile> = z.union(
   { error: needed("must be a file: data or url, and media_type") },
 );
 
+const modelField = textField(500).min(1, "must not be empty");
+
+const choiceFields: FieldSchemas<PromptChoices> = {
+  model: z
+    .union([modelField, z.array(modelField).min(1).max(20)], {
+      error: needed("must be provider/model, or a list of up to 20 of them"),
+    })
+    .exactOptional()
+    .meta({
+      description: "`provider/model`, or a list where the next one answers when one fails; this time only.",
+    }),
+  backend: choiceField(backendNames).exactOptional().meta({
+    description: "What decides the turns, this time only; default: the agent's backend.",
+  }),
+};
+
 export const promptFields: FieldSchemas<PromptRequest> = {
   message: messageField,
-  model: textField(500)
-    .min(1, "must not be empty")
-    .exactOptional()
-    .meta({ description: "`provider/model`, for this prompt only." }),
+  ...choiceFields,
   role: textField(200).min(1, "must not be empty").exactOptional(),
   thinking_level: choiceField(thinkingLevels).exactOptional(),
   images: z
@@ -138,7 +159,7 @@ export const promptReplySchema: z.ZodType<{ readonly result: PromptReply }> = z
   .meta({ id: "PromptReply" });
 
 /** The body of `POST /agents/{name}/{id}/dispatch`. */
-export interface DispatchBody {
+export interface DispatchBody extends PromptChoices {
   readonly input: unknown;
   readonly session?: string;
 }
@@ -149,6 +170,7 @@ export const dispatchBodySchema: z.ZodType<DispatchBody> = z.strictObject({
     .refine((input) => input !== undefined, "is required")
     .refine((input) => input !== "" && input !== null, "must not be empty")
     .meta({ description: "A text is the message; other JSON is given to the agent as its text." }),
+  ...choiceFields,
   session: sessionField.exactOptional(),
 });
 

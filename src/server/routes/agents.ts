@@ -90,9 +90,10 @@ export function agentRoutes(context: ServiceContext): readonly Route[] {
       errors: ["agent_not_found", "agent_not_webhook", "conflict", "unavailable", "store_unavailable"],
       guard: guardFor("agent.dispatch"),
       async handle(input) {
-        const { input: message, session = defaultSession } = input.body;
+        const { input: message, session = defaultSession, ...choices } = input.body;
         const idempotencyKey = readIdempotencyKey(input);
         const options = {
+          ...choices,
           ...principalOf(input),
           ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
         };

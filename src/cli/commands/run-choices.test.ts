@@ -1,0 +1,73 @@
+import { afterAll, beforeEach, expect, test } from "vitest";
+import { createServedProject, withoutKeys } from "../run/agents-project.suite.ts";
+import { type RunResult, runKit } from "../run-kit.suite.ts";
+
+const { project, server } = await createServedProject();
+afterAll(async () => {
+  await server.close();
+  project.remove();
+});
+beforeEach(() => server.script([]));
+
+function run(args: readonly string[]): Promise<RunResult> {
+  return runKit(["run", ...args], { cwd: project.root, env: withoutKeys });
+}
+
+const local = ["--model", "local/m"] as const;
+
+test("the models that are named are tried in their order, in one option or several", async () => {
+  server.script([{ text: "a" }, { text: "b" }]);
+  for (const models of [
+    ["--model", "openai/without-a-key,local/n"],
+    ["--model", "openai/without-a-key", "--model", "local/n"],
+  ]) {
+    const { exitCode, stderr } = await run(["-p", "Hello", "-s", "models", ...models, "--backend", "typed"]);
+    expect([exitCode, stderr]).toEqual([0, expect.stringContaining("local/n · 1 turn")]);
+  }
+});
+
+test("a backend decides the turns", async () => {
+  server.script([{ text: "It is done." }]);
+  const { stdout } = await run(["-p", "Hello", ...local, "--backend", "graph", "--json"]);
+  expect(JSON.parse(stdout).result.text).toBe("It is done.");
+});
+
+test("files go with the prompt as their kind says, from where kit was started", async () => {
+  server.script([{ text: "Seen." }]);
+  project.write("src/invoice.PDF", "%PDF-1.7 an invoice");
+  project.write("src/a, b.txt", "Notes");
+  const wanted = ["--file", "src/invoice.PDF", "--file", "src/a, b.txt"];
+  const refused = await run(["-p", "Read.", ...local, ...wanted, "-s", "files"]);
+  expect([refused.exitCode, refused.stderr]).toEqual([
+    2,
+    expect.stringContaining("local/m takes no text/plain files."),
+  ]);
+  const { stdout } = await run(["-p", "Read.", ...local, ...wanted.slice(0, 2), "-s", "files"]);
+  expect(stdout).toBe("Seen.\n");
+  expect(JSON.stringify(server.requests[0])).toContain(Buffer.from("%PDF-1.7 an invoice").toString("base64"));
+  expect(JSON.stringify(server.requests[0])).toContain("invoice.PDF");
+});
+
+test.each([
+  [["-p", "hi", "--model", ","], 2, "--model names no model."],
+  [["-p", "hi", "--backend", "grpah"], 2, "--backend: 'grpah' is no backend.", "Did you mean graph?"],
+  [["count", "--file", "kit.toml"], 2, "--file goes with --prompt or --skill"],
+  [["-p", "hi", "--file", "no.pdf"], 2, "--file: no.pdf does not exist."],
+  [
+    ["-p", "hi", "--file", "kit.toml"],
+    2,
+    "--file: kit does not know what kit.toml is.",
+    "It takes .pdf, .png",
+  ],
+  [["-p", "hi", "--file", "folder.pdf"], 2, "--file: folder.pdf is a folder."],
+  [["-p", "hi", "--file", "empty.pdf"], 2, "--file: empty.pdf is empty."],
+  [["-p", "hi", "--file", "false.pdf"], 2, "--file: false.pdf is no application/pdf file."],
+] as const)("%j ends with %i", async (...row) => {
+  project.write("folder.pdf/page.txt", "a page");
+  project.write("empty.pdf", "");
+  project.write("false.pdf", "<html>Sign in first</html>");
+  const [args, code, message, hint = ""] = row;
+  const { exitCode, stdout, stderr } = await run(args);
+  expect([exitCode, stdout, stderr]).toEqual([code, "", expect.stringContaining(`error: ${message}`)]);
+  expect(stderr).toContain(hint);
+});
