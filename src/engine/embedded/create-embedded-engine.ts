@@ -1,3 +1,4 @@
+import { endsWithin, raceSignal } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { AdmitRequest, Engine, EngineHandlers } from "../contract.ts";
@@ -82,22 +83,11 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
 
   async function call(request: AdmitRequest, signal?: AbortSignal): Promise<unknown> {
     if (request.idempotency_key !== undefined) return await dispatches.callDurably(request, signal);
-    if (state === "new") await untilStarted(signal);
+    // An attached input goes behind those that were accepted before, so it waits until they are in line.
+    if (state === "new") await raceSignal(started.promise, signal);
     checkOpen();
     if (!lease.isHeld) throw closing();
     return await dispatches.callAttached(request, signal);
-  }
-
-  /** An attached input goes behind those that were accepted before, so it waits until they are in line. */
-  async function untilStarted(signal?: AbortSignal): Promise<void> {
-    if (signal === undefined) return await started.promise;
-    signal.throwIfAborted();
-    const gone = Promise.withResolvers<never>();
-    const leave = (): void => gone.reject(signal.reason);
-    signal.addEventListener("abort", leave, { once: true });
-    await Promise.race([started.promise, gone.promise]).finally(() =>
-      signal.removeEventListener("abort", leave),
-    );
   }
 
   async function drain(timeoutMs: number): Promise<void> {
@@ -106,11 +96,11 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
     base.lines.close({ clear: true });
     core.drain();
     const { lines } = base;
-    if (await within(timeoutMs, lines.calm())) {
-      await within(Math.min(timeoutMs, asidePatienceMs), lines.idle());
+    if (await endsWithin(timeoutMs, lines.calm(), clock)) {
+      await endsWithin(Math.min(timeoutMs, asidePatienceMs), lines.idle(), clock);
     }
     core.stop();
-    await within(abortPatienceMs, lines.idle());
+    await endsWithin(abortPatienceMs, lines.idle(), clock);
     try {
       events.close();
     } finally {
@@ -118,18 +108,6 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
       for (const part of parts) part.close(closing());
       await core.close();
     }
-  }
-
-  /** Whether that came to pass in time. */
-  async function within(ms: number, quiet: Promise<void>): Promise<boolean> {
-    const enough = new AbortController();
-    const late = clock.sleep(ms, enough.signal).then(
-      () => false,
-      () => false,
-    );
-    const inTime = await Promise.race([quiet.then(() => true), late]);
-    enough.abort();
-    return inTime;
   }
 
   return {

@@ -1,8 +1,8 @@
+import { linkSignals } from "../../../base/abort.ts";
 import { createId } from "../../../base/id.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import type { AdmitRequest, EngineHandlers } from "../../contract.ts";
 import { type EngineBase, fenceCheck } from "../engine-base.ts";
-import { linkSignals } from "../work/link-signals.ts";
 import { ownerOfInput } from "../work/owner.ts";
 import type { LineScope, Work } from "../work/work-lines.ts";
 import { lineOf } from "./dispatch-rows.ts";

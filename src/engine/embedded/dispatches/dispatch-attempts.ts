@@ -1,3 +1,4 @@
+import { type LinkedSignals, linkSignals } from "../../../base/abort.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import type { AdmitRequest, EngineHandlers, WorkContext } from "../../contract.ts";
 import { query } from "../database/query.ts";
@@ -5,7 +6,6 @@ import { type EngineBase, fenceCheck } from "../engine-base.ts";
 import type { EngineLimits } from "../engine-limits.ts";
 import { isLost } from "../lease/lease-holder.ts";
 import { createPace } from "../work/create-pace.ts";
-import { type LinkedSignals, linkSignals } from "../work/link-signals.ts";
 import { isOutage, outagePause } from "../work/outage.ts";
 import { principalOf } from "../work/owner.ts";
 import { fromStoredTrace } from "../work/stored-trace.ts";

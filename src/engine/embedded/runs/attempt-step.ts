@@ -1,3 +1,4 @@
+import { withDeadline } from "../../../base/abort.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import { isStoreUnavailable } from "../../../protocol/store-fault.ts";
@@ -35,50 +36,16 @@ function attemptOnce<Value>(
   work: StepWork<Value>,
   call: StepCall & { readonly attempt: number },
 ): Promise<Value> {
-  const { signal: run, options, attempt, idempotencyKey: idempotency_key } = call;
-  if (run.aborted) return Promise.reject(run.reason);
-  const limit = options.timeoutMs === undefined ? undefined : limitTime(call, options.timeoutMs);
-  const signal = limit?.signal ?? run;
-  return new Promise<Value>((resolve, reject) => {
-    const done = (): void => {
-      signal.removeEventListener("abort", stop);
-      limit?.clear();
-    };
-    const stop = (): void => {
-      done();
-      reject(signal.reason);
-    };
-    signal.addEventListener("abort", stop, { once: true });
-    // Work that throws before it gives a promise rejects like any other.
-    new Promise<Value>((give) => give(work({ idempotency_key, attempt, signal })))
-      .then(resolve, reject)
-      .finally(done);
+  const { clock, name, options, attempt, idempotencyKey: idempotency_key } = call;
+  return withDeadline((signal) => work({ idempotency_key, attempt, signal }), {
+    ms: options.timeoutMs,
+    signal: call.signal,
+    clock,
+    onTimeout: () => timedOut(name, options.timeoutMs),
   });
 }
 
-interface TimeLimit {
-  readonly signal: AbortSignal;
-  clear(): void;
-}
-
-/** Fires after the time, or with the run. */
-function limitTime(call: StepCall, timeoutMs: number): TimeLimit {
-  const own = new AbortController();
-  const timer = new AbortController();
-  const stop = (): void => own.abort(call.signal.reason);
-  const clear = (): void => {
-    call.signal.removeEventListener("abort", stop);
-    timer.abort();
-  };
-  call.signal.addEventListener("abort", stop, { once: true });
-  call.clock.sleep(timeoutMs, timer.signal).then(
-    () => own.abort(timedOut(call.name, timeoutMs)),
-    () => undefined,
-  );
-  return { signal: own.signal, clear };
-}
-
-function timedOut(name: string, timeoutMs: number): KitError {
+function timedOut(name: string, timeoutMs: number | undefined): KitError {
   return new KitError({
     code: "unavailable",
     message: `Step ${JSON.stringify(name)} did not end within ${timeoutMs} ms.`,

@@ -1,9 +1,9 @@
+import { linkSignals } from "../../../base/abort.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import { isRetryableCode } from "../../../protocol/error-code.ts";
 import { type EngineHandlers, type RunContext, runStream } from "../../contract.ts";
 import { type EngineBase, fenceCheck } from "../engine-base.ts";
 import { isLost } from "../lease/lease-holder.ts";
-import { linkSignals } from "../work/link-signals.ts";
 import { isOutage, outagePause } from "../work/outage.ts";
 import { principalOf } from "../work/owner.ts";
 import { fromStoredTrace } from "../work/stored-trace.ts";
