@@ -1,6 +1,6 @@
-import { once } from "node:events";
 import { stdin, stdout } from "node:process";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { onAbort } from "../base/abort.ts";
 import type { Project } from "../project/project.ts";
 import { createMcpServer } from "./create-mcp-server.ts";
 import { StdioTransport } from "./stdio-transport.ts";
@@ -18,7 +18,8 @@ export interface ServeMcpOptions extends ToolOptions {
 export async function serveMcp(project: Project, options: ServeMcpOptions = {}): Promise<void> {
   const { onError, signal } = options;
   const transport = new StdioTransport({ input: stdin, output: stdout });
-  const stopped = signal === undefined ? [] : [untilAborted(signal)];
+  const stopped = Promise.withResolvers<void>();
+  onAbort(signal, () => stopped.resolve());
   // Nobody waits for the watch of a project whose first pass is under way.
   const watch = project.watch();
   watch.catch((error: unknown) => onError?.(error));
@@ -27,13 +28,9 @@ export async function serveMcp(project: Project, options: ServeMcpOptions = {}):
       transport,
       ...(onError === undefined ? {} : { onerror: onError }),
     });
-    await Promise.race([transport.ended, ...stopped]);
+    await Promise.race([transport.ended, stopped.promise]);
     await connection.close();
   } finally {
     await watch.then(({ close }) => close()).catch(() => undefined);
   }
-}
-
-async function untilAborted(signal: AbortSignal): Promise<void> {
-  if (!signal.aborted) await once(signal, "abort");
 }

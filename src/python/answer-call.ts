@@ -1,4 +1,4 @@
-import { longestTimerMs } from "../base/clock.ts";
+import { withDeadline } from "../base/abort.ts";
 import type { PythonFunction, PythonValue } from "./contract.ts";
 import type { DataclassRegistry } from "./dataclass-registry.ts";
 import { toPythonException } from "./host-exception.ts";
@@ -31,9 +31,11 @@ export async function answerCall(
     const kwargs: Record<string, PythonValue> = Object.create(null);
     for (const [name, value] of message.kwargs) kwargs[name] = decodeValue(value, registry);
     const { work, timeoutMs } = findCallable(message, callables);
-    const value = await within({ timeoutMs, signal, name: message.name }, (callSignal) =>
-      work({ args, kwargs, signal: callSignal }),
-    );
+    const value = await withDeadline((callSignal) => work({ args, kwargs, signal: callSignal }), {
+      ms: timeoutMs,
+      signal,
+      onTimeout: () => tooSlow(message.name, timeoutMs),
+    });
     return { type: "answer", value: encodeValue(value, `the result of ${message.name}()`, registry) };
   } catch (error) {
     return { type: "raise", exception: toPythonException(error) };
@@ -80,31 +82,6 @@ function withKeywords(
   return Object.keys(kwargs).length === 0 ? args : [...args, kwargs];
 }
 
-async function within(
-  bounds: { readonly timeoutMs: number; readonly signal: AbortSignal; readonly name: string },
-  work: (signal: AbortSignal) => unknown,
-): Promise<unknown> {
-  const { timeoutMs, signal, name } = bounds;
-  const controller = new AbortController();
-  const stopped = Promise.withResolvers<never>();
-  const stop = (reason: unknown): void => {
-    controller.abort(reason);
-    stopped.reject(reason);
-  };
-  const onAbort = (): void => stop(signal.reason);
-  const timer = setTimeout(
-    () => {
-      stop(
-        new PythonException("TimeoutError", `${name}() gave no answer within ${timeoutMs / 1_000} seconds`),
-      );
-    },
-    Math.min(timeoutMs, longestTimerMs),
-  );
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([work(controller.signal), stopped.promise]);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", onAbort);
-  }
+function tooSlow(name: string, timeoutMs: number): PythonException {
+  return new PythonException("TimeoutError", `${name}() gave no answer within ${timeoutMs / 1_000} seconds`);
 }

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { raceSignal } from "../base/abort.ts";
 import { KitError } from "../base/kit-error.ts";
 import { answerCall, type Callables } from "./answer-call.ts";
 import type { AnyPythonDataclass, PythonSession } from "./contract.ts";
@@ -45,7 +46,7 @@ export function createPythonSession(
     const turn = Promise.withResolvers<void>();
     last = before.then(() => turn.promise);
     try {
-      await abortable(before, signal);
+      await raceSignal(before, signal);
       return await work();
     } finally {
       turn.resolve();
@@ -104,15 +105,6 @@ export function createPythonSession(
         variables = noVariables;
       }),
   };
-}
-
-function abortable(waited: Promise<unknown>, signal: AbortSignal | undefined): Promise<unknown> {
-  if (signal === undefined) return waited;
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  return Promise.race([waited, aborted.promise]).finally(() => signal.removeEventListener("abort", onAbort));
 }
 
 type Done = Extract<RunEnd, { readonly message: unknown }> & {

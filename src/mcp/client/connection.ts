@@ -1,9 +1,9 @@
 import type { Client } from "@modelcontextprotocol/client";
+import { onAbort, withDeadline } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import { version } from "../../base/version.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
 import { type AddressTransport, createAddressTransport } from "./address-transport.ts";
-import { within } from "./deadline.ts";
 import { times } from "./limits.ts";
 import { anything, listPages } from "./list-pages.ts";
 import type { ListedTool } from "./listed-tool.ts";
@@ -127,9 +127,9 @@ function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: Connect
         ...(isOld ? { prior: { kind: "legacy" as const } } : {}),
       });
       // At once, and not only when the promise is noticed: kit may be on its way out.
-      signal.addEventListener("abort", kill, { once: true });
+      const stop = onAbort(signal, kill);
       try {
-        await within(connecting, {
+        await withDeadline(connecting, {
           ms: timeoutMs,
           signal,
           onTimeout: () =>
@@ -145,7 +145,7 @@ function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: Connect
         kill();
         throw reason;
       } finally {
-        signal.removeEventListener("abort", kill);
+        stop();
       }
       return toConnection(sdk, { client, transport, settings, listeners, onUnheard, kill });
     },
@@ -189,7 +189,7 @@ function toConnection(sdk: McpSdk, opened: Opened): Connection {
     async list() {
       // Servers without tools need not know the question.
       if (client.getServerCapabilities()?.tools === undefined) return { tools: [], isCut: false };
-      return await within(listPages(client, settings.listTimeoutMs), {
+      return await withDeadline(listPages(client, settings.listTimeoutMs), {
         ms: settings.listTimeoutMs,
         onTimeout: () => tooSlow("list its tools", settings.listTimeoutMs, { outcome: "refused" }),
       }).catch((error: unknown) => {
@@ -216,7 +216,7 @@ function toConnection(sdk: McpSdk, opened: Opened): Connection {
       isOpen = false;
       if (!("terminateSession" in transport)) return client.close();
       const goodbye = transport.terminateSession();
-      await within(goodbye, { ms: times.grace, onTimeout: () => new Error("No answer.") }).catch(
+      await withDeadline(goodbye, { ms: times.grace, onTimeout: () => new Error("No answer.") }).catch(
         () => undefined,
       );
       await client.close();

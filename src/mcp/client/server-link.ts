@@ -1,7 +1,7 @@
+import { withDeadline } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import { createBackoff } from "./backoff.ts";
 import { type Connection, type Dialect, openConnection, type ToolRequest } from "./connection.ts";
-import { within } from "./deadline.ts";
 import { times } from "./limits.ts";
 import type { Catalogue } from "./listed-tool.ts";
 import { readCatalogue } from "./read-catalogue.ts";
@@ -61,7 +61,7 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
   const checkLife = (suspect: Connection): void => {
     const gone = new ServerFailure("It does not answer any more.", { outcome: "unknown" });
     const limit = { ms: times.lifeSign, onTimeout: () => gone };
-    within(suspect.list(), limit).catch(() => drop(suspect, gone));
+    withDeadline(suspect.list(), limit).catch(() => drop(suspect, gone));
   };
   const open = async (): Promise<Connection> => {
     const wait = backoff.remainingMs();
@@ -106,7 +106,7 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
     }
     // The connection is for everybody: one who gives up does not end it.
     const ms = settings.connectTimeoutMs + times.reconnectWait;
-    return within(opening, { ms, signal, onTimeout: () => failure ?? closed() });
+    return withDeadline(opening, { ms, signal, onTimeout: () => failure ?? closed() });
   };
   const refresh = async (): Promise<Catalogue> => {
     const connected = await connect();
@@ -141,7 +141,7 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
         refreshing = undefined;
       });
       try {
-        return await within(refreshing, {
+        return await withDeadline(refreshing, {
           ms,
           signal,
           onTimeout: () => new ServerFailure("It is slow to start.", { outcome: "not_sent" }),

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { Socket } from "node:net";
 import type { Readable } from "node:stream";
-import { setTimeout as sleep } from "node:timers/promises";
+import { endsWithin } from "../../base/abort.ts";
 import { createFloodGate } from "./flood-gate.ts";
 import { limits, times } from "./limits.ts";
 
@@ -65,7 +65,7 @@ export async function startServerProcess(request: ProcessRequest): Promise<Serve
   return {
     pid: child.pid ?? 0,
     ended,
-    hasEnded: () => within(ended, times.grace),
+    hasEnded: () => endsWithin(times.grace, ended),
     kill() {
       signalGroup(child, "SIGKILL");
       // What has left its group may hold them open, and go on.
@@ -83,7 +83,7 @@ export async function startServerProcess(request: ProcessRequest): Promise<Serve
       child.ref();
       child.stdin.end();
       for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-        if (await within(ended, times.grace)) return;
+        if (await endsWithin(times.grace, ended)) return;
         signalGroup(child, signal);
       }
       await ended;
@@ -164,14 +164,6 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   } catch {
     // Nobody of the group is left.
   }
-}
-
-async function within(ended: Promise<unknown>, ms: number): Promise<boolean> {
-  const controller = new AbortController();
-  const late = sleep(ms, false, { signal: controller.signal }).catch(() => false);
-  const inTime = await Promise.race([ended.then(() => true), late]);
-  controller.abort();
-  return inTime;
 }
 
 function ignore(): void {}

@@ -1,3 +1,4 @@
+import { linkSignals, raceSignal } from "../../base/abort.ts";
 import type {
   AnswerMessage,
   CallMessage,
@@ -34,22 +35,16 @@ const maxIdleBytes = 200 * 1024 * 1024;
  * everything else is an end.
  */
 export async function runOnProcess(pool: ProcessPool, run: ProcessRun): Promise<RunEnd> {
-  const over = new AbortController();
   const lease = await pool.acquire(run.signal);
+  const over = linkSignals([run.signal, pool.closing]);
   let ended: RunEnd | undefined;
-  const onAbort = (): void => over.abort(run.signal.reason);
-  const onClose = (): void => over.abort(pool.closing.reason);
-  run.signal.addEventListener("abort", onAbort, { once: true });
-  pool.closing.addEventListener("abort", onClose, { once: true });
   try {
-    if (run.signal.aborted) onAbort();
     ended = await new ProgramOnLease(lease, run, over.signal).toEnd();
     return ended;
   } finally {
-    run.signal.removeEventListener("abort", onAbort);
-    pool.closing.removeEventListener("abort", onClose);
+    over.unlink();
     lease.release(isFit(ended));
-    over.abort();
+    over.abort(new Error("The run is over."));
   }
 }
 
@@ -85,7 +80,7 @@ class ProgramOnLease {
     while ("call" in heard) {
       const answer = await this.#answer(heard.call);
       if ("end" in answer) return answer;
-      const snapshot = await this.#unlessOver(this.#lease.resume(this.#over));
+      const snapshot = await raceSignal(this.#lease.resume(this.#over), this.#over);
       heard = await (snapshot === undefined
         ? this.#compute(answer)
         : this.#compute(this.#resumeMessage(answer), snapshot));
@@ -114,7 +109,7 @@ class ProgramOnLease {
       ended: (end) => heard.resolve({ end }),
     });
     process.send(message, attachment);
-    return this.#unlessOver(heard.promise).finally(() => {
+    return raceSignal(heard.promise, this.#over).finally(() => {
       clearTimeout(timer);
       clearImmediate(last);
       this.#executedMs += performance.now() - since;
@@ -143,24 +138,12 @@ class ProgramOnLease {
       process.send({ type: "park" });
       return parked.promise;
     });
-    return this.#unlessOver(Promise.race([answer, died.promise]));
+    return raceSignal(Promise.race([answer, died.promise]), this.#over);
   }
 
   #resumeMessage(answer: AnswerMessage): HostMessage {
     const { message } = this.#run;
     const inputs = message.inputs.map(([name]) => [name, null] as const);
     return { type: "resume", run: { ...message, inputs }, progress: this.#progress, answer };
-  }
-
-  async #unlessOver<Value>(waited: Promise<Value>): Promise<Value> {
-    const over = Promise.withResolvers<never>();
-    const onAbort = (): void => over.reject(this.#over.reason);
-    if (this.#over.aborted) onAbort();
-    this.#over.addEventListener("abort", onAbort, { once: true });
-    try {
-      return await Promise.race([waited, over.promise]);
-    } finally {
-      this.#over.removeEventListener("abort", onAbort);
-    }
   }
 }
