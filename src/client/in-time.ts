@@ -1,3 +1,4 @@
+import { withDeadline } from "../base/abort.ts";
 import { longestTimerMs } from "../base/clock.ts";
 import { KitError } from "../base/kit-error.ts";
 
@@ -15,13 +16,7 @@ export async function inTime<Value>(
   signals: readonly (AbortSignal | undefined)[],
   work: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
-  const timeout = timeoutSignal(timeoutMs);
-  try {
-    return await work(anyOf([...signals, timeout]));
-  } catch (error) {
-    if (timeout?.aborted === true && error === timeout.reason) throw timedOut(error);
-    throw error;
-  }
+  return await withDeadline(work, { ms: timeoutMs, signal: anyOf(signals), onTimeout: timedOut });
 }
 
 /** One signal of several; one that never fires where there is none. */
@@ -30,10 +25,6 @@ export function anyOf(signals: readonly (AbortSignal | undefined)[]): AbortSigna
   return given.length === 1 && given[0] !== undefined ? given[0] : AbortSignal.any(given);
 }
 
-export function timedOut(cause?: unknown): KitError {
-  return new KitError({
-    code: "unavailable",
-    message: "The server did not answer in time.",
-    ...(cause === undefined ? {} : { cause }),
-  });
+export function timedOut(): KitError {
+  return new KitError({ code: "unavailable", message: "The server did not answer in time." });
 }

@@ -1,4 +1,4 @@
-import { longestTimerMs } from "../base/clock.ts";
+import { withDeadline } from "../base/abort.ts";
 import type { KitEvent } from "../protocol/event.ts";
 import { createSseParser, type ServerSentEvent } from "./sse-parser.ts";
 import { connectionLost } from "./to-kit-error.ts";
@@ -27,30 +27,18 @@ export async function* readStream(
   const parser = createSseParser();
   try {
     for (;;) {
-      const { done, value } = await readInTime(reader, idleTimeoutMs);
+      const { done, value } = await withDeadline(reader.read(), {
+        ms: idleTimeoutMs,
+        onTimeout: () => new Error("The server says nothing."),
+      }).catch((error: unknown) => {
+        throw connectionLost(error);
+      });
       if (done) return;
       for (const event of parser.push(decoder.decode(value, { stream: true }))) yield toItem(event);
     }
   } finally {
     // A connection that has broken has nothing left to cancel.
     reader.cancel().catch(() => undefined);
-  }
-}
-
-async function readInTime(
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-  ms: number,
-): ReturnType<typeof reader.read> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const silence = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(connectionLost()), Math.min(ms, longestTimerMs));
-  });
-  try {
-    return await Promise.race([reader.read(), silence]);
-  } catch (error) {
-    throw connectionLost(error);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

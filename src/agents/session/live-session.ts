@@ -1,3 +1,4 @@
+import { raceSignal } from "../../base/abort.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
@@ -109,11 +110,7 @@ class OpenSession implements LiveSession {
 
   /** As its open sandbox tells. Where it cannot be opened, its tools will say so. */
   async #workplaceOpened(signal: AbortSignal): Promise<Workplace> {
-    const aborted = new Promise<undefined>((resolve) => {
-      if (signal.aborted) resolve(undefined);
-      else signal.addEventListener("abort", () => resolve(undefined), { once: true });
-    });
-    const sandbox = await Promise.race([this.sandbox().catch(() => undefined), aborted]);
+    const sandbox = await raceSignal(this.sandbox(), signal).catch(() => undefined);
     const { cwd = this.profile.cwd ?? "", hostRoot } = sandbox ?? {};
     // A workspace that was made just now may say itself where it lies.
     const location =

@@ -1,3 +1,4 @@
+import { onAbort } from "../../base/abort.ts";
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { isErrorCode } from "../../protocol/error-code.ts";
@@ -49,7 +50,7 @@ export async function runOperation<Value>(
 ): Promise<Value> {
   const { harness, running, request } = start;
   const { signal } = running.controller;
-  const stopForwarding = forwardAbort(request.signal, running.controller);
+  const stopForwarding = onAbort(request.signal, (reason) => running.controller.abort(reason));
   const scope = scopeOf(start);
   const rested = restedBefore(request.signal);
   const emit: Operation["emit"] = (body, turnId) => {
@@ -109,7 +110,7 @@ export async function runOperation<Value>(
     const { mask } = running.operation ?? harness.runtime;
     throw mask === undefined ? error : maskError(error, mask);
   } finally {
-    stopForwarding?.();
+    stopForwarding();
     if (!rests) {
       const usage = running.operation?.spending.usage;
       emit({
@@ -123,18 +124,6 @@ export async function runOperation<Value>(
       emit({ type: "idle" });
     }
   }
-}
-
-/** The caller's signal aborts the operation as `session.abort` does. */
-function forwardAbort(
-  signal: AbortSignal | undefined,
-  controller: AbortController,
-): (() => void) | undefined {
-  if (signal === undefined) return undefined;
-  const forward = (): void => controller.abort(signal.reason);
-  if (signal.aborted) forward();
-  else signal.addEventListener("abort", forward, { once: true });
-  return () => signal.removeEventListener("abort", forward);
 }
 
 function scopeOf({ harness, live, request }: OperationStart): EventScope {

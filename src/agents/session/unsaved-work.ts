@@ -1,3 +1,4 @@
+import { endsWithin } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
@@ -79,10 +80,7 @@ export class UnsavedWork {
   async close(patienceMs: number): Promise<number> {
     clearTimeout(this.#timer);
     const writes = Promise.allSettled([...this.#kept.values()].map(({ key }) => this.write(key)));
-    const patience = Promise.withResolvers<void>();
-    const timer = setTimeout(patience.resolve, patienceMs);
-    await Promise.race([writes, patience.promise]);
-    clearTimeout(timer);
+    await endsWithin(patienceMs, writes);
     return this.#kept.size;
   }
 

@@ -1,3 +1,4 @@
+import { endsWithin } from "../../base/abort.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { createOpenTelemetryObserver, type OpenTelemetryObserver } from "../../otel/create-observer.ts";
 import { observeService, type ServiceLoad } from "../../otel/service-metrics.ts";
@@ -85,14 +86,9 @@ export async function openTelemetry({ environment, config = {}, say }: Telemetry
     },
     async close(timeoutMs) {
       observer.close();
-      const limit = AbortSignal.timeout(timeoutMs);
-      const late = new Promise<void>((resolve) =>
-        limit.addEventListener("abort", () => resolve(), { once: true }),
-      );
-      // A receiver that is gone has been told of.
+      // The observer has reported a receiver that does not answer.
       const done = Promise.allSettled([meters.shutdown({ timeoutMillis: timeoutMs }), provider.shutdown()]);
-      await Promise.race([done, late]);
-      if (limit.aborted)
+      if (!(await endsWithin(timeoutMs, done)))
         say(`OpenTelemetry: the receiver took longer than ${timeoutMs / 1_000} s, and was not waited for.`);
       for (const end of ending) end();
       if (isTrace) trace.disable();

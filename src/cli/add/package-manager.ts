@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
+import { onAbort } from "../../base/abort.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { ErrorCode } from "../../protocol/error-code.ts";
 import type { CommandContext } from "../command.ts";
@@ -120,8 +121,7 @@ export async function runManager(
     env: { ...process.env, PATH: path.join(delimiter) },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  const stop = (): void => void child.kill("SIGINT");
-  signal.addEventListener("abort", stop, { once: true });
+  const forget = onAbort(signal, () => child.kill("SIGINT"));
   const say = async (stream: Readable): Promise<void> => {
     for await (const line of createInterface({ input: stream }))
       output.note(output.noteStyle("dim", safeLine(line)));
@@ -140,7 +140,7 @@ export async function runManager(
       throw failed(program, "is not found in PATH", `Install it, or name another one: --with npm`);
     throw error;
   } finally {
-    signal.removeEventListener("abort", stop);
+    forget();
   }
 }
 

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import type { StoreConfig } from "../../app/config/kit-config.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { openStore } from "../../app/runtime/open-store.ts";
+import { withDeadline } from "../../base/abort.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { writeObstacle } from "../../files/database-file.ts";
 import { createModelResolver, defaultModelName } from "../../models/create-model-resolver.ts";
@@ -85,7 +86,10 @@ export async function checkStore(root: string, { config }: LoadedConfig): Promis
       ? `SQLite, .kit/sessions.db, ${(statSync(file).size / 1_048_576).toFixed(1)} MB`
       : `Postgres, ${placeOf(store)}`;
   try {
-    await inTime(readOnce(store, root));
+    await withDeadline(readOnce(store, root), {
+      ms: storeMs,
+      onTimeout: () => new KitError({ code: "unavailable", message: "It does not answer within 5 s." }),
+    });
     return { name, status: "ok", message };
   } catch (error) {
     const { message: reason, hint } = toKnownError(error);
@@ -101,17 +105,6 @@ async function readOnce(store: StoreConfig, root: string): Promise<void> {
   } finally {
     await opened.close();
   }
-}
-
-async function inTime(work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new KitError({ code: "unavailable", message: "It does not answer within 5 s." })),
-      storeMs,
-    );
-  });
-  await Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
 /** Host and database of an address, without user and password. */

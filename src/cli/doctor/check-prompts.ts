@@ -2,6 +2,7 @@ import type { AgentProfile } from "../../agents/agent-profile.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { openStore } from "../../app/runtime/open-store.ts";
 import type { LoadedAgent } from "../../app/sources/load-source.ts";
+import { withDeadline } from "../../base/abort.ts";
 import type { SessionEntry, TouchedSession } from "../../protocol/session-entry.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { count } from "../render/places.ts";
@@ -25,7 +26,10 @@ export async function checkDescriptions(
     // What is no function is the same each time.
     if (definition.profile !== undefined) continue;
     const describe = (): Promise<AgentProfile> =>
-      within(describeMs, definition.describe({ id: "doctor", env, payload: {} }));
+      withDeadline(definition.describe({ id: "doctor", env, payload: {} }), {
+        ms: describeMs,
+        onTimeout: () => new Error("It takes too long."),
+      });
     try {
       const changed = differences(await describe(), await twoDaysLater(describe));
       if (changed.length > 0) unstable.push(`${path}: ${changed.join(" and ")}`);
@@ -74,14 +78,6 @@ async function twoDaysLater<Value>(work: () => Promise<Value>): Promise<Value> {
   } finally {
     globalThis.Date = RealDate;
   }
-}
-
-async function within<Value>(ms: number, work: Promise<Value>): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error("It takes too long.")), ms);
-  });
-  return await Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
 /** Sessions that are looked at, the ones touched last; of longer ones only these are read. */

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { onAbort } from "../../base/abort.ts";
 import { longestTimerMs } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { invalid } from "../../files/file-error.ts";
@@ -141,20 +142,15 @@ function stopOn(
       .run({ script: endScript, args: [id], signal: ending.signal, repeatable: true })
       .catch(() => undefined);
   };
-  const onAbort = (): void => stop("abort");
   const timer = setTimeout(() => stop("timeout"), Math.min(timeoutMs, longestTimerMs));
-  const signals = signal === undefined ? [closing.signal] : [closing.signal, signal];
-  for (const each of signals) {
-    each.addEventListener("abort", onAbort, { once: true });
-    if (each.aborted) onAbort();
-  }
+  const listening = [closing.signal, signal].map((each) => onAbort(each, () => stop("abort")));
   return {
     now: stop,
     reason: () => reason,
     release() {
       clearTimeout(timer);
       ending.abort();
-      for (const each of signals) each.removeEventListener("abort", onAbort);
+      for (const end of listening) end();
     },
   };
 }

@@ -1,3 +1,5 @@
+import { withDeadline } from "../../base/abort.ts";
+
 /** A function of the configuration that is asked who somebody is, or what somebody may do. */
 export interface AskedHook {
   /** Its key in the configuration. */
@@ -17,14 +19,8 @@ export async function answerInTime<Answer>(
 ): Promise<Answer> {
   // Most hooks answer at once, and need no clock.
   if (!(answer instanceof Promise)) return answer;
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => reject(new Error(`${name} did not answer within ${timeoutMs} ms.`)),
-    timeoutMs,
-  ).unref();
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return await withDeadline(answer, {
+    ms: timeoutMs,
+    onTimeout: () => new Error(`${name} did not answer within ${timeoutMs} ms.`),
+  });
 }

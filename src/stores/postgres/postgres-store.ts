@@ -1,3 +1,4 @@
+import { raceSignal } from "../../base/abort.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type {
   SessionEntry,
@@ -180,11 +181,10 @@ export class PostgresSessionStore implements SessionStore {
 
   async #probe(signal: AbortSignal): Promise<void> {
     if (this.#own !== undefined) return await this.#own.probe(signal);
-    const asked = this.#pool().then((pool) => pool.query("SELECT 1"));
-    const silent = new Promise<never>((_, reject) => {
-      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-    });
-    await Promise.race([asked, silent]);
+    await raceSignal(
+      this.#pool().then((pool) => pool.query("SELECT 1")),
+      signal,
+    );
   }
 
   async #pool(): Promise<PostgresPool> {
