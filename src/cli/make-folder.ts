@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
-import { systemObstacle } from "../files/database-file.ts";
 import { hasCode } from "../files/file-error.ts";
 import { makeFolderSync } from "../files/make-folder.ts";
+import { systemObstacle } from "../files/obstacle.ts";
 import { usageError } from "./report-error.ts";
 import { truncate } from "./text/display-width.ts";
 

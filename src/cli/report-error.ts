@@ -1,9 +1,9 @@
 import { isAbsolute, relative } from "node:path";
 import { KitError } from "../base/kit-error.ts";
-import { systemObstacle } from "../files/database-file.ts";
+import { systemObstacle } from "../files/obstacle.ts";
 import type { ErrorCause } from "../protocol/error-cause.ts";
 import { type ErrorCode, type ErrorEnvelope, isErrorCode } from "../protocol/error-code.ts";
-import { sqliteFault } from "../protocol/store-fault.ts";
+import { sqliteFault } from "../sqlite/sqlite-fault.ts";
 import type { ExitCode } from "./command.ts";
 import type { Output } from "./output.ts";
 import { causeLines } from "./render/failure-lines.ts";

@@ -1,8 +1,10 @@
 import { KitError } from "../base/kit-error.ts";
 
-/** Whether an error of the system has that code, such as `ENOENT`. */
-export const hasCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && "code" in error && error.code === code;
+/** The code of an error of the system, such as `ENOENT`. */
+export const errorCode = (error: unknown): unknown =>
+  error instanceof Error && "code" in error ? error.code : undefined;
+
+export const hasCode = (error: unknown, code: string): boolean => errorCode(error) === code;
 
 /** For `catch`: nothing where nothing was found; everything else is thrown on. */
 export function ignoreMissing(error: unknown): undefined {
@@ -19,8 +21,7 @@ export const invalid = (message: string): KitError => new KitError({ code: "inva
  */
 export function toFileError(error: unknown, path: string): KitError {
   if (error instanceof KitError) return error;
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  switch (code) {
+  switch (errorCode(error)) {
     case "ENOENT":
       return new KitError({ code: "not_found", message: `${path} does not exist.`, cause: error });
     case "ENAMETOOLONG":

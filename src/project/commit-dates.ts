@@ -1,11 +1,11 @@
 import { headKeyOf } from "../files/git-folder.ts";
+import type { Connection } from "../sqlite/connection.ts";
 import { type FileDates, type FileDatesUpdate, readFileDates } from "./git/file-dates.ts";
 import { readGitState } from "./git/git-state.ts";
-import type { IndexDatabase } from "./index/index-database.ts";
 import { readMeta, writeMeta } from "./index/open-index.ts";
 
 /** The first and last commit of a file and its first author, as the index knows them. */
-export function readDates(database: IndexDatabase, path: string): FileDates | undefined {
+export function readDates(database: Connection, path: string): FileDates | undefined {
   const row = database.get<[first: number | null, last: number, hash: string, author: string | null]>(
     "SELECT first, last, hash, author FROM dates WHERE path = ?",
     path,
@@ -23,7 +23,7 @@ export interface DatesUpdate {
 }
 
 interface IndexReader {
-  read<Result>(question: (database: IndexDatabase) => Result): Result;
+  read<Result>(question: (database: Connection) => Result): Result;
 }
 
 /**
@@ -50,20 +50,20 @@ export async function readDatesUpdate(
 }
 
 /** Saves the dates, within a transaction of the caller's. Returns whether any differ. */
-export function saveDates(database: IndexDatabase, { update, headKey }: DatesUpdate): boolean {
+export function saveDates(database: Connection, { update, headKey }: DatesUpdate): boolean {
   writeMeta(database, "head_key", headKey);
   return update === undefined ? forgetDates(database) : writeDates(database, update);
 }
 
 /** Returns whether there were any. */
-function forgetDates(database: IndexDatabase): boolean {
+function forgetDates(database: Connection): boolean {
   const had = database.get("SELECT 1 FROM dates LIMIT 1") !== undefined;
   database.run("DELETE FROM dates");
   database.run("DELETE FROM meta WHERE name = 'history_key'");
   return had;
 }
 
-function writeDates(database: IndexDatabase, { full, dates, removed, historyKey }: FileDatesUpdate): boolean {
+function writeDates(database: Connection, { full, dates, removed, historyKey }: FileDatesUpdate): boolean {
   if (full) database.run("DELETE FROM dates");
   for (const path of removed) database.run("DELETE FROM dates WHERE path = ?", path);
   for (const [path, { first, last, commit, author }] of dates) {

@@ -5,10 +5,11 @@ import { version } from "../base/version.ts";
 import { createIgnoreScope } from "../files/ignore-scope.ts";
 import { loadOuterRules } from "../files/outer-rules.ts";
 import type { IndexingProgress } from "../protocol/indexing.ts";
+import type { Connection } from "../sqlite/connection.ts";
 import { createAliases } from "./aliases.ts";
 import { readDates, readDatesUpdate } from "./commit-dates.ts";
+import { parseStored } from "./index/damage.ts";
 import { createGuidelineStore } from "./index/guideline-store.ts";
-import { type IndexDatabase, parseStored } from "./index/index-database.ts";
 import type { IndexPlace } from "./index/index-place.ts";
 import { IndexSession, loadLinks } from "./index/index-session.ts";
 import { readMeta } from "./index/open-index.ts";
@@ -165,7 +166,7 @@ export function createProjectIndex({ root, place, catalog }: ProjectIndexOptions
 }
 
 /** How far another process has come that indexes the project. */
-function indexingOf(database: IndexDatabase): IndexingProgress | undefined {
+function indexingOf(database: Connection): IndexingProgress | undefined {
   const indexing = readMeta(database, "indexing");
   return indexing === undefined ? undefined : parseStored<IndexingProgress>(indexing);
 }

@@ -1,7 +1,7 @@
 import type { IgnoreScope } from "../files/ignore-scope.ts";
+import type { Connection } from "../sqlite/connection.ts";
 import type { Aliases } from "./aliases.ts";
 import { contentAt } from "./index/block-row.ts";
-import type { IndexDatabase } from "./index/index-database.ts";
 import type { IndexSession, PassStart } from "./index/index-session.ts";
 import type { FileEntry, IndexBatch, WriteResult } from "./index/index-writer.ts";
 import type { IndexWriter } from "./index/threaded-writer.ts";
@@ -223,7 +223,7 @@ export function readCandidate(
   return parseSource(path, { read, catalog, names, ...(known && { known }) }) ?? "same";
 }
 
-function knownFile(database: IndexDatabase, path: string): KnownFile | undefined {
+function knownFile(database: Connection, path: string): KnownFile | undefined {
   const row = database.get<[hash: string, aliases: string, diagnostics: string]>(
     "SELECT hash, aliases, diagnostics FROM files WHERE path = ?",
     path,

@@ -1,9 +1,9 @@
 import type { GuidelineRecord } from "../guidelines/guideline-record.ts";
 import type { Diagnostic } from "../protocol/diagnostic.ts";
 import type { IndexingProgress } from "../protocol/indexing.ts";
+import type { Connection } from "../sqlite/connection.ts";
 import type { Aliases } from "./aliases.ts";
 import type { FileDates } from "./git/file-dates.ts";
-import type { IndexDatabase } from "./index/index-database.ts";
 import type { RefreshOptions, ScanSummary } from "./project.ts";
 import type { Tree } from "./tree/folder.ts";
 
@@ -15,9 +15,9 @@ export interface ProjectIndex {
    * Asks the index. An index that turns out to be damaged is built anew and asked again, so the
    * answer is right in any case.
    */
-  read<Result>(question: (database: IndexDatabase) => Result): Result;
+  read<Result>(question: (database: Connection) => Result): Result;
   /** The answer to a question, kept under a name until anything in the index has changed. */
-  cached<Result>(name: string, question: (database: IndexDatabase) => Result): Result;
+  cached<Result>(name: string, question: (database: Connection) => Result): Result;
   /** Differs from an earlier value when anything that can be read has changed. */
   generation(): number;
   tree(): Tree;

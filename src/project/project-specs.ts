@@ -1,8 +1,8 @@
 import type { SpecBlock } from "../protocol/spec-block.ts";
 import type { SpecQuery } from "../protocol/spec-query.ts";
+import type { Connection } from "../sqlite/connection.ts";
 import { keysOfId } from "./index/block-id.ts";
 import { type ProjectFacts, readBlocks } from "./index/block-reader.ts";
-import type { IndexDatabase } from "./index/index-database.ts";
 import type { ProjectSpecs } from "./project.ts";
 import type { ProjectIndex } from "./project-index.ts";
 import { findImpact } from "./query/impact.ts";
@@ -26,7 +26,7 @@ export function createProjectSpecs(index: ProjectIndex): ProjectSpecs {
     query.path === undefined
       ? query
       : { ...query, path: index.aliases().realOf(query.path.replace(/^(?:\.\/)+/, "")) };
-  const readChunk = (database: IndexDatabase, { path, position }: Place) => {
+  const readChunk = (database: Connection, { path, position }: Place) => {
     const found = database.all<[key: number, path: string, position: number]>(
       `SELECT b.key, f.path, b.position FROM files f CROSS JOIN blocks b ON b.file = f.id
        WHERE f.path >= ? AND (f.path > ? OR b.position > ?) ORDER BY f.path, b.position LIMIT ?`,

@@ -2,8 +2,10 @@ import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promi
 import { KitError } from "../base/kit-error.ts";
 import type { IgnoreScope } from "../files/ignore-scope.ts";
 import type { IndexingProgress } from "../protocol/indexing.ts";
+import type { Connection } from "../sqlite/connection.ts";
+import { isBusy } from "../sqlite/sqlite-fault.ts";
 import type { DatesUpdate } from "./commit-dates.ts";
-import { type IndexDatabase, isBusy, parseStored } from "./index/index-database.ts";
+import { parseStored } from "./index/damage.ts";
 import { inMemory } from "./index/index-place.ts";
 import type { IndexSession, PassStart } from "./index/index-session.ts";
 import type { FileEntry, IndexBatch } from "./index/index-writer.ts";
@@ -128,7 +130,7 @@ function scan(
 }
 
 /** On another thread, unless only this one can reach the index. */
-function writerOfMany(session: IndexSession, { inode }: IndexDatabase): IndexWriter {
+function writerOfMany(session: IndexSession, { inode }: Connection): IndexWriter {
   return session.file === inMemory ? ownWriter(session) : createThreadedWriter({ file: session.file, inode });
 }
 

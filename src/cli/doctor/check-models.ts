@@ -5,7 +5,7 @@ import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { openStore } from "../../app/runtime/open-store.ts";
 import { withDeadline } from "../../base/abort.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { writeObstacle } from "../../files/database-file.ts";
+import { writeObstacle } from "../../files/obstacle.ts";
 import { createModelResolver, defaultModelName } from "../../models/create-model-resolver.ts";
 import { isKnownProvider, knownProviders } from "../../models/provider-config.ts";
 import { toKnownError } from "../report-error.ts";

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { DatabaseFile } from "../../files/database-file.ts";
-import { StoreFaults } from "../../protocol/store-fault.ts";
+import { DatabaseFile } from "../../sqlite/database-file.ts";
+import { StoreFaults } from "../../sqlite/sqlite-fault.ts";
 import { type BlobStore, createBlobStore } from "./database/blobs.ts";
 import { createCommitQueue } from "./database/commit-queue.ts";
 import { openDatabase } from "./database/open-database.ts";

@@ -1,5 +1,5 @@
+import { query } from "../../sqlite/statements.ts";
 import type { EngineLoad } from "../contract.ts";
-import { query } from "./database/query.ts";
 import type { EngineBase } from "./engine-base.ts";
 
 /** Counts what waits and runs; `attached` are the inputs that wait without being stored. */

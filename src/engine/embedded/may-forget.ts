@@ -1,6 +1,6 @@
 import type { SessionKey } from "../../protocol/session-entry.ts";
+import { query } from "../../sqlite/statements.ts";
 import { agentStream } from "../contract.ts";
-import { query } from "./database/query.ts";
 import { lineOf } from "./dispatches/dispatch-rows.ts";
 import type { EngineBase } from "./engine-base.ts";
 import type { EmbeddedEventLog } from "./events/create-event-log.ts";

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { delimiter, isAbsolute } from "node:path";
-import { isShortage, systemObstacle } from "../../files/database-file.ts";
+import { isShortage, systemObstacle } from "../../files/obstacle.ts";
 
 /** What came of one call of Git. Only an abort throws; everything else is a value. */
 export type GitResult =

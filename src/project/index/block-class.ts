@@ -6,7 +6,7 @@ import {
   priorityWeights,
   type SpecType,
 } from "../../protocol/spec-block.ts";
-import type { IndexDatabase } from "./index-database.ts";
+import type { Connection } from "../../sqlite/connection.ts";
 
 /** A row of `classes`: one combination of the four values, and how many blocks have it. */
 export interface BlockClass {
@@ -19,7 +19,7 @@ export interface BlockClass {
 }
 
 /** The classes of an index by their id; there are a few dozen. */
-export function readClasses(database: IndexDatabase): Map<number, BlockClass> {
+export function readClasses(database: Connection): Map<number, BlockClass> {
   const rows = database.all<[number, Framework, SpecType, Lifecycle, Priority, number]>(
     "SELECT id, framework, spec_type, lifecycle, priority, blocks FROM classes ORDER BY id",
   );

@@ -1,6 +1,6 @@
 import type { DraftId } from "../../specs/adapter.ts";
 import { numberGroup, parentBaseOf } from "../../specs/assign-ids.ts";
-import type { IndexDatabase } from "./index-database.ts";
+import type { Connection } from "../../sqlite/connection.ts";
 
 export type IdKind = DraftId["kind"];
 
@@ -18,7 +18,7 @@ export function firstNumberOf(kind: IdKind): number {
  * Numbers the blocks whose ids may differ once blocks of the given bases came or went, in path, then
  * position order: those of the bases themselves, and of X for a base X-3. Writes only what differs.
  */
-export function numberBlocks(database: IndexDatabase, touched: Iterable<string>): void {
+export function numberBlocks(database: Connection, touched: Iterable<string>): void {
   const bases = new Set<string>();
   for (const base of touched) {
     bases.add(base);
@@ -49,7 +49,7 @@ export function numberBlocks(database: IndexDatabase, touched: Iterable<string>)
 }
 
 /** Keys of the blocks that have an id: one, or several where files declare the same one. */
-export function keysOfId(database: IndexDatabase, id: string): number[] {
+export function keysOfId(database: Connection, id: string): number[] {
   const keys = database
     .all<[number]>(
       `SELECT b.key FROM blocks b JOIN files f ON f.id = b.file

@@ -2,6 +2,7 @@ import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { toId } from "../../specs/assign-ids.ts";
 import { type FileRefs, resolveMentions } from "../../specs/resolve-mentions.ts";
 import { toSpecBlock } from "../../specs/to-spec-block.ts";
+import type { Connection } from "../../sqlite/connection.ts";
 import type { Aliases } from "../aliases.ts";
 import { parentOf } from "../tree/folder.ts";
 import { type BlockClass, classIdOf, readClasses } from "./block-class.ts";
@@ -14,7 +15,7 @@ import {
   toEdges,
   toStoredBlock,
 } from "./block-row.ts";
-import { DamagedIndexError, type IndexDatabase } from "./index-database.ts";
+import { DamagedIndexError } from "./damage.ts";
 import { createLinkResolver } from "./link-resolver.ts";
 
 /** What the index does not know of a file by itself. */
@@ -37,7 +38,7 @@ export interface PlacedBlock extends BlockEdges {
 }
 
 /** Reads where a block lies; throws a `DamagedIndexError` when the index does not hold what it names. */
-export function readPlacedBlock(database: IndexDatabase, key: number): PlacedBlock {
+export function readPlacedBlock(database: Connection, key: number): PlacedBlock {
   const row = database.get<[path: string, kind: IdKind, base: string, n: number, ...EdgeColumns]>(
     `SELECT f.path, b.id_kind, b.base, b.n, b.feature, b.links, b.mentions, b.aliases
      FROM blocks b JOIN files f ON f.id = b.file WHERE b.key = ?`,
@@ -50,7 +51,7 @@ export function readPlacedBlock(database: IndexDatabase, key: number): PlacedBlo
 
 /** Reads what a block says. */
 export function readStoredBlock(
-  database: IndexDatabase,
+  database: Connection,
   placed: PlacedBlock,
   classes: ReadonlyMap<number, BlockClass> = readClasses(database),
 ): StoredBlock {
@@ -66,7 +67,7 @@ export function readStoredBlock(
 
 /** Reads blocks by key, in the order given, as the project around them makes them now. */
 export function readBlocks(
-  database: IndexDatabase,
+  database: Connection,
   { keys, facts }: { readonly keys: Iterable<number>; readonly facts: ProjectFacts },
 ): SpecBlock[] {
   const links = createLinkResolver(database);

@@ -2,7 +2,7 @@ import type { SpecMetadata } from "../../protocol/spec-block.ts";
 import type { DraftLink, DraftMention, SpecDraft } from "../../specs/adapter.ts";
 import type { BlockClass } from "./block-class.ts";
 import { baseOf, type IdKind } from "./block-id.ts";
-import { parseStored } from "./index-database.ts";
+import { parseStored } from "./damage.ts";
 import { refsOf } from "./refs.ts";
 import { tagMark, toSearchText } from "./search-text.ts";
 

@@ -1,13 +1,14 @@
 import type { GuidelineRecord } from "../../guidelines/guideline-record.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import type { Connection } from "../../sqlite/connection.ts";
 import type { StoredDiagnostics } from "../read/parse-source.ts";
-import { type IndexDatabase, parseStored } from "./index-database.ts";
+import { parseStored } from "./damage.ts";
 
 /** The guidelines of an index in memory; after a change only the files that differ are read again. */
 export interface GuidelineStore {
   /** In path, then position order. */
-  load(database: IndexDatabase): readonly GuidelineRecord[];
-  diagnostics(database: IndexDatabase): readonly Diagnostic[];
+  load(database: Connection): readonly GuidelineRecord[];
+  diagnostics(database: Connection): readonly Diagnostic[];
 }
 
 interface Known {
@@ -40,7 +41,7 @@ export function createGuidelineStore(): GuidelineStore {
   };
 }
 
-function readRecords(database: IndexDatabase, path: string): readonly GuidelineRecord[] {
+function readRecords(database: Connection, path: string): readonly GuidelineRecord[] {
   const [guidelines] = database.get<[string]>("SELECT guidelines FROM files WHERE path = ?", path) ?? [];
   return guidelines === undefined ? [] : parseStored<readonly GuidelineRecord[]>(guidelines);
 }

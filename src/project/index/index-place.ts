@@ -2,9 +2,9 @@ import { accessSync, constants, lstatSync, mkdtempSync, readdirSync, rmSync } fr
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
-import { openObstacle, systemObstacle, writeObstacle } from "../../files/database-file.ts";
 import { isLinkOut } from "../../files/links-out.ts";
-import { sqliteFault } from "../../protocol/store-fault.ts";
+import { openObstacle, systemObstacle, writeObstacle } from "../../files/obstacle.ts";
+import { sqliteFault } from "../../sqlite/sqlite-fault.ts";
 
 /** The name of an index that lies in no file. */
 export const inMemory = ":memory:";

@@ -1,7 +1,8 @@
 import { statSync } from "node:fs";
+import type { Connection } from "../../sqlite/connection.ts";
 import type { Link, Links } from "../aliases.ts";
 import type { Folder, Tree } from "../tree/folder.ts";
-import { type IndexDatabase, isDamage, parseStored } from "./index-database.ts";
+import { isDamage, parseStored } from "./damage.ts";
 import { type IndexPlace, inMemory } from "./index-place.ts";
 import { type IndexBatch, type WriteResult, writeBatch } from "./index-writer.ts";
 import { busyTimeoutMs, damaged, openIndex, readMeta, removeIndex } from "./open-index.ts";
@@ -15,7 +16,7 @@ export interface IndexSessionOptions {
 
 /** What a pass starts from. */
 export interface PassStart {
-  readonly database: IndexDatabase;
+  readonly database: Connection;
   readonly tree: Tree;
   readonly links: Links;
   readonly generation: number;
@@ -30,7 +31,7 @@ export interface PassStart {
 export class IndexSession {
   readonly #options: IndexSessionOptions;
   readonly #cache = new Map<string, unknown>();
-  #database: IndexDatabase | undefined;
+  #database: Connection | undefined;
   #tree: Map<string, Folder> | undefined;
   #generation = -1;
   #dataVersion = -1;
@@ -49,7 +50,7 @@ export class IndexSession {
   }
 
   /** Asks the index. One that cannot be used is filled again in its place, or elsewhere, and asked again. */
-  read<Result>(question: (database: IndexDatabase) => Result): Result {
+  read<Result>(question: (database: Connection) => Result): Result {
     if (this.#isReading) return question(this.#opened());
     this.#isReading = true;
     try {
@@ -62,12 +63,12 @@ export class IndexSession {
     }
   }
 
-  #ask<Result>(question: (database: IndexDatabase) => Result): Result {
+  #ask<Result>(question: (database: Connection) => Result): Result {
     this.#sync();
     return question(this.#opened());
   }
 
-  #askNew<Result>(question: (database: IndexDatabase) => Result): Result {
+  #askNew<Result>(question: (database: Connection) => Result): Result {
     try {
       this.#options.rebuild();
       return this.#ask(question);
@@ -79,7 +80,7 @@ export class IndexSession {
   }
 
   /** The answer to a question, kept under a name until anything in the index has changed. */
-  cached<Result>(name: string, question: (database: IndexDatabase) => Result): Result {
+  cached<Result>(name: string, question: (database: Connection) => Result): Result {
     return this.read((database) => {
       if (!this.#cache.has(name)) this.#cache.set(name, question(database));
       return this.#cache.get(name) as Result;
@@ -181,7 +182,7 @@ export class IndexSession {
     this.#forget();
   }
 
-  #opened(): IndexDatabase {
+  #opened(): Connection {
     if (this.#database === undefined) {
       const { database, rebuilt } = openIndex(this.file, this.#options.fingerprint);
       this.#database = database;
@@ -209,7 +210,7 @@ export class IndexSession {
   }
 }
 
-function dataVersionOf(database: IndexDatabase): number {
+function dataVersionOf(database: Connection): number {
   return database.get<[number]>("PRAGMA data_version")?.[0] ?? 0;
 }
 
@@ -218,7 +219,7 @@ function inodeOf(file: string): number | undefined {
   return statSync(file, { throwIfNoEntry: false })?.ino;
 }
 
-function loadTree(database: IndexDatabase): Map<string, Folder> {
+function loadTree(database: Connection): Map<string, Folder> {
   const rows = database.all<[path: string, folders: string, files: string, sources: string, stamps: string]>(
     "SELECT path, folders, files, sources, stamps FROM folders ORDER BY path",
   );
@@ -231,7 +232,7 @@ function loadTree(database: IndexDatabase): Map<string, Folder> {
 }
 
 /** The links of an index by their path; most projects have few or none. */
-export function loadLinks(database: IndexDatabase): Links {
+export function loadLinks(database: Connection): Links {
   const rows = database.all<[path: string, kind: Link["kind"], target: string]>(
     "SELECT path, kind, target FROM links",
   );

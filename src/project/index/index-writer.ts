@@ -1,11 +1,11 @@
+import type { Connection } from "../../sqlite/connection.ts";
 import type { Link } from "../aliases.ts";
 import { type DatesUpdate, saveDates } from "../commit-dates.ts";
 import type { Folder } from "../tree/folder.ts";
 import { classIdOf, readClasses, toKey } from "./block-class.ts";
 import { firstNumberOf, numberBlocks } from "./block-id.ts";
 import { type BlockEntry, contentAt, type EdgeColumns, titleAt, toEdges } from "./block-row.ts";
-import type { IndexDatabase } from "./index-database.ts";
-import { type Meta, readMeta, rollback, writeMeta } from "./open-index.ts";
+import { type Meta, readMeta, writeMeta } from "./open-index.ts";
 import { refsOf } from "./refs.ts";
 
 /** What the index keeps of one source file, ready to be written. */
@@ -47,28 +47,20 @@ export type WriteResult =
   | { readonly kind: "outdated" };
 
 /** Writes a batch. Throws what SQLite throws, SQLITE_BUSY too; the index is then as it was. */
-export function writeBatch(database: IndexDatabase, batch: IndexBatch): WriteResult {
-  database.exec("BEGIN IMMEDIATE");
-  try {
-    if (readMeta(database, "generation") !== batch.generation) {
-      rollback(database);
-      return { kind: "outdated" };
-    }
+export function writeBatch(database: Connection, batch: IndexBatch): WriteResult {
+  return database.transaction(() => {
+    if (readMeta(database, "generation") !== batch.generation) return { kind: "outdated" };
     const removed = writeFiles(database, batch);
     const haveDatesChanged = writeRest(database, batch);
     const isVisible = batch.isVisible || removed > 0 || haveDatesChanged;
     const generation = batch.generation + (isVisible ? 1 : 0);
     writeMeta(database, "generation", generation);
-    database.exec("COMMIT");
     return { kind: "written", generation, removed };
-  } catch (error) {
-    rollback(database);
-    throw error;
-  }
+  });
 }
 
 /** Returns how many files went. */
-function writeFiles(database: IndexDatabase, { files = [], removedFiles = [] }: IndexBatch): number {
+function writeFiles(database: Connection, { files = [], removedFiles = [] }: IndexBatch): number {
   if (files.length + removedFiles.length === 0) return 0;
   const content = createContentWriter(database);
   for (const entry of files) content.put(entry);
@@ -78,7 +70,7 @@ function writeFiles(database: IndexDatabase, { files = [], removedFiles = [] }: 
 }
 
 /** Returns whether dates differ. */
-function writeRest(database: IndexDatabase, batch: IndexBatch): boolean {
+function writeRest(database: Connection, batch: IndexBatch): boolean {
   for (const path of batch.removedFolders ?? []) database.run("DELETE FROM folders WHERE path = ?", path);
   for (const { path, folders, files, sources, stamps } of batch.folders ?? []) {
     database.run(
@@ -110,7 +102,7 @@ interface ContentWriter {
   finish(): void;
 }
 
-function createContentWriter(database: IndexDatabase): ContentWriter {
+function createContentWriter(database: Connection): ContentWriter {
   const insertBlock = database.statement(
     `INSERT INTO blocks (
        key, file, position, id_kind, base, n, feature, links, mentions, aliases, start_line, end_line,
@@ -206,7 +198,7 @@ interface ClassCounts {
 }
 
 /** The classes of an index, with the blocks that a transaction adds and removes. */
-function createClassCounts(database: IndexDatabase): ClassCounts {
+function createClassCounts(database: Connection): ClassCounts {
   const nameOf = (values: BlockEntry["class"]): string => values.join(" ");
   const ids = new Map<string, number>();
   for (const { id, framework, spec_type, lifecycle, priority } of readClasses(database).values())

@@ -1,7 +1,7 @@
 import { toId } from "../../specs/assign-ids.ts";
+import type { Connection } from "../../sqlite/connection.ts";
 import { parentOf } from "../tree/folder.ts";
 import { type IdKind, keysOfId } from "./block-id.ts";
-import type { IndexDatabase } from "./index-database.ts";
 import { aliasRef } from "./refs.ts";
 
 export interface LinkTarget {
@@ -20,7 +20,7 @@ export interface LinkResolver {
   resolve(target: string, folder: string): readonly LinkTarget[];
 }
 
-export function createLinkResolver(database: IndexDatabase): LinkResolver {
+export function createLinkResolver(database: Connection): LinkResolver {
   const known = new Map<string, readonly LinkTarget[]>();
   const aliased = new Map<string, readonly LinkTarget[]>();
   const load = (target: string): readonly LinkTarget[] => {

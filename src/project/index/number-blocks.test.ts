@@ -5,10 +5,10 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { DraftId, SpecDraft } from "../../specs/adapter.ts";
 import { assignIds, toId } from "../../specs/assign-ids.ts";
+import type { Connection } from "../../sqlite/connection.ts";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { type IdKind, keysOfId } from "./block-id.ts";
 import { toBlockEntry } from "./block-row.ts";
-import type { IndexDatabase } from "./index-database.ts";
 import { type FileEntry, type IndexBatch, writeBatch } from "./index-writer.ts";
 import { openIndex, readMeta } from "./open-index.ts";
 
@@ -43,7 +43,7 @@ function entryOf(path: string, ids: readonly DraftId[]): FileEntry {
   };
 }
 
-function write(database: IndexDatabase, batch: Pick<IndexBatch, "files" | "removedFiles">): void {
+function write(database: Connection, batch: Pick<IndexBatch, "files" | "removedFiles">): void {
   const generation = readMeta(database, "generation") ?? 0;
   expect(writeBatch(database, { ...batch, generation, isVisible: true }).kind).toBe("written");
 }
@@ -54,7 +54,7 @@ function comparePaths(a: string, b: string): number {
 }
 
 /** Ids in path, then position order. */
-function idsIn(database: IndexDatabase): string[] {
+function idsIn(database: Connection): string[] {
   return database
     .all<[IdKind, string, number]>(
       "SELECT b.id_kind, b.base, b.n FROM blocks b JOIN files f ON f.id = b.file ORDER BY f.path, b.position",

@@ -2,7 +2,8 @@ import { rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { SQLInputValue } from "node:sqlite";
 import { makeFolderSync } from "../../files/make-folder.ts";
-import { type IndexDatabase, isDamage, openDatabase } from "./index-database.ts";
+import { Connection } from "../../sqlite/connection.ts";
+import { isDamage } from "./damage.ts";
 import { inMemory } from "./index-place.ts";
 
 /** Marks a database as an index of kit: "kit1" in ASCII. */
@@ -82,16 +83,13 @@ export interface Meta {
   readonly head_key: string;
 }
 
-export function readMeta<Name extends keyof Meta>(
-  database: IndexDatabase,
-  name: Name,
-): Meta[Name] | undefined {
+export function readMeta<Name extends keyof Meta>(database: Connection, name: Name): Meta[Name] | undefined {
   return database.get<[never]>("SELECT value FROM meta WHERE name = ?", name)?.[0];
 }
 
 /** Sets a value; undefined takes it out. */
 export function writeMeta<Name extends keyof Meta>(
-  database: IndexDatabase,
+  database: Connection,
   name: Name,
   value: (Meta[Name] & SQLInputValue) | undefined,
 ): void {
@@ -100,7 +98,7 @@ export function writeMeta<Name extends keyof Meta>(
 }
 
 export interface OpenedIndex {
-  readonly database: IndexDatabase;
+  readonly database: Connection;
   /** Why what was there before was thrown away. */
   readonly rebuilt?: string;
 }
@@ -121,7 +119,7 @@ export function openIndex(file: string, fingerprint: string): OpenedIndex {
   const found = size === 0 ? undefined : openExisting(file, fingerprint);
   if (found !== undefined && "database" in found) return found;
   if (found !== undefined) removeIndex(file);
-  const database = openDatabase(file, { busyTimeoutMs });
+  const database = new Connection(file, { timeoutMs: busyTimeoutMs });
   try {
     create(database, fingerprint);
     configure(database);
@@ -133,9 +131,9 @@ export function openIndex(file: string, fingerprint: string): OpenedIndex {
 }
 
 function openExisting(file: string, fingerprint: string): OpenedIndex | { readonly rebuilt: string } {
-  let database: IndexDatabase | undefined;
+  let database: Connection | undefined;
   try {
-    database = openDatabase(file, { busyTimeoutMs });
+    database = new Connection(file, { timeoutMs: busyTimeoutMs });
     const rebuilt = whyUnusable(database, fingerprint);
     if (rebuilt === undefined) {
       configure(database);
@@ -150,7 +148,7 @@ function openExisting(file: string, fingerprint: string): OpenedIndex | { readon
   }
 }
 
-function whyUnusable(database: IndexDatabase, fingerprint: string): string | undefined {
+function whyUnusable(database: Connection, fingerprint: string): string | undefined {
   const [id] = database.get<[number]>("PRAGMA application_id") ?? [0];
   const [version = 0] = database.get<[number]>("PRAGMA user_version") ?? [];
   if (id !== applicationId) return "The file was not an index of kit.";
@@ -161,40 +159,26 @@ function whyUnusable(database: IndexDatabase, fingerprint: string): string | und
 }
 
 /** Makes the tables, unless another process has done so meanwhile. */
-function create(database: IndexDatabase, fingerprint: string): void {
-  database.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; BEGIN IMMEDIATE");
-  try {
-    if (database.get<[number]>("PRAGMA application_id")?.[0] !== applicationId) {
-      database.exec(schema);
-      // While it merges, FTS5 writes all text several times. It is told when to, by `index-writer.ts`.
-      for (const [name, value] of Object.entries({ automerge: 0, crisismerge: 500, hashsize: 4 << 20 }))
-        database.exec(`INSERT INTO search (search, rank) VALUES ('${name}', ${value})`);
-      writeMeta(database, "fingerprint", fingerprint);
-      writeMeta(database, "next_number", 0);
-      writeMeta(database, "indexing", JSON.stringify({ done: 0, total: 0 }));
-      // A random start tells the generations of one index from those of another.
-      writeMeta(database, "generation", Math.floor(Math.random() * 2 ** 40));
-      database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${schemaVersion}`);
-    }
-    database.exec("COMMIT");
-  } catch (error) {
-    rollback(database);
-    throw error;
-  }
+function create(database: Connection, fingerprint: string): void {
+  database.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL");
+  database.transaction(() => {
+    if (database.get<[number]>("PRAGMA application_id")?.[0] === applicationId) return;
+    database.exec(schema);
+    // FTS5 rewrites all text several times when it merges by itself. `index-writer.ts` tells it when to merge.
+    for (const [name, value] of Object.entries({ automerge: 0, crisismerge: 500, hashsize: 4 << 20 }))
+      database.exec(`INSERT INTO search (search, rank) VALUES ('${name}', ${value})`);
+    writeMeta(database, "fingerprint", fingerprint);
+    writeMeta(database, "next_number", 0);
+    writeMeta(database, "indexing", JSON.stringify({ done: 0, total: 0 }));
+    // A random start distinguishes the generations of one index from those of another.
+    writeMeta(database, "generation", Math.floor(Math.random() * 2 ** 40));
+    database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${schemaVersion}`);
+  });
 }
 
 /** What a power failure can take away is found again by the next pass. */
-export function configure(database: IndexDatabase): void {
+export function configure(database: Connection): void {
   database.exec("PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY");
-}
-
-/** Undoes a transaction after an error; one that SQLite has undone itself is left alone. */
-export function rollback(database: IndexDatabase): void {
-  try {
-    database.exec("ROLLBACK");
-  } catch {
-    // There is nothing to undo any more.
-  }
 }
 
 /** Removes an index and the files that SQLite keeps beside it. */

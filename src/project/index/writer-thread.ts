@@ -1,5 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { errcodeOf, isBusy, openDatabase } from "./index-database.ts";
+import { Connection } from "../../sqlite/connection.ts";
+import { isBusy, resultCode } from "../../sqlite/sqlite-fault.ts";
 import { type FileEntry, type IndexBatch, type WriteResult, writeBatch } from "./index-writer.ts";
 import { configure } from "./open-index.ts";
 
@@ -25,7 +26,7 @@ const { file, inode } = workerData as WriterThreadData;
 /** How long a batch waits for other processes that write. */
 const maxWaitMs = 600_000;
 // Short waits, because the thread cannot be ended during one.
-const database = openDatabase(file, { busyTimeoutMs: 1000 });
+const database = new Connection(file, { timeoutMs: 1000 });
 configure(database);
 database.exec("PRAGMA wal_autocheckpoint = 4000");
 // What comes behind an outdated batch was made for a state that there never was.
@@ -56,7 +57,7 @@ function answer(batch: IndexBatch): WriterReply {
     isOutdated ||= result.kind === "outdated";
     return { result };
   } catch (error) {
-    return { error, errcode: errcodeOf(error) };
+    return { error, errcode: resultCode(error) };
   }
 }
 

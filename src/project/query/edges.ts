@@ -1,9 +1,9 @@
 import type { SpecEdgeKind } from "../../protocol/spec-query.ts";
 import { mentionCandidates } from "../../specs/resolve-mentions.ts";
 import { isTestPath } from "../../specs/test-path.ts";
+import type { Connection } from "../../sqlite/connection.ts";
 import type { Aliases } from "../aliases.ts";
 import { type PlacedBlock, readPlacedBlock } from "../index/block-reader.ts";
-import type { IndexDatabase } from "../index/index-database.ts";
 import { createLinkResolver } from "../index/link-resolver.ts";
 import { blockRef, mentionRefsOf, writtenPathOf } from "../index/refs.ts";
 import { parentOf } from "../tree/folder.ts";
@@ -41,7 +41,7 @@ export interface NamedFiles {
   aliases(): Aliases;
 }
 
-export function createEdges(database: IndexDatabase, { hasFile, aliases }: NamedFiles): Edges {
+export function createEdges(database: Connection, { hasFile, aliases }: NamedFiles): Edges {
   const blocks = new Map<number, PlacedBlock>();
   const links = createLinkResolver(database);
 

@@ -8,10 +8,10 @@ import type {
   SpecEdgeKind,
 } from "../../protocol/spec-query.ts";
 import { isTestPath } from "../../specs/test-path.ts";
+import type { Connection } from "../../sqlite/connection.ts";
 import { classIdOf, readClasses } from "../index/block-class.ts";
 import { keysOfId } from "../index/block-id.ts";
 import type { PlacedBlock } from "../index/block-reader.ts";
-import type { IndexDatabase } from "../index/index-database.ts";
 import { type BlockEdge, createEdges, type NamedFiles } from "./edges.ts";
 import { pageList } from "./page-list.ts";
 import { invalid } from "./query-plan.ts";
@@ -49,7 +49,7 @@ export interface FindImpactOptions extends NamedFiles {
  *
  * Throws `spec_not_found` for an unknown id, `invalid_request` for a depth other than 1 to 5.
  */
-export function findImpact(database: IndexDatabase, options: FindImpactOptions): Impact {
+export function findImpact(database: Connection, options: FindImpactOptions): Impact {
   const { request, hasFile } = options;
   const { files = [], ids = [], depth = 2, expand_features: isExpanded = false } = request;
   if (!Number.isInteger(depth) || depth < 1 || depth > 5)

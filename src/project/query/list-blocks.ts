@@ -1,5 +1,5 @@
+import type { Connection } from "../../sqlite/connection.ts";
 import { toKey } from "../index/block-class.ts";
-import type { IndexDatabase } from "../index/index-database.ts";
 import { parseCursor, toCursor, wrongCursor } from "./cursor.ts";
 import { type Match, type MatchCounts, toCounts } from "./match.ts";
 import type { QueryPlan } from "./query-plan.ts";
@@ -12,7 +12,7 @@ interface ListOptions {
 type PlacedKey = [key: number, path: string, position: number];
 
 /** The blocks that pass the filters, in path, then position order. */
-export function listBlocks(database: IndexDatabase, { plan, cursor }: ListOptions): Match {
+export function listBlocks(database: Connection, { plan, cursor }: ListOptions): Match {
   const counts = countBlocks(database, plan);
   const [path, position] = cursor === undefined ? ["", -1] : placeOf(plan, cursor);
   const filter = filterOf(plan);
@@ -40,7 +40,7 @@ function placeOf(plan: QueryPlan, cursor: string): [string, number] {
   return [path, position];
 }
 
-function countBlocks(database: IndexDatabase, plan: QueryPlan): MatchCounts {
+function countBlocks(database: Connection, plan: QueryPlan): MatchCounts {
   const { classes } = plan;
   if (plan.mark === undefined && plan.files === undefined)
     return toCounts(

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { compileGlob } from "../../base/glob/glob.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { SpecQuery } from "../../protocol/spec-query.ts";
+import type { Connection } from "../../sqlite/connection.ts";
 import { type BlockClass, readClasses } from "../index/block-class.ts";
-import type { IndexDatabase } from "../index/index-database.ts";
 import { tagMark, toSearchTerms } from "../index/search-text.ts";
 
 /** A query, made ready for the index. */
@@ -27,7 +27,7 @@ const defaultLimit = 50;
 const maxLimit = 1000;
 
 /** Throws `invalid_request` for a query that nobody can mean. */
-export function planQuery(database: IndexDatabase, query: SpecQuery): QueryPlan {
+export function planQuery(database: Connection, query: SpecQuery): QueryPlan {
   const { limit = defaultLimit } = query;
   if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit) {
     throw invalid("limit", `must be a whole number from 1 to ${maxLimit}`);
@@ -71,7 +71,7 @@ function passes({ framework, spec_type, lifecycle, priority }: BlockClass, query
 }
 
 /** Files at a path: the file itself, those of a folder and below, or those that a glob matches. */
-function filesAt(database: IndexDatabase, path: string): number[] {
+function filesAt(database: Connection, path: string): number[] {
   const clean = path.replace(/^\.\//, "").replace(/\/+$/, "");
   if (clean === "." || clean === "") return database.all<[number]>("SELECT id FROM files").map(([id]) => id);
   const found = database.all<[number]>(

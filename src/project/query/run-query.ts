@@ -1,6 +1,6 @@
 import type { SpecPage, SpecQuery } from "../../protocol/spec-query.ts";
+import type { Connection } from "../../sqlite/connection.ts";
 import { type ProjectFacts, readBlocks } from "../index/block-reader.ts";
-import type { IndexDatabase } from "../index/index-database.ts";
 import { listBlocks } from "./list-blocks.ts";
 import type { Match } from "./match.ts";
 import { planQuery } from "./query-plan.ts";
@@ -12,7 +12,7 @@ export interface RunQueryOptions {
 }
 
 /** Answers a query over the blocks of an index. Throws `invalid_request` for a query or cursor that is none. */
-export function runQuery(database: IndexDatabase, { query, facts }: RunQueryOptions): SpecPage {
+export function runQuery(database: Connection, { query, facts }: RunQueryOptions): SpecPage {
   const plan = planQuery(database, query);
   const match: Match =
     plan.terms === undefined

@@ -1,5 +1,5 @@
+import type { Connection } from "../../sqlite/connection.ts";
 import { type BlockClass, classIdOf, keyRangeOf, toKey, weightOf } from "../index/block-class.ts";
-import type { IndexDatabase } from "../index/index-database.ts";
 import { parseCursor, toCursor, wrongCursor } from "./cursor.ts";
 import { type Match, toCounts } from "./match.ts";
 import type { QueryPlan } from "./query-plan.ts";
@@ -28,7 +28,7 @@ interface Search {
  * blocks with all words in the title then come first, and among equals their weights decide.
  */
 export function searchBlocks(
-  database: IndexDatabase,
+  database: Connection,
   { plan, cursor }: { readonly plan: QueryPlan; readonly cursor: string | undefined },
 ): Match {
   const offset = cursor === undefined ? 0 : offsetOf(plan, cursor);
@@ -53,7 +53,7 @@ function offsetOf(plan: QueryPlan, cursor: string): number {
 }
 
 /** Undefined when nothing can match. */
-function toSearch(database: IndexDatabase, { terms, mark, classes, files }: QueryPlan): Search | undefined {
+function toSearch(database: Connection, { terms, mark, classes, files }: QueryPlan): Search | undefined {
   if (terms === undefined || terms.length === 0 || classes.size === 0 || files?.length === 0)
     return undefined;
   const words = terms.join(" ");
@@ -73,7 +73,7 @@ function toSearch(database: IndexDatabase, { terms, mark, classes, files }: Quer
 }
 
 /** Whether too many blocks hold the words to weigh each, whatever the other filters leave of them. */
-function isCommon(database: IndexDatabase, { expression }: Search): boolean {
+function isCommon(database: Connection, { expression }: Search): boolean {
   const [count] = database.get<[number]>("SELECT count(*) FROM search WHERE search MATCH ?", expression) ?? [
     0,
   ];
@@ -83,7 +83,7 @@ function isCommon(database: IndexDatabase, { expression }: Search): boolean {
 type Ranked = Pick<Match, "keys" | "counts">;
 
 /** All of a match, and its counts, in one look at it. */
-function matchRare(database: IndexDatabase, search: Search): Ranked {
+function matchRare(database: Connection, search: Search): Ranked {
   const keys = rankByText(database, search);
   const perClass = new Map<number, number>();
   for (const key of keys) {
@@ -94,7 +94,7 @@ function matchRare(database: IndexDatabase, search: Search): Ranked {
 }
 
 /** The counts of a match, which the index gives per class without a look at the blocks, and its start. */
-function matchCommon(database: IndexDatabase, search: Search, needed: number): Ranked {
+function matchCommon(database: Connection, search: Search, needed: number): Ranked {
   const perClass = countClasses(database, search);
   const counts = toCounts(perClass, search.classes);
   const keys =
@@ -105,10 +105,7 @@ function matchCommon(database: IndexDatabase, search: Search, needed: number): R
 }
 
 /** How many blocks of each class match. */
-function countClasses(
-  database: IndexDatabase,
-  { expression, classes, allowed }: Search,
-): Map<number, number> {
+function countClasses(database: Connection, { expression, classes, allowed }: Search): Map<number, number> {
   const perClass = new Map([...classes.keys()].map((id) => [id, 0]));
   if (allowed === undefined) {
     for (const id of classes.keys()) {
@@ -129,7 +126,7 @@ function countClasses(
 }
 
 /** Weighs every match. */
-function rankByText(database: IndexDatabase, { expression, classes, allowed }: Search): number[] {
+function rankByText(database: Connection, { expression, classes, allowed }: Search): number[] {
   const rows = database.all<[key: number, relevance: number]>(
     `SELECT rowid, bm25(search, ${columnWeights}) FROM search WHERE search MATCH ?
      AND rowid / ${toKey(1, 0)} IN (SELECT value FROM json_each(?))`,
@@ -148,7 +145,7 @@ function rankByText(database: IndexDatabase, { expression, classes, allowed }: S
 
 /** The first `needed` blocks of a match that is too large to be weighed. */
 function rankByTitle(
-  database: IndexDatabase,
+  database: Connection,
   {
     search,
     perClass,

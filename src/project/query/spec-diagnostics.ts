@@ -2,16 +2,17 @@ import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { openspecChangeProblems } from "../../specs/adapters/openspec/change-problems.ts";
 import { openspecDocumentOf } from "../../specs/adapters/openspec/openspec-path.ts";
 import { duplicateId, toId } from "../../specs/assign-ids.ts";
+import type { Connection } from "../../sqlite/connection.ts";
 import type { IdKind } from "../index/block-id.ts";
 import { readPlacedBlock, readStoredBlock } from "../index/block-reader.ts";
-import { type IndexDatabase, parseStored } from "../index/index-database.ts";
+import { parseStored } from "../index/damage.ts";
 import { createLinkResolver } from "../index/link-resolver.ts";
 import type { StoredDiagnostic } from "../read/draft-problems.ts";
 import type { StoredDiagnostics } from "../read/parse-source.ts";
 import { parentOf } from "../tree/folder.ts";
 
 /** All that is wrong with the spec files of an index, in path, then line order. */
-export function specDiagnostics(database: IndexDatabase): Diagnostic[] {
+export function specDiagnostics(database: Connection): Diagnostic[] {
   return [
     ...fileDiagnostics(database),
     ...duplicates(database),
@@ -25,7 +26,7 @@ function compare(a: string, b: string): number {
 }
 
 /** Those of reading, parsing and validating each file. */
-function fileDiagnostics(database: IndexDatabase): Diagnostic[] {
+function fileDiagnostics(database: Connection): Diagnostic[] {
   const rows = database.all<[file: number, diagnostics: string]>(
     "SELECT id, diagnostics FROM files WHERE diagnostics <> ''",
   );
@@ -35,7 +36,7 @@ function fileDiagnostics(database: IndexDatabase): Diagnostic[] {
   });
 }
 
-function withId(database: IndexDatabase, file: number, stored: StoredDiagnostic): Diagnostic {
+function withId(database: Connection, file: number, stored: StoredDiagnostic): Diagnostic {
   const { position, ...diagnostic } = stored;
   if (position === undefined) return diagnostic;
   const row = database.get<[kind: IdKind, base: string, n: number]>(
@@ -46,7 +47,7 @@ function withId(database: IndexDatabase, file: number, stored: StoredDiagnostic)
 }
 
 /** Ids that more than one block declares. */
-function duplicates(database: IndexDatabase): Diagnostic[] {
+function duplicates(database: Connection): Diagnostic[] {
   const bases = database.all<[string]>(
     `SELECT base FROM blocks INDEXED BY blocks_by_base WHERE id_kind = 'declared'
      GROUP BY base HAVING count(*) > 1`,
@@ -67,7 +68,7 @@ function duplicates(database: IndexDatabase): Diagnostic[] {
 }
 
 /** What open OpenSpec changes and the specs that they change say against each other. */
-function changeProblems(database: IndexDatabase): Diagnostic[] {
+function changeProblems(database: Connection): Diagnostic[] {
   const keys = database.all<[number]>(
     `SELECT b.key FROM files f JOIN blocks b ON b.file = f.id
      WHERE instr(f.path, 'openspec/') > 0 AND instr(f.path, '/archive/') = 0 ORDER BY f.path, b.position`,
@@ -86,7 +87,7 @@ function changeProblems(database: IndexDatabase): Diagnostic[] {
 }
 
 /** Links to blocks that the project does not have. */
-function danglingReferences(database: IndexDatabase): Diagnostic[] {
+function danglingReferences(database: Connection): Diagnostic[] {
   const candidates = database.all<[target: string, key: number]>(
     `SELECT r.target, r.key FROM refs r WHERE r.target >= 'b' AND r.target < 'c'
      AND NOT EXISTS (SELECT 1 FROM blocks b WHERE b.base = substr(r.target, 2) AND b.id_kind <> 'sequence')`,

@@ -1,6 +1,6 @@
 import type { ImpactEdge, SpecGraph } from "../../protocol/spec-query.ts";
 import { isTestPath } from "../../specs/test-path.ts";
-import type { IndexDatabase } from "../index/index-database.ts";
+import type { Connection } from "../../sqlite/connection.ts";
 import { createEdges, type NamedFiles } from "./edges.ts";
 
 type Node = SpecGraph["nodes"][number];
@@ -9,7 +9,7 @@ type Node = SpecGraph["nodes"][number];
  * All blocks and the files they name, with the edges that are written down: links from block to
  * block, and mentions of files. Sorted as blocks are; files follow, by path.
  */
-export function specGraph(database: IndexDatabase, named: NamedFiles): SpecGraph {
+export function specGraph(database: Connection, named: NamedFiles): SpecGraph {
   const links = createEdges(database, named);
   const nodes: Node[] = [];
   const files = new Map<string, Node>();

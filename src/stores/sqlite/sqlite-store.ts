@@ -1,13 +1,14 @@
 import type { DatabaseSync, StatementResultingChanges, StatementSync } from "node:sqlite";
 import { KitError } from "../../base/kit-error.ts";
-import { DatabaseFile } from "../../files/database-file.ts";
 import type {
   SessionEntry,
   SessionInfo,
   SessionKey,
   TouchedSessionPage,
 } from "../../protocol/session-entry.ts";
-import { isBusy, isOfFile, StoreFaults } from "../../protocol/store-fault.ts";
+import { DatabaseFile } from "../../sqlite/database-file.ts";
+import { isBusy, isFileFault, StoreFaults } from "../../sqlite/sqlite-fault.ts";
+import { createTransaction, type Transaction } from "../../sqlite/statements.ts";
 import { conflict } from "../conflict.ts";
 import type { AppendRequest, MaybePromise, SessionStore } from "../contract.ts";
 import { decodeEntry, encodeEntry } from "../entry-text.ts";
@@ -36,8 +37,6 @@ const givenBackPages = 1_024;
 const maxRemembered = 10_000;
 
 interface Statements {
-  readonly begin: StatementSync;
-  readonly commit: StatementSync;
   readonly find: StatementSync;
   readonly create: StatementSync;
   readonly insert: StatementSync;
@@ -69,6 +68,7 @@ export class SqliteSessionStore implements SessionStore {
   readonly #database: DatabaseSync;
   readonly #file: DatabaseFile;
   readonly #statements: Statements;
+  readonly #transaction: Transaction;
   readonly #faults = new StoreFaults({
     store: "The session store",
     hint: "Look at the disk that the session store is on.",
@@ -84,10 +84,9 @@ export class SqliteSessionStore implements SessionStore {
   constructor(options: SqliteSessionStoreOptions) {
     this.#database = openDatabase(options.file, options.durability ?? "normal");
     this.#file = new DatabaseFile({ store: "The session store", file: options.file });
+    this.#transaction = createTransaction(this.#database);
     const prepare = (sql: string): StatementSync => this.#database.prepare(sql);
     this.#statements = {
-      begin: prepare("BEGIN IMMEDIATE"),
-      commit: prepare("COMMIT"),
       find: prepare(
         `SELECT id, ${position("sessions.id")} AS position
          FROM sessions WHERE agent = ? AND instance_id = ? AND session = ?`,
@@ -159,21 +158,20 @@ export class SqliteSessionStore implements SessionStore {
       return;
     }
     const refused = new Map<DueAppend, unknown>();
-    this.#statements.begin.run();
     try {
-      for (const append of due) {
-        try {
-          this.#append(append.request);
-        } catch (error) {
-          if (isOfFile(error)) throw error;
-          refused.set(append, error);
+      this.#transaction(() => {
+        for (const append of due) {
+          try {
+            this.#append(append.request);
+          } catch (error) {
+            if (isFileFault(error)) throw error;
+            refused.set(append, error);
+          }
         }
-      }
-      this.#statements.commit.run();
+      });
       this.#file.check(lookMs);
     } catch (error) {
-      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
-      // What was noted in this transaction is not so.
+      // It holds positions of a transaction that was undone.
       this.#known.clear();
       throw error;
     }

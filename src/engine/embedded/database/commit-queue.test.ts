@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
-import { StoreFaults } from "../../../protocol/store-fault.ts";
+import { StoreFaults } from "../../../sqlite/sqlite-fault.ts";
 import { createCommitQueue } from "./commit-queue.ts";
 
 const root = mkdtempSync(join(tmpdir(), "kit-commits-"));

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { KitError } from "../../../base/kit-error.ts";
-import { isBusy, isOfFile, type StoreFaults } from "../../../protocol/store-fault.ts";
+import { isBusy, isFileFault, type StoreFaults } from "../../../sqlite/sqlite-fault.ts";
+import { rollback } from "../../../sqlite/statements.ts";
 
 /** How long a lock of another process is waited for, unless it is said otherwise. */
 const defaultPatienceMs = 5_000;
@@ -78,7 +79,7 @@ export function createCommitQueue(
         else reject(outcome?.reason);
       }
     } catch (error) {
-      rollBack();
+      rollback(database);
       refuse(batch, error);
     }
     goOn();
@@ -93,15 +94,11 @@ export function createCommitQueue(
       return { value };
     } catch (reason) {
       // A full disk ends the whole transaction, so all who are in it are told.
-      if (!database.isTransaction || isOfFile(reason)) throw reason;
+      if (!database.isTransaction || isFileFault(reason)) throw reason;
       undo.run();
       release.run();
       return { reason };
     }
-  }
-
-  function rollBack(): void {
-    if (database.isTransaction) database.exec("ROLLBACK");
   }
 
   function refuse(batch: readonly Pending[], error: unknown): void {

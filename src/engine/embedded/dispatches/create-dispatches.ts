@@ -1,7 +1,7 @@
 import { KitError } from "../../../base/kit-error.ts";
 import type { DispatchReceipt, DispatchRecord } from "../../../protocol/dispatch.ts";
+import { query } from "../../../sqlite/statements.ts";
 import type { AdmitRequest, Engine, EngineHandlers } from "../../contract.ts";
-import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { EngineLimits } from "../engine-limits.ts";
 import type { EnginePart } from "../engine-part.ts";

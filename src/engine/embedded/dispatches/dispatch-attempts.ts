@@ -1,7 +1,7 @@
 import { type LinkedSignals, linkSignals } from "../../../base/abort.ts";
 import { KitError } from "../../../base/kit-error.ts";
+import { query } from "../../../sqlite/statements.ts";
 import type { AdmitRequest, EngineHandlers, WorkContext } from "../../contract.ts";
-import { query } from "../database/query.ts";
 import { type EngineBase, fenceCheck } from "../engine-base.ts";
 import type { EngineLimits } from "../engine-limits.ts";
 import { isLost } from "../lease/lease-holder.ts";

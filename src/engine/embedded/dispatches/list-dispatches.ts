@@ -1,6 +1,6 @@
 import type { DispatchRecord } from "../../../protocol/dispatch.ts";
+import { type Query, query } from "../../../sqlite/statements.ts";
 import type { DispatchFilter, Page } from "../../contract.ts";
-import { type Query, query } from "../database/query.ts";
 import { badCursor, readPage } from "../database/read-page.ts";
 import type { EngineBase } from "../engine-base.ts";
 import { type DispatchRow, toRecord } from "./dispatch-rows.ts";

@@ -2,9 +2,10 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { type Clock, elapsedOf } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
-import { DatabaseFile } from "../../../files/database-file.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
-import { isOfFile, StoreFaults, storeUnavailable } from "../../../protocol/store-fault.ts";
+import { storeUnavailable } from "../../../protocol/store-fault.ts";
+import { DatabaseFile } from "../../../sqlite/database-file.ts";
+import { isFileFault, StoreFaults } from "../../../sqlite/sqlite-fault.ts";
 import type { EventLog, EventReadOptions } from "../../contract.ts";
 import type { Lease } from "../engine-base.ts";
 import { createEventReader } from "./event-reader.ts";
@@ -239,7 +240,8 @@ function rethrow(error: unknown): never {
   if (error instanceof KitError) throw error;
   const store = "The event log";
   const hint = "Look at events.db in the engine's folder, and at its disk.";
-  if (!isOfFile(error)) throw storeUnavailable({ store, reason: "it does not answer", hint, cause: error });
+  if (!isFileFault(error))
+    throw storeUnavailable({ store, reason: "it does not answer", hint, cause: error });
   throw new StoreFaults({ store, hint, repair: hint }).toError(error);
 }
 

@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { KitEvent } from "../../../protocol/event.ts";
+import { createTransaction, type Transaction } from "../../../sqlite/statements.ts";
 import { type Batch, decodeEvents, eventAfter, type StoredEvent } from "./stored-events.ts";
 
 export interface StreamRow {
@@ -21,7 +22,7 @@ export interface BatchRow {
 
 /** Rows of `events.db`. Writes belong inside `transaction`. */
 export interface EventTable {
-  transaction<Value>(write: () => Value): Value;
+  readonly transaction: Transaction;
   /** Rises when another connection has committed. */
   dataVersion(): number;
 
@@ -75,8 +76,6 @@ export function createEventTable(database: DatabaseSync): EventTable {
     return value === undefined ? undefined : Number(value);
   };
   const sql = {
-    begin: prepare("BEGIN IMMEDIATE"),
-    commit: prepare("COMMIT"),
     dataVersion: prepare("PRAGMA data_version"),
     newestGeneration: prepare("SELECT id, fence FROM generations ORDER BY id DESC LIMIT 1"),
     addGeneration: prepare("INSERT INTO generations (fence) VALUES (?)"),
@@ -115,17 +114,7 @@ export function createEventTable(database: DatabaseSync): EventTable {
   const pageSize = number(prepare("SELECT page_size FROM pragma_page_size")) ?? 0;
   const canShrink = number(prepare("SELECT auto_vacuum FROM pragma_auto_vacuum")) === 2;
   return {
-    transaction(write) {
-      sql.begin.run();
-      try {
-        const value = write();
-        sql.commit.run();
-        return value;
-      } catch (error) {
-        if (database.isTransaction) database.exec("ROLLBACK");
-        throw error;
-      }
-    },
+    transaction: createTransaction(database),
     dataVersion: () => number(sql.dataVersion) ?? 0,
     newestGeneration() {
       const row = sql.newestGeneration.get();

@@ -1,7 +1,8 @@
 import { type Clock, elapsedOf } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
-import { isOfFile, storeUnavailable } from "../../../protocol/store-fault.ts";
+import { storeUnavailable } from "../../../protocol/store-fault.ts";
+import { isFileFault } from "../../../sqlite/sqlite-fault.ts";
 import type { Lease } from "../engine-base.ts";
 import type { EventTable, StreamRow } from "./event-table.ts";
 import { createFinishedTurns } from "./finished-turns.ts";
@@ -197,7 +198,7 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     try {
       write();
     } catch (error) {
-      if (!isOfFile(error)) throw error;
+      if (!isFileFault(error)) throw error;
       restUntil = elapsedOf(options.clock) + restMs;
     }
   }

@@ -1,21 +1,15 @@
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
-import { KitError } from "../../../base/kit-error.ts";
-import { databaseOpenError, refuseEmptyDatabase } from "../../../files/database-file.ts";
+import type { DatabaseSync } from "node:sqlite";
+import { incrementalVacuum, openStore, type StoreDefinition } from "../../../sqlite/open-store.ts";
+import { pragma } from "../../../sqlite/statements.ts";
 
-/** Marks the file as one of kit's event logs ("kite"). */
-const applicationId = 0x6b697465;
-const schemaVersion = 2;
-/** As SQLite numbers the ways of `auto_vacuum`. */
-const incremental = 2;
-/** Takes some tenths of a second. */
-const mostRewrittenBytes = 33_554_432;
-const mostJournalBytes = 16_777_216;
+/** A file with more rows is not rewritten: it takes some tenths of a second for so many bytes. */
+const maxRewrittenBytes = 33_554_432;
+const maxJournalBytes = 16_777_216;
 
-/*
- * A generation is one opening for writing. `events` counts what a stream has on disk; `last` is its
- * highest index, which stays when its events are pruned. Batches carry ascending ids, so the oldest
- * rows of all streams stand first.
+/**
+ * A generation is one opening for writing. `events` counts the events of a stream on disk; `last` is its highest index,
+ * which stays when its events are pruned. Batches have ascending ids, so the oldest rows of all streams come first.
  */
 const schema = `
 CREATE TABLE generations (
@@ -41,68 +35,41 @@ CREATE TABLE batches (
   data TEXT NOT NULL
 ) STRICT;
 CREATE INDEX batches_by_stream ON batches (stream_id, last);
-PRAGMA application_id = ${applicationId};
-PRAGMA user_version = ${schemaVersion};
 `;
 
-/**
- * Opens, or creates, the event log of a folder; without one, a log in memory. Throws `unavailable` for
- * a file that is no event log, or one that a newer kit has written.
- */
+const eventLog: StoreDefinition = {
+  store: "The event log",
+  applicationId: 0x6b697465, // "kite"
+  create: schema,
+  // Version 1 had the same tables; its rows, of whole events, are read as they are.
+  upgrades: [""],
+  hint: "Update kit, or name another folder in `engine`.",
+  shrinks: true,
+};
+
+/** Opens, or creates, the event log of a folder; in memory without one. Throws like `openStore`. */
 export function openEventsDatabase(folder: string | undefined): DatabaseSync {
-  const place = { store: "The event log", file: folder && join(folder, "events.db") };
-  let database: DatabaseSync | undefined;
-  try {
-    refuseEmptyDatabase(place);
-    database = new DatabaseSync(place.file ?? ":memory:", { timeout: 5_000 });
-    migrate(database);
-    shrinkable(database);
-    // A lost tail of events is told by a gap in the indexes, so an fsync for each flush buys nothing.
+  return openStore(eventLog, folder && join(folder, "events.db"), (database) => {
+    makeShrinkable(database);
+    // A gap in the indexes tells readers of a lost tail, so an fsync for each flush buys nothing.
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
-    database.exec(`PRAGMA journal_size_limit = ${mostJournalBytes}`);
-    // From here on waiting holds up the process, and what cannot be written now can be written later.
+    database.exec(`PRAGMA journal_size_limit = ${maxJournalBytes}`);
+    // From here on waiting stops the process, and the writer can write later.
     database.exec("PRAGMA busy_timeout = 10");
-    return database;
-  } catch (error) {
-    database?.close();
-    throw databaseOpenError(place, error);
-  }
+  });
 }
 
 /**
- * Has the file give back what is deleted from it, a little at a time. A file of an older kit has to be written anew for
- * that, which is done while it holds little: its readers must not wait for long. Until then it keeps its size, and uses
- * what is free in it first.
+ * Rewrites the file of an older kit, so that it returns freed pages to the disk. A large file is left as it is: its readers
+ * must not wait, and SQLite uses its free pages first.
  */
-function shrinkable(database: DatabaseSync): void {
-  const pragma = (name: string): number => Number(database.prepare(`PRAGMA ${name}`).get()?.[name]);
-  if (pragma("auto_vacuum") === incremental) return;
-  const used = (pragma("page_count") - pragma("freelist_count")) * pragma("page_size");
-  if (used > mostRewrittenBytes) return;
+function makeShrinkable(database: DatabaseSync): void {
+  if (pragma(database, "auto_vacuum") === incrementalVacuum) return;
+  const pages = pragma(database, "page_count") - pragma(database, "freelist_count");
+  if (pages * pragma(database, "page_size") > maxRewrittenBytes) return;
   try {
-    database.exec(`PRAGMA busy_timeout = 0; PRAGMA auto_vacuum = ${incremental}; VACUUM`);
+    database.exec(`PRAGMA busy_timeout = 0; PRAGMA auto_vacuum = ${incrementalVacuum}; VACUUM`);
   } catch {
     // Another process has it open, or the disk has no room for a second copy: the next start tries again.
-  }
-}
-
-function migrate(database: DatabaseSync): void {
-  const pragma = (name: string): number => Number(database.prepare(`PRAGMA ${name}`).get()?.[name]);
-  if (pragma("user_version") === schemaVersion && pragma("application_id") === applicationId) return;
-  // Counts for a file that has no tables yet.
-  database.exec(`PRAGMA auto_vacuum = ${incremental}`);
-  database.exec("BEGIN IMMEDIATE");
-  // Another process may have created the tables while this one waited for the lock.
-  if (pragma("user_version") === 0 && pragma("application_id") === 0) database.exec(schema);
-  // Version 1 had the same tables; its rows, of whole events, are read as they are.
-  else if (pragma("user_version") === 1 && pragma("application_id") === applicationId)
-    database.exec(`PRAGMA user_version = ${schemaVersion}`);
-  database.exec("COMMIT");
-  if (pragma("application_id") !== applicationId || pragma("user_version") > schemaVersion) {
-    throw new KitError({
-      code: "unavailable",
-      message: "The event log was written by a newer kit, or by another program.",
-      hint: "Update kit, or name another folder in `engine`.",
-    });
   }
 }

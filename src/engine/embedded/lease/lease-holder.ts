@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import { type Clock, elapsedOf } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
-import { query } from "../database/query.ts";
+import { query } from "../../../sqlite/statements.ts";
 import type { Lease } from "../engine-base.ts";
 import type { ProcessLock } from "./process-lock.ts";
 

@@ -1,5 +1,5 @@
-import { DatabaseSync } from "node:sqlite";
-import { isBusy, type StoreFaults } from "../../../protocol/store-fault.ts";
+import { isBusy, type StoreFaults } from "../../../sqlite/sqlite-fault.ts";
+import { openFile, rollback } from "../../../sqlite/statements.ts";
 
 /** A lock that the system itself lets go when its process ends, in whatever way. */
 export interface ProcessLock {
@@ -15,7 +15,7 @@ export interface ProcessLock {
  * where a process number does not, between containers and after a restart of one.
  */
 export function createProcessLock(file: string | undefined, faults: StoreFaults): ProcessLock {
-  const database = new DatabaseSync(file ?? ":memory:", { timeout: 0 });
+  const database = openFile(file ?? ":memory:", { timeoutMs: 0 });
   return {
     get isHeld() {
       return database.isTransaction;
@@ -31,7 +31,7 @@ export function createProcessLock(file: string | undefined, faults: StoreFaults)
       }
     },
     release() {
-      if (database.isTransaction) database.exec("ROLLBACK");
+      rollback(database);
     },
     close: () => database.close(),
   };

@@ -1,6 +1,6 @@
 import { createId } from "../../../base/id.ts";
 import { KitError } from "../../../base/kit-error.ts";
-import { query } from "../database/query.ts";
+import { query } from "../../../sqlite/statements.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { EnginePart } from "../engine-part.ts";
 

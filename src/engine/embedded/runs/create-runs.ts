@@ -1,6 +1,6 @@
 import type { RunRecord } from "../../../protocol/run.ts";
+import { query } from "../../../sqlite/statements.ts";
 import { type Engine, type EngineHandlers, runStream } from "../../contract.ts";
-import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { EngineLimits } from "../engine-limits.ts";
 import type { EnginePart } from "../engine-part.ts";

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { isoTime } from "../../../base/clock.ts";
 import type { RunWait } from "../../../protocol/run.ts";
-import { query } from "../database/query.ts";
+import { query } from "../../../sqlite/statements.ts";
 import type { Timeline } from "../time/timeline.ts";
 import type { EntryEnd, EntryKind, JournalEntry } from "./journal-entry.ts";
 

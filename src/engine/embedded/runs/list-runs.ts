@@ -1,5 +1,5 @@
+import { type Query, query } from "../../../sqlite/statements.ts";
 import type { Page, RunFilter } from "../../contract.ts";
-import { type Query, query } from "../database/query.ts";
 import { badCursor, readPage } from "../database/read-page.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { RunRow } from "./run-rows.ts";

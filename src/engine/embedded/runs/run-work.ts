@@ -1,7 +1,7 @@
 import { KitError } from "../../../base/kit-error.ts";
 import { isRetryableCode } from "../../../protocol/error-code.ts";
+import { query } from "../../../sqlite/statements.ts";
 import { type EngineHandlers, runStream, type WorkContext } from "../../contract.ts";
-import { query } from "../database/query.ts";
 import { isLost } from "../lease/lease-holder.ts";
 import { toEventError } from "../work/to-event-error.ts";
 import type { Work, WorkEnd } from "../work/work-lines.ts";

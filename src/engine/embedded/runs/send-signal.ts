@@ -1,6 +1,6 @@
 import { KitError } from "../../../base/kit-error.ts";
+import { query } from "../../../sqlite/statements.ts";
 import type { RunSignal } from "../../contract.ts";
-import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
 import { checkJson } from "./check-json.ts";
 import { isName } from "./check-name.ts";

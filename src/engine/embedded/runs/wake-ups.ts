@@ -1,4 +1,4 @@
-import { query } from "../database/query.ts";
+import { query } from "../../../sqlite/statements.ts";
 import type { EngineBase } from "../engine-base.ts";
 import { sleepUntil } from "../work/sleep-until.ts";
 import type { RunRow } from "./run-rows.ts";

@@ -1,8 +1,8 @@
 import { isoTime } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import type { ScheduleRecord } from "../../../protocol/run.ts";
+import { query } from "../../../sqlite/statements.ts";
 import type { Engine, RunReceipt, RunRequest } from "../../contract.ts";
-import { query } from "../database/query.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { EnginePart } from "../engine-part.ts";
 import { sleepUntil } from "../work/sleep-until.ts";

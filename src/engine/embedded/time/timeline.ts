@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { type Clock, elapsedOf } from "../../../base/clock.ts";
-import { query } from "../database/query.ts";
+import { query } from "../../../sqlite/statements.ts";
 
 /**
  * The time that durable waits are counted in. It goes on as evenly as the machine does, asleep or awake, over restarts

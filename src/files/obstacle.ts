@@ -1,0 +1,85 @@
+import { accessSync, closeSync, constants, openSync, statfsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { errorCode } from "./file-error.ts";
+
+/**
+ * What keeps kit from using a place on the disk, in words that complete "it cannot be written: …". Functions return undefined
+ * where the system names no obstacle.
+ */
+const systemReasons: Readonly<Record<string, string>> = {
+  EACCES: "it belongs to another user, or is read-only",
+  EDQUOT: "its owner has used up what the disk grants",
+  EEXIST: "a file is where the folder should be",
+  EIO: "reading or writing failed",
+  ELOOP: "links on the way to it lead to each other",
+  EMFILE: "this process has too many files open; raise its limit (ulimit -n)",
+  ENFILE: "this machine has too many files open",
+  ENAMETOOLONG: "its name is too long",
+  ENOSPC: "the disk is full",
+  ENOTDIR: "a file is where the folder should be",
+  EPERM: "it belongs to another user, or is read-only",
+  EROFS: "its disk is read-only",
+};
+
+/** The obstacle that an error of the system names. */
+export function systemObstacle(error: unknown): string | undefined {
+  const code = errorCode(error);
+  return typeof code === "string" && Object.hasOwn(systemReasons, code) ? systemReasons[code] : undefined;
+}
+
+/** Whether an error of the system says that no more files can be opened. */
+export function isShortage(error: unknown): boolean {
+  const code = errorCode(error);
+  return code === "EMFILE" || code === "ENFILE";
+}
+
+/** A database, its log, the log's index, and one to spare. */
+const filesOfDatabase = 4;
+
+/** What keeps this process from opening as many files as a database needs. */
+export function openObstacle(): string | undefined {
+  const opened: number[] = [];
+  try {
+    for (let count = 0; count < filesOfDatabase; count += 1) opened.push(openSync(process.execPath, "r"));
+    return undefined;
+  } catch (error) {
+    return isShortage(error) ? systemObstacle(error) : undefined;
+  } finally {
+    for (const file of opened) closeSync(file);
+  }
+}
+
+/** What keeps kit from creating files in a folder, or the folder itself. */
+export function writeObstacle(folder: string): string | undefined {
+  try {
+    const found = statSync(folder, { throwIfNoEntry: false });
+    if (found !== undefined && !found.isDirectory()) return "a file is where the folder should be";
+    const existing = found === undefined ? dirname(folder) : folder;
+    accessSync(existing, constants.W_OK | constants.X_OK);
+    return spaceObstacle(existing);
+  } catch (error) {
+    return systemObstacle(error) ?? "it cannot be looked at";
+  }
+}
+
+/** What keeps this process from using a path in the given mode (`fs.constants`). `name` is how the message calls the path. */
+export function accessObstacle(path: string, mode: number, name: string): string | undefined {
+  try {
+    accessSync(path, mode);
+    return undefined;
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === "EACCES" || code === "EPERM") return `${name} belongs to another user, or is read-only`;
+    return code === "ENOENT" ? `${name} is not there` : systemObstacle(error);
+  }
+}
+
+/** That the disk of a folder is full. */
+export function spaceObstacle(folder: string): string | undefined {
+  try {
+    const { bavail, files, ffree } = statfsSync(folder);
+    return bavail === 0 || (files > 0 && ffree === 0) ? systemReasons.ENOSPC : undefined;
+  } catch {
+    return undefined;
+  }
+}

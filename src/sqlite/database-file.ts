@@ -1,0 +1,157 @@
+import { constants, statSync } from "node:fs";
+import { basename, dirname, resolve, sep } from "node:path";
+import { KitError } from "../base/kit-error.ts";
+import { accessObstacle, openObstacle, spaceObstacle } from "../files/obstacle.ts";
+import { storeUnavailable } from "../protocol/store-fault.ts";
+import { sqliteFault } from "./sqlite-fault.ts";
+
+/** A database: its name in messages, and its file. */
+export interface DatabasePlace {
+  /** "The session store" */
+  readonly store: string;
+  /** Undefined, or ":memory:", for a database in memory. */
+  readonly file: string | undefined;
+}
+
+/** Detects that the file of an open database was deleted or replaced, or that its disk is gone. */
+export class DatabaseFile {
+  readonly #place: DatabasePlace;
+  readonly #database: FileIdentity | undefined;
+  /** SQLite creates the log with the first write, and keeps it while any process has the database open. */
+  #log: FileIdentity | undefined;
+  #checkedAt = Number.NEGATIVE_INFINITY;
+  #goneSince: number | undefined;
+
+  /** Create it once the database is open. */
+  constructor(place: DatabasePlace) {
+    this.#place = place;
+    this.#database =
+      place.file === undefined || place.file === ":memory:" ? undefined : identityOf(place.file);
+    if (this.#database !== undefined) this.#log = identityOf(`${place.file}-wal`);
+  }
+
+  /**
+   * Throws `store_unavailable` where the file is gone. Asks the system (about 3 µs) unless it did so within the last
+   * `everyMs`. A write after which this throws may have gone to a file that no longer has a name.
+   */
+  check(everyMs = 0): void {
+    if (this.#database === undefined) return;
+    const now = performance.now();
+    if (now - this.#checkedAt < everyMs) return;
+    if (this.#isGone()) throw this.#gone();
+    this.#goneSince = undefined;
+    this.#checkedAt = now;
+  }
+
+  /** The error that `check` would throw. */
+  problem(): KitError | undefined {
+    return this.#database !== undefined && this.#isGone() ? this.#gone() : undefined;
+  }
+
+  #isGone(): boolean {
+    const { file } = this.#place;
+    if (!isSame(this.#database, identityOf(String(file)))) return true;
+    const log = identityOf(`${file}-wal`);
+    this.#log ??= log;
+    return !isSame(this.#log, log);
+  }
+
+  #gone(): KitError {
+    const { store, file } = this.#place;
+    this.#goneSince ??= Date.now();
+    return storeUnavailable({
+      store,
+      since: this.#goneSince,
+      reason:
+        "its file was deleted, moved or replaced while kit used it. Put it back as it was, or restart kit, which starts with the file that is there then",
+      hint: `Look at ${nearby(String(file))}.`,
+    });
+  }
+}
+
+interface FileIdentity {
+  readonly dev: number;
+  readonly ino: number;
+}
+
+function identityOf(file: string): FileIdentity | undefined {
+  try {
+    return statSync(file, { throwIfNoEntry: false });
+  } catch {
+    // The folder may not be readable any more: the file cannot be found there.
+    return undefined;
+  }
+}
+
+function isSame(one: FileIdentity | undefined, other: FileIdentity | undefined): boolean {
+  return one?.ino === other?.ino && one?.dev === other?.dev;
+}
+
+/** A path from the project's folder on: the folders above may name the user or the machine. */
+function nearby(file: string): string {
+  const parts = resolve(file).split(sep);
+  const state = parts.lastIndexOf(".kit");
+  return parts.slice(state === -1 ? -2 : state).join("/");
+}
+
+/** An empty file that is older than this is not being created by another process right now. */
+const creationMs = 10_000;
+
+/** Throws `unavailable` for a file of 0 bytes, which SQLite would take for a new database. */
+export function refuseEmptyDatabase({ store, file }: DatabasePlace): void {
+  if (file === undefined || file === ":memory:") return;
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found === undefined || !found.isFile() || found.size > 0) return;
+  if (Date.now() - found.mtimeMs < creationMs) return;
+  if (identityOf(`${file}-journal`) !== undefined || identityOf(`${file}-wal`) !== undefined) return;
+  throw new KitError({
+    code: "unavailable",
+    message: `${store} is empty: ${nearby(file)} has 0 bytes, and has lost whatever it held.`,
+    hint: "Restore it from a backup, or remove the file to start afresh.",
+  });
+}
+
+/**
+ * The error for a database that could not be opened: `unavailable` only where SQLite reports damage, else
+ * `store_unavailable` with the obstacle.
+ */
+export function databaseOpenError({ store, file }: DatabasePlace, cause: unknown): KitError {
+  if (cause instanceof KitError) return cause;
+  const name = file === undefined ? "its file" : nearby(file);
+  if (sqliteFault(cause)?.isDamage === true) {
+    return new KitError({
+      code: "unavailable",
+      message: `${store} cannot be opened: ${name} is damaged, or is not a file of kit.`,
+      hint: "Restore it from a backup, or move it away to start afresh.",
+      cause,
+    });
+  }
+  const reason = (file === undefined ? undefined : obstacleOf(file)) ?? sqliteFault(cause)?.reason;
+  return storeUnavailable({
+    store: file === undefined ? store : `${store} (${name})`,
+    reason: reason ?? "it cannot be opened",
+    hint: `Fix that, and start kit again. The content of ${name} is intact: leave it where it is.`,
+    cause,
+  });
+}
+
+/**
+ * What keeps a database from being opened, as far as the system tells. It does not open the database: closing it again would
+ * release the locks that this process has on it.
+ */
+function obstacleOf(file: string): string | undefined {
+  const shortage = openObstacle();
+  if (shortage !== undefined) return shortage;
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found?.isDirectory() === true) return "a folder is where its file should be";
+  const folder = dirname(file);
+  const rights = constants.R_OK | constants.W_OK;
+  const ofFolder = accessObstacle(folder, rights | constants.X_OK, `the folder ${basename(folder)}`);
+  if (ofFolder !== undefined) return ofFolder;
+  for (const part of [file, `${file}-wal`, `${file}-shm`, `${file}-journal`]) {
+    if (identityOf(part) === undefined) continue;
+    const ofPart = accessObstacle(part, rights, `the file ${basename(part)}`);
+    if (ofPart !== undefined) return ofPart;
+  }
+  return spaceObstacle(folder);
+}

@@ -1,0 +1,90 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { KitError } from "../base/kit-error.ts";
+import { databaseOpenError, refuseEmptyDatabase } from "./database-file.ts";
+import { createTransaction, openFile, pragma } from "./statements.ts";
+
+/** How long opening waits for another process that holds the file. */
+const openTimeoutMs = 5_000;
+/** The value of `PRAGMA auto_vacuum` under which freed pages are returned a few at a time. */
+export const incrementalVacuum = 2;
+
+/** A store whose content is never thrown away, and its schema. */
+export interface StoreDefinition {
+  /** "The session store" */
+  readonly store: string;
+  /** Marks the file as this store's. */
+  readonly applicationId: number;
+  /** SQL of a new store's tables. */
+  readonly create: string;
+  /**
+   * `upgrades[n - 1]` turns version n into version n + 1, so the current version is one more than their number.
+   * A released upgrade never changes.
+   */
+  readonly upgrades: readonly string[];
+  /** What the user can do about a file of a newer kit or of another program. */
+  readonly hint: string;
+  /** Whether a new file returns freed pages to the disk (`PRAGMA incremental_vacuum`). */
+  readonly shrinks?: boolean | undefined;
+  /** Whether a missing folder is created. */
+  readonly makesFolder?: boolean | undefined;
+}
+
+/**
+ * Opens a store, creates it where it is missing, and upgrades it where an older kit has written it; in memory where `file`
+ * is undefined. `configure` sets the connection's pragmas. Throws `unavailable` for a file that is damaged,
+ * empty, or was written by another program or a newer kit, `store_unavailable` for one that cannot be opened now.
+ */
+export function openStore(
+  definition: StoreDefinition,
+  file: string | undefined,
+  configure: (database: DatabaseSync) => void,
+): DatabaseSync {
+  const place = { store: definition.store, file };
+  let database: DatabaseSync | undefined;
+  try {
+    if (definition.makesFolder && file !== undefined) mkdirSync(dirname(file), { recursive: true });
+    refuseEmptyDatabase(place);
+    database = openFile(file ?? ":memory:", { timeoutMs: openTimeoutMs });
+    // Before the pragmas: changing the journal would change another program's database.
+    migrate(database, definition);
+    configure(database);
+    return database;
+  } catch (error) {
+    database?.close();
+    throw databaseOpenError(place, error);
+  }
+}
+
+function migrate(database: DatabaseSync, definition: StoreDefinition): void {
+  const { create, upgrades, applicationId, shrinks = false } = definition;
+  const current = upgrades.length + 1;
+  if (versionOf(database, definition) === current) return;
+  // Takes effect on a file that has no tables yet.
+  if (shrinks) database.exec(`PRAGMA auto_vacuum = ${incrementalVacuum}`);
+  createTransaction(database)(() => {
+    // Another process may have migrated it while this one waited for the lock.
+    const version = versionOf(database, definition);
+    const steps = version === 0 ? [create] : upgrades.slice(version - 1);
+    for (const step of steps) database.exec(step);
+    database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${current};`);
+  });
+}
+
+/** The version of the schema; 0 for a new file. Throws for a file of another program or of a newer kit. */
+function versionOf(
+  database: DatabaseSync,
+  { store, hint, applicationId, upgrades }: StoreDefinition,
+): number {
+  const owner = pragma(database, "application_id");
+  const version = pragma(database, "user_version");
+  const isEmpty = (): boolean => database.prepare("SELECT 1 FROM sqlite_schema").get() === undefined;
+  if (owner === 0 && version === 0 && isEmpty()) return 0;
+  if (owner === applicationId && version > 0 && version <= upgrades.length + 1) return version;
+  throw new KitError({
+    code: "unavailable",
+    message: `${store} was written by a newer kit, or by another program.`,
+    hint,
+  });
+}
