@@ -4,6 +4,7 @@ import { createApprovals } from "../agents/approvals/create-approvals.ts";
 import { defineTool } from "../agents/tool.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { KitEvent } from "../protocol/event.ts";
+import type { TurnReceipt } from "../protocol/receipt.ts";
 import { createScriptedModel, type Script } from "../testing/scripted-model.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";
 import { createOpenTelemetryObserver, replayEvents } from "./create-observer.ts";
@@ -96,6 +97,41 @@ test("a turn says who was asked, what it cost and how it ended, in the names of 
     "kit.operation.kind": "prompt",
     "gen_ai.usage.input_tokens": 120,
   });
+});
+
+test("a turn's span names what was in front of the model, up to 50 items, without its text", () => {
+  const recorded = recordSpans();
+  const observer = createOpenTelemetryObserver({ tracer: recorded.tracer, meter: false });
+  const at = { index: 1, timestamp: "2026-11-22T10:00:00.000Z", agent: "a", instance_id: "1", session: "s" };
+  const added = Array.from({ length: 70 }, (_, item) => ({
+    kind: "guideline" as const,
+    id: item === 0 ? "x".repeat(10_000) : `rules/${item}.md`,
+    why: "applies to a private path",
+    tokens: item,
+  }));
+  const receipts: readonly TurnReceipt[] = [
+    { digest: "d1", items: 80, tokens: 2_415, added, omitted: 10 },
+    { digest: "d1", items: 80, tokens: 2_415, before: "t0" },
+  ];
+  for (const [turn, receipt] of receipts.entries()) {
+    const place = { ...at, operation_id: "op", turn_id: `t${turn}` };
+    observer({ ...place, type: "turn_request", model: "m", purpose: "agent", attempt: 1, receipt });
+    observer({ ...place, type: "turn_end", tool_calls: 0, is_error: true });
+  }
+  const [first, second] = recorded.spans().map(({ attributes }) => attributes);
+  expect(first).toMatchObject({
+    "kit.receipt.digest": "d1",
+    "kit.receipt.items": 80,
+    "kit.receipt.tokens": 2_415,
+    "kit.receipt.omitted": 30,
+  });
+  const named = first?.["kit.receipt.added"] as readonly string[];
+  expect(named).toHaveLength(50);
+  expect(named[0]?.length).toBeLessThan(200);
+  expect(named[1]).toBe("guideline rules/1.md (1)");
+  expect(JSON.stringify(first)).not.toContain("private path");
+  expect(second).toMatchObject({ "kit.receipt.items": 80, "kit.receipt.before": "t0" });
+  expect(second).not.toHaveProperty("kit.receipt.added");
 });
 
 const stopped = new KitError({ code: "aborted", message: "Stopped." });

@@ -1,5 +1,6 @@
 import type { Attributes } from "@opentelemetry/api";
 import type { KitEvent } from "../protocol/event.ts";
+import type { TurnReceipt } from "../protocol/receipt.ts";
 import type { Usage } from "../protocol/usage.ts";
 import { modelOf, names, operations, others, providerOf } from "./names.ts";
 
@@ -49,15 +50,40 @@ export function turnAttributes(
 ): Attributes {
   const provider = providerOf(event.provider, event.model);
   const model = modelOf(event.model);
-  return {
+  const attributes: Attributes = {
     [names.operation]: operations.chat,
     [names.provider]: provider,
     [names.requestModel]: model,
     [names.requestStream]: true,
     "kit.turn.attempt": event.attempt,
     "kit.turn.purpose": event.purpose,
-    ...(openInference ? { [others.model]: model, [others.provider]: provider } : {}),
   };
+  if (openInference) {
+    attributes[others.model] = model;
+    attributes[others.provider] = provider;
+  }
+  if (event.receipt !== undefined) addReceipt(attributes, event.receipt);
+  return attributes;
+}
+
+/** Items of a receipt that one span names; the event has up to 200. */
+const maxReceiptItems = 50;
+const maxItemChars = 128;
+
+/** Names and sizes of what was in front of the model; the text of it stands nowhere. */
+function addReceipt(attributes: Attributes, receipt: TurnReceipt): void {
+  const { digest, items, tokens, before, added = [], omitted = 0 } = receipt;
+  attributes["kit.receipt.digest"] = digest;
+  attributes["kit.receipt.items"] = items;
+  attributes["kit.receipt.tokens"] = tokens;
+  if (before !== undefined) attributes["kit.receipt.before"] = before;
+  if (added.length === 0) return;
+  attributes["kit.receipt.added"] = added.slice(0, maxReceiptItems).map(({ kind, id, tokens: size }) => {
+    const name = id.length <= maxItemChars ? id : `${id.slice(0, maxItemChars).toWellFormed()}…`;
+    return `${kind} ${name} (${size})`;
+  });
+  const left = omitted + Math.max(0, added.length - maxReceiptItems);
+  if (left > 0) attributes["kit.receipt.omitted"] = left;
 }
 
 export function answerAttributes(event: EventOf<"turn">, options: AttributeOptions): Attributes {
