@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
 import { afterEach, expect, onTestFinished, test } from "vitest";
 import { createTemporaryRepository } from "../testing/temporary-repository.ts";
@@ -70,6 +71,7 @@ export default { kind: "kit.agent", describe: async () => ({ instructions: "Be b
 `,
   "src/workflows/order.ts": `import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import guide from "../agents/guide.ts";
 export const run = async (ctx) => {
   const agent = await ctx.init(guide);
@@ -228,4 +230,40 @@ test("a receiver that is not there harms nothing, and what is lost is said at th
   expect(await kit.stop("SIGTERM")).toBe(0);
   expect(performance.now() - started).toBeLessThan(10_000);
   expect(kit.stderr()).toMatch(/OpenTelemetry: \d+ spans were lost: the receiver could not be reached/);
+});
+
+/** Has Node find no package of OpenTelemetry's SDK, as where nobody has installed it. */
+const withoutSdk = `import { registerHooks } from "node:module";
+registerHooks({
+  resolve(name, context, next) {
+    if (name.startsWith("@opentelemetry/sdk")) throw Object.assign(new Error(name), { code: "ERR_MODULE_NOT_FOUND" });
+    return next(name, context);
+  },
+});
+`;
+
+test("--otel without its packages ends with the command that installs them", async () => {
+  await using repository = await createTemporaryRepository({ ...files, "without-sdk.mjs": withoutSdk });
+  const env = { NODE_OPTIONS: `--import=${join(repository.root, "without-sdk.mjs")}` };
+  const line = beginProcess(["start", "--port", "0", "--otel"], { cwd: repository.root, env });
+  const [said, code] = await Promise.all([text(line.stderr), line.ended]);
+  expect(code).not.toBe(0);
+  expect(said).toContain("A package that telemetry needs is not installed.");
+  expect(said).toMatch(/npm install @opentelemetry\/api .*@opentelemetry\/sdk-trace/);
+  expect(said).not.toContain("    at ");
+});
+
+test("an environment that asks for telemetry without its packages ends no server", async () => {
+  await using repository = await createTemporaryRepository({ ...files, "without-sdk.mjs": withoutSdk });
+  const kit = await serveKit(running, ["start", "--port", "0"], {
+    cwd: repository.root,
+    env: {
+      NODE_OPTIONS: `--import=${join(repository.root, "without-sdk.mjs")}`,
+      OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9",
+    },
+    begin: beginProcess,
+  });
+  await kit.says("Nothing is traced, although OTEL_EXPORTER_OTLP_ENDPOINT asks for it.");
+  expect(kit.stderr()).toMatch(/npm install @opentelemetry\/api/);
+  expect((await fetch(`${kit.url}/health`)).status).toBe(200);
 });
