@@ -31,6 +31,7 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/sandboxes/daytona": { packages: [], kilobytes: 6 },
   "kit/sandboxes/e2b": { packages: [], kilobytes: 6 },
   "kit/sandboxes/runloop": { packages: [], kilobytes: 6 },
+  "kit/backends/google-adk": { packages: [], kilobytes: 24 },
   "kit/backends/graph": { packages: [], kilobytes: 34 },
   "kit/backends/openai-agents": { packages: [], kilobytes: 18 },
   "kit/sandboxes/local": { packages: [], kilobytes: 2 },

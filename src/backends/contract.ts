@@ -174,10 +174,10 @@ export interface BackendTool {
 export interface OwnTool extends BackendTool {
   run(args: Readonly<Record<string, unknown>>): string | Promise<string>;
   /**
-   * The agent of the backend's that goes on with the work once the tool has run: events show its part as a task, to the
-   * next one or to the end.
+   * The agent of the backend's that goes on with the work once the tool has run, or what names it by the call's
+   * arguments: events show its part as a task, to the next one or to the end.
    */
-  readonly handsTo?: string;
+  readonly handsTo?: string | ((args: Readonly<Record<string, unknown>>) => string);
 }
 
 /** What somebody is asked. */

@@ -12,6 +12,8 @@ export function resolveBackend(choice: BackendChoice = "typed"): AgentBackend | 
       return import("./graph/graph.ts").then(({ graph }) => graph());
     case "openai_agents":
       return import("./openai-agents/openai-agents.ts").then(({ openaiAgents }) => openaiAgents());
+    case "google_adk":
+      return import("./google-adk/google-adk.ts").then(({ googleAdk }) => googleAdk());
     default:
       throw new KitError({
         code: "invalid_request",

@@ -163,6 +163,27 @@ test("the schemas can be imported as JSON", async () => {
   await run(process.execPath, ["--input-type=module", "--eval", code], { cwd: folder });
 });
 
+test("a backend whose package is missing names the command that installs it, before the model is asked", async () => {
+  const links = ["@langchain/core", "@langchain/langgraph", "@openai/agents"];
+  for (const name of links) await rm(join(folder, "node_modules", name));
+  const code = `
+    import { createAgent, initAgent } from "kit";
+    import { createScriptedModel } from "kit/testing";
+    for (const backend of ["graph", "openai_agents", "google_adk"]) {
+      const model = createScriptedModel([]);
+      const agent = await initAgent(createAgent({ backend, instructions: "You help." }), { model });
+      const failed = await agent.session().prompt("go").catch((error) => error);
+      console.log([backend, failed.code, failed.hint, model.calls.length].join("; "));
+      await agent.close();
+    }`;
+  const { stdout } = await run(process.execPath, ["--input-type=module", "--eval", code], { cwd: folder });
+  expect(stdout.trimEnd().split("\n")).toEqual([
+    "graph; unavailable; Run: npm install @langchain/langgraph @langchain/core; 0",
+    "openai_agents; unavailable; Run: npm install @openai/agents; 0",
+    "google_adk; unavailable; Run: npm install @google/adk; 0",
+  ]);
+});
+
 /** Links what package.json declares for use, and nothing else, so that an undeclared import fails. */
 /** Peers that an entry is about: who imports `kit/otel` has them. The types of all other entries need none. */
 const subjects = ["@opentelemetry/api", "@langchain/core", "@langchain/langgraph", "@openai/agents"];

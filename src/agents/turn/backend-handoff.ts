@@ -1,16 +1,18 @@
-import type { OwnTool } from "../../backends/contract.ts";
 import { taskIdOf } from "../operations/task-id.ts";
 import type { ToolContext } from "../tool.ts";
 import type { TurnLoop } from "./turn-loop.ts";
 
 /** Tells of an agent of the backend that goes on from here, as of a task. */
-export async function beginPart(loop: TurnLoop, tool: OwnTool, call: ToolContext): Promise<void> {
+export async function beginPart(
+  loop: TurnLoop,
+  part: { readonly task_agent: string; readonly prompt: string },
+  call: ToolContext,
+): Promise<void> {
   const task_id = await taskIdOf(call.idempotency_key);
   endPart(loop, false);
   const { tool_call_id, turn_id: turnId = "" } = call;
   loop.work.part = { task_id, turnId, startedAt: loop.clock.now() };
-  const { handsTo = "", description: prompt } = tool;
-  loop.emit({ type: "task_start", task_id, tool_call_id, task_agent: handsTo, prompt }, turnId);
+  loop.emit({ type: "task_start", task_id, tool_call_id, ...part }, turnId);
 }
 
 /** Runs a backend, and tells that the agent is done which goes on at its end, where there is one. */

@@ -140,14 +140,16 @@ function namedTool(loop: TurnLoop, name: string): LanguageModelV4FunctionTool {
 }
 
 function toDefinition(tool: OwnTool, loop: TurnLoop): ToolDefinition {
-  const { name, description, schema, run } = tool;
+  const { name, description, schema, run, handsTo } = tool;
   return {
     name,
     description,
     input: schema,
     async execute(input, call) {
-      const said = await run(input as Readonly<Record<string, unknown>>);
-      if (tool.handsTo !== undefined) await beginPart(loop, tool, call);
+      const args = input as Readonly<Record<string, unknown>>;
+      const said = await run(args);
+      const task_agent = typeof handsTo === "function" ? handsTo(args) : handsTo;
+      if (task_agent !== undefined) await beginPart(loop, { task_agent, prompt: description }, call);
       return said;
     },
   };

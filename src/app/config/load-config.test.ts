@@ -103,18 +103,14 @@ test.each([
     "[agent]\nsandbox = 1",
     "agent.sandbox must be virtual, local, daytona, e2b, runloop or (only in kit.config.ts) a sandbox, not 1",
   ],
-  [
-    '[agent]\nbackend = "google_adk"',
-    "agent.backend cannot be google_adk yet: this version of kit has typed, graph, openai_agents",
-  ],
-  ['[agent]\nbackend = "x"', 'agent.backend must be one of typed, graph, openai_agents, not "x"'],
+  ['[agent]\nbackend = "x"', 'agent.backend must be one of typed, graph, openai_agents, google_adk, not "x"'],
   [
     '[agent]\nbackend = "grpah"',
-    'agent.backend must be one of typed, graph, openai_agents, not "grpah"; did you mean graph?',
+    'agent.backend must be one of typed, graph, openai_agents, google_adk, not "grpah"; did you mean graph?',
   ],
   [
     "[agent]\nbackend = 1",
-    "agent.backend must be typed, graph, openai_agents or (only in kit.config.ts) a backend, not 1",
+    "agent.backend must be typed, graph, openai_agents, google_adk or (only in kit.config.ts) a backend, not 1",
   ],
   [
     '[providers.local]\nbase_url = "127.0.0.1:8080"',

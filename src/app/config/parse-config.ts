@@ -56,9 +56,6 @@ import {
 } from "./sandbox-config.ts";
 import type { TelemetryConfig } from "./telemetry-config.ts";
 
-/** Those that this version does not have yet. */
-const laterBackendNames = ["google_adk"];
-
 type SpecsConfig = NonNullable<ProjectConfig["specs"]>;
 type GuidelinesConfig = NonNullable<ProjectConfig["guidelines"]>;
 type CustomSource = NonNullable<SpecsConfig["custom"]>[number];
@@ -90,7 +87,7 @@ const sandboxChoice: Reader<SandboxChoice> = (value, path, report) =>
 
 const backendChoice: Reader<BackendChoice> = (value, path, report) =>
   typeof value === "string"
-    ? name<BackendName>(backendNames, undefined, laterBackendNames)(value, path, report)
+    ? name<BackendName>(backendNames)(value, path, report)
     : guarded(`${backendNames.join(", ")} or (only in kit.config.ts) a backend`, isBackend)(
         value,
         path,

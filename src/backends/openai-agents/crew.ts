@@ -9,6 +9,7 @@ import type {
 } from "@openai/agents";
 import { KitError } from "../../base/kit-error.ts";
 import type { BackendOperation, BackendTurn, OwnTool, TurnRequest } from "../contract.ts";
+import { succeededCalls } from "../history.ts";
 import { toOutputItems } from "./items.ts";
 import type { OpenAiAgentsSdk } from "./openai-agents-peer.ts";
 
@@ -123,7 +124,8 @@ export function createCrew({ sdk, operation, tools, fills }: CrewOptions): Crew 
   return {
     startFrom(root) {
       let agent = root;
-      for (const tool of handedOver(operation)) {
+      // A repair, and work that was interrupted, go on with the agent that had it.
+      for (const { tool } of succeededCalls(operation)) {
         agent = handoffsOf(agent).find(({ toolName }) => toolName === tool)?.agent ?? agent;
       }
       return copyOf(agent);
@@ -164,27 +166,5 @@ function refuseOwn(agent: SdkAgent, tools: readonly FunctionTool<unknown>[]): vo
     code: "invalid_request",
     message: `The agent "${agent.name}" has ${what}.`,
     hint: "Give tools and MCP servers to kit's agent (`tools`, `mcp`): all of them are the operation's, and kit runs them under the agent's policy.",
-  });
-}
-
-/** The handoffs since the user's newest words: a repair, and work that was interrupted, go on with the last agent. */
-function handedOver(operation: BackendOperation): readonly string[] {
-  const history = operation.history();
-  const begin = history.findLastIndex(
-    ({ role, ...message }) => role === "user" && (!("source" in message) || message.source === "skill"),
-  );
-  const since = history.slice(begin + 1);
-  const done = new Set(
-    since.flatMap((message) =>
-      message.role === "tool"
-        ? message.content.flatMap(({ tool_call_id, is_error }) => (is_error ? [] : [tool_call_id]))
-        : [],
-    ),
-  );
-  return since.flatMap((message) => {
-    if (message.role !== "assistant") return [];
-    return message.content.flatMap((part) =>
-      part.type === "tool_call" && done.has(part.tool_call_id) ? [part.tool] : [],
-    );
   });
 }

@@ -1,6 +1,7 @@
 import type { AgentInputItem, AgentOutputItem } from "@openai/agents";
 import { type Message, type ToolResultPart, textOf } from "../../protocol/message.ts";
 import type { BackendTurn } from "../contract.ts";
+import { partsText } from "../history.ts";
 
 /** Kit's messages as the package has them: kit sends the model what its own history has. */
 export function toInputItem(message: Message): readonly AgentInputItem[] {
@@ -51,8 +52,4 @@ function toItems(
     arguments: JSON.stringify(args),
   }));
   return text === "" ? asked : [said, ...asked];
-}
-
-function partsText(parts: readonly { readonly type: string; readonly text?: string }[]): string {
-  return parts.map((part) => (part.type === "text" ? (part.text ?? "") : `[${part.type}]`)).join("");
 }

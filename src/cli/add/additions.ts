@@ -98,6 +98,14 @@ export const additions: readonly Addition[] = [
     docs: "docs/backends.md",
   },
   {
+    name: "google_adk",
+    kind: "backend",
+    packages: ["@google/adk"],
+    configuration: { "agent.backend": "google_adk" },
+    aliases: ["google-adk", "adk"],
+    docs: "docs/backends.md",
+  },
+  {
     name: "otel",
     kind: "telemetry",
     packages: [
