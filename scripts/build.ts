@@ -23,7 +23,7 @@ const startedByPath = [
   "cli/main",
   "python/child/main",
   "python/child/watchdog",
-  "project/index/writer-thread",
+  "project/store/writer-thread",
 ];
 
 if (import.meta.main) {

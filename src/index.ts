@@ -119,7 +119,6 @@ export type {
 } from "./engine/contract.ts";
 export type { McpConfig, McpMode, McpServerConfig } from "./mcp/client/mcp-config.ts";
 export type { ProviderConfig, ProviderConfigs } from "./models/provider-config.ts";
-export type { FileDates } from "./project/git/file-dates.ts";
 export { openProject } from "./project/open-project.ts";
 export type {
   OpenProjectOptions,
@@ -130,6 +129,7 @@ export type {
   RefreshOptions,
   ScanSummary,
 } from "./project/project.ts";
+export type { FileDates } from "./project/scan/git/file-dates.ts";
 export type { ApprovalDecision, ApprovalRequest } from "./protocol/approval.ts";
 export type { BackendName } from "./protocol/backend-name.ts";
 export type { Diagnostic, DiagnosticRule } from "./protocol/diagnostic.ts";

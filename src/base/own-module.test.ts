@@ -4,7 +4,7 @@ import { ownModule } from "./own-module.ts";
 
 it("finds the modules that run on their own among the sources", () => {
   for (const path of [
-    "project/index/writer-thread",
+    "project/store/writer-thread",
     "python/child/main",
     "python/child/watchdog",
     "client/index",

@@ -4,7 +4,7 @@
  * same paths and the rest in `dist/chunks/`, so a path relative to the calling module would not hold in both.
  *
  * @example
- * new Worker(ownModule("project/index/writer-thread"));
+ * new Worker(ownModule("project/store/writer-thread"));
  */
 export function ownModule(path: string): URL {
   // kit has no folder named src or dist inside of either: the last one is the top of its code.

@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { KitError } from "../base/kit-error.ts";
-import { readFileInside, writeFileInside } from "../project/write-file.ts";
+import { readFileInside, writeFileInside } from "../project/features/write-file.ts";
 import type { ErrorCode } from "../protocol/error-code.ts";
 import type { CommandContext } from "./command.ts";
 import { makeNamedFolder } from "./make-folder.ts";

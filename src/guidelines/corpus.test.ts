@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import type { ConversionFormat } from "../protocol/guideline.ts";
 import { type CorpusProject, hasSharedCorpus, loadSharedCorpus } from "../testing/shared-corpus.ts";
-import { convertGuideline, sourceOf } from "./convert-guideline.ts";
+import { convertGuideline, sourceOf } from "./convert/convert-guideline.ts";
 import { exportGuidelines } from "./export-guidelines.ts";
 import type { GuidelineRecord } from "./guideline-record.ts";
 import { readGuidelines } from "./read-guidelines.ts";

@@ -1,7 +1,7 @@
 import type { ExportFormat, ExportResult } from "../protocol/guideline.ts";
-import { conversionFilename, conversionTargets } from "./conversion-targets.ts";
+import { conversionFilename, conversionTargets } from "./convert/conversion-targets.ts";
+import { headingLine, renderSection } from "./convert/render-section.ts";
 import type { GuidelineRecord } from "./guideline-record.ts";
-import { headingLine, renderSection } from "./render-section.ts";
 
 /**
  * All guidelines in one file under a project heading, a sub-heading each. Read back, it gives the same

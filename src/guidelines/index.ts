@@ -26,11 +26,15 @@ export type {
   Inclusion,
   ParsedGuidelines,
 } from "./adapter.ts";
-export { type ConversionContext, convertGuideline } from "./convert-guideline.ts";
+export { type ConversionContext, convertGuideline } from "./convert/convert-guideline.ts";
 export { exportGuidelines } from "./export-guidelines.ts";
-export { createGuidelineMatcher, type GuidelineMatch, type GuidelineMatcher } from "./guideline-matcher.ts";
 export type { GuidelineRecord } from "./guideline-record.ts";
-export { listGuidelines } from "./list-guidelines.ts";
+export {
+  createGuidelineMatcher,
+  type GuidelineMatch,
+  type GuidelineMatcher,
+} from "./match/guideline-matcher.ts";
+export { listGuidelines } from "./match/list-guidelines.ts";
 export { readGuidelines } from "./read-guidelines.ts";
 export { conversionFormatOf, sourceTypeOf } from "./source-aliases.ts";
 export { toGuideline } from "./to-guideline.ts";

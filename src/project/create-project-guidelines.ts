@@ -1,11 +1,11 @@
 import { nameOf } from "../guidelines/guideline-record.ts";
 import { lintGuidelines } from "../guidelines/lint/lint-guidelines.ts";
-import { convertProjectGuideline } from "./convert-project-guideline.ts";
-import { createGuidelineReads } from "./guideline-reads.ts";
+import { convertProjectGuideline } from "./features/convert-project-guideline.ts";
+import { createGuidelineReads } from "./features/guideline-reads.ts";
+import { planProjectSync, type SyncContext, syncProject } from "./features/sync-guidelines.ts";
 import type { ProjectConfig, ProjectGuidelines } from "./project.ts";
 import type { ProjectIndex } from "./project-index.ts";
-import { createSourceCatalog } from "./read/source-catalog.ts";
-import { planProjectSync, type SyncContext, syncProject } from "./sync-guidelines.ts";
+import { createSourceCatalog } from "./scan/source-catalog.ts";
 
 export interface ProjectGuidelinesOptions {
   readonly index: ProjectIndex;

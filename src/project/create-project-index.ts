@@ -6,23 +6,23 @@ import { createIgnoreScope } from "../files/ignore-scope.ts";
 import { loadOuterRules } from "../files/outer-rules.ts";
 import type { IndexingProgress } from "../protocol/indexing.ts";
 import type { Connection } from "../sqlite/connection.ts";
-import { createAliases } from "./aliases.ts";
-import { readDates, readDatesUpdate } from "./commit-dates.ts";
-import { parseStored } from "./index/damage.ts";
-import { createGuidelineStore } from "./index/guideline-store.ts";
-import type { IndexPlace } from "./index/index-place.ts";
-import { IndexSession, loadLinks } from "./index/index-session.ts";
-import { readMeta } from "./index/open-index.ts";
-import type { PassContext, PassCounts } from "./index-pass.ts";
 import type { ScanSummary } from "./project.ts";
 import type { IndexRefreshOptions, ProjectIndex } from "./project-index.ts";
 import { specDiagnostics } from "./query/spec-diagnostics.ts";
-import { decodeText } from "./read/decode-text.ts";
-import type { SourceCatalog } from "./read/source-catalog.ts";
-import { createSourceReader } from "./read/source-reader.ts";
-import { refillIndex, refreshIndex, writeDates } from "./refresh-index.ts";
-import { IndexingState } from "./source-queue.ts";
-import { createFileSet, filesOf } from "./tree/folder.ts";
+import { readDates, readDatesUpdate } from "./refresh/commit-dates.ts";
+import type { PassContext, PassCounts } from "./refresh/index-pass.ts";
+import { refillIndex, refreshIndex, writeDates } from "./refresh/refresh-index.ts";
+import { IndexingState } from "./refresh/source-queue.ts";
+import { createAliases } from "./scan/aliases.ts";
+import { decodeText } from "./scan/decode-text.ts";
+import { createFileSet, filesOf } from "./scan/folder.ts";
+import type { SourceCatalog } from "./scan/source-catalog.ts";
+import { createSourceReader } from "./scan/source-reader.ts";
+import { parseStored } from "./store/damage.ts";
+import { createGuidelineStore } from "./store/guideline-store.ts";
+import type { IndexPlace } from "./store/index-place.ts";
+import { IndexSession, loadLinks } from "./store/index-session.ts";
+import { readMeta } from "./store/open-index.ts";
 
 export interface ProjectIndexOptions {
   /** Absolute, with links resolved. */

@@ -14,11 +14,11 @@ export type {
   FeatureCoverage,
 } from "../protocol/coverage.ts";
 export type { StaleAcceptance, StaleFile, StaleReport, StaleSpec } from "../protocol/stale.ts";
-export { type CoverageOptions, specCoverage } from "./coverage.ts";
+export { type CoverageOptions, specCoverage } from "./features/coverage.ts";
+export { acceptStale, type StaleOptions, staleSpecs } from "./features/stale.ts";
 export {
   type ChangedFile,
   type ChangedFilesOptions,
   readChangedFiles,
   toChangedPaths,
-} from "./git/changed-files.ts";
-export { acceptStale, type StaleOptions, staleSpecs } from "./stale.ts";
+} from "./scan/git/changed-files.ts";

@@ -4,11 +4,11 @@ import { setTimeout } from "node:timers/promises";
 import { KitError } from "../base/kit-error.ts";
 import { createProjectGuidelines } from "./create-project-guidelines.ts";
 import { createProjectIndex } from "./create-project-index.ts";
-import { IndexPlace } from "./index/index-place.ts";
 import type { OpenProjectOptions, Project, RefreshOptions, ScanSummary } from "./project.ts";
 import { createProjectSpecs } from "./project-specs.ts";
-import { createSourceCatalog } from "./read/source-catalog.ts";
-import { watchProject } from "./watch-project.ts";
+import { createSourceCatalog } from "./scan/source-catalog.ts";
+import { IndexPlace } from "./store/index-place.ts";
+import { watchProject } from "./watch/watch-project.ts";
 
 /**
  * Opens a repository: its index as it was left, brought up to date with the disk. The caller closes

@@ -2,10 +2,10 @@ import type { GuidelineRecord } from "../guidelines/guideline-record.ts";
 import type { Diagnostic } from "../protocol/diagnostic.ts";
 import type { IndexingProgress } from "../protocol/indexing.ts";
 import type { Connection } from "../sqlite/connection.ts";
-import type { Aliases } from "./aliases.ts";
-import type { FileDates } from "./git/file-dates.ts";
 import type { RefreshOptions, ScanSummary } from "./project.ts";
-import type { Tree } from "./tree/folder.ts";
+import type { Aliases } from "./scan/aliases.ts";
+import type { Tree } from "./scan/folder.ts";
+import type { FileDates } from "./scan/git/file-dates.ts";
 
 /** The index of an open project: what the parts of a `Project` are made from. */
 export interface ProjectIndex {

@@ -1,13 +1,13 @@
 import type { SpecBlock } from "../protocol/spec-block.ts";
 import type { SpecQuery } from "../protocol/spec-query.ts";
 import type { Connection } from "../sqlite/connection.ts";
-import { keysOfId } from "./index/block-id.ts";
-import { type ProjectFacts, readBlocks } from "./index/block-reader.ts";
 import type { ProjectSpecs } from "./project.ts";
 import type { ProjectIndex } from "./project-index.ts";
 import { findImpact } from "./query/impact.ts";
 import { runQuery } from "./query/run-query.ts";
 import { specGraph } from "./query/spec-graph.ts";
+import { keysOfId } from "./store/block-id.ts";
+import { type ProjectFacts, readBlocks } from "./store/block-reader.ts";
 
 /** Blocks that `all` reads at a time: enough to be quick, few enough to be small. */
 const chunkSize = 500;

@@ -11,7 +11,7 @@ import type { IndexingProgress } from "../protocol/indexing.ts";
 import type { SpecBlock } from "../protocol/spec-block.ts";
 import type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
 import type { SyncFormat, SyncPlan, SyncRequest, SyncResult } from "../protocol/sync.ts";
-import type { FileDates } from "./git/file-dates.ts";
+import type { FileDates } from "./scan/git/file-dates.ts";
 
 /** What one pass over the repository did. */
 export interface ScanSummary {

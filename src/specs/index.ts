@@ -35,7 +35,6 @@ export type {
 } from "./adapter.ts";
 export type { CustomSource } from "./adapters/custom/custom-adapter.ts";
 export type { CustomDefaults } from "./adapters/custom/record-draft.ts";
-export { classifyCriterion, type EarsClassification } from "./ears.ts";
 export { exportSpecs, type SpecExportFormat } from "./export/export-specs.ts";
 export { type FrameworkInfo, frameworkInfos, frameworkLabel, frameworkOf } from "./frameworks.ts";
 export { type FrontMatter, readFrontMatter } from "./markdown/front-matter.ts";
@@ -50,8 +49,9 @@ export {
   textOfLines,
 } from "./markdown/scan-markdown.ts";
 export { type Section, sectionsOf } from "./markdown/sections.ts";
-export { mentionsIn } from "./mentions.ts";
+export { classifyCriterion, type EarsClassification } from "./model/ears.ts";
+export { mentionsIn } from "./model/mentions.ts";
+export { slugOf } from "./model/slug.ts";
+export { type LineRange, type TaskItem, taskItemsIn } from "./model/task-list.ts";
+export { validateBlocks } from "./model/validate.ts";
 export { createSpecRegistry, type SpecRegistry, type SpecRegistryOptions } from "./registry.ts";
-export { slugOf } from "./slug.ts";
-export { type LineRange, type TaskItem, taskItemsIn } from "./task-list.ts";
-export { validateBlocks } from "./validate.ts";

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SpecBlock } from "../protocol/spec-block.ts";
-import { assembleBlocks } from "../specs/assemble-blocks.ts";
+import { assembleBlocks } from "../specs/model/assemble-blocks.ts";
 import { createSpecRegistry } from "../specs/registry.ts";
 
 /** A real repository's spec and guideline files, and what an independent count found in them. */

@@ -1,7 +1,7 @@
 import { type Stats, statSync } from "node:fs";
 import type { ProjectInstructions } from "../../agents/project-context.ts";
 import { textTokens } from "../../base/text-tokens.ts";
-import { readFileInside } from "../../project/write-file.ts";
+import { readFileInside } from "../../project/features/write-file.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import { type Glance, glanceAt, holds } from "./glance.ts";
 

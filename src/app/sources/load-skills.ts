@@ -3,7 +3,7 @@ import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "nod
 import type { Skill } from "../../agents/skill.ts";
 import type { JsonSchema } from "../../agents/tool.ts";
 import { nameKey, shownName } from "../../base/name-fault.ts";
-import { readFileInside } from "../../project/write-file.ts";
+import { readFileInside } from "../../project/features/write-file.ts";
 import { formatProblems, schemaKeys, skillFields } from "./agent-skills-format.ts";
 import type { SourceProblem } from "./discover-sources.ts";
 import { alreadyNamed, createFieldReader, type FieldReader } from "./front-matter-fields.ts";

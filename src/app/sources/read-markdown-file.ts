@@ -3,7 +3,7 @@ import { basename, isAbsolute, relative, sep } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { toSentence } from "../../base/to-sentence.ts";
 import { findFiles } from "../../files/find-files.ts";
-import { readFileInside } from "../../project/write-file.ts";
+import { readFileInside } from "../../project/features/write-file.ts";
 import { readFrontMatter } from "../../specs/markdown/front-matter.ts";
 import { scanMarkdown, textOfLines } from "../../specs/markdown/scan-markdown.ts";
 import type { SourceProblem } from "./discover-sources.ts";

@@ -2,7 +2,7 @@ import { extname, relative, sep } from "node:path";
 import { type LoadedConfig, loadConfig } from "../../app/config/load-config.ts";
 import { parseConfig } from "../../app/config/parse-config.ts";
 import { parseToml, setTomlKey, valueAt } from "../../app/config/set-toml-key.ts";
-import { readFileInside, writeFileInside } from "../../project/write-file.ts";
+import { readFileInside, writeFileInside } from "../../project/features/write-file.ts";
 import type { Addition } from "./additions.ts";
 
 /** What the configuration of a project lacks for an addition. */

@@ -1,4 +1,4 @@
-import { pageCoverage, specCoverage } from "../../project/coverage.ts";
+import { pageCoverage, specCoverage } from "../../project/features/coverage.ts";
 import type {
   CoverageCount,
   CoveragePage,

@@ -1,7 +1,7 @@
+import { readFileInside } from "../../project/features/write-file.ts";
 import type { Project } from "../../project/project.ts";
-import { decodeText } from "../../project/read/decode-text.ts";
-import { createSourceCatalog } from "../../project/read/source-catalog.ts";
-import { readFileInside } from "../../project/write-file.ts";
+import { decodeText } from "../../project/scan/decode-text.ts";
+import { createSourceCatalog } from "../../project/scan/source-catalog.ts";
 import { frameworks as knownFrameworks } from "../../protocol/spec-block.ts";
 import type { WrittenSpecs } from "../../specs/adapter.ts";
 import { exportSpecs, type SpecExportFormat } from "../../specs/export/export-specs.ts";

@@ -1,6 +1,6 @@
-import { readChangedFiles, toChangedPaths } from "../../project/git/changed-files.ts";
 import type { Project } from "../../project/project.ts";
-import { wholeImpact } from "../../project/whole-impact.ts";
+import { wholeImpact } from "../../project/query/whole-impact.ts";
+import { readChangedFiles, toChangedPaths } from "../../project/scan/git/changed-files.ts";
 import type { AffectedSpec, Impact, ImpactRequest } from "../../protocol/spec-query.ts";
 import { type Command, type CommandContext, defineCommand, flag, option } from "../command.ts";
 import { throwUnknownSpec } from "../find-record.ts";

@@ -1,4 +1,4 @@
-import { acceptStale, pageStale, staleSpecs } from "../../project/stale.ts";
+import { acceptStale, pageStale, staleSpecs } from "../../project/features/stale.ts";
 import type { StaleFile, StalePage, StaleSpec } from "../../protocol/stale.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
 import { findSpec } from "../find-record.ts";

@@ -1,7 +1,7 @@
 import { tmpdir } from "node:os";
 import { DatabaseSync } from "node:sqlite";
 import { version } from "../../base/version.ts";
-import { runGit } from "../../project/git/run-git.ts";
+import { runGit } from "../../project/scan/git/run-git.ts";
 import type { Check } from "./check.ts";
 
 /** What kit needs of the machine, whatever the project. */

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { readGitState } from "../../project/git/git-state.ts";
+import { readGitState } from "../../project/scan/git/git-state.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { frameworkInfos, frameworkLabel } from "../../specs/frameworks.ts";
 import { sourceLabel } from "../choices.ts";

@@ -2,7 +2,7 @@ import { lstat, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { ignoreMissing } from "../../files/file-error.ts";
-import { writeFileInside } from "../../project/write-file.ts";
+import { writeFileInside } from "../../project/features/write-file.ts";
 import type { TemplateFile } from "./template-files.ts";
 
 /** Writes the files that are not there yet, and says which were. An existing file is never touched. */

@@ -1,6 +1,6 @@
 import type { GuidelineAdapter } from "../adapter.ts";
+import { parseSectionedFile } from "../convert/sectioned-file.ts";
 import { folderOf } from "../folders.ts";
-import { parseSectionedFile } from "../sectioned-file.ts";
 
 const sources = /(?:^|\/)AGENTS(?:\.override)?\.md$/;
 

@@ -1,7 +1,7 @@
 import type { GuidelineAdapter } from "../adapter.ts";
-import { declaredGlobs } from "../declared-globs.ts";
+import { parseWholeFile } from "../convert/whole-file.ts";
 import { holderOf } from "../folders.ts";
-import { parseWholeFile } from "../whole-file.ts";
+import { declaredGlobs } from "../match/declared-globs.ts";
 
 const sources = /(?:^|\/)\.claude\/rules\/(?:.*\/)?[^/]+\.md$/s;
 

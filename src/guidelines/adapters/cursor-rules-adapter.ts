@@ -1,7 +1,7 @@
 import type { GuidelineAdapter } from "../adapter.ts";
-import { declaredGlobs } from "../declared-globs.ts";
+import { type Declared, parseWholeFile } from "../convert/whole-file.ts";
 import { holderOf } from "../folders.ts";
-import { type Declared, parseWholeFile } from "../whole-file.ts";
+import { declaredGlobs } from "../match/declared-globs.ts";
 
 const sources = /(?:^|\/)\.cursor\/rules\/(?:.*\/)?[^/]+\.mdc$/s;
 

@@ -1,7 +1,7 @@
 import type { GuidelineAdapter } from "../adapter.ts";
-import { declaredGlobs } from "../declared-globs.ts";
+import { parseSectionedFile } from "../convert/sectioned-file.ts";
 import { folderOf } from "../folders.ts";
-import { parseSectionedFile } from "../sectioned-file.ts";
+import { declaredGlobs } from "../match/declared-globs.ts";
 
 const sources = /(?:^|\/)\.cursorrules$/;
 

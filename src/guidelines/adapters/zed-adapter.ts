@@ -1,5 +1,5 @@
 import type { GuidelineAdapter } from "../adapter.ts";
-import { parseSectionedFile } from "../sectioned-file.ts";
+import { parseSectionedFile } from "../convert/sectioned-file.ts";
 
 /** Zed: `.rules` and `AGENT.md` in the root of a project. */
 export const zedAdapter: GuidelineAdapter = {

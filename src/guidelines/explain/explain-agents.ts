@@ -1,6 +1,6 @@
 import { folderOf } from "../folders.ts";
-import type { GuidelineMatch } from "../guideline-matcher.ts";
 import { nameOf } from "../guideline-record.ts";
+import type { GuidelineMatch } from "../match/guideline-matcher.ts";
 import { depthOf, type ExplainRequest, type ToolView, toApplied } from "./explain-request.ts";
 
 /** Codex stops reading instruction files after this many bytes. */

@@ -1,5 +1,5 @@
-import type { GuidelineMatch } from "../guideline-matcher.ts";
 import { type GuidelineRecord, nameOf } from "../guideline-record.ts";
+import type { GuidelineMatch } from "../match/guideline-matcher.ts";
 import { readIndex, toolInfo } from "../tools/tool-reads.ts";
 import type { ToolId } from "../tools/tool-table.ts";
 import { explainAgents } from "./explain-agents.ts";

@@ -1,5 +1,5 @@
-import type { GuidelineMatch } from "../guideline-matcher.ts";
 import { type GuidelineRecord, nameOf } from "../guideline-record.ts";
+import type { GuidelineMatch } from "../match/guideline-matcher.ts";
 import { isNamed } from "./explain-by-table.ts";
 import { depthOf, type ExplainRequest, type ToolView, toApplied } from "./explain-request.ts";
 import { createImportChain } from "./import-chain.ts";

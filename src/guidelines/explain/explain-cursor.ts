@@ -1,5 +1,5 @@
-import type { GuidelineMatch } from "../guideline-matcher.ts";
 import { type GuidelineRecord, nameOf } from "../guideline-record.ts";
+import type { GuidelineMatch } from "../match/guideline-matcher.ts";
 import { readBy } from "./explain-by-table.ts";
 import { inReadingOrder, type ToolView, toApplied } from "./explain-request.ts";
 

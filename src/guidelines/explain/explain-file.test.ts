@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ExplainTool } from "../../protocol/guideline-query.ts";
-import { createGuidelineMatcher } from "../guideline-matcher.ts";
 import { compareRecords } from "../guideline-record.ts";
+import { createGuidelineMatcher } from "../match/guideline-matcher.ts";
 import { readGuidelines } from "../read-guidelines.ts";
 import { guidelineAdapterFor } from "../registry.ts";
 import { withSamples } from "../samples.ts";

@@ -1,5 +1,5 @@
 import type { AppliedGuideline, ExplainTool, Explanation } from "../../protocol/guideline-query.ts";
-import { createGuidelineMatcher, type GuidelineMatch } from "../guideline-matcher.ts";
+import { createGuidelineMatcher, type GuidelineMatch } from "../match/guideline-matcher.ts";
 import { matches as globMatches, toolInfo } from "../tools/tool-reads.ts";
 import type { ToolId } from "../tools/tool-table.ts";
 import { explainAgents } from "./explain-agents.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { mergeSection } from "../merge-section.ts";
+import { mergeSection } from "../convert/merge-section.ts";
 import { readGuidelines } from "../read-guidelines.ts";
 import { managedFileOf, markFile, withoutMark } from "./managed-file.ts";
 import { managedPartOf, putManagedPart, removeManagedPart, scanShared } from "./managed-part.ts";

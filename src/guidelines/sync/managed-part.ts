@@ -1,5 +1,5 @@
 import { lineKinds, lineText, type MarkdownScan, scanMarkdown } from "../../specs/markdown/scan-markdown.ts";
-import { findSealed } from "../sealed-content.ts";
+import { findSealed } from "../convert/sealed-content.ts";
 import { type ManagedMark, managedHash, readMarkText, toMarkText } from "./managed-mark.ts";
 
 const opener = /^<!-- (kit:sync .*) -->\s*$/;

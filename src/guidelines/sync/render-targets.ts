@@ -7,12 +7,12 @@ import {
   importLosses,
   type LossTarget,
   patternLosses,
-} from "../conversion-losses.ts";
-import { conversionTargets } from "../conversion-targets.ts";
+} from "../convert/conversion-losses.ts";
+import { conversionTargets } from "../convert/conversion-targets.ts";
+import { renderSection } from "../convert/render-section.ts";
+import { renderWholeFile } from "../convert/render-steering.ts";
 import { guidelineFilename } from "../guideline-filename.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
-import { renderSection } from "../render-section.ts";
-import { renderWholeFile } from "../render-steering.ts";
 import { toFrontMatter, toQuotedYaml, toYamlScalar } from "../yaml-value.ts";
 
 /** A file, or the managed part of one, as a sync wants it. */

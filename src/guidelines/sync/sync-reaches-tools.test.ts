@@ -5,9 +5,9 @@ import { type SyncFormat, type SyncPlan, syncFormats } from "../../protocol/sync
 import { rounds } from "../../testing/campaign.suite.ts";
 import { explainFile } from "../explain/explain-file.ts";
 import { isOnlyImports } from "../guideline-imports.ts";
-import { createGuidelineMatcher } from "../guideline-matcher.ts";
 import { compareRecords, type GuidelineRecord } from "../guideline-record.ts";
 import { lintGuidelines } from "../lint/lint-guidelines.ts";
+import { createGuidelineMatcher } from "../match/guideline-matcher.ts";
 import { readGuidelines } from "../read-guidelines.ts";
 import { planAdoption } from "./plan-adoption.ts";
 import { planSync } from "./plan-sync.ts";

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { conversionFormats } from "../../protocol/guideline.ts";
 import { type ExplainTool, explainTools } from "../../protocol/guideline-query.ts";
-import { conversionTargets } from "../conversion-targets.ts";
-import { convertGuideline } from "../convert-guideline.ts";
+import { conversionTargets } from "../convert/conversion-targets.ts";
+import { convertGuideline } from "../convert/convert-guideline.ts";
 import { explainFile } from "../explain/explain-file.ts";
-import { createGuidelineMatcher } from "../guideline-matcher.ts";
 import { compareRecords } from "../guideline-record.ts";
 import { lintGuidelines } from "../lint/lint-guidelines.ts";
+import { createGuidelineMatcher } from "../match/guideline-matcher.ts";
 import { readGuidelines } from "../read-guidelines.ts";
 import { toGuideline } from "../to-guideline.ts";
 import { toolTable } from "./tool-table.ts";

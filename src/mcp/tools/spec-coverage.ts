@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { specCoverage } from "../../project/coverage.ts";
+import { specCoverage } from "../../project/features/coverage.ts";
 import type { Project } from "../../project/project.ts";
 import type { CoverageCount, CriterionCoverage } from "../../protocol/coverage.ts";
 import { textField } from "../../protocol/http/fields.ts";

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { KitError } from "../../base/kit-error.ts";
 import { textTokens } from "../../base/text-tokens.ts";
-import { readChangedFiles, toChangedPaths } from "../../project/git/changed-files.ts";
 import type { Project, ProjectSpecs } from "../../project/project.ts";
-import { wholeImpact } from "../../project/whole-impact.ts";
+import { wholeImpact } from "../../project/query/whole-impact.ts";
+import { readChangedFiles, toChangedPaths } from "../../project/scan/git/changed-files.ts";
 import { countField, textField } from "../../protocol/http/fields.ts";
 import { type AffectedSpec, type Impact, type ImpactEdge, specEdgeKinds } from "../../protocol/spec-query.ts";
 import { pageOf } from "../bounds.ts";

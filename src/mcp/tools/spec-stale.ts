@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { staleSpecs } from "../../project/features/stale.ts";
 import type { Project } from "../../project/project.ts";
-import { staleSpecs } from "../../project/stale.ts";
 import type { StaleSpec } from "../../protocol/stale.ts";
 import { pageOf } from "../bounds.ts";
 import { excerptOf, nextPageMark, placeOf } from "../text.ts";

@@ -1,12 +1,12 @@
 import type { SpecEdgeKind } from "../../protocol/spec-query.ts";
-import { mentionCandidates } from "../../specs/resolve-mentions.ts";
-import { isTestPath } from "../../specs/test-path.ts";
+import { mentionCandidates } from "../../specs/model/resolve-mentions.ts";
+import { isTestPath } from "../../specs/model/test-path.ts";
 import type { Connection } from "../../sqlite/connection.ts";
-import type { Aliases } from "../aliases.ts";
-import { type PlacedBlock, readPlacedBlock } from "../index/block-reader.ts";
-import { createLinkResolver } from "../index/link-resolver.ts";
-import { blockRef, mentionRefsOf, writtenPathOf } from "../index/refs.ts";
-import { parentOf } from "../tree/folder.ts";
+import type { Aliases } from "../scan/aliases.ts";
+import { parentOf } from "../scan/folder.ts";
+import { type PlacedBlock, readPlacedBlock } from "../store/block-reader.ts";
+import { createLinkResolver } from "../store/link-resolver.ts";
+import { blockRef, mentionRefsOf, writtenPathOf } from "../store/refs.ts";
 
 /** A block that an edge leads to. */
 export interface BlockEdge {

@@ -7,11 +7,11 @@ import type {
   SameFeature,
   SpecEdgeKind,
 } from "../../protocol/spec-query.ts";
-import { isTestPath } from "../../specs/test-path.ts";
+import { isTestPath } from "../../specs/model/test-path.ts";
 import type { Connection } from "../../sqlite/connection.ts";
-import { classIdOf, readClasses } from "../index/block-class.ts";
-import { keysOfId } from "../index/block-id.ts";
-import type { PlacedBlock } from "../index/block-reader.ts";
+import { classIdOf, readClasses } from "../store/block-class.ts";
+import { keysOfId } from "../store/block-id.ts";
+import type { PlacedBlock } from "../store/block-reader.ts";
 import { type BlockEdge, createEdges, type NamedFiles } from "./edges.ts";
 import { pageList } from "./page-list.ts";
 import { invalid } from "./query-plan.ts";

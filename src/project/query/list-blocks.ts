@@ -1,5 +1,5 @@
 import type { Connection } from "../../sqlite/connection.ts";
-import { toKey } from "../index/block-class.ts";
+import { toKey } from "../store/block-class.ts";
 import { parseCursor, toCursor, wrongCursor } from "./cursor.ts";
 import { type Match, type MatchCounts, toCounts } from "./match.ts";
 import type { QueryPlan } from "./query-plan.ts";

@@ -1,4 +1,4 @@
-import type { BlockClass } from "../index/block-class.ts";
+import type { BlockClass } from "../store/block-class.ts";
 
 /** The page of a match, and the counts of all of it. */
 export interface Match {

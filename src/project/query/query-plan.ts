@@ -3,8 +3,8 @@ import { compileGlob } from "../../base/glob/glob.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { SpecQuery } from "../../protocol/spec-query.ts";
 import type { Connection } from "../../sqlite/connection.ts";
-import { type BlockClass, readClasses } from "../index/block-class.ts";
-import { tagMark, toSearchTerms } from "../index/search-text.ts";
+import { type BlockClass, readClasses } from "../store/block-class.ts";
+import { tagMark, toSearchTerms } from "../store/search-text.ts";
 
 /** A query, made ready for the index. */
 export interface QueryPlan {

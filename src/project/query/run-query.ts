@@ -1,6 +1,6 @@
 import type { SpecPage, SpecQuery } from "../../protocol/spec-query.ts";
 import type { Connection } from "../../sqlite/connection.ts";
-import { type ProjectFacts, readBlocks } from "../index/block-reader.ts";
+import { type ProjectFacts, readBlocks } from "../store/block-reader.ts";
 import { listBlocks } from "./list-blocks.ts";
 import type { Match } from "./match.ts";
 import { planQuery } from "./query-plan.ts";

@@ -1,5 +1,5 @@
 import type { Connection } from "../../sqlite/connection.ts";
-import { type BlockClass, classIdOf, keyRangeOf, toKey, weightOf } from "../index/block-class.ts";
+import { type BlockClass, classIdOf, keyRangeOf, toKey, weightOf } from "../store/block-class.ts";
 import { parseCursor, toCursor, wrongCursor } from "./cursor.ts";
 import { type Match, toCounts } from "./match.ts";
 import type { QueryPlan } from "./query-plan.ts";

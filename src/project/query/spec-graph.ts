@@ -1,5 +1,5 @@
 import type { ImpactEdge, SpecGraph } from "../../protocol/spec-query.ts";
-import { isTestPath } from "../../specs/test-path.ts";
+import { isTestPath } from "../../specs/model/test-path.ts";
 import type { Connection } from "../../sqlite/connection.ts";
 import { createEdges, type NamedFiles } from "./edges.ts";
 

@@ -1,9 +1,9 @@
 import { KitError } from "../../base/kit-error.ts";
 import { maxNameBytes } from "../../base/name-fault.ts";
-import { pageCoverage, specCoverage } from "../../project/coverage.ts";
-import { listSpecs } from "../../project/list-specs.ts";
+import { pageCoverage, specCoverage } from "../../project/features/coverage.ts";
+import { pageStale, staleSpecs } from "../../project/features/stale.ts";
 import type { Project } from "../../project/project.ts";
-import { pageStale, staleSpecs } from "../../project/stale.ts";
+import { listSpecs } from "../../project/query/list-specs.ts";
 import {
   coveragePageSchema,
   coverageQuerySchema,
@@ -21,7 +21,7 @@ import {
 } from "../../protocol/http/spec-schemas.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { frameworkOf } from "../../specs/frameworks.ts";
-import { validateBlocks } from "../../specs/validate.ts";
+import { validateBlocks } from "../../specs/model/validate.ts";
 import { type Authorization, guardProject } from "../access/authorize.ts";
 import { indexingOf, notFoundYet } from "../not-indexed-yet.ts";
 import { invalidSegment } from "../request/read-segment.ts";

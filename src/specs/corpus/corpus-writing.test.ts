@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import { frameworks, type SpecBlock } from "../../protocol/spec-block.ts";
 import { blocksOfProject, hasCorpus, loadCorpus } from "../../testing/corpus.ts";
 import { createCustomAdapter } from "../adapters/custom/custom-adapter.ts";
-import { assembleBlocks } from "../assemble-blocks.ts";
 import { exportSpecs } from "../export/export-specs.ts";
 import { lineKinds, lineText, scanMarkdown } from "../markdown/scan-markdown.ts";
+import { assembleBlocks } from "../model/assemble-blocks.ts";
 
 describe.skipIf(!hasCorpus)("real repositories, written back", () => {
   const projects = loadCorpus().map((project) => ({ project, blocks: blocksOfProject(project) }));

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { processorMs } from "../../testing/processor-time.ts";
 import { kiroAdapter } from "../adapters/kiro/kiro-adapter.ts";
-import { assignIds } from "../assign-ids.ts";
+import { assignIds } from "../model/assign-ids.ts";
 import { type CriteriaIndex, indexCriteria, toNumberKey } from "./criteria-index.ts";
 import { labelFeatures } from "./label-features.ts";
 import { listCriteria } from "./list-criteria.ts";

@@ -1,4 +1,4 @@
-import { slugOf } from "../slug.ts";
+import { slugOf } from "../model/slug.ts";
 import type { CriteriaList, Criterion } from "./list-criteria.ts";
 
 /** Criteria by everything that a test can name them with. Values are indexes into the list. */

@@ -1,5 +1,5 @@
 import type { SpecBlock } from "../../protocol/spec-block.ts";
-import { slugOf } from "../slug.ts";
+import { slugOf } from "../model/slug.ts";
 import { type Feature, labelFeatures } from "./label-features.ts";
 
 /** An acceptance criterion of the project. */

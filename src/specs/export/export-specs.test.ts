@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { claudeAdapter } from "../adapters/claude/claude-adapter.ts";
-import { assembleBlocks } from "../assemble-blocks.ts";
+import { assembleBlocks } from "../model/assemble-blocks.ts";
 import { exportSpecs } from "./export-specs.ts";
 
 const section: SpecBlock = {

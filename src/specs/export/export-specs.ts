@@ -1,8 +1,8 @@
 import type { Framework, SpecBlock } from "../../protocol/spec-block.ts";
 import type { SpecAdapter, WrittenSpecs } from "../adapter.ts";
 import { createCustomAdapter } from "../adapters/custom/custom-adapter.ts";
-import type { ParsedFile } from "../assemble-blocks.ts";
 import { frameworkLabel } from "../frameworks.ts";
+import type { ParsedFile } from "../model/assemble-blocks.ts";
 import { createSpecRegistry, type SpecRegistry } from "../registry.ts";
 import { lossesOnReading } from "./losses-on-reading.ts";
 

@@ -1,5 +1,5 @@
 import type { SpecBlock, SpecMetadata } from "../../protocol/spec-block.ts";
-import { assembleBlocks, type ParsedFile } from "../assemble-blocks.ts";
+import { assembleBlocks, type ParsedFile } from "../model/assemble-blocks.ts";
 
 /** What the files of an export do not give back of the blocks, a sentence for each block. */
 export function lossesOnReading(blocks: readonly SpecBlock[], files: readonly ParsedFile[]): string[] {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { assembleBlocks } from "../assemble-blocks.ts";
+import { assembleBlocks } from "../model/assemble-blocks.ts";
 import { createSpecRegistry } from "../registry.ts";
 import { exportSpecs } from "./export-specs.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { kiroAdapter } from "../adapters/kiro/kiro-adapter.ts";
-import { assembleBlocks } from "../assemble-blocks.ts";
+import { assembleBlocks } from "../model/assemble-blocks.ts";
 import { exportSpecs } from "./export-specs.ts";
 import { textOutsideBlocks } from "./text-outside-blocks.ts";
 

@@ -1,13 +1,13 @@
 import type { SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "../../adapter.ts";
-import { blockTitle } from "../../block-title.ts";
 import { readFrontMatter } from "../../markdown/front-matter.ts";
 import { frontMatterDiagnostics, frontMatterText } from "../../markdown/front-matter-diagnostics.ts";
 import { scanMarkdown } from "../../markdown/scan-markdown.ts";
 import { type Segment, segmentsOf } from "../../markdown/segments.ts";
 import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
-import { mentionsIn } from "../../mentions.ts";
-import { slugOf } from "../../slug.ts";
+import { blockTitle } from "../../model/block-title.ts";
+import { mentionsIn } from "../../model/mentions.ts";
+import { slugOf } from "../../model/slug.ts";
 import { writeClaude } from "./write-claude.ts";
 
 const sources = /(?:^|\/)(?:CLAUDE\.md|\.claude\/rules\/(?:.*\/)?[^/]+\.md)$/;

@@ -4,7 +4,7 @@ import { atMost } from "../../data/at-most.ts";
 import type { DataProblem, DataRecord } from "../../data/data-record.ts";
 import { type DataFormat, readRecords } from "../../data/read-records.ts";
 import { scanMarkdown } from "../../markdown/scan-markdown.ts";
-import { mentionsIn } from "../../mentions.ts";
+import { mentionsIn } from "../../model/mentions.ts";
 import { type CustomDefaults, recordDraft } from "./record-draft.ts";
 
 /** The spec blocks that a JSON, JSONL or YAML file holds. */

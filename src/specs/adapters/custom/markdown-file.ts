@@ -1,11 +1,11 @@
 import type { ParsedSpecs, SpecSource } from "../../adapter.ts";
-import { blockTitle } from "../../block-title.ts";
 import { readFrontMatter } from "../../markdown/front-matter.ts";
 import { frontMatterDiagnostics } from "../../markdown/front-matter-diagnostics.ts";
 import { type MarkdownScan, scanMarkdown, textOfLines } from "../../markdown/scan-markdown.ts";
 import { withoutBlankEdges } from "../../markdown/sections.ts";
 import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
-import { mentionsIn } from "../../mentions.ts";
+import { blockTitle } from "../../model/block-title.ts";
+import { mentionsIn } from "../../model/mentions.ts";
 import { type CustomDefaults, fileId, recordDraft } from "./record-draft.ts";
 
 /** A Markdown file is one block: its front matter has the fields, its text is the content. */

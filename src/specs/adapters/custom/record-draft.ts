@@ -7,8 +7,8 @@ import {
   type SpecType,
 } from "../../../protocol/spec-block.ts";
 import type { DraftLink, DraftMention, SpecDraft } from "../../adapter.ts";
-import { slugOf } from "../../slug.ts";
-import { validateBlock } from "../../validate.ts";
+import { slugOf } from "../../model/slug.ts";
+import { validateBlock } from "../../model/validate.ts";
 
 /** What the config says about the files of one glob. */
 export interface CustomDefaults {

@@ -1,8 +1,8 @@
 import type { AcceptanceCriterion, EarsEntry } from "../../../protocol/spec-block.ts";
-import { classifyCriterion, isEarsStatement } from "../../ears.ts";
 import type { MarkdownScan } from "../../markdown/scan-markdown.ts";
-import { scenarioCriterion } from "../../scenario.ts";
-import type { LineRange } from "../../task-list.ts";
+import { classifyCriterion, isEarsStatement } from "../../model/ears.ts";
+import { scenarioCriterion } from "../../model/scenario.ts";
+import type { LineRange } from "../../model/task-list.ts";
 import { type CriterionItem, criterionItems } from "./criterion-items.ts";
 import type { RequirementSection } from "./requirement-sections.ts";
 

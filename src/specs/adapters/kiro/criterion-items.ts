@@ -1,8 +1,8 @@
-import { isEarsStatement } from "../../ears.ts";
 import { columnsBefore } from "../../markdown/indent.ts";
 import { lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { headingsBetween } from "../../markdown/sections.ts";
-import type { LineRange } from "../../task-list.ts";
+import { isEarsStatement } from "../../model/ears.ts";
+import type { LineRange } from "../../model/task-list.ts";
 import { toDottedNumber } from "./dotted-number.ts";
 import { isAcceptanceLine, isAcceptanceTitle } from "./labels.ts";
 

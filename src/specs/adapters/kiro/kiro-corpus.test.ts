@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { type CorpusProject, hasCorpus, loadCorpus } from "../../../testing/corpus.ts";
 import type { ParsedSpecs, SpecDraft } from "../../adapter.ts";
-import { assembleBlocks } from "../../assemble-blocks.ts";
 import { exportSpecs } from "../../export/export-specs.ts";
+import { assembleBlocks } from "../../model/assemble-blocks.ts";
 import { kiroAdapter } from "./kiro-adapter.ts";
 
 /**

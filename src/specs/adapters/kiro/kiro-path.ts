@@ -1,4 +1,4 @@
-import { slugOf } from "../../slug.ts";
+import { slugOf } from "../../model/slug.ts";
 
 export type KiroDocumentKind = "requirements" | "bugfix" | "design" | "tasks";
 

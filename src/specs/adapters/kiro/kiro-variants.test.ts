@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { assembleBlocks } from "../../assemble-blocks.ts";
+import { assembleBlocks } from "../../model/assemble-blocks.ts";
 import { kiroAdapter } from "./kiro-adapter.ts";
 
 function parse(text: string, document = "requirements") {

@@ -2,7 +2,7 @@ import type { ParsedSpecs, SpecDraft, SpecSource } from "../../adapter.ts";
 import { type MarkdownScan, scanMarkdown } from "../../markdown/scan-markdown.ts";
 import { sectionsOf, withoutBlankEdges } from "../../markdown/sections.ts";
 import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
-import { slugOf } from "../../slug.ts";
+import { slugOf } from "../../model/slug.ts";
 import type { KiroDocument } from "./kiro-path.ts";
 import { requirementLabels, requirementLinks } from "./requirement-references.ts";
 import { type SectionPart, sectionDraft } from "./section-draft.ts";

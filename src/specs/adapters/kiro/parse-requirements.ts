@@ -4,7 +4,7 @@ import type { ParsedSpecs, SpecDraft, SpecSource } from "../../adapter.ts";
 import { type MarkdownScan, scanMarkdown } from "../../markdown/scan-markdown.ts";
 import { withoutBlankEdges } from "../../markdown/sections.ts";
 import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
-import { slugOf } from "../../slug.ts";
+import { slugOf } from "../../model/slug.ts";
 import { otherSections } from "./constraint-sections.ts";
 import { criteriaOf } from "./criteria.ts";
 import { duplicateNumber, nothingFound } from "./diagnostics.ts";

@@ -1,6 +1,6 @@
 import type { DraftLink } from "../../adapter.ts";
 import { lineKinds, lineText, type MarkdownScan, textOfLines } from "../../markdown/scan-markdown.ts";
-import type { LineRange } from "../../task-list.ts";
+import type { LineRange } from "../../model/task-list.ts";
 import { toDottedNumber } from "./dotted-number.ts";
 import { requirementTarget } from "./kiro-path.ts";
 

@@ -1,6 +1,6 @@
-import { isEarsStatement } from "../../ears.ts";
 import type { Heading, MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { lineKinds, lineText } from "../../markdown/scan-markdown.ts";
+import { isEarsStatement } from "../../model/ears.ts";
 import {
   isAcceptanceLine,
   isAcceptanceTitle,

@@ -1,7 +1,7 @@
 import type { SpecDraft } from "../../adapter.ts";
 import { type MarkdownScan, textOfLines } from "../../markdown/scan-markdown.ts";
-import { mentionsIn } from "../../mentions.ts";
-import type { LineRange } from "../../task-list.ts";
+import { mentionsIn } from "../../model/mentions.ts";
+import type { LineRange } from "../../model/task-list.ts";
 import type { KiroDocument } from "./kiro-path.ts";
 
 /** A section that becomes a block. `lines` is its body without blank lines at the edges. */

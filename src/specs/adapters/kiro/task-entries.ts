@@ -1,5 +1,5 @@
 import { toTitle } from "../../markdown/heading-title.ts";
-import type { LineRange, TaskItem } from "../../task-list.ts";
+import type { LineRange, TaskItem } from "../../model/task-list.ts";
 import { toDottedNumber } from "./dotted-number.ts";
 
 /** A task of the document: its checkbox, and what the text behind the box says. */

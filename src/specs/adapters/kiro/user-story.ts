@@ -1,6 +1,6 @@
 import { lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { headingsBetween } from "../../markdown/sections.ts";
-import type { LineRange } from "../../task-list.ts";
+import type { LineRange } from "../../model/task-list.ts";
 import {
   isAcceptanceLine,
   isAcceptanceTitle,

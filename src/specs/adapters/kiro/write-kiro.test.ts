@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { rounds } from "../../../testing/campaign.suite.ts";
-import { assembleBlocks } from "../../assemble-blocks.ts";
 import { exportSpecs } from "../../export/export-specs.ts";
+import { assembleBlocks } from "../../model/assemble-blocks.ts";
 import { kiroAdapter } from "./kiro-adapter.ts";
 
 function blocksOf(path: string, text: string) {

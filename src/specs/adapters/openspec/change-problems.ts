@@ -1,6 +1,6 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import type { SpecMetadata } from "../../../protocol/spec-block.ts";
-import { slugOf } from "../../slug.ts";
+import { slugOf } from "../../model/slug.ts";
 import { openspecDocumentOf } from "./openspec-path.ts";
 
 /** As much of a block as the comparison takes. */

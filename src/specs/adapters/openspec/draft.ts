@@ -1,7 +1,7 @@
 import type { SpecMetadata, SpecType } from "../../../protocol/spec-block.ts";
 import type { DraftLink, SpecDraft } from "../../adapter.ts";
 import type { MarkdownScan } from "../../markdown/scan-markdown.ts";
-import { mentionsIn } from "../../mentions.ts";
+import { mentionsIn } from "../../model/mentions.ts";
 import type { OpenspecDocument } from "./openspec-path.ts";
 
 export interface DraftParts {

@@ -1,11 +1,11 @@
 import type { AcceptanceCriterion, EarsEntry, SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { DraftLink, SpecDraft } from "../../adapter.ts";
-import { classifyCriterion } from "../../ears.ts";
-import { joinSpace } from "../../join-space.ts";
 import { lineKinds, lineText, type MarkdownScan, textOfLines } from "../../markdown/scan-markdown.ts";
 import { type Segment, segmentsOf } from "../../markdown/segments.ts";
-import { scenarioCriterion } from "../../scenario.ts";
-import { slugOf } from "../../slug.ts";
+import { classifyCriterion } from "../../model/ears.ts";
+import { joinSpace } from "../../model/join-space.ts";
+import { scenarioCriterion } from "../../model/scenario.ts";
+import { slugOf } from "../../model/slug.ts";
 import { toDraft } from "./draft.ts";
 import { type OpenspecDocument, requirementId } from "./openspec-path.ts";
 import { sectionBlock } from "./section-blocks.ts";

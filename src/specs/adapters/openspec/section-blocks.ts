@@ -2,7 +2,7 @@ import type { SpecDraft } from "../../adapter.ts";
 import { type MarkdownScan, textOfLines } from "../../markdown/scan-markdown.ts";
 import { withoutBlankEdges } from "../../markdown/sections.ts";
 import { type Segment, segmentsOf } from "../../markdown/segments.ts";
-import { slugOf } from "../../slug.ts";
+import { slugOf } from "../../model/slug.ts";
 import { toDraft } from "./draft.ts";
 import type { OpenspecDocument } from "./openspec-path.ts";
 

@@ -1,9 +1,9 @@
 import type { SpecDraft } from "../../adapter.ts";
-import { blockTitle } from "../../block-title.ts";
 import type { MarkdownScan } from "../../markdown/scan-markdown.ts";
-import { slugOf } from "../../slug.ts";
-import { detailText, taskItemsIn } from "../../task-list.ts";
-import { taskStatusOf } from "../../task-status.ts";
+import { blockTitle } from "../../model/block-title.ts";
+import { slugOf } from "../../model/slug.ts";
+import { detailText, taskItemsIn } from "../../model/task-list.ts";
+import { taskStatusOf } from "../../model/task-status.ts";
 import { toDraft } from "./draft.ts";
 import type { OpenspecDocument } from "./openspec-path.ts";
 

@@ -4,7 +4,7 @@ import { blocksByPath } from "../../export/blocks-by-path.ts";
 import { toWritableSegment, withFrontMatter } from "../../export/section-file.ts";
 import { toListItem } from "../../markdown/list-item.ts";
 import { headingLine, type WritableSegment, writeSegments } from "../../markdown/write-segments.ts";
-import { taskMarker } from "../../task-status.ts";
+import { taskMarker } from "../../model/task-status.ts";
 import { openspecDocumentOf } from "./openspec-path.ts";
 
 /** Renders each file of the blocks as OpenSpec lays it out. */

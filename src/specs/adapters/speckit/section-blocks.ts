@@ -2,8 +2,8 @@ import type { SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { SpecDraft } from "../../adapter.ts";
 import type { MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { type Segment, segmentsOf } from "../../markdown/segments.ts";
-import { mentionsIn } from "../../mentions.ts";
-import { slugOf } from "../../slug.ts";
+import { mentionsIn } from "../../model/mentions.ts";
+import { slugOf } from "../../model/slug.ts";
 
 /** The second-level sections of plan.md; its whole text where it has none. */
 export function planBlocks(scan: MarkdownScan, document: { feature: string; folder: string }): SpecDraft[] {

@@ -1,12 +1,12 @@
 import type { SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { SpecDraft } from "../../adapter.ts";
-import { blockTitle } from "../../block-title.ts";
-import { classifyCriterion } from "../../ears.ts";
-import { joinSpace } from "../../join-space.ts";
 import { listItemEnd, listItemText } from "../../markdown/list-item.ts";
 import { lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
-import { mentionsIn } from "../../mentions.ts";
-import type { LineRange } from "../../task-list.ts";
+import { blockTitle } from "../../model/block-title.ts";
+import { classifyCriterion } from "../../model/ears.ts";
+import { joinSpace } from "../../model/join-space.ts";
+import { mentionsIn } from "../../model/mentions.ts";
+import type { LineRange } from "../../model/task-list.ts";
 import { statementId } from "./speckit-path.ts";
 import { storyBlocks } from "./story-blocks.ts";
 

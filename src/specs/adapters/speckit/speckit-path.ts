@@ -1,4 +1,4 @@
-import { slugOf } from "../../slug.ts";
+import { slugOf } from "../../model/slug.ts";
 
 /** What the path of a Spec Kit document says. */
 export type SpeckitDocument =

@@ -1,7 +1,5 @@
 import type { AcceptanceCriterion, EarsEntry, Priority, SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { SpecDraft } from "../../adapter.ts";
-import { classifyCriterion } from "../../ears.ts";
-import { joinSpace } from "../../join-space.ts";
 import { listItemEnd, listItemText, listMarker } from "../../markdown/list-item.ts";
 import {
   type Heading,
@@ -11,9 +9,11 @@ import {
   textOfLines,
 } from "../../markdown/scan-markdown.ts";
 import { withoutBlankEdges } from "../../markdown/sections.ts";
-import { mentionsIn } from "../../mentions.ts";
-import { scenarioCriterion } from "../../scenario.ts";
-import type { LineRange } from "../../task-list.ts";
+import { classifyCriterion } from "../../model/ears.ts";
+import { joinSpace } from "../../model/join-space.ts";
+import { mentionsIn } from "../../model/mentions.ts";
+import { scenarioCriterion } from "../../model/scenario.ts";
+import type { LineRange } from "../../model/task-list.ts";
 import { statementId, storyId } from "./speckit-path.ts";
 
 /** `User Story 1 - …`, `US1: …`, `Story 2: …`, `🎯 US-3`, and translations. */

@@ -1,10 +1,10 @@
 import type { SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { SpecDraft } from "../../adapter.ts";
-import { blockTitle } from "../../block-title.ts";
 import { columnsBefore, isBlankLine, withoutColumns } from "../../markdown/indent.ts";
 import { lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
-import { type LineRange, type TaskItem, taskItemsIn } from "../../task-list.ts";
-import { taskStatusOf } from "../../task-status.ts";
+import { blockTitle } from "../../model/block-title.ts";
+import { type LineRange, type TaskItem, taskItemsIn } from "../../model/task-list.ts";
+import { taskStatusOf } from "../../model/task-status.ts";
 import { statementId } from "./speckit-path.ts";
 import { linesIn, taskLinks, taskMentions } from "./task-references.ts";
 

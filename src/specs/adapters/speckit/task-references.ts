@@ -1,8 +1,8 @@
 import type { DraftLink, DraftMention } from "../../adapter.ts";
 import { lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
-import { toMentionPath } from "../../mention-path.ts";
-import { mentionsIn } from "../../mentions.ts";
-import type { LineRange } from "../../task-list.ts";
+import { toMentionPath } from "../../model/mention-path.ts";
+import { mentionsIn } from "../../model/mentions.ts";
+import type { LineRange } from "../../model/task-list.ts";
 import { statementId, storyId } from "./speckit-path.ts";
 
 const statements = /\b((?:N?FR|SC)-)(\d+)([A-Za-z]?)\b(?:[ \t]*(?:\.\.\.?|…|–|-|to)[ \t]*\1(\d+)\b)?/g;

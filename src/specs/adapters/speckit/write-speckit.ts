@@ -4,7 +4,7 @@ import { blocksByPath } from "../../export/blocks-by-path.ts";
 import { toWritableSegment, withFrontMatter } from "../../export/section-file.ts";
 import { listMarker, toListItem } from "../../markdown/list-item.ts";
 import { headingLine, writeSegments } from "../../markdown/write-segments.ts";
-import { taskMarker } from "../../task-status.ts";
+import { taskMarker } from "../../model/task-status.ts";
 import { speckitDocumentOf } from "./speckit-path.ts";
 
 /** Renders each file of the blocks after Spec Kit's templates, as far as blocks hold them. */

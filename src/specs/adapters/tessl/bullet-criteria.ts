@@ -1,8 +1,8 @@
 import type { SpecMetadata } from "../../../protocol/spec-block.ts";
-import { classifyCriterion } from "../../ears.ts";
-import { joinSpace } from "../../join-space.ts";
 import { listItemEnd, listItemText, listMarker } from "../../markdown/list-item.ts";
 import { lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
+import { classifyCriterion } from "../../model/ears.ts";
+import { joinSpace } from "../../model/join-space.ts";
 
 const annotationMark = /`?\[@\w+\](?:\([^()\s]{1,512}\)|[ \t]+[^\s`()[\]]{1,512})`?/g;
 

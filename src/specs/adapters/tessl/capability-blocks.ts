@@ -1,9 +1,9 @@
 import type { SpecMetadata, SpecType } from "../../../protocol/spec-block.ts";
 import type { DraftMention, SpecDraft } from "../../adapter.ts";
-import { blockTitle } from "../../block-title.ts";
 import { lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
-import { mentionsIn } from "../../mentions.ts";
-import { slugOf } from "../../slug.ts";
+import { blockTitle } from "../../model/block-title.ts";
+import { mentionsIn } from "../../model/mentions.ts";
+import { slugOf } from "../../model/slug.ts";
 import { type Annotation, isAnnotationLine, toMention } from "./annotations.ts";
 import { bulletCriteria } from "./bullet-criteria.ts";
 import { type SpecPart, specParts } from "./spec-parts.ts";

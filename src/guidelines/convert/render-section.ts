@@ -1,0 +1,54 @@
+import { scanMarkdown } from "../../specs/markdown/scan-markdown.ts";
+import type { GuidelineRecord } from "../guideline-record.ts";
+import { toPatternLine } from "../match/pattern-line.ts";
+import { filePatternOf } from "../to-guideline.ts";
+import { sealContent, sealMark } from "./sealed-content.ts";
+import { parseSectionedFile } from "./sectioned-file.ts";
+
+type Renderable = Pick<GuidelineRecord, "title" | "content" | "globs">;
+
+/**
+ * A guideline as a second-level section, without a line end at its end. Read back, it has the same
+ * title, content and `file_pattern`: content that would end the section early is sealed.
+ */
+export function renderSection(record: Renderable): string {
+  const open = sectionWith(record, record.content);
+  // A seal inside the content would close with that of a later section.
+  const isOpen = !record.content.includes(sealMark) && readsBack(record, open);
+  return isOpen ? open : sectionWith(record, sealContent(record.content));
+}
+
+/** A heading line whose title reads back: closing marks are closed again. */
+export function headingLine(level: number, title: string): string {
+  const text = title.replace(/[\r\n]+/g, " ").trim();
+  const marks = "#".repeat(level);
+  return text.endsWith("#") ? `${marks} ${text} ${marks}` : `${marks} ${text}`;
+}
+
+function sectionWith(record: Renderable, content: string): string {
+  const pattern = filePatternOf(record);
+  const parts = [headingLine(2, record.title)];
+  if (pattern !== undefined) parts.push(toPatternLine(pattern));
+  if (content !== "") parts.push(content);
+  return parts.join("\n\n");
+}
+
+/** Tries it out between other text, because every other check would repeat the rules of the reader. */
+function readsBack(record: Renderable, section: string): boolean {
+  const text = `# Guidelines\n\n${section}\n\n## End\n`;
+  const kind = { source_type: "agents", tool: "agents", scope: "", imports: "none" } as const;
+  const { drafts } = parseSectionedFile({ path: "AGENTS.md", text }, kind);
+  const [first, second] = drafts;
+  return (
+    drafts.length === 2 &&
+    first !== undefined &&
+    first.title === titleAsRead(record.title) &&
+    first.content === record.content &&
+    filePatternOf(first) === filePatternOf(record) &&
+    second?.title === "End"
+  );
+}
+
+function titleAsRead(title: string): string {
+  return scanMarkdown(headingLine(2, title)).headings[0]?.title ?? "";
+}

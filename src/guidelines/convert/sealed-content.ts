@@ -1,0 +1,80 @@
+import { splitLines } from "../../specs/markdown/split-lines.ts";
+import { readPatternLine } from "../match/pattern-line.ts";
+
+// Content whose own headings, open fences or comments would change the file around it stands between
+// two comments. They are no part of the text that people or tools read, and what is between them is
+// taken as it is.
+
+/** What every opening comment begins with. */
+export const sealMark = "<!-- kit:guideline";
+const opener = /^<!-- kit:guideline(?: (\d+))? -->$/;
+const closer = /^<!-- \/kit:guideline(?: (\d+))? -->$/;
+
+/** A sealed stretch: 1-based lines of the two comments. */
+export interface SealedStretch {
+  readonly open: number;
+  readonly close: number;
+}
+
+export interface SealedText {
+  /** The text with sealed content blanked out; offsets and lines are those of the text as given. */
+  readonly masked: string;
+  /** By the line of the opening comment. */
+  readonly stretches: ReadonlyMap<number, SealedStretch>;
+}
+
+/** Puts content between comments that occur nowhere in it. */
+export function sealContent(content: string): string {
+  let mark = "";
+  for (let n = 2; content.includes(`<!-- /kit:guideline${mark} -->`); n += 1) mark = ` ${n}`;
+  return `<!-- kit:guideline${mark} -->\n${content}\n<!-- /kit:guideline${mark} -->`;
+}
+
+/** Finds sealed content directly under second-level headings. Linear in the text. */
+export function findSealed(text: string): SealedText {
+  const stretches = new Map<number, SealedStretch>();
+  if (!text.includes(sealMark)) return { masked: text, stretches };
+  const { starts, ends } = splitLines(text);
+  const lines = starts.map((start, index) => text.slice(start, ends[index]));
+  const closers = closersByMark(lines);
+  let masked = "";
+  let copied = 0;
+  let underHeading = false;
+  for (let index = 0; index < lines.length; index += 1) {
+    const line = lines[index] ?? "";
+    const mark = opener.exec(line);
+    if (mark !== null && underHeading) {
+      const close = nextAfter(closers.get(mark[1] ?? ""), index);
+      if (close !== undefined) {
+        stretches.set(index + 1, { open: index + 1, close: close + 1 });
+        const from = starts[index + 1] ?? text.length;
+        const to = starts[close] ?? text.length;
+        masked += text.slice(copied, from) + text.slice(from, to).replace(/[^\r\n]/g, " ");
+        copied = to;
+        index = close;
+      }
+    }
+    if (line.trim() !== "") underHeading = /^ {0,3}##[ \t]/.test(line) || readPatternLine(line) !== undefined;
+  }
+  return { masked: masked + text.slice(copied), stretches };
+}
+
+/** The lines of the closing comments, last first, so that they are taken from the end. */
+function closersByMark(lines: readonly string[]): Map<string, number[]> {
+  const found = new Map<string, number[]>();
+  for (let index = lines.length - 1; index >= 0; index -= 1) {
+    const match = closer.exec(lines[index] ?? "");
+    if (match === null) continue;
+    const mark = match[1] ?? "";
+    const list = found.get(mark);
+    if (list === undefined) found.set(mark, [index]);
+    else list.push(index);
+  }
+  return found;
+}
+
+function nextAfter(descending: number[] | undefined, index: number): number | undefined {
+  while (descending !== undefined && (descending.at(-1) ?? Number.POSITIVE_INFINITY) <= index)
+    descending.pop();
+  return descending?.at(-1);
+}

@@ -1,0 +1,98 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { GuidelineRecord } from "../guideline-record.ts";
+import { readGuidelines } from "../read-guidelines.ts";
+import { createGuidelineMatcher, projectPath } from "./guideline-matcher.ts";
+
+const records: GuidelineRecord[] = Object.entries({
+  "CLAUDE.md": "## Root\nx",
+  "packages/api/CLAUDE.md": "## Api\nx",
+  "packages/api/.cursor/rules/ts.mdc": "---\nglobs: src/*.ts\n---\n# Nested ts\n",
+  ".cursor/rules/ts.mdc": "---\nglobs: *.ts,**/*.tsx\n---\n# Ts\n",
+  ".cursor/rules/always.mdc": "---\nglobs: web/**\nalwaysApply: true\n---\n# Always\n",
+  ".cursor/rules/agent.mdc": "---\ndescription: d\n---\n# Agent\n",
+  ".kiro/steering/a-manual.md": "---\ninclusion: manual\n---\n# Manual\n",
+  ".kiro/steering/comma.md": "---\ninclusion: fileMatch\nfileMatchPattern: '*.ts,*.tsx'\n---\n# Comma\n",
+  ".kiro/steering/bad.md": "---\ninclusion: fileMatch\nfileMatchPattern: '[a'\n---\n# Bad\n",
+}).flatMap(([path, text]) => readGuidelines({ path, text }).records);
+const matcher = createGuidelineMatcher(records);
+const titles = (path: string) => matcher.match(path).map(({ record }) => record.title);
+
+test("guidelines apply by scope and glob, those that wait to be asked for come last", () => {
+  expect(titles("a.ts")).toEqual(["Always", "Ts", "Root", "Agent", "Manual"]);
+  expect(titles("src/a.ts")).toEqual(["Always", "Root", "Agent", "Manual"]);
+  expect(titles("src/a.tsx")).toEqual(["Always", "Ts", "Root", "Agent", "Manual"]);
+  expect(titles("packages/api/src/a.ts")).toEqual(["Always", "Root", "Nested ts", "Api", "Agent", "Manual"]);
+  expect(titles("packages/apis/src/a.ts")).toEqual(["Always", "Root", "Agent", "Manual"]);
+});
+
+test("a match says why", () => {
+  const why = (path: string) =>
+    matcher.match(path).map(({ record, reason, glob }) => [record.title, reason, glob]);
+  expect(why("packages/api/src/a.tsx")).toEqual([
+    ["Always", "always", undefined],
+    ["Ts", "pattern", "**/*.tsx"],
+    ["Root", "always", undefined],
+    ["Api", "nested", undefined],
+    ["Agent", "auto", undefined],
+    ["Manual", "manual", undefined],
+  ]);
+});
+
+test("a path outside the project matches nothing", () => {
+  for (const path of ["../../etc/passwd", "/etc/passwd", "a/../../x", "C:\\x", "", ".", "a\0b"])
+    expect(matcher.match(path)).toEqual([]);
+  expect(projectPath("./a//b/")).toBe("a/b");
+  expect(projectPath("docs/C:/x")).toBe("docs/C:/x");
+});
+
+test("a path that is longer than any file system has matches nothing", () => {
+  expect(projectPath("a".repeat(4_096))).toHaveLength(4_096);
+  expect(titles("a".repeat(4_097))).toEqual([]);
+});
+
+test("guidelines of one folder that declare the same glob apply together, and one without a glob everywhere", () => {
+  const [root] = records;
+  if (root === undefined) throw new Error("no record");
+  const made = [["*.md"], ["*.md", "*.ts"], []].map((globs, position): GuidelineRecord => {
+    return { ...root, inclusion: "pattern", globs, position };
+  });
+  const positions = (path: string) =>
+    createGuidelineMatcher(made)
+      .match(path)
+      .map(({ record }) => record.position);
+  expect([positions("a.md"), positions("a.ts"), positions("a.py")]).toEqual([[0, 1, 2], [1, 2], [2]]);
+});
+
+test("asking for one guideline gives what asking for all gives", () => {
+  for (const path of ["a.ts", "src/a.tsx", "packages/api/src/a.ts", "../x", "packages/api"]) {
+    const all = matcher.match(path);
+    const single = records.map((record) => matcher.test(record, path)).filter((match) => match !== undefined);
+    expect(new Set(single)).toEqual(new Set(all));
+  }
+});
+
+test("the compiled matcher gives what asking every guideline gives, in order", () => {
+  const names = fc.constantFrom("a", "b", "a.ts", "b.ts");
+  const paths = fc.array(names, { minLength: 1, maxLength: 4 }).map((parts) => parts.join("/"));
+  const globs = fc.constantFrom("*.ts", "**/*.ts", "a/**", "**/b/*", "{a,b}/*.ts", "b.ts", "**");
+  const drafts = fc.record({
+    scope: fc.constantFrom("", "a", "a/b"),
+    globs: fc.array(globs, { maxLength: 3 }),
+    inclusion: fc.constantFrom("always", "pattern", "auto", "manual"),
+  });
+  const [template] = readGuidelines({ path: "CLAUDE.md", text: "# T\nx\n" }).records;
+  fc.assert(
+    fc.property(fc.array(drafts, { maxLength: 12 }), paths, (all, path) => {
+      if (template === undefined) throw new Error("no template");
+      const made = all.map((draft, position) => ({ ...template, ...draft, position }));
+      const compiled = createGuidelineMatcher(made);
+      const single = made.map((record) => compiled.test(record, path)).filter((match) => match !== undefined);
+      const isLast = ({ reason }: { reason: string }) => reason === "auto" || reason === "manual";
+      const expected = [...single.filter((match) => !isLast(match)), ...single.filter(isLast)];
+      expect(compiled.match(path).map(({ record }) => record.position)).toEqual(
+        expected.map(({ record }) => record.position),
+      );
+    }),
+  );
+});

@@ -1,0 +1,213 @@
+import { createHash } from "node:crypto";
+import { KitError } from "../../base/kit-error.ts";
+import type { SpecBlock } from "../../protocol/spec-block.ts";
+import type {
+  StaleAcceptance,
+  StaleFile,
+  StalePage,
+  StaleQuery,
+  StaleReport,
+  StaleSpec,
+} from "../../protocol/stale.ts";
+import type { Project } from "../project.ts";
+import { pageList } from "../query/page-list.ts";
+import { readChangedFiles } from "../scan/git/changed-files.ts";
+import { type GitState, readGitState } from "../scan/git/git-state.ts";
+import { type Acceptance, acceptancesFile, readAcceptances, writeAcceptances } from "./acceptances.ts";
+import { assertWritable, readFileInside } from "./write-file.ts";
+
+export interface StaleOptions {
+  readonly signal?: AbortSignal;
+}
+
+type StaleProject = Pick<Project, "root" | "specs" | "datesOf">;
+
+/**
+ * Finds the blocks whose `code_refs` changed in Git after the spec's own file did, unless somebody
+ * accepted the block with the code as it is now. Changes that are not committed yet count on both
+ * sides: a spec that is being edited is not stale. Tasks that are done and obsolete blocks tell what
+ * was, so they never fall behind.
+ *
+ * Without a repository nothing is stale, and a note says so.
+ */
+export async function staleSpecs(project: StaleProject, options: StaleOptions = {}): Promise<StaleReport> {
+  const { root } = project;
+  const { signal } = options;
+  const state = await readGitState(root, signal);
+  const withCode: SpecBlock[] = [];
+  for (const block of project.specs.all()) if (canFallBehind(block)) withCode.push(block);
+  if (state.kind === "none" || state.head === undefined) {
+    return { stale: [], checked: withCode.length, notes: notesOn(state) };
+  }
+  const uncommitted = await readUncommitted(root, signal);
+  const { acceptances, unreadableLines } = await readAcceptances(root);
+  const accepted = Map.groupBy(acceptances, ({ id }) => id);
+  const hashes = createHashes(root);
+  const stale: StaleSpec[] = [];
+  for (const block of withCode) {
+    signal?.throwIfAborted();
+    const candidate = staleFiles(project, block, uncommitted);
+    if (candidate === undefined) continue;
+    const own = accepted.get(block.id) ?? [];
+    const files: StaleFile[] = [];
+    for (const file of candidate.files) {
+      if (!(await isAccepted(file.path, own, hashes))) files.push(file);
+    }
+    if (files.length > 0) stale.push(toStaleSpec(block, { ...candidate, files, accepted: own }));
+  }
+  const notes = [
+    ...notesOn(state),
+    ...unreadableLines.map((line) => `${acceptancesFile}, line ${line}, cannot be read.`),
+  ];
+  return { stale, checked: withCode.length, notes };
+}
+
+/** One page of the stale blocks of a report. */
+export function pageStale(report: StaleReport, query: StaleQuery): StalePage {
+  const { items, ...rest } = pageList(report.stale, query, { about: "stale", keyOf: ({ id }) => id });
+  return { ...report, stale: items, ...rest };
+}
+
+/**
+ * Records that blocks still hold with the code as it is now, in a file that belongs into Git. A block
+ * that is not stale needs no acceptance and gets none.
+ *
+ * Throws `spec_not_found` for an unknown id, `forbidden` in a read-only project and `conflict` for a
+ * file of acceptances that cannot be read.
+ */
+export async function acceptStale(
+  project: StaleProject & Pick<Project, "readOnly">,
+  request: StaleOptions & {
+    /** Default: every stale block. */
+    readonly ids?: readonly string[];
+    /** Default: now. */
+    readonly at?: Date;
+  } = {},
+): Promise<StaleAcceptance> {
+  assertWritable(project);
+  for (const id of request.ids ?? []) {
+    if (project.specs.get(id) === undefined) {
+      throw new KitError({ code: "spec_not_found", message: `There is no spec with the id "${id}".` });
+    }
+  }
+  const { stale } = await staleSpecs(project, request);
+  const chosen = stale.filter(({ id }) => request.ids?.includes(id) ?? true);
+  if (chosen.length === 0) return { accepted: [] };
+  const at = (request.at ?? new Date()).toISOString();
+  const hashes = createHashes(project.root);
+  const added: Acceptance[] = [];
+  for (const { id, files } of chosen) {
+    for (const { path } of files) {
+      const hash = await hashes(path);
+      if (hash !== undefined) added.push({ id, path, hash, at });
+    }
+  }
+  const isKept = ({ id, path }: Acceptance): boolean =>
+    project.specs.get(id)?.metadata.code_refs?.includes(path) ?? false;
+  await writeAcceptances(project, { added, isKept });
+  return { accepted: chosen.map(({ id }) => id), written_to: acceptancesFile };
+}
+
+function canFallBehind({ framework, spec_type, lifecycle, metadata }: SpecBlock): boolean {
+  if (lifecycle === "obsolete" || (spec_type === "task" && metadata.status === "done")) return false;
+  return codeOf({ framework, spec_type, metadata }).length > 0;
+}
+
+/** Files of code by their extension; what else an instruction file names is not described by it. */
+const codeFile =
+  /\.(?:astro|c|cc|cjs|clj|cpp|cs|cts|dart|ex|exs|fs|go|h|hpp|hs|java|js|jsx|kt|kts|lua|m|mjs|ml|mts|php|pl|py|r|rb|rs|scala|sh|sql|svelte|swift|ts|tsx|vue|zig)$/i;
+
+/**
+ * The code that a block describes. A rule of an instruction file names files in passing: manifests, settings,
+ * documents, whole folders of tests. Only code counts there.
+ */
+function codeOf({ framework, spec_type, metadata }: Pick<SpecBlock, "framework" | "spec_type" | "metadata">) {
+  const files = metadata.code_refs ?? [];
+  const isRule = spec_type === "constraint" && (framework === "fw_b" || framework === "fw_c");
+  return isRule ? files.filter((path) => codeFile.test(path)) : files;
+}
+
+interface Candidate {
+  /** In seconds since 1970. */
+  readonly updatedAt: number;
+  readonly files: readonly StaleFile[];
+}
+
+function staleFiles(
+  project: StaleProject,
+  block: SpecBlock,
+  uncommitted: ReadonlySet<string>,
+): Candidate | undefined {
+  const own = project.datesOf(block.path);
+  if (own === undefined || uncommitted.has(block.path)) return undefined;
+  const files = codeOf(block).flatMap((path): readonly StaleFile[] => {
+    const dates = project.datesOf(path);
+    const committed = dates === undefined ? {} : { changed_at: toIso(dates.last) };
+    if (uncommitted.has(path)) return [{ path, ...committed }];
+    if (dates === undefined || dates.last <= own.last || dates.commit === own.commit) return [];
+    return [{ path, ...committed, commit: dates.commit }];
+  });
+  return files.length === 0 ? undefined : { updatedAt: own.last, files };
+}
+
+function toStaleSpec(
+  block: SpecBlock,
+  found: Candidate & { readonly accepted: readonly Acceptance[] },
+): StaleSpec {
+  const last = found.accepted
+    .map(({ at }) => at)
+    .sort()
+    .at(-1);
+  return {
+    id: block.id,
+    title: block.title,
+    path: block.path,
+    line: block.metadata.source?.start_line ?? 1,
+    updated_at: toIso(found.updatedAt),
+    ...(last === undefined ? {} : { accepted_at: last }),
+    files: found.files,
+  };
+}
+
+async function isAccepted(
+  path: string,
+  accepted: readonly Acceptance[],
+  hashes: (path: string) => Promise<string | undefined>,
+): Promise<boolean> {
+  const own = accepted.filter((acceptance) => acceptance.path === path);
+  if (own.length === 0) return false;
+  const hash = await hashes(path);
+  return own.some((acceptance) => acceptance.hash === hash);
+}
+
+async function readUncommitted(root: string, signal: AbortSignal | undefined): Promise<ReadonlySet<string>> {
+  const changes = await readChangedFiles({ root, since: "HEAD", ...(signal && { signal }) });
+  return new Set(changes.map(({ path }) => path));
+}
+
+/** Hashes of files, each read once; undefined for a file that cannot be read. */
+function createHashes(root: string): (path: string) => Promise<string | undefined> {
+  const known = new Map<string, string | undefined>();
+  return async (path) => {
+    if (!known.has(path)) {
+      const bytes = await readFileInside(root, { path }).catch(() => undefined);
+      known.set(path, bytes && contentHash(bytes));
+    }
+    return known.get(path);
+  };
+}
+
+/** The first 32 hex digits of SHA-256; line ends do not count, because Git may change them. */
+function contentHash(bytes: Uint8Array): string {
+  const text = Buffer.from(bytes).toString("latin1").replaceAll("\r\n", "\n");
+  return createHash("sha256").update(text, "latin1").digest("hex").slice(0, 32);
+}
+
+function notesOn(state: GitState): readonly string[] {
+  if (state.kind === "none") return [`${state.reason} So nobody can tell what is stale.`];
+  if (state.head === undefined) return ["The repository has no commit yet, so nothing is stale."];
+  if (state.boundary.size === 0) return [];
+  return ["The clone is shallow: changes before its first commit are not seen. Fetch the whole history."];
+}
+
+const toIso = (seconds: number): string => new Date(seconds * 1000).toISOString().replace(".000Z", "Z");

@@ -1,0 +1,122 @@
+import { KitError } from "../../base/kit-error.ts";
+import { invalid, toFileError } from "../../files/file-error.ts";
+import { findPlace } from "../../files/find-place.ts";
+import { readRegularFile } from "../../files/read-regular-file.ts";
+import { removeFile, replaceFile } from "../../files/replace-file.ts";
+
+/** Where writes go: a `Project` is one. */
+export interface WritableRoot {
+  /** Absolute, with links resolved. */
+  readonly root: string;
+  readonly readOnly: boolean;
+}
+
+export interface ReadInsideOptions {
+  /** POSIX, relative to the root. */
+  readonly path: string;
+  /** A larger file throws `payload_too_large`; default 16 MiB. */
+  readonly maxBytes?: number;
+}
+
+export interface WriteInsideOptions {
+  /** POSIX, relative to the root; missing folders are created. */
+  readonly path: string;
+  /** The whole file; text is written as UTF-8. */
+  readonly content: string | Uint8Array;
+  /**
+   * What the file held when the content was made; null for no file. Other content by now throws
+   * `conflict` and nothing is written. Without it, whatever is there is replaced.
+   */
+  readonly expected?: Uint8Array | null;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Reads a regular file of the project, or undefined when there is none. Links are followed inside
+ * the project only; devices, pipes and the like throw `forbidden` without being waited for.
+ */
+export async function readFileInside(
+  root: string,
+  options: ReadInsideOptions,
+): Promise<Uint8Array | undefined> {
+  return (await readPlacedFile(root, options))?.bytes;
+}
+
+/** The same, with the project-relative path of the file after links were followed. */
+export async function readPlacedFile(
+  root: string,
+  { path, maxBytes = 16 * 1024 * 1024 }: ReadInsideOptions,
+): Promise<{ readonly bytes: Uint8Array; readonly path: string } | undefined> {
+  assertFilePath(path);
+  const place = await findPlace({ root, path });
+  if (place === undefined) return undefined;
+  try {
+    const bytes = await readRegularFile(place, maxBytes);
+    return bytes && { bytes, path: place.path };
+  } catch (error) {
+    throw toFileError(error, path);
+  } finally {
+    await place.close();
+  }
+}
+
+/**
+ * Writes one file of the project, whole or not at all: into a temporary file beside it, which then
+ * takes its place. Keeps the mode and owner of a file that was there, and returns its
+ * project-relative path, with links followed.
+ *
+ * Throws `forbidden` in a read-only project, for a path that leads out of it and for anything but
+ * a regular file, and `conflict` as `expected` says.
+ */
+export async function writeFileInside(target: WritableRoot, options: WriteInsideOptions): Promise<string> {
+  const { path, signal } = options;
+  assertWritable(target);
+  assertFilePath(path);
+  signal?.throwIfAborted();
+  const place = await findPlace({ root: target.root, path, createFolders: true });
+  if (place === undefined) throw toFileError(undefined, path);
+  try {
+    await replaceFile(place, { ...options, durable: true });
+    return place.path;
+  } catch (error) {
+    if (error === signal?.reason) throw error;
+    throw toFileError(error, path);
+  } finally {
+    await place.close();
+  }
+}
+
+/**
+ * Removes one file of the project that still holds what was expected. One that is gone already is
+ * fine; other content throws `conflict`, and whatever `writeFileInside` refuses is refused here.
+ */
+export async function removeFileInside(
+  target: WritableRoot,
+  { path, expected }: { readonly path: string; readonly expected: Uint8Array },
+): Promise<void> {
+  assertWritable(target);
+  assertFilePath(path);
+  const place = await findPlace({ root: target.root, path });
+  if (place === undefined) return;
+  try {
+    await removeFile(place, expected);
+  } catch (error) {
+    throw toFileError(error, path);
+  } finally {
+    await place.close();
+  }
+}
+
+/** Throws `forbidden` in a read-only project. */
+export function assertWritable(target: WritableRoot): void {
+  if (!target.readOnly) return;
+  throw new KitError({
+    code: "forbidden",
+    message: "The project is open read-only, so nothing is written.",
+    hint: "Start kit without read_only to let it write.",
+  });
+}
+
+function assertFilePath(path: string): void {
+  if (path === "" || path.endsWith("/")) throw invalid("A project path names a file.");
+}

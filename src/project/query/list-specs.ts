@@ -1,0 +1,17 @@
+import type { SpecPage, SpecQuery } from "../../protocol/spec-query.ts";
+import type { ProjectSpecs } from "../project.ts";
+
+/**
+ * A page as lists show it: the rules of instruction files (CLAUDE.md, Cursor's rules) are left out where there are other
+ * specs, unless a search, a filter or `rules` asks for them. `rules_left_out` says how many they are.
+ */
+export function listSpecs(specs: Pick<ProjectSpecs, "query">, query: SpecQuery): SpecPage {
+  const { q, framework, spec_type, path, tag, rules } = query;
+  if ((q ?? framework ?? spec_type ?? path ?? tag ?? rules) !== undefined) return specs.query(query);
+  const { cursor: _, ...first } = query;
+  const others = specs.query({ ...first, rules: false, limit: 1 }).total_count;
+  if (others === 0) return specs.query(query);
+  const left = specs.query({ ...first, limit: 1 }).total_count - others;
+  const page = specs.query({ ...query, rules: false });
+  return left === 0 ? page : { ...page, rules_left_out: left };
+}

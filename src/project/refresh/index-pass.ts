@@ -1,0 +1,232 @@
+import type { IgnoreScope } from "../../files/ignore-scope.ts";
+import type { Connection } from "../../sqlite/connection.ts";
+import type { RefreshOptions } from "../project.ts";
+import type { Aliases } from "../scan/aliases.ts";
+import { type Folder, setStamp } from "../scan/folder.ts";
+import type { Candidate } from "../scan/look-at-folder.ts";
+import { type KnownFile, parseSource } from "../scan/parse-source.ts";
+import type { ProjectChange } from "../scan/scan-project.ts";
+import type { SourceCatalog } from "../scan/source-catalog.ts";
+import type { SourceReader } from "../scan/source-reader.ts";
+import { contentAt } from "../store/block-row.ts";
+import type { IndexSession, PassStart } from "../store/index-session.ts";
+import type { FileEntry, IndexBatch, WriteResult } from "../store/index-writer.ts";
+import type { IndexWriter } from "../store/threaded-writer.ts";
+import { type IndexingState, liesOnTheWay, type SourceQueue, type WaitingReader } from "./source-queue.ts";
+
+export interface PassContext {
+  /** Absolute, with links resolved. */
+  readonly root: string;
+  readonly catalog: SourceCatalog;
+  readonly readSource: SourceReader;
+  readonly session: IndexSession;
+  readonly state: IndexingState;
+  /** The ignore rules from outside of the project as they are now, and a name for them. */
+  readonly rules: () => { readonly scope: IgnoreScope; readonly outerRules: string };
+}
+
+export interface PassOptions extends RefreshOptions {
+  /** Look at these folders only. */
+  readonly folders?: readonly string[];
+}
+
+export interface PassCounts {
+  readonly parsed: number;
+  readonly removed: number;
+}
+
+/** Sources per transaction: few at first, so that there is something to answer from. */
+const firstBatchSize = 100;
+const batchSize = 1000;
+/** And their characters: what waits to be written takes memory. */
+const maxBatchLength = 8_000_000;
+/** Characters that are copied to the writer in one go. */
+const maxAddedLength = 300_000;
+
+export interface PassParts {
+  readonly start: PassStart;
+  readonly change: ProjectChange;
+  readonly writer: IndexWriter;
+  readonly outerRules: string;
+  readonly isMany: boolean;
+}
+
+/** What a pass has read, on its way into the index, one batch after the other. */
+export class IndexPass {
+  readonly #context: PassContext;
+  readonly #parts: PassParts;
+  readonly #changed: ReadonlySet<Folder>;
+  readonly #written: Promise<WriteResult>[] = [];
+  #files: FileEntry[] = [];
+  #added = 0;
+  #length = 0;
+  #addedLength = 0;
+  #gone: string[] = [];
+  #stamped = new Set<Folder>();
+  #waiting: WaitingReader[] = [];
+  #batches = 0;
+  #removed = 0;
+  #parsed = 0;
+  done = 0;
+
+  constructor(context: PassContext, parts: PassParts) {
+    this.#context = context;
+    this.#parts = parts;
+    this.#changed = new Set(parts.change.folders);
+  }
+
+  read(candidate: Candidate): void {
+    const { start, change } = this.#parts;
+    const entry = readCandidate(candidate, { ...this.#context, start, aliases: change.aliases });
+    this.done += 1;
+    if (this.#changed.has(candidate.folder)) this.#stamped.add(candidate.folder);
+    if (entry === "gone") this.#gone.push(candidate.path);
+    if (typeof entry === "string") return;
+    this.#files.push(entry);
+    this.#length += lengthOf(entry);
+    if (this.#length - this.#addedLength > maxAddedLength) this.#add();
+  }
+
+  /** Puts what readers wait for before the rest. They are let go with the batch that has the last of it. */
+  take(waiting: readonly WaitingReader[], queue: SourceQueue): void {
+    if (waiting.length === 0) return;
+    const { aliases } = this.#parts.change;
+    this.#waiting.push(...waiting);
+    queue.putFirst((path) =>
+      [path, ...aliases.namesOf(path)].some((name) =>
+        waiting.some(({ file }) => liesOnTheWay(name, file) || liesOnTheWay(name, aliases.realOf(file))),
+      ),
+    );
+  }
+
+  isBatchFull(queue: SourceQueue): boolean {
+    if (!this.#parts.isMany) return false;
+    if (this.#waiting.length > 0 && !queue.hasUrgent) return true;
+    const size = this.#batches === 0 ? firstBatchSize : batchSize;
+    return this.#added + this.#files.length >= size || this.#length >= maxBatchLength;
+  }
+
+  /** Sends what was read until now; false when another process has written meanwhile. */
+  async flush(turn: () => Promise<void>): Promise<boolean> {
+    const progress = { done: this.done, total: this.#parts.change.candidates.length };
+    this.#context.state.progress = progress;
+    this.#send({ indexing: JSON.stringify(progress) });
+    await turn();
+    // Reading goes on while one batch is written; more of them would only take memory.
+    return this.#written.length < 2 || (await this.#settle());
+  }
+
+  async finish(): Promise<PassCounts | undefined> {
+    const { outerRules } = this.#parts;
+    this.#send({ indexing: undefined, outer_rules: outerRules }, true);
+    while (this.#written.length > 0) if (!(await this.#settle())) return undefined;
+    return { parsed: this.#parsed, removed: this.#removed };
+  }
+
+  #add(): void {
+    this.#parts.writer.add(this.#files);
+    this.#added += this.#files.length;
+    this.#addedLength = this.#length;
+    this.#files = [];
+  }
+
+  #send(meta: IndexBatch["meta"], isLast = false): void {
+    this.#add();
+    const { start, change, writer, isMany } = this.#parts;
+    const isFirst = this.#batches === 0;
+    const whole = isFirst ? wholeChange(start, change) : { folders: [...this.#stamped], removedFiles: [] };
+    // Links tell which files have other names now. A pass that is killed before it has read those finds the
+    // links as they were, and so the files again.
+    const hasLinks = start.isEmpty ? isFirst : isLast;
+    const batch: IndexBatch = {
+      ...whole,
+      ...(hasLinks && change.haveLinksChanged && { links: [...change.links] }),
+      generation: start.generation + (isMany ? this.#batches : 0),
+      removedFiles: [...(whole.removedFiles ?? []), ...this.#gone],
+      ...(meta && { meta }),
+      isVisible: isMany || start.isUnfinished || this.#added > 0 || isVisible(start, change),
+    };
+    const readers = this.#waiting;
+    const written = writer.write(batch).then((result) => {
+      if (result.kind === "written") {
+        this.#context.session.committed(result.generation, batch);
+        for (const { resolve } of readers) resolve();
+      }
+      return result;
+    });
+    // Failures come out where the pass waits for the batch.
+    written.catch(() => undefined);
+    this.#written.push(written);
+    this.#batches += 1;
+    this.#parsed += this.#added;
+    this.#added = 0;
+    this.#length = 0;
+    this.#addedLength = 0;
+    this.#gone = [];
+    this.#stamped = new Set();
+    this.#waiting = [];
+  }
+
+  async #settle(): Promise<boolean> {
+    const result = await this.#written.shift();
+    if (result?.kind !== "written") return false;
+    this.#removed += result.removed;
+    return true;
+  }
+}
+
+function lengthOf({ guidelines, blocks }: FileEntry): number {
+  // The content is in the metadata again, in parts.
+  return blocks.reduce((sum, { row }) => sum + 2 * String(row[contentAt]).length, guidelines.length);
+}
+
+/** What a pass has found before it has read a file. */
+export function wholeChange(start: PassStart, change: ProjectChange): Omit<IndexBatch, "isVisible"> {
+  return {
+    generation: start.generation,
+    folders: change.folders,
+    removedFolders: change.removedFolders,
+    removedFiles: change.removed,
+    ...(start.isEmpty && { links: [...change.links] }),
+  };
+}
+
+/** Whether readers see more than other stamps. */
+function isVisible(
+  { tree }: PassStart,
+  { folders, removedFolders, haveLinksChanged }: ProjectChange,
+): boolean {
+  if (haveLinksChanged || removedFolders.length > 0) return true;
+  return folders.some(({ path, files, sources }) => {
+    const before = tree.get(path);
+    return before?.files !== files || before.sources !== sources;
+  });
+}
+
+interface ReadContext {
+  readonly readSource: SourceReader;
+  readonly catalog: SourceCatalog;
+  readonly aliases: Pick<Aliases, "namesOf">;
+  readonly start: PassStart;
+}
+
+/** Reads a source and takes its stamp; parses it unless it is what the index holds already. */
+export function readCandidate(
+  { path, problem, folder, stampAt }: Candidate,
+  { readSource, catalog, aliases, start }: ReadContext,
+): FileEntry | "same" | "gone" {
+  const read = problem === undefined ? readSource(path) : ({ kind: "problem", diagnostic: problem } as const);
+  if (read.kind === "gone") return "gone";
+  if ("seen" in read && read.seen !== undefined) setStamp(folder, stampAt, read.seen);
+  const names = [path, ...aliases.namesOf(path)];
+  const known = start.isEmpty ? undefined : knownFile(start.database, path);
+  return parseSource(path, { read, catalog, names, ...(known && { known }) }) ?? "same";
+}
+
+function knownFile(database: Connection, path: string): KnownFile | undefined {
+  const row = database.get<[hash: string, aliases: string, diagnostics: string]>(
+    "SELECT hash, aliases, diagnostics FROM files WHERE path = ?",
+    path,
+  );
+  return row && { hash: row[0], aliases: row[1], diagnostics: row[2] };
+}

@@ -1,0 +1,125 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { createProjectIndex } from "../create-project-index.ts";
+import { openProject } from "../open-project.ts";
+import type { Candidate } from "../scan/look-at-folder.ts";
+import { createSourceCatalog } from "../scan/source-catalog.ts";
+import { IndexPlace } from "../store/index-place.ts";
+import { liesOnTheWay, SourceQueue } from "./source-queue.ts";
+
+const packages = 900;
+const files: Record<string, string> = { "CLAUDE.md": "## Root rule\n\ntext\n" };
+for (let index = 0; index < packages; index += 1) {
+  files[`p${index}/CLAUDE.md`] = `## Rule ${index}\n\ntext\n`;
+  files[`p${index}/.cursor/rules/style.mdc`] = `---\nglobs: "*.ts"\n---\n## Style ${index}\n\ntext\n`;
+}
+
+test("while a project is indexed it answers, says so, and knows what applies to a file that is asked for", async () => {
+  await using repository = await createTemporaryRepository(files);
+  const { root } = repository;
+  const index = createProjectIndex({
+    root,
+    place: new IndexPlace(root, join(root, ".kit", "index.db")),
+    catalog: createSourceCatalog(),
+  });
+  const pass = index.refresh();
+  expect(index.indexing()).toEqual({ done: 0, total: 0 });
+  expect(index.guidelineRecords()).toEqual([]);
+  const wanted = `p${packages - 3}`;
+  await index.ready(`${wanted}/src/a.ts`);
+  // Far from all is read.
+  expect(index.indexing()).toMatchObject({ total: 2 * packages + 1 });
+  const known = index.guidelineRecords().map(({ source_file }) => source_file);
+  expect(known.length).toBeLessThan(packages);
+  expect(known).toEqual(
+    expect.arrayContaining(["CLAUDE.md", `${wanted}/CLAUDE.md`, `${wanted}/.cursor/rules/style.mdc`]),
+  );
+  await pass;
+  expect(index.indexing()).toBeUndefined();
+  await index.ready("any/file.ts");
+  expect(index.guidelineRecords().length).toBe(2 * packages + 1);
+  await index.close();
+});
+
+test("a pass over many files lets other work of the process in between", async () => {
+  await using repository = await createTemporaryRepository(files);
+  let turns = 0;
+  const timer = setInterval(() => {
+    turns += 1;
+  }, 1);
+  const project = await openProject({ root: repository.root, indexFile: ":memory:" });
+  clearInterval(timer);
+  expect(turns).toBeGreaterThan(5);
+  await project.close();
+});
+
+test("ten thousand sources are put in order one at a time, guidelines first", () => {
+  const paths = Array.from({ length: 10_000 }, (_, at) => (at % 2 === 0 ? `p${at}/CLAUDE.md` : `p${at}.md`));
+  const { isGuidelineFile } = createSourceCatalog();
+  const steps = SourceQueue.create(
+    paths.map((path) => ({ path }) as Candidate),
+    isGuidelineFile,
+  );
+  let count = 0;
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) count += 1;
+  expect(count).toBe(paths.length);
+  const order = paths.map(() => step.done === true && step.value.next()?.path);
+  expect(order).toEqual([
+    ...paths.filter(isGuidelineFile),
+    ...paths.filter((path) => !isGuidelineFile(path)),
+  ]);
+});
+
+test("a project that opens in the background is closed in the middle of its first pass, and goes on later", async () => {
+  await using repository = await createTemporaryRepository(files);
+  const { root } = repository;
+  const half = createProjectIndex({
+    root,
+    place: new IndexPlace(root, join(root, ".kit", "index.db")),
+    catalog: createSourceCatalog(),
+  });
+  const pass = half.refresh();
+  pass.catch(() => undefined);
+  await half.ready("p1/a.ts");
+  await half.close();
+  await expect(pass).rejects.toThrow("closed");
+
+  const project = await openProject({ root, background: true });
+  await project.ready();
+  expect(project.indexing()).toBeUndefined();
+  const page = project.specs.query({ q: "text", limit: 1 });
+  expect(page.total_count).toBe(2 * packages + 1);
+  expect(page).not.toHaveProperty("indexing");
+  expect((await project.refresh()).parsed_files).toBe(0);
+  await project.close();
+});
+
+test("pages of specs and guidelines, impact and graph say that the project is still being indexed", async () => {
+  await using repository = await createTemporaryRepository(files);
+  const project = await openProject({ root: repository.root, indexFile: ":memory:", background: true });
+  const indexing = project.indexing();
+  const answers = [
+    project.specs.query({ limit: 1 }),
+    project.guidelines.list({ limit: 1 }),
+    project.specs.impact({ files: ["a.ts"] }),
+    project.specs.graph(),
+  ];
+  for (const answer of answers) expect(answer.indexing).toEqual(indexing);
+  await project.ready();
+  expect(project.guidelines.list({ limit: 1 })).not.toHaveProperty("indexing");
+  await project.close();
+});
+
+test.each([
+  ["CLAUDE.md", true],
+  [".cursor/rules/a.mdc", true],
+  ["packages/a/AGENTS.md", true],
+  ["packages/a/.kiro/steering/x.md", true],
+  ["packages/b/CLAUDE.md", false],
+  ["packages/a/srcs/CLAUDE.md", false],
+  ["packages/b/.claude/rules/x.md", false],
+])("%s may apply to packages/a/src/x.ts by where it lies: %s", (path, expected) => {
+  expect(liesOnTheWay(path, "packages/a/src/x.ts")).toBe(expected);
+});

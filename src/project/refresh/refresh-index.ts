@@ -1,0 +1,206 @@
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { KitError } from "../../base/kit-error.ts";
+import type { IgnoreScope } from "../../files/ignore-scope.ts";
+import type { IndexingProgress } from "../../protocol/indexing.ts";
+import type { Connection } from "../../sqlite/connection.ts";
+import { isBusy } from "../../sqlite/sqlite-fault.ts";
+import { type ProjectChange, scanProject } from "../scan/scan-project.ts";
+import { parseStored } from "../store/damage.ts";
+import { inMemory } from "../store/index-place.ts";
+import type { IndexSession, PassStart } from "../store/index-session.ts";
+import type { FileEntry, IndexBatch } from "../store/index-writer.ts";
+import { readMeta } from "../store/open-index.ts";
+import { createThreadedWriter, type IndexWriter } from "../store/threaded-writer.ts";
+import type { DatesUpdate } from "./commit-dates.ts";
+import {
+  IndexPass,
+  type PassContext,
+  type PassCounts,
+  type PassOptions,
+  readCandidate,
+  wholeChange,
+} from "./index-pass.ts";
+import { SourceQueue } from "./source-queue.ts";
+
+/** Up to so many sources are written at once, on the thread that answers. */
+const fewSources = 40;
+const maxAttempts = 20;
+
+/** Brings the index up to date with the disk, in turns with other work of the process. */
+export async function refreshIndex(context: PassContext, options: PassOptions): Promise<PassCounts> {
+  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+    let counts: PassCounts | undefined;
+    try {
+      counts = await runPass(context, options);
+      if (counts !== undefined) return counts;
+    } finally {
+      if (counts === undefined) context.session.forgetTree();
+    }
+    await waitForOthers(context, options);
+  }
+  const message = "Other processes write the index of this project faster than it can be read.";
+  throw new KitError({ code: "unavailable", message });
+}
+
+/** The same at once, for a reader that cannot wait: it found the index damaged. */
+export function refillIndex(context: PassContext): void {
+  const { session } = context;
+  const { scope, outerRules } = context.rules();
+  const start = session.begin();
+  const change = atOnce(scan(context, start, { scope, isStale: true }));
+  const files = change.candidates
+    .map((candidate) => readCandidate(candidate, { ...context, start, aliases: change.aliases }))
+    .filter((entry) => typeof entry !== "string");
+  const batch: IndexBatch = {
+    ...wholeChange(start, change),
+    files,
+    meta: { indexing: undefined, outer_rules: outerRules },
+    isVisible: true,
+  };
+  // Another process that was first has filled it as well.
+  session.write(batch, { mayWait: true });
+  session.forgetTree();
+}
+
+/** Writes dates of commits; of a whole history on another thread. */
+export async function writeDates(context: PassContext, dates: DatesUpdate): Promise<void> {
+  const { session } = context;
+  const isLarge = (dates.update?.dates.size ?? 0) > 500;
+  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+    const { generation, database } = session.begin();
+    const writer = isLarge ? writerOfMany(session, database) : ownWriter(session);
+    try {
+      const result = await writer.write({ generation, dates, isVisible: false });
+      if (result.kind === "outdated") continue;
+      session.committed(result.generation, {});
+      return;
+    } finally {
+      await writer.close();
+    }
+  }
+}
+
+/** Undefined when another process has written meanwhile. */
+async function runPass(context: PassContext, options: PassOptions): Promise<PassCounts | undefined> {
+  const { session, state, catalog } = context;
+  const turn = createTurns(options.signal);
+  const { scope, outerRules } = context.rules();
+  const start = session.begin();
+  const isStale = start.isUnfinished || start.outerRules !== outerRules;
+  options.onProgress?.({ done: 0, total: 0, phase: "walk" });
+  const { folders } = options;
+  const change = await inTurns(scan(context, start, { scope, isStale, ...(folders && { folders }) }), turn);
+  if (isNothing(change) && !isStale) return { parsed: 0, removed: 0 };
+
+  const total = change.candidates.length;
+  const isMany = total > fewSources;
+  if (isMany) state.progress = { done: 0, total };
+  const isGuideline = (path: string): boolean =>
+    [path, ...change.aliases.namesOf(path)].some(catalog.isGuidelineFile);
+  const queue = await inTurns(SourceQueue.create(change.candidates, isGuideline), turn);
+  const writer = isMany ? writerOfMany(session, start.database) : ownWriter(session);
+  try {
+    const pass = new IndexPass(context, { start, change, writer, outerRules, isMany });
+    for (let next = queue.next(); next !== undefined; next = queue.next()) {
+      pass.read(next);
+      await turn();
+      pass.take(state.takeWaiting(), queue);
+      if (pass.isBatchFull(queue)) {
+        options.onProgress?.({ done: pass.done, total, phase: "read" });
+        if (!(await pass.flush(turn))) return undefined;
+      }
+    }
+    options.onProgress?.({ done: total, total, phase: "write" });
+    return await pass.finish();
+  } finally {
+    await writer.close();
+  }
+}
+
+function isNothing({ folders, removedFolders, candidates, haveLinksChanged }: ProjectChange): boolean {
+  return folders.length + removedFolders.length + candidates.length === 0 && !haveLinksChanged;
+}
+
+function scan(
+  { root, catalog }: PassContext,
+  { tree, links }: PassStart,
+  how: { readonly scope: IgnoreScope; readonly isStale: boolean; readonly folders?: readonly string[] },
+): Generator<undefined, ProjectChange> {
+  return scanProject({ root, previous: tree, catalog, links, ...how });
+}
+
+/** On another thread, unless only this one can reach the index. */
+function writerOfMany(session: IndexSession, { inode }: Connection): IndexWriter {
+  return session.file === inMemory ? ownWriter(session) : createThreadedWriter({ file: session.file, inode });
+}
+
+/** Writes on this thread. While another process writes, other work goes on. */
+function ownWriter(session: IndexSession): IndexWriter {
+  let files: readonly FileEntry[] = [];
+  return {
+    add(more) {
+      files = [...files, ...more];
+    },
+    async write(batch) {
+      const start = performance.now();
+      for (;;) {
+        try {
+          return session.write({ ...batch, files });
+        } catch (error) {
+          if (!isBusy(error) || performance.now() - start > maxWaitMs) throw error;
+        }
+        await sleep(20);
+      }
+    },
+    async close() {},
+  };
+}
+
+/** How long a pass waits for another process that writes. */
+const maxWaitMs = 600_000;
+
+/** Waits for another process that indexes, as long as it gets on. */
+async function waitForOthers({ session, state }: PassContext, options: PassOptions): Promise<void> {
+  let last: number | undefined;
+  for (let since = performance.now(); performance.now() - since < 2000; ) {
+    options.signal?.throwIfAborted();
+    const { isIndexing, generation } = session.read((database) => ({
+      isIndexing: readMeta(database, "indexing"),
+      generation: readMeta(database, "generation"),
+    }));
+    if (isIndexing === undefined) return;
+    if (generation !== last) since = performance.now();
+    last = generation;
+    state.progress = parseStored<IndexingProgress>(isIndexing);
+    options.onProgress?.({ ...state.progress, phase: "read" });
+    await sleep(50);
+  }
+}
+
+/** How long other work of the process waits at most, in milliseconds. */
+const turnMs = 12;
+
+/** Makes a pause that is only one when other work has waited long enough. Rejects once the signal is aborted. */
+function createTurns(signal: AbortSignal | undefined): () => Promise<void> {
+  let start = performance.now();
+  return async () => {
+    if (performance.now() - start < turnMs) return;
+    await nextTurn();
+    signal?.throwIfAborted();
+    start = performance.now();
+  };
+}
+
+async function inTurns<Result>(
+  steps: Generator<undefined, Result>,
+  turn: () => Promise<void>,
+): Promise<Result> {
+  for (let step = steps.next(); ; step = steps.next()) {
+    if (step.done === true) return step.value;
+    await turn();
+  }
+}
+
+function atOnce<Result>(steps: Generator<undefined, Result>): Result {
+  for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return step.value;
+}

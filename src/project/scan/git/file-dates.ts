@@ -1,0 +1,220 @@
+import { toAuthorName } from "../../../specs/model/author-name.ts";
+import type { GitState } from "./git-state.ts";
+import { createLogParser, type LoggedCommit } from "./parse-log.ts";
+import { type GitResult, runGit } from "./run-git.ts";
+
+/** When a file was committed, and by whom first. Times are in whole seconds since 1970, of the committer. */
+export interface FileDates {
+  /** Absent where a shallow clone ends before it. Follows renames. */
+  readonly first?: number;
+  readonly last: number;
+  /** The commit of `last`. */
+  readonly commit: string;
+  /** Name of the author of the first commit, by the repository's `.mailmap`; absent where that is unknown or has none. */
+  readonly author?: string;
+}
+
+export interface FileDatesUpdate {
+  /** Keep it with the dates and hand it back as `previous.historyKey`. */
+  readonly historyKey: string;
+  /** True: `dates` is everything, forget what was cached. False: it goes on top of the cache. */
+  readonly full: boolean;
+  /**
+   * By path, relative to the root that was asked about. Deleted files are among them: keep those
+   * too, because a file that comes back goes on where it was.
+   */
+  readonly dates: ReadonlyMap<string, FileDates>;
+  /** Paths to forget: renamed away. Apply before `dates`. */
+  readonly removed: readonly string[];
+}
+
+export interface ReadFileDatesOptions {
+  readonly root: string;
+  readonly state: GitState;
+  /** What the last update left; only commits after it are read, unless history was rewritten. */
+  readonly previous?: { readonly historyKey: string; lookup(path: string): FileDates | undefined };
+  readonly signal?: AbortSignal;
+  /** For the whole history; default 120,000. */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Reads the first and last commit date, and the first author, of every file below `root` in one pass of `git log`.
+ *
+ * Undefined when there is nothing to know (no repository, no commit) or Git failed or took too
+ * long; dates are then left out. Renames are followed. A change made on a side branch under the
+ * old name of a file that was renamed meanwhile counts from the merge on.
+ */
+export async function readFileDates(options: ReadFileDatesOptions): Promise<FileDatesUpdate | undefined> {
+  const { state, previous } = options;
+  if (state.kind === "none" || state.head === undefined) return undefined;
+  if (previous?.historyKey === state.historyKey) {
+    return { historyKey: state.historyKey, full: false, dates: new Map(), removed: [] };
+  }
+  const base = previous && (await continuation(options, state));
+  const history = createHistory(state.boundary);
+  const complete = await readLog(
+    options,
+    base === undefined ? state.head : `${base}..${state.head}`,
+    history,
+  );
+  if (!complete) return undefined;
+  const lookup = base === undefined ? undefined : previous?.lookup;
+  return { historyKey: state.historyKey, full: base === undefined, ...history.finish(lookup) };
+}
+
+/** The cached head, when the new one descends from it, the same commits are missing and people keep their names. */
+async function continuation(
+  { root, previous, signal }: ReadFileDatesOptions,
+  state: Extract<GitState, { kind: "repository" }>,
+): Promise<string | undefined> {
+  const [head, shallowKey] = previous?.historyKey.split(":") ?? [];
+  if (!head || state.head === undefined || shallowKey !== state.historyKey.split(":")[1]) return undefined;
+  const ask = (...args: readonly string[]): Promise<GitResult> => runGit(args, { cwd: root, signal });
+  const [ancestor, changed] = await Promise.all([
+    ask("merge-base", "--is-ancestor", head, state.head),
+    // The top folder alone: `.mailmap` says under which name a person is known.
+    ask("diff-tree", "-z", "--name-only", "--no-relative", head, state.head),
+  ]);
+  if (ancestor.status !== "ok" || changed.status !== "ok") return undefined;
+  return changed.stdout.split("\0").includes(".mailmap") ? undefined : head;
+}
+
+async function readLog(options: ReadFileDatesOptions, range: string, history: History): Promise<boolean> {
+  const parser = createLogParser(history.add);
+  const result = await runGit(
+    [
+      "log",
+      "-z",
+      "--format=>%H %ct %aN",
+      "--encoding=UTF-8",
+      "--name-status",
+      "--diff-merges=combined",
+      "--find-renames",
+      "--root",
+      "--relative",
+      "--no-show-signature",
+      "--no-ext-diff",
+      "--no-textconv",
+      "--no-notes",
+      "--no-color",
+      "--ignore-submodules=all",
+      "--end-of-options",
+      range,
+      "--",
+      ".",
+    ],
+    {
+      cwd: options.root,
+      signal: options.signal,
+      timeoutMs: options.timeoutMs ?? 120_000,
+      maxLength: Number.POSITIVE_INFINITY,
+      // The setting may name any file of the machine; the `.mailmap` of the work tree is read without it.
+      settings: [["mailmap.file", "/dev/null"]],
+      onOutput: parser.push,
+    },
+  );
+  parser.end();
+  return result.status === "ok";
+}
+
+interface History {
+  add(commit: LoggedCommit): void;
+  finish(lookup?: (path: string) => FileDates | undefined): Pick<FileDatesUpdate, "dates" | "removed">;
+}
+
+interface Draft {
+  first: number | undefined;
+  last: number;
+  commit: string;
+  author: string;
+  /** The name that commits older than those seen know the file by; undefined when none does. */
+  oldName: string | undefined;
+}
+
+/**
+ * Collects commits, newest first, into one record per file, under its newest name.
+ *
+ * A deletion is no change of its file, which may live on: a side branch may have deleted what the
+ * merge kept, and a later commit may bring it back.
+ */
+function createHistory(boundary: ReadonlySet<string>): History {
+  const drafts = new Map<string, Draft>();
+  // From a name as older commits know it to the newest name of the file; null for a name that
+  // belonged to a file which gave way to a renamed one.
+  const newestName = new Map<string, string | null>();
+  // A repository has few authors and many files.
+  const names = new Map<string, string | undefined>();
+  const renamedAway = new Set<string>();
+
+  const touch = (path: string, commit: LoggedCommit): string | undefined => {
+    const newest = newestName.get(path);
+    if (newest === null) return undefined;
+    const draft = drafts.get(newest ?? path);
+    if (newest === undefined || draft === undefined) {
+      newestName.set(path, path);
+      const { time, hash, author } = commit;
+      drafts.set(path, { first: time, last: time, commit: hash, author, oldName: path });
+      return path;
+    }
+    // Of commits of the same second, the one that Git lists later is the older.
+    if (draft.first !== undefined && commit.time <= draft.first)
+      Object.assign(draft, { first: commit.time, author: commit.author });
+    if (commit.time > draft.last) Object.assign(draft, { last: commit.time, commit: commit.hash });
+    return newest;
+  };
+
+  const draftOf = (name: string): Draft | undefined => drafts.get(newestName.get(name) ?? "");
+
+  const add = (commit: LoggedCommit): void => {
+    if (boundary.has(commit.hash)) {
+      for (const { path } of commit.changes) {
+        const draft = draftOf(path);
+        if (draft !== undefined) draft.first = undefined;
+      }
+      return;
+    }
+    const renames: { readonly from: string; readonly to: string; readonly newest: string | undefined }[] = [];
+    for (const { status, path, from } of commit.changes) {
+      if (/^D+$/.test(status)) continue;
+      const newest = touch(path, commit);
+      if (from !== undefined && status === "R") renames.push({ from, to: path, newest });
+    }
+    // Names change after all files of the commit are seen: one commit may swap two names.
+    for (const { to } of renames) newestName.set(to, null);
+    for (const { from } of renames) {
+      // A newer file of the former name starts after this commit.
+      const taken = draftOf(from);
+      if (taken !== undefined) taken.oldName = undefined;
+      else if (!drafts.has(from)) renamedAway.add(from);
+    }
+    for (const { from, newest } of renames) {
+      newestName.set(from, newest ?? null);
+      const draft = newest === undefined ? undefined : drafts.get(newest);
+      if (draft !== undefined) draft.oldName = from;
+    }
+  };
+
+  const nameOf = (author: string): string | undefined => {
+    if (!names.has(author)) names.set(author, toAuthorName(author));
+    return names.get(author);
+  };
+
+  const finish: History["finish"] = (lookup) => {
+    const dates = new Map<string, FileDates>();
+    for (const [path, { last, commit, oldName, ...own }] of drafts) {
+      const known = oldName === undefined ? undefined : lookup?.(oldName);
+      const { first } = known ?? own;
+      const author = known === undefined ? nameOf(own.author) : known.author;
+      dates.set(path, {
+        ...(first !== undefined && { first }),
+        last,
+        commit,
+        ...(first !== undefined && author !== undefined && { author }),
+      });
+    }
+    return { dates, removed: [...renamedAway] };
+  };
+
+  return { add, finish };
+}

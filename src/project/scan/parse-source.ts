@@ -1,0 +1,122 @@
+import { readGuidelines } from "../../guidelines/read-guidelines.ts";
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import type { ParsedSpecs, SpecAdapter, SpecSource } from "../../specs/adapter.ts";
+import { readFrontMatter } from "../../specs/markdown/front-matter.ts";
+import { scanMarkdown } from "../../specs/markdown/scan-markdown.ts";
+import { statedAuthor } from "../../specs/model/author-name.ts";
+import { toBlockEntry } from "../store/block-row.ts";
+import type { FileEntry } from "../store/index-writer.ts";
+import { decodeText } from "./decode-text.ts";
+import { draftProblems, type StoredDiagnostic } from "./draft-problems.ts";
+import type { SourceCatalog } from "./source-catalog.ts";
+import type { SourceRead } from "./source-reader.ts";
+
+/** Diagnostics of a file as stored: for the lists of specs, of guidelines, or of both. */
+export interface StoredDiagnostics {
+  readonly specs?: readonly StoredDiagnostic[];
+  readonly guidelines?: readonly Diagnostic[];
+}
+
+export interface ParseOptions {
+  readonly read: Exclude<SourceRead, { kind: "gone" }>;
+  readonly catalog: SourceCatalog;
+  /** The real path of the file, then its aliases; the first that an adapter knows decides which one reads it. */
+  readonly names: readonly string[];
+  /** What the index holds of the file already. */
+  readonly known?: KnownFile;
+}
+
+export type KnownFile = Pick<FileEntry, "hash" | "aliases" | "diagnostics">;
+
+/**
+ * Makes an index entry of what was read at a path: the blocks and guidelines of all its adapters. Undefined
+ * when it is what is known: the same bytes under the same names, or the same problem.
+ */
+export function parseSource(
+  path: string,
+  { read, catalog, names, known }: ParseOptions,
+): FileEntry | undefined {
+  const aliases = names.length > 1 ? JSON.stringify(names.slice(1)) : "";
+  const hash = read.kind === "bytes" ? read.hash : "";
+  const isKnown = known?.hash === hash && known.aliases === aliases;
+  if (isKnown && read.kind === "bytes") return undefined;
+  const specName = names.find((name) => catalog.specAdapterFor(name) !== undefined);
+  const adapter = specName === undefined ? undefined : catalog.specAdapterFor(specName);
+  const isGuideline = names.some(catalog.isGuidelineFile);
+  const none = { path, hash: "", aliases, guidelines: "", guidelineCount: 0, blocks: [], features: [] };
+  if (read.kind === "problem") {
+    const problems = [read.diagnostic];
+    const diagnostics = toJson({ specs: problems, ...(isGuideline && { guidelines: problems }) });
+    return isKnown && known.diagnostics === diagnostics ? undefined : { ...none, diagnostics };
+  }
+  const { text, diagnostics } = decodeText(read.bytes, path);
+  const specs =
+    adapter === undefined ? undefined : asFile(parseSpecs(adapter, { path: specName ?? path, text }), names);
+  const guidelines = isGuideline ? readGuidelines({ path, text, aliases: names.slice(1) }) : undefined;
+  const blocks = specs?.drafts.map(toBlockEntry) ?? [];
+  const features = new Set<string>();
+  for (const { feature } of specs?.drafts ?? []) if (feature !== undefined) features.add(feature);
+  const specProblems = specs && [...diagnostics, ...specs.diagnostics, ...draftProblems(specs.drafts, path)];
+  const guidelineProblems = guidelines && [...diagnostics, ...guidelines.diagnostics];
+  return {
+    path,
+    hash,
+    aliases,
+    guidelines:
+      guidelines === undefined || guidelines.records.length === 0 ? "" : JSON.stringify(guidelines.records),
+    guidelineCount: guidelines?.records.length ?? 0,
+    diagnostics: toJson({
+      ...(specProblems?.length && { specs: specProblems }),
+      ...(guidelineProblems?.length && { guidelines: guidelineProblems }),
+    }),
+    blocks,
+    features: [...features],
+  };
+}
+
+/** What an adapter read under one of a file's names, as what the file is. */
+function asFile(
+  { drafts, diagnostics }: ParsedSpecs,
+  [path = "", ...aliases]: readonly string[],
+): ParsedSpecs {
+  if (aliases.length === 0) return { drafts, diagnostics };
+  return {
+    drafts: drafts.map((draft) => ({ ...draft, metadata: { ...draft.metadata, aliases } })),
+    diagnostics: diagnostics.map((diagnostic) =>
+      aliases.includes(diagnostic.path) ? { ...diagnostic, path } : diagnostic,
+    ),
+  };
+}
+
+function toJson(diagnostics: StoredDiagnostics): string {
+  return diagnostics.specs === undefined && diagnostics.guidelines === undefined
+    ? ""
+    : JSON.stringify(diagnostics);
+}
+
+/** Gives all blocks of a file the author that its front matter names. */
+function withAuthor(parsed: ParsedSpecs, { path, text }: SpecSource): ParsedSpecs {
+  if (!text.startsWith("---") || !/author/i.test(text) || /\.(?:ya?ml|jsonl?)$/i.test(path)) return parsed;
+  const author = statedAuthor(readFrontMatter(scanMarkdown(text)).data);
+  if (author === undefined) return parsed;
+  const drafts = parsed.drafts.map((draft) => ({ ...draft, metadata: { author, ...draft.metadata } }));
+  return { ...parsed, drafts };
+}
+
+/** An adapter promises not to throw; one of the user's own may break that, and stops nothing. */
+function parseSpecs(adapter: SpecAdapter, source: SpecSource): ParsedSpecs {
+  try {
+    return withAuthor(adapter.parse(source), source);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const message = `The adapter "${adapter.name}" failed on this file: ${reason}`;
+    const problem: Diagnostic = {
+      severity: "error",
+      rule: "structure",
+      code: "adapter_failed",
+      message,
+      path: source.path,
+    };
+    return { drafts: [], diagnostics: [problem] };
+  }
+}

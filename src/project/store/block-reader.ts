@@ -1,0 +1,114 @@
+import type { SpecBlock } from "../../protocol/spec-block.ts";
+import { toId } from "../../specs/model/assign-ids.ts";
+import { type FileRefs, resolveMentions } from "../../specs/model/resolve-mentions.ts";
+import { toSpecBlock } from "../../specs/model/to-spec-block.ts";
+import type { Connection } from "../../sqlite/connection.ts";
+import type { Aliases } from "../scan/aliases.ts";
+import { parentOf } from "../scan/folder.ts";
+import { type BlockClass, classIdOf, readClasses } from "./block-class.ts";
+import type { IdKind } from "./block-id.ts";
+import {
+  type BlockEdges,
+  type EdgeColumns,
+  type StoredBlock,
+  type TextColumns,
+  toEdges,
+  toStoredBlock,
+} from "./block-row.ts";
+import { DamagedIndexError } from "./damage.ts";
+import { createLinkResolver } from "./link-resolver.ts";
+
+/** What the index does not know of a file by itself. */
+export interface ProjectFacts {
+  hasFile(path: string): boolean;
+  aliases(): Pick<Aliases, "realOf">;
+  /** First and last commit of a file, in seconds since 1970, and the name of its first author. */
+  datesOf(
+    path: string,
+  ): { readonly first?: number; readonly last: number; readonly author?: string } | undefined;
+}
+
+/** A block with its place and all that leads from it, but not what it says. */
+export interface PlacedBlock extends BlockEdges {
+  readonly key: number;
+  readonly id: string;
+  /** What the adapter asked for as its id. */
+  readonly base: string;
+  readonly path: string;
+}
+
+/** Reads where a block lies; throws a `DamagedIndexError` when the index does not hold what it names. */
+export function readPlacedBlock(database: Connection, key: number): PlacedBlock {
+  const row = database.get<[path: string, kind: IdKind, base: string, n: number, ...EdgeColumns]>(
+    `SELECT f.path, b.id_kind, b.base, b.n, b.feature, b.links, b.mentions, b.aliases
+     FROM blocks b JOIN files f ON f.id = b.file WHERE b.key = ?`,
+    key,
+  );
+  if (row === undefined) throw new DamagedIndexError("A block is missing.");
+  const [path, kind, base, n, ...edges] = row;
+  return { key, id: toId(kind, base, n), base, path, ...toEdges(edges) };
+}
+
+/** Reads what a block says. */
+export function readStoredBlock(
+  database: Connection,
+  placed: PlacedBlock,
+  classes: ReadonlyMap<number, BlockClass> = readClasses(database),
+): StoredBlock {
+  const row = database.get<[...TextColumns]>(
+    `SELECT start_line, end_line, created_at, updated_at, title, summary, tags, metadata, content
+     FROM blocks WHERE key = ?`,
+    placed.key,
+  );
+  const found = classes.get(classIdOf(placed.key));
+  if (row === undefined || found === undefined) throw new DamagedIndexError("A block is missing.");
+  return toStoredBlock(row, found, placed);
+}
+
+/** Reads blocks by key, in the order given, as the project around them makes them now. */
+export function readBlocks(
+  database: Connection,
+  { keys, facts }: { readonly keys: Iterable<number>; readonly facts: ProjectFacts },
+): SpecBlock[] {
+  const links = createLinkResolver(database);
+  const classes = readClasses(database);
+  const blocks: SpecBlock[] = [];
+  for (const key of keys) {
+    const placed = readPlacedBlock(database, key);
+    const block = readStoredBlock(database, placed, classes);
+    const { id, path } = placed;
+    const folder = parentOf(path);
+    const related = new Set<string>();
+    for (const link of block.links) {
+      for (const target of links.resolve(link.target, folder)) if (target.id !== id) related.add(target.id);
+    }
+    const refs = realRefs(path, block.mentions, facts);
+    const dates = facts.datesOf(path);
+    const draft = { ...block, id: { kind: "declared", value: id } as const };
+    blocks.push(
+      toSpecBlock(draft, {
+        id,
+        path,
+        related_specs: [...related],
+        ...refs,
+        ...(dates === undefined ? {} : { updated_at: toIsoTime(dates.last) }),
+        ...(dates?.first === undefined ? {} : { created_at: toIsoTime(dates.first) }),
+        ...(dates?.author === undefined ? {} : { author: dates.author }),
+      }),
+    );
+  }
+  return blocks;
+}
+
+/** The files that a block names, by their real paths; an alias of its own file is none. */
+function realRefs(path: string, mentions: StoredBlock["mentions"], facts: ProjectFacts): FileRefs {
+  if (mentions.length === 0) return { code_refs: [], test_refs: [] };
+  const { realOf } = facts.aliases();
+  const refs = resolveMentions(path, mentions, (name) => facts.hasFile(name) && realOf(name) !== path);
+  const real = (names: readonly string[]): string[] => [...new Set(names.map(realOf))];
+  return { code_refs: real(refs.code_refs), test_refs: real(refs.test_refs) };
+}
+
+function toIsoTime(seconds: number): string {
+  return new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
+}

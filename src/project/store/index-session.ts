@@ -1,0 +1,240 @@
+import { statSync } from "node:fs";
+import type { Connection } from "../../sqlite/connection.ts";
+import type { Link, Links } from "../scan/aliases.ts";
+import type { Folder, Tree } from "../scan/folder.ts";
+import { isDamage, parseStored } from "./damage.ts";
+import { type IndexPlace, inMemory } from "./index-place.ts";
+import { type IndexBatch, type WriteResult, writeBatch } from "./index-writer.ts";
+import { busyTimeoutMs, damaged, openIndex, readMeta, removeIndex } from "./open-index.ts";
+
+export interface IndexSessionOptions {
+  readonly place: IndexPlace;
+  readonly fingerprint: string;
+  /** Fills the new index of a reader that found the old one unusable, at once, so that the reader gets its answer. */
+  readonly rebuild: () => void;
+}
+
+/** What a pass starts from. */
+export interface PassStart {
+  readonly database: Connection;
+  readonly tree: Tree;
+  readonly links: Links;
+  readonly generation: number;
+  readonly outerRules: string | undefined;
+  /** Nothing has been written yet. */
+  readonly isEmpty: boolean;
+  /** No pass has come to its end since the index was made, or a pass over many files did not. */
+  readonly isUnfinished: boolean;
+}
+
+/** The connection to an index, and what of it is kept in memory as long as it does not change. */
+export class IndexSession {
+  readonly #options: IndexSessionOptions;
+  readonly #cache = new Map<string, unknown>();
+  #database: Connection | undefined;
+  #tree: Map<string, Folder> | undefined;
+  #generation = -1;
+  #dataVersion = -1;
+  // Counts what the generation cannot: a new index may have the generation of the old one.
+  #changes = 0;
+  #isReading = false;
+  #rebuilt: string | undefined;
+
+  constructor(options: IndexSessionOptions) {
+    this.#options = options;
+  }
+
+  /** Absolute path of the database, or `inMemory`. */
+  get file(): string {
+    return this.#options.place.file;
+  }
+
+  /** Asks the index. One that cannot be used is filled again in its place, or elsewhere, and asked again. */
+  read<Result>(question: (database: Connection) => Result): Result {
+    if (this.#isReading) return question(this.#opened());
+    this.#isReading = true;
+    try {
+      return this.#ask(question);
+    } catch (error) {
+      if (!this.beginAnew(error)) throw error;
+      return this.#askNew(question);
+    } finally {
+      this.#isReading = false;
+    }
+  }
+
+  #ask<Result>(question: (database: Connection) => Result): Result {
+    this.#sync();
+    return question(this.#opened());
+  }
+
+  #askNew<Result>(question: (database: Connection) => Result): Result {
+    try {
+      this.#options.rebuild();
+      return this.#ask(question);
+    } catch (error) {
+      // The temporary files may be on the same full disk.
+      if (isDamage(error) || !this.beginAnew(error)) throw error;
+      return this.#askNew(question);
+    }
+  }
+
+  /** The answer to a question, kept under a name until anything in the index has changed. */
+  cached<Result>(name: string, question: (database: Connection) => Result): Result {
+    return this.read((database) => {
+      if (!this.#cache.has(name)) this.#cache.set(name, question(database));
+      return this.#cache.get(name) as Result;
+    });
+  }
+
+  /** Differs from an earlier value when anything that can be read has changed. */
+  changes(): number {
+    this.read(() => undefined);
+    return this.#changes;
+  }
+
+  tree(): Tree {
+    return this.read((database) => {
+      this.#tree ??= loadTree(database);
+      return this.#tree;
+    });
+  }
+
+  /** Starts a pass from what all processes have written until now; opens the index where that must be. */
+  begin(): PassStart {
+    // Another process has replaced a damaged index, or somebody has deleted it.
+    if (this.#database !== undefined && inodeOf(this.file) !== this.#database.inode) this.close();
+    this.#sync();
+    const database = this.#opened();
+    this.#tree ??= loadTree(database);
+    return {
+      database,
+      tree: this.#tree,
+      links: loadLinks(database),
+      generation: this.#generation,
+      outerRules: readMeta(database, "outer_rules"),
+      isEmpty: database.get("SELECT 1 FROM folders LIMIT 1") === undefined,
+      isUnfinished: readMeta(database, "indexing") !== undefined,
+    };
+  }
+
+  /** Writes a batch on this thread; throws SQLITE_BUSY at once unless it may wait for another process. */
+  write(batch: IndexBatch, { mayWait = false }: { readonly mayWait?: boolean } = {}): WriteResult {
+    const database = this.#opened();
+    if (mayWait) return writeBatch(database, batch);
+    database.exec("PRAGMA busy_timeout = 0");
+    try {
+      return writeBatch(database, batch);
+    } finally {
+      database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+    }
+  }
+
+  /** Takes over what this process has written, so that it need not be loaded. */
+  committed(generation: number, change: Pick<IndexBatch, "folders" | "removedFolders">): void {
+    const tree = this.#tree;
+    for (const path of change.removedFolders ?? []) tree?.delete(path);
+    for (const folder of change.folders ?? []) tree?.set(folder.path, folder);
+    const database = this.#opened();
+    this.#dataVersion = dataVersionOf(database);
+    const found = readMeta(database, "generation") ?? 0;
+    // Another process may have written right behind us.
+    if (found !== generation) this.#tree = undefined;
+    if (found !== this.#generation) this.#forget();
+    this.#generation = found;
+  }
+
+  /** The tree in memory may be ahead of what was written. */
+  forgetTree(): void {
+    this.#tree = undefined;
+  }
+
+  /**
+   * After an error of an index that is damaged, which is thrown away, or of a place where nothing can be kept, which
+   * is left: what is asked next opens a new index. False after any other error.
+   */
+  beginAnew(error: unknown): boolean {
+    if (isDamage(error)) {
+      const inode = this.#database?.inode;
+      this.close();
+      this.#rebuilt = damaged;
+      if (inode !== undefined && inodeOf(this.file) === inode) removeIndex(this.file);
+      return true;
+    }
+    if (!this.#options.place.leave(error)) return false;
+    this.close();
+    return true;
+  }
+
+  /** Why an index that was there had to be thrown away, once. */
+  takeRebuilt(): string | undefined {
+    const rebuilt = this.#rebuilt;
+    this.#rebuilt = undefined;
+    return rebuilt;
+  }
+
+  close(): void {
+    this.#database?.close();
+    this.#database = undefined;
+    this.#tree = undefined;
+    this.#generation = -1;
+    this.#dataVersion = -1;
+    this.#forget();
+  }
+
+  #opened(): Connection {
+    if (this.#database === undefined) {
+      const { database, rebuilt } = openIndex(this.file, this.#options.fingerprint);
+      this.#database = database;
+      this.#rebuilt ??= rebuilt;
+    }
+    return this.#database;
+  }
+
+  /** Notices what other connections have committed. */
+  #sync(): void {
+    const database = this.#opened();
+    const seen = dataVersionOf(database);
+    if (seen === this.#dataVersion) return;
+    this.#dataVersion = seen;
+    const found = readMeta(database, "generation") ?? 0;
+    if (found === this.#generation) return;
+    this.#generation = found;
+    this.#tree = undefined;
+    this.#forget();
+  }
+
+  #forget(): void {
+    this.#changes += 1;
+    this.#cache.clear();
+  }
+}
+
+function dataVersionOf(database: Connection): number {
+  return database.get<[number]>("PRAGMA data_version")?.[0] ?? 0;
+}
+
+function inodeOf(file: string): number | undefined {
+  if (file === inMemory) return 0;
+  return statSync(file, { throwIfNoEntry: false })?.ino;
+}
+
+function loadTree(database: Connection): Map<string, Folder> {
+  const rows = database.all<[path: string, folders: string, files: string, sources: string, stamps: string]>(
+    "SELECT path, folders, files, sources, stamps FROM folders ORDER BY path",
+  );
+  return new Map(
+    rows.map(([path, folders, files, sources, stamps]) => [
+      path,
+      { path, folders, files, sources, stamps: parseStored<(number | null)[]>(stamps) },
+    ]),
+  );
+}
+
+/** The links of an index by their path; most projects have few or none. */
+export function loadLinks(database: Connection): Links {
+  const rows = database.all<[path: string, kind: Link["kind"], target: string]>(
+    "SELECT path, kind, target FROM links",
+  );
+  return new Map(rows.map(([path, kind, target]) => [path, { kind, target }]));
+}

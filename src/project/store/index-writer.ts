@@ -1,0 +1,234 @@
+import type { Connection } from "../../sqlite/connection.ts";
+import { type DatesUpdate, saveDates } from "../refresh/commit-dates.ts";
+import type { Link } from "../scan/aliases.ts";
+import type { Folder } from "../scan/folder.ts";
+import { classIdOf, readClasses, toKey } from "./block-class.ts";
+import { firstNumberOf, numberBlocks } from "./block-id.ts";
+import { type BlockEntry, contentAt, type EdgeColumns, titleAt, toEdges } from "./block-row.ts";
+import { type Meta, readMeta, writeMeta } from "./open-index.ts";
+import { refsOf } from "./refs.ts";
+
+/** What the index keeps of one source file, ready to be written. */
+export interface FileEntry {
+  readonly path: string;
+  /** SHA-256 of the bytes, base64url; empty for what could not be read. */
+  readonly hash: string;
+  /** JSON of the file's other names; empty for none. */
+  readonly aliases: string;
+  /** JSON of the file's `GuidelineRecord`s; empty for none. */
+  readonly guidelines: string;
+  readonly guidelineCount: number;
+  /** JSON of the file's `StoredDiagnostics`; empty for none. */
+  readonly diagnostics: string;
+  /** In the order of the file. */
+  readonly blocks: readonly BlockEntry[];
+  readonly features: readonly string[];
+}
+
+/** A change of the index, written in one transaction. Plain data, because another thread may write it. */
+export interface IndexBatch {
+  /** The generation that the change was made for. */
+  readonly generation: number;
+  readonly files?: readonly FileEntry[];
+  readonly removedFiles?: readonly string[];
+  readonly folders?: readonly Folder[];
+  readonly removedFolders?: readonly string[];
+  /** All links, in place of those known. */
+  readonly links?: readonly (readonly [path: string, link: Link])[];
+  readonly dates?: DatesUpdate;
+  readonly meta?: { readonly [Name in keyof Meta]?: Meta[Name] | undefined };
+  /** Whether readers see more than other stamps. Files that go and dates that differ say so by themselves. */
+  readonly isVisible: boolean;
+}
+
+export type WriteResult =
+  | { readonly kind: "written"; readonly generation: number; readonly removed: number }
+  /** Another process has written since `generation`: what the batch was made from is out of date. */
+  | { readonly kind: "outdated" };
+
+/** Writes a batch. Throws what SQLite throws, SQLITE_BUSY too; the index is then as it was. */
+export function writeBatch(database: Connection, batch: IndexBatch): WriteResult {
+  return database.transaction(() => {
+    if (readMeta(database, "generation") !== batch.generation) return { kind: "outdated" };
+    const removed = writeFiles(database, batch);
+    const haveDatesChanged = writeRest(database, batch);
+    const isVisible = batch.isVisible || removed > 0 || haveDatesChanged;
+    const generation = batch.generation + (isVisible ? 1 : 0);
+    writeMeta(database, "generation", generation);
+    return { kind: "written", generation, removed };
+  });
+}
+
+/** Returns how many files went. */
+function writeFiles(database: Connection, { files = [], removedFiles = [] }: IndexBatch): number {
+  if (files.length + removedFiles.length === 0) return 0;
+  const content = createContentWriter(database);
+  for (const entry of files) content.put(entry);
+  const removed = removedFiles.filter((path) => content.remove(path)).length;
+  content.finish();
+  return removed;
+}
+
+/** Returns whether dates differ. */
+function writeRest(database: Connection, batch: IndexBatch): boolean {
+  for (const path of batch.removedFolders ?? []) database.run("DELETE FROM folders WHERE path = ?", path);
+  for (const { path, folders, files, sources, stamps } of batch.folders ?? []) {
+    database.run(
+      "INSERT OR REPLACE INTO folders (path, folders, files, sources, stamps) VALUES (?, ?, ?, ?, ?)",
+      ...[path, folders, files, sources, JSON.stringify(stamps)],
+    );
+  }
+  if (batch.links !== undefined) {
+    database.run("DELETE FROM links");
+    for (const [path, { kind, target }] of batch.links)
+      database.run("INSERT INTO links (path, kind, target) VALUES (?, ?, ?)", path, kind, target);
+  }
+  for (const [name, value] of Object.entries(batch.meta ?? {}) as [keyof Meta, never][])
+    writeMeta(database, name, value);
+  return batch.dates !== undefined && saveDates(database, batch.dates);
+}
+
+/** Pages of 4 kB that a small transaction merges: some milliseconds. */
+const mergedPages = 32;
+const maxMergingBlocks = 500;
+
+/** Changes what source files hold, within a transaction of the caller's. */
+interface ContentWriter {
+  /** Adds a file, or replaces what is known of it. */
+  put(entry: FileEntry): void;
+  /** Returns whether the path was known. */
+  remove(path: string): boolean;
+  /** Writes what depends on all changes together: words, numbers, counts. */
+  finish(): void;
+}
+
+function createContentWriter(database: Connection): ContentWriter {
+  const insertBlock = database.statement(
+    `INSERT INTO blocks (
+       key, file, position, id_kind, base, n, feature, links, mentions, aliases, start_line, end_line,
+       created_at, updated_at, title, summary, tags, metadata, content
+     ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const insertRef = database.statement("INSERT INTO refs (target, key) VALUES (?, ?)");
+  const insertFeature = database.statement("INSERT INTO features (feature, file) VALUES (?, ?)");
+  const insertSearch = database.statement(
+    "INSERT INTO search (rowid, title, body, tags, marks) VALUES (?, ?, ?, ?, ?)",
+  );
+  const touchedBases = new Set<string>();
+  const added: { readonly key: number; readonly block: BlockEntry }[] = [];
+  const classes = createClassCounts(database);
+  let number = readMeta(database, "next_number") ?? 0;
+
+  const fileIdOf = (path: string): number | undefined =>
+    database.get<[number]>("SELECT id FROM files WHERE path = ?", path)?.[0];
+
+  /** Takes everything out of a file but its own row. */
+  const empty = (file: number): void => {
+    const blocks = database.all<[key: number, base: string, ...EdgeColumns]>(
+      "SELECT key, base, feature, links, mentions, aliases FROM blocks WHERE file = ?",
+      file,
+    );
+    for (const [key, base, ...edges] of blocks) {
+      touchedBases.add(base);
+      classes.remove(key);
+      for (const target of refsOf(toEdges(edges)))
+        database.run("DELETE FROM refs WHERE target = ? AND key = ?", target, key);
+      database.run("DELETE FROM search WHERE rowid = ?", key);
+      database.run("DELETE FROM blocks WHERE key = ?", key);
+    }
+    database.run("DELETE FROM features WHERE file = ?", file);
+  };
+
+  return {
+    put({ path, hash, aliases, guidelineCount, diagnostics, guidelines, blocks, features }) {
+      const known = fileIdOf(path);
+      if (known !== undefined) empty(known);
+      const [file = 0] =
+        database.get<[number]>(
+          `INSERT INTO files (path, hash, aliases, guideline_count, diagnostics, guidelines)
+           VALUES (?, ?, ?, ?, ?, ?)
+           ON CONFLICT (path) DO UPDATE SET hash = excluded.hash, aliases = excluded.aliases,
+             guideline_count = excluded.guideline_count, diagnostics = excluded.diagnostics,
+             guidelines = excluded.guidelines
+           RETURNING id`,
+          ...[path, hash, aliases, guidelineCount, diagnostics, guidelines],
+        ) ?? [];
+      for (const feature of features) insertFeature.run(feature, file);
+      for (const [position, block] of blocks.entries()) {
+        const { idKind, base, row } = block;
+        const key = toKey(classes.add(block.class), number);
+        number += 1;
+        insertBlock.run(key, file, position, idKind, base, firstNumberOf(idKind), ...row);
+        for (const target of block.refs) insertRef.run(target, key);
+        touchedBases.add(base);
+        added.push({ key, block });
+      }
+    },
+    remove(path) {
+      const file = fileIdOf(path);
+      if (file === undefined) return false;
+      empty(file);
+      database.run("DELETE FROM files WHERE id = ?", file);
+      return true;
+    },
+    finish() {
+      // FTS5 writes out a segment whenever a key is lower than the one before it.
+      added.sort((a, b) => a.key - b.key);
+      for (const { key, block } of added) {
+        const [ownTitle, ownBody, tags, marks] = block.search;
+        const title = ownTitle || (block.row[titleAt] ?? "");
+        insertSearch.run(key, title, ownBody || (block.row[contentAt] ?? ""), tags, marks);
+      }
+      // FTS5 keeps what each transaction adds apart. Small ones merge a little of that, so that it stays few parts.
+      if (added.length < maxMergingBlocks)
+        database.exec(`INSERT INTO search (search, rank) VALUES ('merge', ${mergedPages})`);
+      numberBlocks(database, touchedBases);
+      classes.save();
+      writeMeta(database, "next_number", number);
+    },
+  };
+}
+
+interface ClassCounts {
+  /** Counts one block more; returns the id of its class. */
+  add(values: BlockEntry["class"]): number;
+  /** Counts one block less, given by its key. */
+  remove(key: number): void;
+  save(): void;
+}
+
+/** The classes of an index, with the blocks that a transaction adds and removes. */
+function createClassCounts(database: Connection): ClassCounts {
+  const nameOf = (values: BlockEntry["class"]): string => values.join(" ");
+  const ids = new Map<string, number>();
+  for (const { id, framework, spec_type, lifecycle, priority } of readClasses(database).values())
+    ids.set(nameOf([framework, spec_type, lifecycle, priority]), id);
+  const changes = new Map<number, number>();
+  const change = (id: number, by: 1 | -1): number => {
+    changes.set(id, (changes.get(id) ?? 0) + by);
+    return id;
+  };
+  return {
+    add(values) {
+      const name = nameOf(values);
+      let id = ids.get(name);
+      if (id === undefined) {
+        [id = 0] =
+          database.get<[number]>(
+            `INSERT INTO classes (framework, spec_type, lifecycle, priority, blocks) VALUES (?, ?, ?, ?, 0)
+             RETURNING id`,
+            ...values,
+          ) ?? [];
+        ids.set(name, id);
+      }
+      return change(id, 1);
+    },
+    remove(key) {
+      change(classIdOf(key), -1);
+    },
+    save() {
+      for (const [id, by] of changes)
+        database.run("UPDATE classes SET blocks = blocks + ? WHERE id = ?", by, id);
+    },
+  };
+}

@@ -1,0 +1,63 @@
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import { ownModule } from "../../base/own-module.ts";
+import type { FileEntry, IndexBatch, WriteResult } from "./index-writer.ts";
+import type { WriterReply, WriterRequest, WriterThreadData } from "./writer-thread.ts";
+
+/** Writes batches, one after the other. */
+export interface IndexWriter {
+  /** Hands over files of the next batch: a few at a time, because they are copied. */
+  add(files: readonly FileEntry[]): void;
+  /** Once one batch is outdated, all behind it are. */
+  write(batch: IndexBatch): Promise<WriteResult>;
+  /** What was not written yet is given up. */
+  close(): Promise<void>;
+}
+
+/** Writes on a thread of its own, so that reading and writing use a core each and nobody waits for a commit. */
+export function createThreadedWriter(workerData: WriterThreadData): IndexWriter {
+  const worker = new Worker(ownModule("project/store/writer-thread"), {
+    workerData,
+    // Flags of the process can be such as make sense for its main module only.
+    execArgv: [],
+    // Nearly all that the thread allocates is short-lived: the texts of one batch.
+    resourceLimits: { maxYoungGenerationSizeMb: 16 },
+  });
+  const waiting: PromiseWithResolvers<WriteResult>[] = [];
+  let failure: unknown;
+  const fail = (error: unknown): void => {
+    failure ??= error;
+    for (const { reject } of waiting.splice(0)) reject(failure);
+  };
+  worker.on("message", (reply: WriterReply) => {
+    if ("error" in reply) fail(withCode(reply));
+    else waiting.shift()?.resolve(reply.result);
+  });
+  worker.on("error", fail);
+  worker.on("exit", () => fail(new Error("The thread that writes the index has stopped.")));
+  return {
+    add: (files) => worker.postMessage({ kind: "add", files } satisfies WriterRequest),
+    async write(batch) {
+      if (failure !== undefined) throw failure;
+      const reply = Promise.withResolvers<WriteResult>();
+      // A pass that fails elsewhere does not wait for it.
+      reply.promise.catch(() => undefined);
+      waiting.push(reply);
+      worker.postMessage({ kind: "write", batch } satisfies WriterRequest);
+      return await reply.promise;
+    },
+    async close() {
+      if (failure !== undefined || waiting.length > 0) {
+        await worker.terminate();
+        return;
+      }
+      const exit = once(worker, "exit");
+      worker.postMessage({ kind: "close" } satisfies WriterRequest);
+      await exit;
+    },
+  };
+}
+
+function withCode({ error, errcode }: Extract<WriterReply, { readonly error: unknown }>): unknown {
+  return error instanceof Error && errcode !== undefined ? Object.assign(error, { errcode }) : error;
+}

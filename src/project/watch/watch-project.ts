@@ -1,0 +1,128 @@
+import { type FSWatcher, watch } from "node:fs";
+import { join } from "node:path";
+import { findGitFolder } from "../../files/git-folder.ts";
+import type { ScanSummary } from "../project.ts";
+import type { ProjectIndex } from "../project-index.ts";
+import { createFolderWatch } from "./watch-folders.ts";
+
+/** How long a change waits for others that come with it, in milliseconds. */
+const quietMs = 5;
+/** Git notes a commit just before it makes it, so whether there is one is looked at again after these times, too. */
+const commitLooksMs = [0, 100, 1_000, 5_000];
+/** How often the whole tree is looked at while the system cannot watch it. */
+const pollMs = 2000;
+
+export interface WatchProjectOptions {
+  readonly onChange?: ((summary: ScanSummary) => void) | undefined;
+  /** Told once when watching fails; the tree is then looked at every two seconds. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+}
+
+/**
+ * Keeps an index current until it is closed. Changes that come together (a checkout, an editor's
+ * write, rename and delete) are one pass; a pass looks only at the folders that changed.
+ */
+export async function watchProject(
+  index: ProjectIndex,
+  { onChange, onError }: WatchProjectOptions,
+): Promise<{ close(): Promise<void> }> {
+  const dirty = new Set<string>();
+  let isEverythingDirty = false;
+  let isGitDirty = false;
+  let timer: NodeJS.Timeout | undefined;
+  let poll: NodeJS.Timeout | undefined;
+  let looks: readonly NodeJS.Timeout[] = [];
+  let running: Promise<void> | undefined;
+  let isClosed = false;
+
+  const schedule = (): void => {
+    if (isClosed || running !== undefined || timer !== undefined) return;
+    timer = setTimeout(() => {
+      timer = undefined;
+      running = runPass().finally(() => {
+        running = undefined;
+        if (dirty.size > 0 || isEverythingDirty || isGitDirty) schedule();
+      });
+    }, quietMs);
+  };
+
+  const runPass = async (): Promise<void> => {
+    const folders = isEverythingDirty ? undefined : [...dirty];
+    dirty.clear();
+    isEverythingDirty = false;
+    isGitDirty = false;
+    const before = index.generation();
+    try {
+      const summary = await index.refresh(folders === undefined ? {} : { folders });
+      for (const folder of folderWatch.setFolders(index.tree().keys())) dirty.add(folder);
+      if (!isClosed && index.generation() !== before) onChange?.(summary);
+    } catch (error) {
+      if (isClosed) return;
+      isEverythingDirty = true;
+      failed(error);
+    }
+  };
+
+  const failed = (error: unknown): void => {
+    if (poll !== undefined || isClosed) return;
+    onError?.(error);
+    poll = setInterval(() => {
+      isEverythingDirty = true;
+      schedule();
+    }, pollMs);
+    poll.unref();
+  };
+
+  const folderWatch = createFolderWatch({
+    root: index.root,
+    onChange(folder) {
+      if (folder === undefined) isEverythingDirty = true;
+      else if (index.tree().has(folder)) dirty.add(folder);
+      else return;
+      schedule();
+    },
+    onError: failed,
+  });
+  const lookForCommit = (): void => {
+    isGitDirty = true;
+    schedule();
+  };
+  const stopLooking = (): void => {
+    for (const look of looks) clearTimeout(look);
+  };
+  const commitWatch = watchCommits(index.root, () => {
+    stopLooking();
+    looks = commitLooksMs.map((ms) => setTimeout(lookForCommit, ms).unref());
+  });
+  folderWatch.setFolders(index.tree().keys());
+  // What changed between the last pass and the first watch.
+  await index.refresh();
+
+  return {
+    async close() {
+      isClosed = true;
+      clearTimeout(timer);
+      clearInterval(poll);
+      stopLooking();
+      folderWatch.close();
+      commitWatch?.close();
+      await running;
+    },
+  };
+}
+
+/** Git notes in one file whenever another commit is checked out; only dates depend on it. */
+function watchCommits(root: string, onCommit: () => void): FSWatcher | undefined {
+  const git = findGitFolder(root);
+  if (git === undefined) return undefined;
+  try {
+    const watcher = watch(join(git.own, "logs"), (_event, file) => {
+      if (file === null || file.startsWith("HEAD")) onCommit();
+    });
+    watcher.on("error", () => watcher.close());
+    return watcher;
+  } catch {
+    // Without the file, or where it cannot be watched, dates wait for the next change of a source.
+    return undefined;
+  }
+}

@@ -1,0 +1,174 @@
+import { codePointsIn, hasAtMostCodePoints } from "../../base/code-points.ts";
+import type { Diagnostic, DiagnosticRule } from "../../protocol/diagnostic.ts";
+import {
+  frameworks,
+  lifecycles,
+  maxSummaryLength,
+  priorities,
+  specTypes,
+} from "../../protocol/spec-block.ts";
+import { isIsoDate } from "./iso-date.ts";
+
+const requiredFields = ["id", "path", "framework", "spec_type", "title", "content"] as const;
+const enumFields: readonly (readonly [field: string, values: readonly string[]])[] = [
+  ["framework", frameworks],
+  ["spec_type", specTypes],
+  ["lifecycle", lifecycles],
+  ["priority", priorities],
+];
+
+/**
+ * Validates spec blocks that come from outside, as parsed JSON or YAML: the five rules of the record
+ * (required fields, enums, ISO 8601 timestamps, summary length, no id twice) as errors, each with the
+ * block's path, id and field, in the order of the blocks. A value of the wrong type breaks the rule
+ * of its field, or `structure` where no rule is about it. A block without a path of its own is named
+ * by its place: `blocks[3]`.
+ */
+export function validateBlocks(blocks: readonly unknown[]): Diagnostic[] {
+  const diagnostics: Diagnostic[] = [];
+  const places = new Map<string, string>();
+  for (const [index, block] of blocks.entries()) {
+    const place = `blocks[${index}]`;
+    diagnostics.push(...validateBlock(block, place));
+    const id = isRecord(block) ? block.id : undefined;
+    if (typeof id !== "string" || id.trim() === "") continue;
+    const first = places.get(id);
+    if (first === undefined) places.set(id, place);
+    else
+      diagnostics.push(
+        problem(block, place, {
+          rule: "duplicate-id",
+          field: "id",
+          message: `${first} has the id ${shown(id)} already.`,
+        }),
+      );
+  }
+  return diagnostics;
+}
+
+/**
+ * Validates one block by itself: all rules but `duplicate-id`. `place` names it where it has no path.
+ */
+export function validateBlock(block: unknown, place: string): Diagnostic[] {
+  if (!isRecord(block)) {
+    const message = `A spec block must be an object, not ${kindOf(block)}.`;
+    return [{ severity: "error", rule: "structure", message, path: place }];
+  }
+  return [
+    ...requiredProblems(block),
+    ...enumProblems(block),
+    ...timestampProblems(block),
+    ...shapeProblems(block),
+  ].map((found) => problem(block, place, found));
+}
+
+interface Problem {
+  readonly rule: DiagnosticRule;
+  readonly field: string;
+  readonly message: string;
+}
+
+type Untrusted = Readonly<Record<string, unknown>>;
+
+function requiredProblems(block: Untrusted): Problem[] {
+  return requiredFields.flatMap((field): Problem[] => {
+    const value = block[field];
+    if (typeof value === "string" && value.trim() !== "") return [];
+    const message =
+      value === undefined || typeof value === "string"
+        ? `"${field}" is missing or empty.`
+        : `"${field}" must be a text, not ${kindOf(value)}.`;
+    return [{ rule: "required-field", field, message }];
+  });
+}
+
+function enumProblems(block: Untrusted): Problem[] {
+  return enumFields.flatMap(([field, values]): Problem[] => {
+    const value = block[field];
+    // A required field that is missing has been reported as that.
+    const isReported = requiredFields.some((name) => name === field) && !isText(value);
+    if (value === undefined || isReported || (typeof value === "string" && values.includes(value))) return [];
+    return [
+      {
+        rule: "enum",
+        field,
+        message: `"${field}" must be one of ${values.join(", ")}, not ${shown(value)}.`,
+      },
+    ];
+  });
+}
+
+function timestampProblems(block: Untrusted): Problem[] {
+  return ["created_at", "updated_at"].flatMap((field): Problem[] => {
+    const value = block[field];
+    if (value === undefined || (typeof value === "string" && isIsoDate(value))) return [];
+    return [
+      {
+        rule: "timestamp",
+        field,
+        message: `"${field}" must be a full ISO 8601 date (2026-05-26) or date-time with seconds and offset (2026-05-26T18:03:03Z), not ${shown(value)}.`,
+      },
+    ];
+  });
+}
+
+function shapeProblems(block: Untrusted): Problem[] {
+  const problems: Problem[] = [];
+  const { summary, tags, metadata } = block;
+  if (summary !== undefined && typeof summary !== "string") {
+    problems.push({
+      rule: "structure",
+      field: "summary",
+      message: `"summary" must be a text, not ${kindOf(summary)}.`,
+    });
+  } else if (summary !== undefined && !hasAtMostCodePoints(summary, maxSummaryLength)) {
+    const message = `"summary" has ${codePointsIn(summary)} characters; at most ${maxSummaryLength} are allowed.`;
+    problems.push({ rule: "summary-length", field: "summary", message });
+  }
+  if (tags !== undefined && !(Array.isArray(tags) && tags.every((tag) => typeof tag === "string"))) {
+    problems.push({ rule: "structure", field: "tags", message: '"tags" must be a list of texts.' });
+  }
+  if (metadata !== undefined && !isRecord(metadata)) {
+    problems.push({ rule: "structure", field: "metadata", message: '"metadata" must be an object.' });
+  }
+  return problems;
+}
+
+function problem(block: unknown, place: string, found: Problem): Diagnostic {
+  const { id, path, metadata } = isRecord(block) ? block : {};
+  const line = startLineOf(metadata);
+  return {
+    severity: "error",
+    rule: found.rule,
+    message: found.message,
+    path: isText(path) ? path : place,
+    ...(line === undefined ? {} : { line }),
+    ...(isText(id) ? { id } : {}),
+    field: found.field,
+  };
+}
+
+function startLineOf(metadata: unknown): number | undefined {
+  const source = isRecord(metadata) ? metadata.source : undefined;
+  const line = isRecord(source) ? source.start_line : undefined;
+  return typeof line === "number" && Number.isInteger(line) && line > 0 ? line : undefined;
+}
+
+function isRecord(value: unknown): value is Untrusted {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value.trim() !== "";
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "a list" : `a value of type ${typeof value}`;
+}
+
+/** A value as it may stand in a message: quoted, and short whatever it is. */
+function shown(value: unknown): string {
+  if (typeof value !== "string") return kindOf(value);
+  return JSON.stringify(value.length <= 60 ? value : `${value.slice(0, 59)}…`);
+}
