@@ -3,26 +3,38 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { KitError } from "../../base/kit-error.ts";
 
+interface SdkDetails {
+  /** The version to install, where the registry's latest one is not the vendor's. */
+  readonly version?: string;
+  /** A name that the package exports, by which it is told from another of the same name. */
+  readonly exports?: string;
+}
+
 /**
  * A vendor's package, which a project installs when it uses the vendor: the project's own, else the one beside kit.
  * Throws `unavailable` with the command that installs it.
  */
-export async function loadSdk<Module>(name: string, root: string): Promise<Module> {
+export async function loadSdk<Module>(
+  name: string,
+  root: string,
+  { version, exports }: SdkDetails = {},
+): Promise<Module> {
+  const hint = `Run: npm install ${name}${version === undefined ? "" : `@${version}`}`;
+  let message = `The package ${name} is not installed.`;
   let cause: unknown;
   for (const from of [pathToFileURL(join(root, "package.json")).href, import.meta.url]) {
     try {
-      return toModule(await import(pathToFileURL(createRequire(from).resolve(name)).href));
+      const module = toModule<object>(await import(pathToFileURL(createRequire(from).resolve(name)).href));
+      if (exports === undefined || exports in module) return module as Module;
+      message = `The package ${name} that is installed is another one: it has no ${exports}.`;
     } catch (error) {
-      if (!isMissing(error, name)) throw notLoaded(name, error);
       cause = error;
+      if (isMissing(error, name)) continue;
+      message = `The package ${name} cannot be loaded.`;
+      break;
     }
   }
-  throw new KitError({
-    code: "unavailable",
-    message: `The package ${name} is not installed.`,
-    hint: `Run: npm install ${name}`,
-    cause,
-  });
+  throw new KitError({ code: "unavailable", message, hint, cause });
 }
 
 /** A package that is no ES module has its exports in the default one. */
@@ -41,11 +53,3 @@ function isMissing(error: unknown, name: string): boolean {
     error.message.includes(`'${name}'`)
   );
 }
-
-const notLoaded = (name: string, cause: unknown): KitError =>
-  new KitError({
-    code: "unavailable",
-    message: `The package ${name} cannot be loaded.`,
-    hint: `Run: npm install ${name}`,
-    cause,
-  });

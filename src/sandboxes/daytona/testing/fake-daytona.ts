@@ -9,6 +9,7 @@ import {
   type FakeHouse,
   type FakeRequest,
   type FakeVendor,
+  type HttpFakeVendor,
   sendJson,
   startFakeVendor,
   textsOf,
@@ -226,7 +227,7 @@ function start(machine: FakeMachine, line: string): FakeCommand {
 }
 
 /** The output of a command, as it comes. */
-function listenForLogs(vendor: FakeVendor, shells: Shells): void {
+function listenForLogs(vendor: HttpFakeVendor, shells: Shells): void {
   const sockets = new WebSocketServer({ noServer: true });
   vendor.server.on("upgrade", (request, socket, head) => {
     const [, shell = "", id = ""] =

@@ -5,7 +5,6 @@ import { createFakeMachine, type FakeMachine, type FakeMachineOptions } from "./
 /** A local server that speaks a vendor's wire, and the machines that it has made. */
 export interface FakeVendor {
   readonly url: string;
-  readonly server: http.Server;
   readonly machines: ReadonlyMap<string, FakeMachine>;
   /** Method and path of each request, oldest first. */
   readonly requests: readonly string[];
@@ -40,29 +39,44 @@ export interface FakeRequest {
   json(): Record<string, unknown>;
 }
 
+/** One whose wire is HTTP/1. */
+export interface HttpFakeVendor extends FakeVendor {
+  readonly server: http.Server;
+}
+
 /** Answers a request, or says by `undefined` that it knows no such one. */
 export type FakeHandler = (
   request: FakeRequest,
   response: http.ServerResponse,
 ) => Promise<true | undefined> | true | undefined;
 
-export interface FakeHouse extends Pick<FakeVendor, "trouble"> {
+/** What the wire of a fake works on. */
+export interface FakeHouse {
   readonly machines: Map<string, FakeMachine>;
+  readonly trouble: FakeTrouble;
+  readonly requests: string[];
+  readonly lines: readonly string[];
+  readonly created: readonly Readonly<Record<string, unknown>>[];
   make(
     options: Omit<FakeMachineOptions, "id" | "path">,
     asked: Readonly<Record<string, unknown>>,
   ): FakeMachine;
+  lose(id: string): void;
+  /** Waits as long as the network is slow. */
+  arrive(): Promise<void>;
 }
 
-export async function startFakeVendor(handlerOf: (house: FakeHouse) => FakeHandler): Promise<FakeVendor> {
+export function createFakeHouse(): FakeHouse {
   const machines = new Map<string, FakeMachine>();
-  const requests: string[] = [];
   const lines: string[] = [];
   const created: Readonly<Record<string, unknown>>[] = [];
   const trouble: FakeTrouble = {};
-  const house: FakeHouse = {
+  return {
     machines,
     trouble,
+    requests: [],
+    lines,
+    created,
     make(options, asked) {
       created.push(asked);
       const id = `fake${process.pid}n${created.length}x${Math.random().toString(36).slice(2, 8)}`;
@@ -75,7 +89,18 @@ export async function startFakeVendor(handlerOf: (house: FakeHouse) => FakeHandl
       machines.set(id, machine);
       return machine;
     },
+    lose(id) {
+      machines.get(id)?.destroy();
+      machines.delete(id);
+    },
+    async arrive() {
+      if (trouble.delayMs !== undefined) await new Promise((done) => setTimeout(done, trouble.delayMs));
+    },
   };
+}
+
+export async function startFakeVendor(handlerOf: (house: FakeHouse) => FakeHandler): Promise<HttpFakeVendor> {
+  const house = createFakeHouse();
   const handle = handlerOf(house);
   const server = http.createServer((request, response) => {
     void answerRequest(request, response);
@@ -83,11 +108,11 @@ export async function startFakeVendor(handlerOf: (house: FakeHouse) => FakeHandl
   const answerRequest = async (request: http.IncomingMessage, response: http.ServerResponse) => {
     const { method = "", headers } = request;
     const url = new URL(request.url ?? "/", "http://fake");
-    requests.push(`${method} ${url.pathname}`);
+    house.requests.push(`${method} ${url.pathname}`);
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const body = Buffer.concat(chunks);
-    if (trouble.delayMs !== undefined) await new Promise((done) => setTimeout(done, trouble.delayMs));
+    await house.arrive();
     const json = (): Record<string, unknown> => JSON.parse(body.toString() || "{}");
     const known = await handle(
       { method, path: url.pathname, query: url.searchParams, headers, body, json },
@@ -98,19 +123,11 @@ export async function startFakeVendor(handlerOf: (house: FakeHouse) => FakeHandl
   };
   await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
   return {
+    ...house,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     server,
-    lines,
-    lose(id) {
-      machines.get(id)?.destroy();
-      machines.delete(id);
-    },
-    machines,
-    requests,
-    trouble,
-    created,
     async close() {
-      for (const machine of machines.values()) machine.destroy();
+      for (const machine of house.machines.values()) machine.destroy();
       server.closeAllConnections();
       await new Promise((done) => server.close(done));
     },

@@ -14,11 +14,14 @@ export interface RemoteSubject {
   readonly factory: (fake: FakeVendor, options: RemoteOptions) => SandboxFactory;
   /** The folder whose packages are taken, where the package is not kit's own. */
   readonly packages?: string;
+  /** Whether its machines can be paused; default: they can. */
+  readonly pauses?: boolean;
 }
 
 export interface RemoteBench {
   readonly fake: FakeVendor;
   readonly root: string;
+  readonly pauses: boolean;
   factory(options?: RemoteOptions): SandboxFactory;
   /** The owner of a new instance. */
   nextOwner(): RemoteOwner;
@@ -57,6 +60,7 @@ export function useRemote(subject: RemoteSubject): RemoteBench {
     get root() {
       return root;
     },
+    pauses: subject.pauses ?? true,
     factory: (options = {}) => subject.factory(bench.fake, options),
     nextOwner() {
       count += 1;
@@ -93,17 +97,19 @@ export function remoteTests(bench: RemoteBench): void {
   for (const { name, run } of sandboxCases({ create: () => bench.open() }))
     if (slice.has(name)) test(name, run);
 
-  test("a machine is paused when nothing happens, comes back by its id after a restart, and goes with its session", async () => {
+  test("a machine rests when nothing happens, comes back by its id after a restart, and goes with its session", async () => {
+    const resting = bench.pauses ? "paused" : "running";
     const owner = bench.nextOwner();
     const first = await bench.open({ idleMs: 300 }, owner);
     await first.writeFile("a.txt", "kept");
     const [id = "", machine] = [...bench.fake.machines].at(-1) ?? [];
     const labels = { kit_agent: "tester", kit_instance: owner.instance_id, kit_session: "default" };
     expect(machine?.labels).toMatchObject(labels);
-    await expect.poll(() => machine?.state).toBe("paused");
+    await expect.poll(() => machine?.state).toBe(resting);
     expect(await first.readFile("a.txt")).toBe("kept");
     await first.close();
-    expect(machine?.state).toBe("paused");
+    expect(machine?.state).toBe(resting);
+    expect(first.capabilities.persistent).toBe(bench.pauses);
     const second = await bench.open({}, owner);
     expect(await second.readFile("a.txt")).toBe("kept");
     await second.close();
@@ -137,13 +143,16 @@ export function remoteTests(bench: RemoteBench): void {
     expect(await sandbox.exists("a.txt")).toBe(false);
   });
 
-  test("a machine that the vendor has paused meanwhile is resumed, and nothing is told of it", async () => {
-    const sandbox = await bench.open();
-    await sandbox.writeFile("a.txt", "kept");
-    const [, machine] = [...bench.fake.machines].at(-1) ?? [];
-    if (machine !== undefined) machine.state = "paused";
-    expect((await sandbox.exec({ command: "cat a.txt" })).stdout).toBe("kept");
-  });
+  test.runIf(bench.pauses)(
+    "a machine that the vendor has paused meanwhile is resumed, and nothing is told of it",
+    async () => {
+      const sandbox = await bench.open();
+      await sandbox.writeFile("a.txt", "kept");
+      const [, machine] = [...bench.fake.machines].at(-1) ?? [];
+      if (machine !== undefined) machine.state = "paused";
+      expect((await sandbox.exec({ command: "cat a.txt" })).stdout).toBe("kept");
+    },
+  );
 
   test("a connection that is lost in mid-command is an unknown outcome, and what only reads is asked again", async () => {
     const sandbox = await bench.open();

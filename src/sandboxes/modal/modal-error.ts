@@ -1,0 +1,62 @@
+import { type RemoteReason, remoteError } from "../remote/remote-error.ts";
+
+export const vendor = "modal";
+
+/** The status of a gRPC call that failed, and which call it was; undefined of any other error. */
+export function statusOf(error: unknown): { readonly code: number; readonly call: string } | undefined {
+  if (!(error instanceof Error) || error.name !== "ClientError") return undefined;
+  if (!("code" in error) || typeof error.code !== "number") return undefined;
+  const path = "path" in error ? String(error.path) : "";
+  return { code: error.code, call: path.slice(path.lastIndexOf("/") + 1) };
+}
+
+/** What the vendor's package has thrown, as kit's error. */
+export function toRemote(error: unknown, reason: RemoteReason = reasonFor(error)): Error {
+  const hint = reason === "key" ? "Set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET." : detailOf(error);
+  return remoteError(vendor, reason, { cause: error, ...(hint === undefined ? {} : { hint }) });
+}
+
+/** Why the build of an image failed stands in the second line. */
+function detailOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !error.message.startsWith("Image build")) return undefined;
+  return error.message.split("\n")[1]?.slice(0, 300);
+}
+
+export function reasonFor(error: unknown): RemoteReason {
+  if (!(error instanceof Error)) return "unreachable";
+  const text = error.message;
+  const isRate = /rate|too many requests/i.test(text);
+  const isQuota = !isRate && /quota|concurren|maximum|limit|billing|credit|spend/i.test(text);
+  switch (statusOf(error)?.code) {
+    // INVALID_ARGUMENT, ALREADY_EXISTS, FAILED_PRECONDITION, OUT_OF_RANGE, UNIMPLEMENTED
+    case 3:
+    case 6:
+    case 9:
+    case 11:
+    case 12:
+      return isQuota ? "quota" : "refused";
+    case 5: // NOT_FOUND
+      return "gone";
+    case 7: // PERMISSION_DENIED
+      return isQuota ? "quota" : "key";
+    case 8: // RESOURCE_EXHAUSTED
+      return isQuota ? "quota" : "busy";
+    case 16: // UNAUTHENTICATED
+      return "key";
+    case undefined:
+      return reasonOfOwn(error);
+    default:
+      return "unreachable";
+  }
+}
+
+/** Errors that the package makes itself, which has no class of its own for most of them. */
+function reasonOfOwn({ name, message }: Error): RemoteReason {
+  if (/missing credentials/i.test(message)) return "key";
+  // It says so of a machine that has ended.
+  if (name === "ConflictError") return "gone";
+  if (name === "ResourceExhaustedError") return "quota";
+  if (name === "InvalidError" || name === "NotFoundError" || message.startsWith("Image build"))
+    return "refused";
+  return "unreachable";
+}

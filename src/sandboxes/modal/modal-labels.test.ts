@@ -1,0 +1,31 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { toLabels, toTags } from "./modal-labels.ts";
+
+const label = fc.oneof(
+  fc.string({ unit: "binary", maxLength: 200 }),
+  fc.stringMatching(/^b64\.[\w.-]{0,90}$/),
+);
+
+test("any label comes back from the tags that it is made of, and each tag is one that the vendor takes", () => {
+  fc.assert(
+    fc.property(label, label, (kit_instance, kit_session) => {
+      const labels = { kit_instance, kit_session };
+      const tags = toTags(labels);
+      for (const [name, value] of Object.entries(tags)) {
+        expect(name).toMatch(/^[\w.-]{1,63}$/);
+        expect(value).toMatch(/^[\w.-]{1,63}$/);
+      }
+      expect(toLabels(tags)).toEqual(labels);
+    }),
+  );
+});
+
+test("a plain label stands in one tag as it is, and a long one in several", () => {
+  expect(toTags({ kit_agent: "fixer-2.0" })).toEqual({ kit_agent: "fixer-2.0" });
+  expect(Object.keys(toTags({ kit_instance: "ä".repeat(64) }))).toEqual([
+    "kit_instance",
+    "kit_instance.1",
+    "kit_instance.2",
+  ]);
+});

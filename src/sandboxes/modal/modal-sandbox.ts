@@ -1,0 +1,37 @@
+import type { SandboxFactory } from "../contract.ts";
+import type { RemoteDriver } from "../remote/driver.ts";
+import { createRemoteFactory } from "../remote/remote-factory.ts";
+import type { RemoteOptions } from "../remote/remote-options.ts";
+
+export interface ModalOptions extends Omit<RemoteOptions, "apiKey"> {
+  /** The two halves of the vendor's key; default: `MODAL_TOKEN_ID` and `MODAL_TOKEN_SECRET`, else its profile on this computer. */
+  readonly tokenId?: string | undefined;
+  readonly tokenSecret?: string | undefined;
+  /** The image that a new machine is made of, as a registry names it; default "debian:12". */
+  readonly image?: string | undefined;
+  /** The vendor's app that machines belong to, made when it is missing; default "kit". */
+  readonly app?: string | undefined;
+  /** The vendor's environment, such as "staging"; default: the profile's. */
+  readonly environment?: string | undefined;
+  /** Where the vendor's interface is; default: the vendor's own. */
+  readonly apiUrl?: string | undefined;
+}
+
+/**
+ * A machine of Modal for every session, started by the first tool that needs it, and removed with the session. Modal
+ * pauses no machine: one ends with its files two minutes after `idleMs`, and at the latest a day after its start. Needs the
+ * package `modal` at 0.11.1, and `MODAL_TOKEN_ID` with `MODAL_TOKEN_SECRET`.
+ *
+ * @example
+ * createAgent({ sandbox: modal({ image: "node:24", upload: true, idleMs: 3_600_000 }), allowShell: true })
+ */
+export function modal(options: ModalOptions = {}): SandboxFactory {
+  // A driver has connections of its own and knows its app and image: one serves all sessions of a project.
+  const drivers = new Map<string, RemoteDriver>();
+  return createRemoteFactory("modal", options, async (root) => {
+    const { createModalDriver } = await import("./modal-driver.ts");
+    const driver = drivers.get(root) ?? createModalDriver(options, root);
+    drivers.set(root, driver);
+    return driver;
+  });
+}

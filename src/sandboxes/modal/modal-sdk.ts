@@ -1,0 +1,105 @@
+import { loadSdk } from "../remote/load-sdk.ts";
+import type { ModalOptions } from "./modal-sandbox.ts";
+
+/** What kit uses of `modal` 0.11.1, so that its types need not be installed. */
+export interface ModalSdk {
+  readonly ModalClient: new (params: ModalParams) => ModalClient;
+}
+
+interface ModalParams {
+  readonly tokenId?: string;
+  readonly tokenSecret?: string;
+  readonly environment?: string;
+  /** Seconds that a request waits where the vendor asks for patience. */
+  readonly maxThrottleWaitSecs: number;
+  readonly logger: Readonly<Record<"debug" | "info" | "warn" | "error", () => void>>;
+}
+
+export interface ModalClient {
+  readonly apps: {
+    fromName(name: string, params: { readonly createIfMissing: boolean }): Promise<ModalApp>;
+  };
+  readonly images: { fromRegistry(tag: string): ModalImage };
+  readonly sandboxes: {
+    create(app: ModalApp, image: ModalImage, params: ModalCreation): Promise<ModalMachine>;
+    fromId(id: string): Promise<ModalMachine>;
+    list(query: {
+      readonly appId: string;
+      readonly tags: Record<string, string>;
+    }): AsyncIterable<ModalMachine>;
+  };
+}
+
+export interface ModalApp {
+  readonly appId: string;
+}
+
+/** An image, which is built when a machine is first made of it. */
+export interface ModalImage {
+  readonly imageId: string;
+}
+
+export interface ModalCreation {
+  readonly timeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly env: Record<string, string>;
+  readonly tags: Record<string, string>;
+  readonly blockNetwork?: boolean;
+  readonly outboundDomainAllowlist?: string[];
+}
+
+export interface ModalMachine {
+  readonly sandboxId: string;
+  getTags(): Promise<Record<string, string>>;
+  /** The exit code of the machine; null while it runs. */
+  poll(): Promise<number | null>;
+  terminate(): Promise<unknown>;
+  exec(
+    words: string[],
+    params: {
+      readonly mode: "text";
+      readonly stderr: "pipe" | "ignore";
+      readonly env: Record<string, string>;
+    },
+  ): Promise<ModalProcess>;
+}
+
+export interface ModalProcess {
+  readonly stdin: WritableStream<string>;
+  readonly stdout: ReadableStream<string>;
+  readonly stderr: ReadableStream<string>;
+  /** `wait` that can be given up: without a signal the package asks for ever. */
+  _wait(signal: AbortSignal): Promise<number>;
+}
+
+/** The version that kit is tested with. The registry's `latest` is a package of others with the same name. */
+const version = "0.11.1";
+
+/** Loads the vendor's package, and connects when it is first used. */
+export async function openModal(options: ModalOptions, root: string): Promise<ModalClient> {
+  const sdk = await loadSdk<ModalSdk>("modal", root, { version, exports: "ModalClient" });
+  const { tokenId, tokenSecret, environment, apiUrl } = options;
+  const nothing = (): void => undefined;
+  const open = (): ModalClient =>
+    new sdk.ModalClient({
+      ...(tokenId === undefined ? {} : { tokenId }),
+      ...(tokenSecret === undefined ? {} : { tokenSecret }),
+      ...(environment === undefined ? {} : { environment }),
+      // kit says at once that the vendor is busy; the package would wait without an end.
+      maxThrottleWaitSecs: 0,
+      logger: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+    });
+  return apiUrl === undefined ? open() : withVariable("MODAL_SERVER_URL", apiUrl, open);
+}
+
+/** The package takes this from the environment alone, and reads it while it is constructed. */
+function withVariable<Result>(name: string, value: string, work: () => Result): Result {
+  const before = process.env[name];
+  process.env[name] = value;
+  try {
+    return work();
+  } finally {
+    if (before === undefined) delete process.env[name];
+    else process.env[name] = before;
+  }
+}

@@ -1,0 +1,274 @@
+import type { ChildProcess } from "node:child_process";
+import type { FakeMachine } from "../../remote/testing/fake-machine.ts";
+import { createFakeHouse, type FakeHouse, type FakeVendor } from "../../remote/testing/fake-vendor.ts";
+import {
+  Double,
+  type GrpcCall,
+  GrpcFailure,
+  type GrpcHandler,
+  type Message,
+  type Received,
+  startGrpcServer,
+} from "./grpc-server.ts";
+
+export interface FakeModal extends FakeVendor {
+  /** What else goes wrong, each once, with the next command. */
+  readonly mishaps: {
+    /** The connection breaks while its output is read; the vendor knows the command on. */
+    breakOutput?: boolean;
+    /** It starts, and the answer to that is lost. */
+    dropStart?: boolean;
+    /** A start that is sent again starts it again, against what the vendor promises. */
+    startAgain?: boolean;
+    /** A machine is made, and the answer to that is lost. */
+    dropCreate?: boolean;
+  };
+}
+
+interface Command {
+  readonly task: string;
+  readonly program: ChildProcess;
+  readonly output: readonly [Buffer[], Buffer[]];
+  readonly heard: Set<() => void>;
+  code?: number;
+  signal?: number;
+}
+
+interface Fake {
+  readonly house: FakeHouse;
+  readonly mishaps: FakeModal["mishaps"];
+  readonly commands: Map<string, Command>;
+  /** Machines by the key of the request that made them. */
+  readonly made: Map<string, FakeMachine>;
+  readonly ended: Set<string>;
+  url: string;
+}
+
+const internal = 13;
+const notFound = 5;
+const unauthenticated = 16;
+const token = [{ alg: "none" }, { exp: 4_102_444_800 }]
+  .map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"))
+  .concat("x")
+  .join(".");
+
+/** Modal as its package (0.11.1) speaks to it: the control plane, and the router of commands, both over gRPC. */
+export async function startFakeModal(): Promise<FakeModal> {
+  const house = createFakeHouse();
+  const fake: Fake = { house, mishaps: {}, commands: new Map(), made: new Map(), ended: new Set(), url: "" };
+  const { url, close } = await startGrpcServer((call) => answer(fake, call));
+  fake.url = url;
+  return {
+    ...house,
+    url,
+    mishaps: fake.mishaps,
+    lose(id) {
+      house.lose(id);
+      fake.ended.add(id);
+    },
+    async close() {
+      for (const machine of house.machines.values()) machine.destroy();
+      await close();
+    },
+  };
+}
+
+const answer = async (fake: Fake, call: GrpcCall): Promise<Message | undefined> => {
+  const { house } = fake;
+  house.requests.push(call.name);
+  await house.arrive();
+  const handle = ofMachines[call.name] ?? ofVendor[call.name];
+  if (handle === undefined) throw new GrpcFailure(12, `The fake knows no ${call.name}.`);
+  if (call.name in ofVendor) {
+    const { refuse } = house.trouble;
+    if (refuse !== undefined) throw new GrpcFailure(refuse.status, refuse.message);
+    if (call.headers["x-modal-token-id"] !== "ak-test" || call.headers["x-modal-token-secret"] !== "as-test")
+      throw new GrpcFailure(unauthenticated, "Token ID is malformed");
+  } else if (call.headers.authorization !== `Bearer ${token}`) {
+    throw new GrpcFailure(unauthenticated, "no token");
+  }
+  return await handle(fake, call);
+};
+
+type Handler = (fake: Fake, call: GrpcCall) => ReturnType<GrpcHandler>;
+
+const ofVendor: Readonly<Record<string, Handler>> = {
+  AuthTokenGet: () => ({ 1: token }),
+  AppGetOrCreate: () => ({ 1: "ap-fake" }),
+  EnvironmentGetOrCreate: () => ({ 1: "en-fake", 2: { 1: "main", 2: { 1: "2025.06" } } }),
+  ImageGetOrCreate(_, { request }) {
+    const [from = ""] = request.message(2).texts(6);
+    if (from.includes("missing"))
+      return { 1: "im-fake", 2: { 1: 2, 2: "no such image: docker.io/library/missing" } };
+    return { 1: "im-fake", 2: { 1: 1 } };
+  },
+  SandboxCreateV2(fake, { request, headers, cut }) {
+    const key = String(headers["x-idempotency-key"]);
+    const machine = fake.made.get(key) ?? make(fake.house, request);
+    fake.made.set(key, machine);
+    if (fake.mishaps.dropCreate === true) {
+      fake.mishaps.dropCreate = false;
+      cut();
+    }
+    const access = { 1: token, 2: fake.url.replace("http:", "https:") };
+    return { 1: machine.id, 3: `ta-${machine.id}`, 5: access, 6: token };
+  },
+  SandboxListV2({ house }, { request }) {
+    const wanted = request.messages(5).map((tag) => [tag.text(1), tag.text(2)] as const);
+    const before = request.double(2) ?? Number.POSITIVE_INFINITY;
+    const found = [...house.machines.values()]
+      .filter(({ labels }) => wanted.every(([name, value]) => labels[name] === value))
+      .map((machine) => ({ machine, created: createdOf(house, machine) }))
+      .filter(({ created }) => created < before)
+      .sort((one, other) => other.created - one.created)
+      // Two a page, so that callers have to turn them.
+      .slice(0, 2);
+    return {
+      1: found.map(({ machine, created }) => ({
+        1: machine.id,
+        3: new Double(created),
+        6: tagsOf(machine.labels),
+      })),
+    };
+  },
+  SandboxTagsGetV2: (fake, { request }) => ({ 1: tagsOf(machineOf(fake, request.text(1)).labels) }),
+  SandboxWaitV2(fake, { request }) {
+    // TERMINATED, while the vendor still knows of it.
+    if (fake.ended.has(request.text(1))) return { 1: { 1: 3 } };
+    machineOf(fake, request.text(1));
+    return {};
+  },
+  SandboxTerminateV2(fake, { request }) {
+    const { id } = machineOf(fake, request.text(1));
+    fake.house.lose(id);
+    fake.ended.add(id);
+    return {};
+  },
+  SandboxGetTaskIdV2: (fake, { request }) => ({ 1: `ta-${machineOf(fake, request.text(1)).id}` }),
+  SandboxGetCommandRouterAccess: (fake, { request }) => {
+    machineOf(fake, request.text(1));
+    return { 1: token, 2: fake.url.replace("http:", "https:") };
+  },
+};
+
+const ofMachines: Readonly<Record<string, Handler>> = {
+  TaskExecStart(fake, { request, cut }) {
+    const machine = machineOf(fake, request.text(1).replace(/^ta-/, ""));
+    const id = request.text(2);
+    if (!fake.commands.has(id) || fake.mishaps.startAgain === true)
+      fake.commands.set(id, start(machine, request));
+    if (fake.mishaps.dropStart === true) {
+      fake.mishaps.dropStart = false;
+      setTimeout(cut, 100);
+      return new Promise<undefined>(() => undefined);
+    }
+    return {};
+  },
+  async TaskExecStdioRead(fake, { request, send, cut }) {
+    const id = request.text(2);
+    const command = commandOf(fake, request);
+    if (fake.mishaps.breakOutput === true || fake.house.trouble.cutNext === true) {
+      if (fake.house.trouble.cutNext === true) setTimeout(() => fake.commands.delete(id), 40);
+      fake.mishaps.breakOutput = false;
+      fake.house.trouble.cutNext = false;
+      setTimeout(cut, 50);
+    }
+    const chunks = command.output[request.number(4) === 0 ? 0 : 1];
+    let skip = request.number(3);
+    for (let next = 0; ; ) {
+      for (; next < chunks.length; next += 1) {
+        const chunk = chunks[next] ?? Buffer.alloc(0);
+        if (skip < chunk.length) send({ 1: chunk.subarray(skip) });
+        skip = Math.max(0, skip - chunk.length);
+      }
+      if (hasEnded(command)) return undefined;
+      await change(command);
+    }
+  },
+  async TaskExecWait(fake, { request }) {
+    const command = commandOf(fake, request);
+    while (!hasEnded(command)) await change(command);
+    return command.signal === undefined ? { 1: command.code ?? 0 } : { 2: command.signal };
+  },
+  TaskExecStdinWrite(fake, { request }) {
+    const { program } = commandOf(fake, request);
+    const bytes = request.bytes(4);
+    if (bytes.length > 0) program.stdin?.write(bytes);
+    if (request.number(5) === 1) program.stdin?.end();
+    return {};
+  },
+};
+
+function make(house: FakeHouse, request: Received): FakeMachine {
+  const definition = request.message(2);
+  const network = definition.message(22);
+  const labels = Object.fromEntries(request.messages(4).map((tag) => [tag.text(1), tag.text(2)]));
+  for (const value of Object.values(labels))
+    if (!/^[A-Za-z0-9._-]{1,63}$/.test(value)) throw new GrpcFailure(3, `Invalid tag value: ${value}`);
+  return house.make(
+    { labels, env: variablesOf(request.messages(6)) },
+    {
+      timeoutSecs: definition.number(7),
+      idleTimeoutSecs: definition.number(33),
+      networkAccess: { type: network.number(1), domains: network.texts(3) },
+    },
+  );
+}
+
+function start(machine: FakeMachine, request: Received): Command {
+  const words = request.texts(3);
+  if (words.join("").length > 65_536) throw new GrpcFailure(3, "argument list too long");
+  const program = machine.start({ words, env: variablesOf(request.messages(13)) });
+  const command: Command = { task: machine.id, program, output: [[], []], heard: new Set() };
+  const tell = (): void => {
+    for (const listener of command.heard) listener();
+  };
+  for (const [index, stream] of [program.stdout, program.stderr].entries())
+    stream?.on("data", (chunk: Buffer) => {
+      command.output[index === 0 ? 0 : 1].push(chunk);
+      tell();
+    });
+  program.once("close", (code, signal) => {
+    if (signal === null) command.code = code ?? 0;
+    else command.signal = signal === "SIGKILL" ? 9 : 15;
+    tell();
+  });
+  return command;
+}
+
+const hasEnded = ({ code, signal }: Command): boolean => code !== undefined || signal !== undefined;
+
+const change = ({ heard }: Command): Promise<void> =>
+  new Promise((resolve) => {
+    const listener = (): void => {
+      heard.delete(listener);
+      resolve();
+    };
+    heard.add(listener);
+  });
+
+function commandOf(fake: Fake, request: Received): Command {
+  const command = fake.commands.get(request.text(2));
+  if (command === undefined) throw new GrpcFailure(notFound, "exec not found");
+  if (!fake.house.machines.has(command.task)) throw new GrpcFailure(internal, "the machine has ended");
+  return command;
+}
+
+function machineOf({ house }: Fake, id: string): FakeMachine {
+  const machine = house.machines.get(id);
+  if (machine === undefined) throw new GrpcFailure(notFound, `Sandbox with ID ${id} not found`);
+  return machine;
+}
+
+/** Variables that stand in the request itself. */
+function variablesOf(sources: readonly Received[]): Readonly<Record<string, string>> {
+  const entries = sources.flatMap((source) => source.message(2).messages(1));
+  return Object.fromEntries(entries.map((entry) => [entry.text(1), entry.text(2)]));
+}
+
+const tagsOf = (labels: Readonly<Record<string, string>>): readonly Message[] =>
+  Object.entries(labels).map(([name, value]) => ({ 1: name, 2: value }));
+
+/** No two at the same time. */
+const createdOf = (house: FakeHouse, machine: FakeMachine): number =>
+  1_790_000_000 + [...house.machines.keys()].indexOf(machine.id);
