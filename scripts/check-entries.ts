@@ -30,6 +30,7 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/otel": { packages: ["@opentelemetry/api"], kilobytes: 42 },
   "kit/sandboxes/daytona": { packages: [], kilobytes: 6 },
   "kit/sandboxes/e2b": { packages: [], kilobytes: 6 },
+  "kit/sandboxes/modal": { packages: [], kilobytes: 6 },
   "kit/sandboxes/runloop": { packages: [], kilobytes: 6 },
   "kit/backends/google-adk": { packages: [], kilobytes: 24 },
   "kit/backends/graph": { packages: [], kilobytes: 34 },

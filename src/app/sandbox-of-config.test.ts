@@ -112,6 +112,7 @@ test.each([
 test.each([
   ["e2b", 'upload = true\nnetwork = ["registry.npmjs.org"]\ntemplate = "node"\nidle_seconds = 60'],
   ["daytona", 'upload = "packages/api"\nnetwork = "any"\nimage = "debian:12"'],
+  ["modal", 'upload = true\nimage = "node:24"\napp = "agents"\nenvironment = "staging"\nidle_seconds = 3600'],
   ["runloop", 'upload = true\nblueprint = "node"\nsize = "SMALL"\nfolder = "/home/user/app"'],
 ])("a configuration names machines of %s, and nothing is started by that", async (kind, options) => {
   const toml = `[agent]\nsandbox = "${kind}"\n[sandbox.options]\n${options}\n`;
@@ -129,7 +130,8 @@ test.each([
   ['[agent]\nsandbox = "runloop"\n[sandbox.options]\nfolder = "workspace"\n', "absolute"],
   ['[agent]\nsandbox = "runloop"\n[sandbox.options]\nsize = "HUGE"\n', "X_SMALL"],
   ['[agent]\nsandbox = "runloop"\n[sandbox.options]\nimage = "x"\n', "is no option of the runloop sandbox"],
-  ['[agent]\nsandbox = "modal"\n', "modal"],
+  ['[agent]\nsandbox = "modal"\n[sandbox.options]\nsnapshot = "x"\n', "is no option of the modal sandbox"],
+  ['[agent]\nsandbox = "Modal"\n', "did you mean modal"],
 ])("a mistake in the machines of a vendor is told: %j", async (toml, told) => {
   await using folder = await createTemporaryRepository({ "kit.toml": toml });
   await expect(openAgents({ root: folder.root, env: {} })).rejects.toSatisfy((error: unknown) =>

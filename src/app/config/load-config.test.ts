@@ -93,15 +93,11 @@ test.each([
   ['[agent]\nmodle = "a/b"', "agent.modle is no key of kit; did you mean agent.model?"],
   [
     '[agent]\nsandbox = "docker"',
-    'agent.sandbox must be one of virtual, local, daytona, e2b, runloop, not "docker"',
-  ],
-  [
-    '[agent]\nsandbox = "modal"',
-    "agent.sandbox cannot be modal yet: this version of kit has virtual, local, daytona, e2b, runloop",
+    'agent.sandbox must be one of virtual, local, daytona, e2b, modal, runloop, not "docker"',
   ],
   [
     "[agent]\nsandbox = 1",
-    "agent.sandbox must be virtual, local, daytona, e2b, runloop or (only in kit.config.ts) a sandbox, not 1",
+    "agent.sandbox must be virtual, local, daytona, e2b, modal, runloop or (only in kit.config.ts) a sandbox, not 1",
   ],
   ['[agent]\nbackend = "x"', 'agent.backend must be one of typed, graph, openai_agents, google_adk, not "x"'],
   [

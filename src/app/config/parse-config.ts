@@ -46,7 +46,6 @@ import {
 import {
   isolationModes,
   type LimitsConfig,
-  laterSandboxKinds,
   type SandboxChoice,
   type SandboxConfig,
   type SandboxKind,
@@ -72,7 +71,7 @@ const unsafeCommand: Reader<Exclude<AllowedCommand, string>> = table(
 const allowedCommand: Reader<AllowedCommand> = (value, path, report) =>
   (typeof value === "object" ? unsafeCommand : text)(value, path, report);
 
-const sandboxKind = name<SandboxKind>(sandboxKinds, undefined, laterSandboxKinds);
+const sandboxKind = name<SandboxKind>(sandboxKinds);
 const sandboxFactory = guarded(
   `${sandboxKinds.join(", ")} or (only in kit.config.ts) a sandbox`,
   isSandboxFactory,
@@ -166,6 +165,8 @@ const readConfig: Reader<KitConfig> = table<KitConfig>({
       target: text,
       blueprint: text,
       size: name<NonNullable<SandboxOptions["size"]>>(runloopSizes),
+      app: text,
+      environment: text,
       api_url: text,
       sandbox_url: text,
     }),

@@ -11,16 +11,16 @@ import { daytona } from "../../sandboxes/daytona/daytona-sandbox.ts";
 import { e2b } from "../../sandboxes/e2b/e2b-sandbox.ts";
 import { pickEnvironment } from "../../sandboxes/host/exec/environment.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
+import { modal } from "../../sandboxes/modal/modal-sandbox.ts";
 import type { RunloopOptions } from "../../sandboxes/runloop/runloop-options.ts";
 import { runloop } from "../../sandboxes/runloop/runloop-sandbox.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 
 /** The sandboxes that have a name in the configuration. */
 export type SandboxKind = "virtual" | "local" | VendorKind;
-type VendorKind = "daytona" | "e2b" | "runloop";
-const vendorKinds: readonly VendorKind[] = ["daytona", "e2b", "runloop"];
+type VendorKind = "daytona" | "e2b" | "modal" | "runloop";
+const vendorKinds: readonly VendorKind[] = ["daytona", "e2b", "modal", "runloop"];
 export const sandboxKinds: readonly SandboxKind[] = ["virtual", "local", ...vendorKinds];
-export const laterSandboxKinds: readonly string[] = ["modal"];
 
 /** Where agents that name no sandbox work: a sandbox by its name, or, in `kit.config.ts`, one of your own. */
 export type SandboxChoice = SandboxKind | SandboxFactory;
@@ -52,7 +52,7 @@ export interface SandboxOptions {
   readonly domain?: string;
   /** Of `daytona`: the snapshot of new machines. */
   readonly snapshot?: string;
-  /** Of `daytona`: their image, in place of a snapshot. */
+  /** Of `daytona`: their image, in place of a snapshot. Of `modal`: their image, as a registry names it. */
   readonly image?: string;
   /** Of `daytona`: the region. */
   readonly target?: string;
@@ -60,6 +60,10 @@ export interface SandboxOptions {
   readonly blueprint?: string;
   /** Of `runloop`: how large they are: "SMALL". */
   readonly size?: NonNullable<RunloopOptions["size"]>;
+  /** Of `modal`: the vendor's app that machines belong to. */
+  readonly app?: string;
+  /** Of `modal`: the vendor's environment. */
+  readonly environment?: string;
   /** For vendors. The address of the vendor's interface; default: the vendor's own. */
   readonly api_url?: string;
   /** Of `e2b`: where machines are reached, in place of what the domain says. */
@@ -107,6 +111,7 @@ const optionsOf: Readonly<Record<SandboxKind, readonly (keyof SandboxOptions)[]>
   local: ["root", "env"],
   daytona: [...optionsOfVendors, "snapshot", "image", "target"],
   e2b: [...optionsOfVendors, "template", "domain", "sandbox_url"],
+  modal: [...optionsOfVendors, "image", "app", "environment"],
   runloop: [...optionsOfVendors, "blueprint", "size"],
 };
 
@@ -185,6 +190,14 @@ function toRemoteFactory(
     const { template, domain, sandbox_url: sandboxUrl } = options;
     return e2b({ ...shared, ...defined({ template, domain, sandboxUrl, apiKey: environment.E2B_API_KEY }) });
   }
+  if (kind === "modal") {
+    const { image, app, environment: vendorEnvironment } = options;
+    const { MODAL_TOKEN_ID: tokenId, MODAL_TOKEN_SECRET: tokenSecret } = environment;
+    return modal({
+      ...shared,
+      ...defined({ image, app, environment: vendorEnvironment, tokenId, tokenSecret }),
+    });
+  }
   if (kind === "runloop") {
     const { blueprint, size } = options;
     return runloop({ ...shared, ...defined({ blueprint, size, apiKey: environment.RUNLOOP_API_KEY }) });
@@ -196,7 +209,7 @@ function toRemoteFactory(
 /** What stands around the commands of agents that name no sandbox. */
 export async function isolationOfConfig({ agent, sandbox }: Choice): Promise<SandboxIsolation> {
   const isolation = toIsolation(sandbox);
-  const vendors = { daytona, e2b, runloop };
+  const vendors = { daytona, e2b, modal, runloop };
   const chosen = agent?.sandbox ?? "virtual";
   const factory = typeof chosen === "object" ? chosen : isVendorKind(chosen) ? vendors[chosen]() : virtual();
   const none = { wall: "none", description: `The ${factory.name} sandbox says of no wall.` } as const;

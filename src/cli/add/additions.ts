@@ -13,6 +13,10 @@ export interface Addition {
   readonly configuration?: Readonly<Record<string, string>>;
   /** Variables of which one has to be set. */
   readonly variables?: readonly string[];
+  /** Whether all of them have to be. */
+  readonly needsAllVariables?: boolean;
+  /** A file of the home directory that holds the key as well, written by the vendor's own tool. */
+  readonly keyFile?: string;
   /** What such a variable looks like where its name does not say it. */
   readonly variableExample?: string;
   /** What is left for a person to do. */
@@ -71,6 +75,16 @@ export const additions: readonly Addition[] = [
     packages: ["@daytona/sdk"],
     configuration: { "agent.sandbox": "daytona" },
     variables: ["DAYTONA_API_KEY"],
+    docs: "docs/remote-sandboxes.md",
+  },
+  {
+    name: "modal",
+    kind: "sandbox",
+    packages: ["modal"],
+    configuration: { "agent.sandbox": "modal" },
+    variables: ["MODAL_TOKEN_ID", "MODAL_TOKEN_SECRET"],
+    needsAllVariables: true,
+    keyFile: ".modal.toml",
     docs: "docs/remote-sandboxes.md",
   },
   {

@@ -1,4 +1,7 @@
+import { existsSync } from "node:fs";
 import { findPackageJSON } from "node:module";
+import { homedir } from "node:os";
+import { join } from "node:path";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { valueAt } from "../../app/config/set-toml-key.ts";
 import { type Addition, additions } from "../add/additions.ts";
@@ -78,17 +81,26 @@ function isBesideKit(name: string): boolean {
 }
 
 function checkVariable(addition: Addition, { config, environment }: LoadedConfig): Check | undefined {
-  const { name, kind, variables = [], variableExample } = addition;
+  const { name, kind, variables = [], variableExample, needsAllVariables = false, keyFile } = addition;
   if (variables.length === 0) return undefined;
-  const set = variables.find((variable) => Boolean(environment[variable]));
-  if (set !== undefined) return { name, status: "ok", message: `${set} is set` };
+  const set = variables.filter((variable) => Boolean(environment[variable]));
+  const missing = variables.filter((variable) => !set.includes(variable));
+  if (needsAllVariables ? missing.length === 0 : set.length > 0) {
+    const shown = needsAllVariables ? set : set.slice(0, 1);
+    return { name, status: "ok", message: `${shown.join(" and ")} ${shown.length > 1 ? "are" : "is"} set` };
+  }
   if (kind === "model" && config.providers?.[name]?.api_key !== undefined)
     return { name, status: "ok", message: "the key of the configuration" };
+  if (keyFile !== undefined && set.length === 0 && existsSync(join(homedir(), keyFile)))
+    return { name, status: "ok", message: `the key of ~/${keyFile}` };
   const example = variableExample === undefined ? "" : `, such as ${variableExample}`;
+  const wanted = needsAllVariables ? missing.join(" and ") : variables[0];
   return {
     name,
     status: "warning",
-    message: `${variables.join(" or ")} is not set.`,
-    hint: `Set ${variables[0]}${example}, in the environment or in a .env that Git ignores.`,
+    message: needsAllVariables
+      ? `${wanted} ${missing.length > 1 ? "are" : "is"} not set.`
+      : `${variables.join(" or ")} is not set.`,
+    hint: `Set ${wanted}${example}, in the environment or in a .env that Git ignores.`,
   };
 }

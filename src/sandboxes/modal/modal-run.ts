@@ -122,7 +122,7 @@ async function explain(machine: ModalMachine, error: unknown): Promise<Error> {
   return toRemote(error, mayRun ? "lost" : reason);
 }
 
-export async function hasEnded(machine: ModalMachine): Promise<boolean> {
+async function hasEnded(machine: ModalMachine): Promise<boolean> {
   try {
     return (await machine.poll()) !== null;
   } catch (error) {
