@@ -2,4 +2,5 @@
 import "../../base/require-node.ts";
 
 export type { RemoteOptions } from "../remote/remote-options.ts";
-export { type ModalOptions, modal } from "./modal-sandbox.ts";
+export type { ModalOptions } from "./modal-options.ts";
+export { modal } from "./modal-sandbox.ts";

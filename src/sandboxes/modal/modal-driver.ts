@@ -3,8 +3,8 @@ import type { MachineInfo, MachineSpec, RemoteDriver, RemoteMachine } from "../r
 import { remoteError } from "../remote/remote-error.ts";
 import { reasonFor, toRemote, vendor } from "./modal-error.ts";
 import { toLabels, toTags } from "./modal-labels.ts";
+import type { ModalOptions } from "./modal-options.ts";
 import { runOnModal } from "./modal-run.ts";
-import type { ModalOptions } from "./modal-sandbox.ts";
 import {
   type ModalApp,
   type ModalClient,

@@ -1,5 +1,5 @@
 import { loadSdk } from "../remote/load-sdk.ts";
-import type { ModalOptions } from "./modal-sandbox.ts";
+import type { ModalOptions } from "./modal-options.ts";
 
 /** What kit uses of `modal` 0.11.1, so that its types need not be installed. */
 export interface ModalSdk {
