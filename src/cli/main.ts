@@ -34,7 +34,10 @@ export async function main(
     json = globals.json;
     if (drains !== true) interrupt.insistAfter(patienceMs);
     const { createContext } = await import("./create-context.ts");
-    exitCode = await run(createContext(globals, { output, input, signal: interrupt.signal, startedIn: cwd }));
+    const { useProjectPackages } = await import("./project-packages.ts");
+    const context = createContext(globals, { output, input, signal: interrupt.signal, startedIn: cwd });
+    useProjectPackages(context.root);
+    exitCode = await run(context);
   });
   try {
     await program.parseAsync(toCommandLine(argv), { from: "user" });

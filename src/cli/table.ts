@@ -12,6 +12,8 @@ export interface Column<Row> {
   readonly align?: "left" | "right";
   /** What gives way when the terminal is too narrow; without it, values stay whole. */
   readonly cut?: Cut;
+  /** Columns that it keeps before each row takes two lines; default 16. */
+  readonly least?: number;
   /** Gives way before paths and texts do: commands take the part of an id that is left (`matchId`). */
   readonly isId?: true;
 }
@@ -65,7 +67,7 @@ function isText({ cut, isId }: Strip): boolean {
 }
 
 function isReadable(strip: Strip, width: number): boolean {
-  return !isText(strip) || width >= Math.min(strip.width, leastText);
+  return !isText(strip) || width >= Math.min(strip.width, strip.least);
 }
 
 /** A column as it is printed: its heading, and a cell for each row. */
@@ -75,13 +77,14 @@ interface Strip {
   readonly styles: readonly (Style | undefined)[];
   readonly align: "left" | "right" | undefined;
   readonly cut: Cut | undefined;
+  readonly least: number;
   readonly isId: boolean;
   /** Of the widest cell or the heading. */
   readonly width: number;
 }
 
 function toStrip<Row>(column: Column<Row>, rows: readonly Row[], isTerminal: boolean): Strip {
-  const { header, style, align, isId = false } = column;
+  const { header, style, align, least = leastText, isId = false } = column;
   const textOf = (row: Row): string =>
     isTerminal && column.forPeople ? column.forPeople(row) : column.value(row);
   const cells = rows.map((row) => safeLine(textOf(row)));
@@ -90,6 +93,7 @@ function toStrip<Row>(column: Column<Row>, rows: readonly Row[], isTerminal: boo
     cells,
     styles: rows.map((row) => style?.(row)),
     align,
+    least,
     cut: column.cut ?? (isId ? "start" : undefined),
     isId,
     width: cells.reduce((most, cell) => Math.max(most, displayWidth(cell)), header.length),

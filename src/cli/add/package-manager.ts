@@ -109,16 +109,20 @@ function statedManager(
  * missing or fails.
  */
 export async function runManager(
-  [program = "", ...args]: readonly string[],
+  words: readonly string[],
   { folder, context }: { readonly folder: string; readonly context: CommandContext },
 ): Promise<void> {
   const { output, signal } = context;
   signal.throwIfAborted();
   // A relative entry of PATH would be looked up in the project, which may hold an `npm` of its own.
   const path = (process.env.PATH ?? "").split(delimiter).filter((entry) => isAbsolute(entry));
-  const child = spawn(program, args, {
+  const [program = ""] = words;
+  const { file, args, ...how } = managerProcess(words);
+  const child = spawn(file, args, {
+    ...how,
     cwd: folder,
-    env: { ...process.env, PATH: path.join(delimiter) },
+    // The shell of Windows would look into the project first, too.
+    env: { ...process.env, PATH: path.join(delimiter), NoDefaultCurrentDirectoryInExePath: "1" },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const forget = onAbort(signal, () => child.kill("SIGINT"));
@@ -142,6 +146,25 @@ export async function runManager(
   } finally {
     forget();
   }
+}
+
+/** How a package manager is started: on Windows they are `.cmd` files, which only its shell runs. */
+export function managerProcess(
+  words: readonly string[],
+  platform: NodeJS.Platform = process.platform,
+): {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly windowsVerbatimArguments?: true;
+} {
+  const [program = "", ...args] = words;
+  if (platform !== "win32") return { file: program, args };
+  const line = words.map((word) => (/^[\w@/.:=-]+$/.test(word) ? word : `"${word.replaceAll('"', "")}"`));
+  return {
+    file: process.env.ComSpec ?? "cmd.exe",
+    args: ["/d", "/s", "/c", `"${line.join(" ")}"`],
+    windowsVerbatimArguments: true,
+  };
 }
 
 function failed(program: string, what: string, hint: string): KitError<ErrorCode> {

@@ -13,13 +13,16 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
+import { stripVTControlCharacters } from "node:util";
 import { parse } from "smol-toml";
 import { afterAll, expect, test } from "vitest";
 import { parseConfig } from "../../app/config/parse-config.ts";
 import { additions } from "../add/additions.ts";
+import { managerProcess } from "../add/package-manager.ts";
 import { peerOf, satisfies } from "../add/peer-versions.ts";
 import { withoutKeys } from "../run/agents-project.suite.ts";
-import { type RunResult, runKit } from "../run-kit.suite.ts";
+import { type RunResult, runKit, startKit } from "../run-kit.suite.ts";
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "kit-add-")));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -350,4 +353,50 @@ test("without a name all that can be added is listed, with what is installed", a
   expect(stdout.trim().split("\n")).toHaveLength(additions.length);
   const list = JSON.parse((await kit(["add", "--json"], root)).stdout);
   expect(list.additions.map(({ name }: { name: string }) => name)).toEqual(additions.map(({ name }) => name));
+});
+
+test("the list fits 80 columns, with every variable whole", async () => {
+  const { stdout } = await runKit(["add"], { cwd: project(), env: withoutKeys, columns: 80 });
+  const lines = stripVTControlCharacters(stdout).trimEnd().split("\n");
+  expect(lines).toHaveLength(additions.length + 1);
+  for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
+  for (const { variables: [variable = ""] = [] } of additions) expect(lines.join("\n")).toContain(variable);
+});
+
+test("on Windows its shell starts the package manager, as one line", () => {
+  const words = ["npm", "install", "@ai-sdk/anthropic@4.0.105", "--prefix", "C:\\My Files & more"];
+  expect(managerProcess(words, "win32")).toMatchObject({
+    args: ["/d", "/s", "/c", '"npm install @ai-sdk/anthropic@4.0.105 --prefix "C:\\My Files & more""'],
+    windowsVerbatimArguments: true,
+  });
+  expect(managerProcess(words, "linux")).toEqual({ file: "npm", args: words.slice(1) });
+});
+
+test("a kit that is installed elsewhere uses the packages of the project, and its own where it has them", async () => {
+  const root = project({
+    "node_modules/@ai-sdk/anthropic/package.json": JSON.stringify({
+      name: "@ai-sdk/anthropic",
+      version: anthropic,
+      type: "module",
+      exports: { ".": { import: "./index.js" } },
+    }),
+    "node_modules/@ai-sdk/anthropic/index.js":
+      'console.error("the project\'s own"); export { createAnthropic } from "@ai-sdk/anthropic/real";',
+  });
+  // Kit's own copy is hidden from kit alone, as it is where kit was installed without it.
+  const hidden = `import { registerHooks } from "node:module";
+registerHooks({ resolve: (name, context, next) =>
+  next(name === "@ai-sdk/anthropic" && context.parentURL?.includes("/src/models/") ? "not-installed" :
+    name === "@ai-sdk/anthropic/real" ? ${JSON.stringify(import.meta.resolve("@ai-sdk/anthropic"))} : name, context) });`;
+  const env = { ...withoutKeys, ANTHROPIC_API_KEY: "sk-test", KIT_MODEL: "anthropic/claude-sonnet-4-6" };
+  const doctor = async (options: Readonly<Record<string, string>>) => {
+    const child = startKit(["doctor", "--json"], { cwd: root, env: { ...env, ...options } });
+    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+    const { checks } = JSON.parse(stdout) as { checks: { name: string; status: string }[] };
+    return [checks.find(({ name }) => name === "model")?.status, stderr.includes("the project's own")];
+  };
+  expect(
+    await doctor({ NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hidden)}` }),
+  ).toEqual(["ok", true]);
+  expect(await doctor({})).toEqual(["ok", false]);
 });

@@ -162,6 +162,11 @@ const columns: readonly Column<ListRow>[] = [
     },
     style: ({ packages }) => (packages.every(({ installed }) => installed !== null) ? "green" : "dim"),
   },
-  { header: "PACKAGE", value: ({ packages }) => packages.map(({ name }) => name).join(" "), cut: "end" },
-  { header: "VARIABLE", value: ({ variables }) => variables[0] ?? "", cut: "end" },
+  {
+    header: "PACKAGE",
+    value: ({ packages }) => packages.map(({ name }) => name).join(" "),
+    cut: "end",
+    least: 12,
+  },
+  { header: "VARIABLE", value: ({ variables }) => variables[0] ?? "" },
 ];

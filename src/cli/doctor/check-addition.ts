@@ -47,7 +47,7 @@ function hasValue(config: unknown, key: string, value: string): boolean {
   return valueAt(config, key.split(".")) === value;
 }
 
-function checkPackages({ name, kind, packages }: Addition, folder: string): Check {
+function checkPackages({ name, packages }: Addition, folder: string): Check {
   const found: string[] = [];
   for (const peer of packages.map(peerOf)) {
     const version = installedVersion(peer.name, folder);
@@ -57,15 +57,6 @@ function checkPackages({ name, kind, packages }: Addition, folder: string): Chec
     if (version !== undefined && !satisfies(version, peer.range)) {
       const message = `${peer.name} ${version} is installed, and this kit takes ${peer.range}.`;
       return { name, status: "error", message, hint };
-    }
-    // Sandboxes and backends load the project's own package, all others what lies beside kit.
-    if (kind !== "sandbox" && kind !== "backend" && !isBesideKit(peer.name)) {
-      return {
-        name,
-        status: "error",
-        message: `${peer.name} is installed in the project, and the kit that runs lies elsewhere and does not see it.`,
-        hint: "Make kit a dependency of the project and run that one: npx --no kit doctor",
-      };
     }
     found.push(version === undefined ? `${peer.name} beside kit` : `${peer.name} ${version}`);
   }

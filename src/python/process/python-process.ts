@@ -43,7 +43,7 @@ const readyTimeoutMs = 30_000;
 export async function startPythonProcess(backend: string): Promise<PythonProcess> {
   // Monty gives keyword arguments as an object: `__proto__` is to be a key of it like any other.
   const flags = ["--max-old-space-size=1024", "--no-warnings", "--disable-proto=delete"];
-  const child = spawn(process.execPath, [...flags, entryFile(), backend, String(process.pid)], {
+  const child = spawn(process.execPath, [...flags, entryFile(), resolved(backend), String(process.pid)], {
     stdio: ["pipe", "pipe", "pipe"],
     env: systemEnvironment(),
     windowsHide: true,
@@ -75,6 +75,15 @@ export async function startPythonProcess(backend: string): Promise<PythonProcess
 function systemEnvironment(): NodeJS.ProcessEnv {
   const { SystemRoot } = process.env;
   return process.platform === "win32" && SystemRoot !== undefined ? { SystemRoot } : {};
+}
+
+/** Where this process finds the package: the project's, where it is not installed beside kit. */
+function resolved(backend: string): string {
+  try {
+    return import.meta.resolve(backend);
+  } catch {
+    return backend;
+  }
 }
 
 function entryFile(): string {
