@@ -19,8 +19,11 @@ export interface ResolvedModel {
   readonly limiter?: CallLimiter;
   /** It quotes what it is given and writes nothing of its own: a summary of its making would say nothing. */
   readonly quotesOnly?: boolean;
-  /** Whether the provider makes JSON of a schema itself, also while tools are offered. */
-  readonly structuredOutput: "never" | "without_tools" | "always";
+  /**
+   * Whether the provider makes JSON of a schema itself: also while tools are offered (`always`), while they are offered and may
+   * not be called (`without_calls`), or without any (`without_tools`).
+   */
+  readonly structuredOutput: "never" | "without_tools" | "without_calls" | "always";
   /** Sent along with a schema that the provider cannot enforce to the letter, such as one with optional fields. */
   readonly looseSchemaOptions?: SharedV4ProviderOptions;
   /** Absent where the provider caches by itself, or is not to. */

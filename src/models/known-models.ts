@@ -45,6 +45,8 @@ const models: Readonly<Record<string, readonly KnownModel[]>> = {
     },
     { prefix: "gpt-4o", contextWindowTokens: 128_000, price: { input: 2.5, output: 10, cache_read: 1.25 } },
   ],
+  // List prices of ai.google.dev/gemini-api/docs/pricing as of 2026-10; a read from the cache costs a tenth of the input. That share
+  // is of third-party copies of the list (2025-11 to 2026-10): Google's page itself could not be read.
   google: [
     {
       prefix: "gemini-2.5-flash-lite",

@@ -24,7 +24,7 @@ export type ProviderConfigs = Readonly<Record<string, ProviderConfig>>;
 
 /** The providers kit knows, the variables that hold their keys, and what to install for them. */
 export const knownProviders = {
-  anthropic: { keys: ["ANTHROPIC_API_KEY"], package: "@ai-sdk/anthropic", structuredOutput: "without_tools" },
+  anthropic: { keys: ["ANTHROPIC_API_KEY"], package: "@ai-sdk/anthropic", structuredOutput: "without_calls" },
   openai: { keys: ["OPENAI_API_KEY"], package: "@ai-sdk/openai", structuredOutput: "always" },
   google: {
     keys: ["GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"],

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
 import type { PromptOptions } from "../agents/operations/prompt-options.ts";
 import { type ProviderServer, startProviderServer } from "../testing/provider-server/provider-server.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
@@ -105,5 +106,35 @@ describe("model strings", () => {
     ["openrouter/x", "unavailable", "no key"],
   ])("%s is refused: %s, %s", async (text, code, message) => {
     await expect(resolve(text)).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
+  });
+});
+
+describe("the repair of a typed answer keeps the tools in the prompt where the provider allows it", () => {
+  const result = z.object({ sum: z.int() });
+  const look = { name: "look", description: "Looks.", input: { type: "object" }, execute: () => "" };
+  async function repaired(model: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+    server.script([{ text: "seven" }, { text: '{"sum":7}' }]);
+    const resolveModel = createModelResolver({ env: {}, providers: server.providers });
+    const agent = createTestAgent(createScriptedModel([]), {}, { resolveModel });
+    const answer = await agent.session().prompt("x", { result, tools: [look], model });
+    expect(answer.result).toEqual({ sum: 7 });
+    return server.requests.slice(-2) as readonly Readonly<Record<string, unknown>>[];
+  }
+
+  test("anthropic is offered them, may not call them, and is held to the schema", async () => {
+    const [first, repair] = await repaired("anthropic/claude-sonnet-4-6");
+    expect(repair?.tools).toEqual(first?.tools);
+    expect(repair?.system).toEqual(first?.system);
+    expect(repair).toMatchObject({
+      tool_choice: { type: "none" },
+      output_config: { format: { type: "json_schema" } },
+    });
+  });
+
+  test("google makes JSON without tools only", async () => {
+    const [first, repair] = await repaired("google/gemini-2.5-pro");
+    expect(first).toHaveProperty("tools");
+    expect(repair).not.toHaveProperty("tools");
+    expect(repair).toMatchObject({ generationConfig: { responseMimeType: "application/json" } });
   });
 });

@@ -279,7 +279,10 @@ function settingsFor(
   { structuredOutput, looseSchemaOptions }: ResolvedModel,
   offersTools: boolean,
 ): TurnLoop["settings"] {
-  const isHeld = structuredOutput === "always" || (structuredOutput === "without_tools" && !offersTools);
+  const isHeld =
+    structuredOutput === "always" ||
+    (structuredOutput !== "never" && !offersTools) ||
+    (structuredOutput === "without_calls" && settings.toolChoice?.type === "none");
   if (responseFormat === undefined || !isHeld) return settings;
   const isLoose = providerOptions !== undefined && looseSchemaOptions !== undefined;
   return { ...settings, responseFormat, ...(isLoose && { providerOptions: looseSchemaOptions }) };

@@ -64,14 +64,18 @@ async function runNative(
 }
 
 /**
- * The turns that repair an answer. Where the provider holds a model to a schema while it has no tools,
- * they are left out, unless the history has calls of them: providers want to see the tools of calls.
+ * The turns that repair an answer. Where the provider holds a model to a schema while it calls no tools, they are offered as
+ * before and may not be called: the prompt keeps its beginning. Where it does so only without tools, they are left out, unless
+ * the history has calls of them: providers want to see the tools of calls.
  */
 export function repairLoop(loop: TurnLoop, { models }: Prepared, schema: JsonSchema | undefined): TurnLoop {
-  if (loop.settings.responseFormat !== undefined || models.current.structuredOutput !== "without_tools")
-    return loop;
+  const { structuredOutput } = models.current;
+  if (loop.settings.responseFormat !== undefined || structuredOutput === "always") return loop;
   const native = nativeOutput(models.current, schema, false);
-  if (native === undefined || loop.state.messages.some((message) => message.role === "tool")) return loop;
+  if (native === undefined) return loop;
+  if (structuredOutput === "without_calls")
+    return { ...loop, settings: { ...loop.settings, ...native, toolChoice: { type: "none" } } };
+  if (loop.state.messages.some((message) => message.role === "tool")) return loop;
   return { ...loop, tools: [], settings: { ...loop.settings, ...native } };
 }
 

@@ -16,10 +16,10 @@ export type NativeOutput = Pick<LanguageModelV4CallOptions, "responseFormat" | "
 export function nativeOutput(
   resolved: ResolvedModel,
   schema: JsonSchema | undefined,
-  offersTools: boolean,
+  mayCall: boolean,
 ): NativeOutput | undefined {
   const { structuredOutput, looseSchemaOptions } = resolved;
-  if (structuredOutput === "never" || (structuredOutput === "without_tools" && offersTools)) return undefined;
+  if (structuredOutput === "never" || (structuredOutput !== "always" && mayCall)) return undefined;
   // A list or a plain value at the root is refused by every provider.
   if (schema?.type !== "object") return undefined;
   const strict = toStrictSchema(schema);

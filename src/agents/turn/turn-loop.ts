@@ -71,7 +71,7 @@ export interface TurnLoop extends ModelParts {
   readonly toolRun: ToolRunOptions;
   readonly settings: Pick<
     LanguageModelV4CallOptions,
-    "reasoning" | "responseFormat" | "maxOutputTokens" | "headers" | "providerOptions"
+    "reasoning" | "responseFormat" | "toolChoice" | "maxOutputTokens" | "headers" | "providerOptions"
   >;
   readonly operationId: string;
   readonly purpose: TurnPurpose;
