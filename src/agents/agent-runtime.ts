@@ -25,6 +25,7 @@ import type { SessionPrompt } from "./session/session-prompt.ts";
 import type { SessionState } from "./session/session-state.ts";
 import type { SourceGuard } from "./source-guard.ts";
 import type { AnyTool, ToolLookup } from "./tool.ts";
+import type { OperationPart } from "./turn/backend-work.ts";
 import type { Spending } from "./turn/budget.ts";
 import type { OperationTracing } from "./turn/operation-tracing.ts";
 import type { RetryPolicy } from "./turn/retry.ts";
@@ -149,6 +150,8 @@ export interface Operation {
   readonly kind: OperationKind;
   /** The task that it is, below another operation. */
   readonly task_id: string | undefined;
+  /** The part of it that an agent of its backend has taken over. */
+  part: OperationPart | undefined;
   readonly signal: AbortSignal;
   readonly state: SessionState;
   readonly live: LiveSession;

@@ -5,6 +5,7 @@ import type { ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
 import type { ToolDefinition } from "../tool.ts";
+import { taskOfPart } from "../turn/backend-work.ts";
 import { isPutOff, PutOff } from "../turn/put-off.ts";
 import type { GatedCall, ToolGate } from "../turn/tool-gate.ts";
 import { needsApproval } from "./approval-rules.ts";
@@ -78,7 +79,8 @@ export class CallGate implements ToolGate {
 
   #toRequest({ call, context }: GatedCall, record: CallRecord): ApprovalRequest {
     const { runtime, run_id } = this.#harness;
-    const { live, id, task_id } = this.#operation;
+    const { live, id, part } = this.#operation;
+    const task_id = taskOfPart(part, context.turn_id) ?? this.#operation.task_id;
     const now = runtime.clock.now();
     const timeoutMs = live.profile.approvals?.timeoutMs ?? runtime.approvals?.timeoutMs;
     const expires =

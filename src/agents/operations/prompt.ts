@@ -16,6 +16,7 @@ import { checkOutput, nativeResultRequest, resultRequest } from "../output/typed
 import type { PastOperation } from "../session/past-operation.ts";
 import type { SessionState } from "../session/session-state.ts";
 import { builtInToolNames } from "../tools/built-in-tools.ts";
+import { withParts } from "../turn/backend-handoff.ts";
 import type { BackendWork } from "../turn/backend-work.ts";
 import type { ToolRunOptions } from "../turn/tool-calls.ts";
 import type { ModelParts, TurnLoop } from "../turn/turn-loop.ts";
@@ -89,21 +90,25 @@ export async function runPrompt<Result>(
     ...repairLoop(loop, prepared, schema),
     purpose: "repair",
   });
-  const answer = await firstAnswer(harness, operation, { plain, native, schema, progress, repairOf });
-  let { message } = answer;
-  let result: Result | undefined;
-  if (options.result !== undefined) {
-    const typed = await typedOutput(harness, {
+  const answer = await withParts(plain, async () => {
+    const { loop, message } = await firstAnswer(harness, operation, {
+      plain,
+      native,
+      schema,
+      progress,
+      repairOf,
+    });
+    if (options.result === undefined) return { message, value: undefined };
+    return typedOutput(harness, {
       operation,
-      repair: repairOf(answer.loop),
+      repair: repairOf(loop),
       message,
       schema: options.result,
       refused: progress.refused,
       skill: request.skill,
     });
-    message = typed.message;
-    result = typed.value;
-  }
+  });
+  const { message, value: result } = answer;
   return toResult(operation, { message, result, from, until: harness.runtime.clock.now() });
 }
 
@@ -199,6 +204,7 @@ function toLoop(
       past: operation.past,
       projectRoot: runtime.projectRoot,
       sandbox: () => operation.live.sandbox(),
+      whole: operation,
       nativeOutput: (schema, offersTools) => nativeOutput(models.current, schema, offersTools),
     },
     state: operation.state,

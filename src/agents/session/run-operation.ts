@@ -9,6 +9,7 @@ import type { MaybePromise } from "../../stores/contract.ts";
 import type { Harness, LiveSession, Operation, OperationRequest } from "../agent-runtime.ts";
 import type { EventScope } from "../events/emitter.ts";
 import { maskError, maskValue, type SecretMask } from "../secrets.ts";
+import { taskOfPart } from "../turn/backend-work.ts";
 import { Spending } from "../turn/budget.ts";
 import type { OperationTracing } from "../turn/operation-tracing.ts";
 import {
@@ -57,7 +58,9 @@ export async function runOperation<Value>(
     if (rested?.hasSaid(body) === true) return;
     // The operation's own mask knows the secrets that its call was granted, too.
     const { mask } = running.operation ?? harness.runtime;
-    harness.events.publish(mask === undefined ? body : maskBody(body, mask), scope, turnId);
+    const task_id = taskOfPart(running.operation?.part, turnId);
+    const own = task_id === undefined ? scope : { ...scope, task_id };
+    harness.events.publish(mask === undefined ? body : maskBody(body, mask), own, turnId);
   };
   running.emit = emit;
   const { now } = harness.runtime.clock;
@@ -162,6 +165,7 @@ function toOperation(
     ...own,
     kind: request.kind,
     task_id: request.scope?.task_id,
+    part: undefined,
     signal,
     secrets: {},
     repository: undefined,

@@ -1,5 +1,6 @@
 import { taskIdOf } from "../operations/task-id.ts";
 import type { ToolContext } from "../tool.ts";
+import { taskOfPart } from "./backend-work.ts";
 import type { TurnLoop } from "./turn-loop.ts";
 
 /** Tells of an agent of the backend that goes on from here, as of a task. */
@@ -9,13 +10,14 @@ export async function beginPart(
   call: ToolContext,
 ): Promise<void> {
   const task_id = await taskIdOf(call.idempotency_key);
-  endPart(loop, false);
   const { tool_call_id, turn_id: turnId = "" } = call;
-  loop.work.part = { task_id, turnId, startedAt: loop.clock.now() };
+  const before = taskOfPart(loop.work.whole.part, turnId);
+  endPart(loop, false);
+  loop.work.whole.part = { task_id, turnId, before, startedAt: loop.clock.now() };
   loop.emit({ type: "task_start", task_id, tool_call_id, ...part }, turnId);
 }
 
-/** Runs a backend, and tells that the agent is done which goes on at its end, where there is one. */
+/** Runs a backend, again for each repair, and tells that the agent is done which goes on at its end, where there is one. */
 export async function withParts<Answer>(loop: TurnLoop, run: () => Promise<Answer>): Promise<Answer> {
   let failed = true;
   try {
@@ -28,9 +30,9 @@ export async function withParts<Answer>(loop: TurnLoop, run: () => Promise<Answe
 }
 
 function endPart({ work, clock, emit }: TurnLoop, is_error: boolean): void {
-  const { part } = work;
+  const { part } = work.whole;
   if (part === undefined) return;
-  work.part = undefined;
+  work.whole.part = undefined;
   const duration_ms = clock.now() - part.startedAt;
   emit({ type: "task_end", task_id: part.task_id, is_error, duration_ms }, part.turnId);
 }

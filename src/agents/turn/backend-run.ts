@@ -15,7 +15,6 @@ import type { SessionEntry } from "../../protocol/session-entry.ts";
 import { maskValue } from "../secrets.ts";
 import { type AsideNote, asideNote } from "../session/past-operation.ts";
 import { concludingAnswer, noAnswer, ownMessage } from "./backend-answer.ts";
-import { withParts } from "./backend-handoff.ts";
 import { heard, Lane } from "./backend-lane.ts";
 import { BackendNotes, endNote, noteEntry, stateNote } from "./backend-notes.ts";
 import { askSomebody } from "./backend-question.ts";
@@ -41,7 +40,7 @@ import { callsOf, runModelTurn, runTools, sayTurnFailed, type TurnLoop, toEntry 
 export async function runBackend(loop: TurnLoop): Promise<AssistantMessage> {
   const run = new BackendRun(loop);
   try {
-    return await withParts(loop, () => run.perform());
+    return await run.perform();
   } finally {
     run[Symbol.dispose]();
   }

@@ -15,6 +15,21 @@ export interface BackendWork {
   readonly nativeOutput: (schema: JsonSchema, offersTools: boolean) => NativeOutput | undefined;
   /** Runs that came to their end, in this process or before. */
   runs: number;
-  /** The part of the work that one of the backend's agents has taken over, and goes on with now. */
-  part?: { readonly task_id: string; readonly turnId: string; readonly startedAt: number } | undefined;
+  /** The operation, as far as one of the backend's agents may have taken over a part of it. */
+  readonly whole: { part: OperationPart | undefined };
+}
+
+/** The part of an operation that one of the backend's agents has taken over, and goes on with now. */
+export interface OperationPart {
+  /** On the events of the part. */
+  readonly task_id: string;
+  /** The turn that handed it over: its own events belong to the part before. */
+  readonly turnId: string;
+  readonly before: string | undefined;
+  readonly startedAt: number;
+}
+
+/** The task that an event of an operation belongs to; undefined for the operation itself. */
+export function taskOfPart(part: OperationPart | undefined, turnId: string | undefined): string | undefined {
+  return part === undefined || part.turnId !== turnId ? part?.task_id : part.before;
 }

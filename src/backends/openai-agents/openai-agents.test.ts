@@ -73,6 +73,41 @@ test("the agent that the work is handed to goes on with its own words and tools,
   expect(rolesOf(await stage.log())).toBe("user assistant tool assistant tool assistant tool assistant");
 });
 
+test("events of the agent that goes on carry the id of its task, those of the handoff that of the part before", async () => {
+  const stage = stageOf(openaiAgents(shop), [toBilling, asks("lamp"), toDesk, { text: "Bye." }]);
+  await stage.agent.session().prompt("the lamp?");
+  const agents = new Map<string | undefined, string | undefined>();
+  const seen: string[] = [];
+  for (const { type, task_id, ...event } of stage.events) {
+    if ("task_agent" in event) agents.set(task_id, event.task_agent);
+    if (["turn_request", "tool_start", "tool_end", "text_delta", "operation"].includes(type))
+      seen.push(`${type} ${agents.get(task_id) ?? "-"}`);
+  }
+  expect(seen).toEqual([
+    ...["turn_request -", "tool_start -", "tool_end -"],
+    ...["turn_request Billing", "tool_start Billing", "tool_end Billing"],
+    ...["turn_request Billing", "tool_start Billing", "tool_end Billing"],
+    ...["turn_request Desk", "text_delta Desk", "operation -"],
+  ]);
+});
+
+test("a repair is a part of the task of the agent that gives it, and so is an approval", async () => {
+  const schema = { type: "object", properties: { sum: { type: "number" } }, required: ["sum"] };
+  const pay = { toolCalls: [{ name: "pay", input: { amount: 5 } }] };
+  const script = [toBilling, pay, { text: "twelve" }, { text: '{"sum": 12}' }];
+  const stage = stageOf(openaiAgents(shop), script, { over: { approvals: createApprovals() } });
+  const request = nextEvent(stage.agent, "approval_request");
+  const answer = stage.agent.session().prompt("sum up", { result: schema });
+  const { approval_id, task_id } = await request;
+  expect(task_id).toMatch(/^task_/);
+  expect(await stage.agent.approvals.list()).toMatchObject([{ approval_id, task_id }]);
+  await stage.agent.approvals.decide(approval_id, { approved: true });
+  expect((await answer).result).toEqual({ sum: 12 });
+  const repairs = stage.events.filter((event) => event.type === "turn" && event.purpose === "repair");
+  expect(repairs.map((event) => event.task_id)).toEqual([task_id]);
+  expect(stage.events.filter(({ type }) => type === "task_end")).toHaveLength(1);
+});
+
 test("an agent that fails ends its task as failed", async () => {
   const refused = Object.assign(new Error("no"), { statusCode: 404 });
   const stage = stageOf(openaiAgents(shop), [toBilling, { error: refused }]);

@@ -70,3 +70,13 @@ test("what goes on is one line each, cut to the terminal", () => {
 test("in a pipe a remark is one line, however long", () => {
   expect(print(undefined, (printer) => printer.problem(problem))).toHaveLength(1);
 });
+
+test("the words of an agent that the work was handed to are the answer; those of a task are not", () => {
+  const stdout = Object.assign(new PassThrough(), { isTTY: true, columns: 80 });
+  const output = createOutput(stdout, new PassThrough());
+  const { onEvent } = createEventPrinter({ output, json: false }, { stream: true, answers: true });
+  const says = (text: string): KitEvent => ({ ...common, type: "text_delta", task_id: "task_1", text });
+  onEvent(says("Billed."));
+  onEvent({ ...says("Read."), operation_id: "op_task_1", parent_operation_id: "op_1" });
+  expect(stripVTControlCharacters(String(stdout.read() ?? "")).trim()).toBe("Billed.");
+});

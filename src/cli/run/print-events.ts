@@ -143,12 +143,12 @@ function createLivePrinter(lines: Lines): (event: KitEvent) => void {
       }
       case "turn_request":
         callsOfTurn = 0;
-        if (event.task_id === undefined) lines.begin();
+        if (event.parent_operation_id === undefined) lines.begin();
         lines.waiting(`${indent}${event.model} …`);
         return;
       case "text_delta":
         // Tasks work below the answer: what they say is their parent's to use.
-        if (event.task_id === undefined) lines.text(event.text);
+        if (event.parent_operation_id === undefined) lines.text(event.text);
         return;
       case "tool_start": {
         callsOfTurn += 1;
