@@ -1,0 +1,123 @@
+import { expect, test } from "vitest";
+import { createOpenTelemetryObserver, replayEvents } from "../../otel/create-observer.ts";
+import { recordSpans, shapeOf } from "../../otel/testing/recorded-spans.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import type { Script } from "../../testing/scripted-model.ts";
+import { eventsOf, openWorkflows, waiting } from "./testing/open-workflows.ts";
+
+/** A workflow of which a model, or a call of its own, decides how it ends; traced with content. */
+async function trace(body: string, script: Script, cancel = false) {
+  const { service } = await openWorkflows(
+    {
+      "src/workflows/order.ts": `import writer from "../agents/writer.ts";
+export async function run(ctx) {
+  const agent = await ctx.init(writer);
+  const session = agent.session();
+  ${body}
+}`,
+    },
+    script,
+  );
+  const options = { captureContent: true };
+  const live = recordSpans({ sameIds: true });
+  const observer = createOpenTelemetryObserver({ tracer: live.tracer, meter: false, ...options });
+  const heard: KitEvent[] = [];
+  service.app.observe(observer);
+  service.app.observe((event) => heard.push(event));
+  const { run_id } = await service.startRun("order", {});
+  if (cancel) {
+    await waiting(service, run_id);
+    await service.engine.cancelRun(run_id);
+  }
+  const record = await service.engine.awaitRun(run_id);
+  await service.engine.events.flush();
+  const stored = await eventsOf(service, run_id);
+  // What a cancelled agent does at last is heard when the application closes.
+  await service.close({ timeoutMs: 1_000 });
+  const replay = (events: readonly KitEvent[]) => {
+    const again = recordSpans({ sameIds: true });
+    replayEvents(events, { tracer: again.tracer, ...options });
+    return again.spans();
+  };
+  return { live, observer, heard, stored, record, replay };
+}
+
+const failures: readonly (readonly [how: string, body: string, script: Script, cancel?: true])[] = [
+  ["throws", `throw new Error("broken");`, []],
+  ["fails in a step", `await ctx.step("pay", () => { throw new Error("broken"); });`, []],
+  [
+    "fails in a step's second attempt",
+    `await ctx.step("pay", () => { throw new Error("broken"); }, { attempts: 2, backoffMs: 1 });`,
+    [],
+  ],
+  ["asks a model that is broken", `await session.prompt("x");`, () => ({ error: new Error("no") })],
+  [
+    "asks a broken model in a step",
+    `await ctx.step("ask", () => session.prompt("x"));`,
+    () => ({ error: new Error("no") }),
+  ],
+  [
+    "has no summary of its history",
+    `await session.prompt("x ".repeat(50_000)); await session.prompt("y"); await session.compact();`,
+    [{ text: "one" }, { text: "two" }, { error: new Error("no") }, { error: new Error("no") }],
+  ],
+  [
+    "is out of its time in a step",
+    `await ctx.step("wait", () => new Promise(() => undefined), { timeoutMs: 20 });`,
+    [],
+  ],
+  ["is cancelled while it waits", `ctx.log.info("waiting"); await ctx.waitFor("never");`, [], true],
+  [
+    "is cancelled in a step",
+    `await ctx.step("wait", async () => { ctx.log.info("waiting"); await new Promise(() => undefined); });`,
+    [],
+    true,
+  ],
+  [
+    "is cancelled while a model answers",
+    `ctx.log.info("waiting"); await session.prompt("x");`,
+    () => ({ text: "late", delayMs: 2_000 }),
+    true,
+  ],
+];
+
+test.each(failures)("nothing is left open of a run that %s", async (...[, body, script, cancel = false]) => {
+  const { observer, live, heard, record, replay } = await trace(body, script, cancel);
+  expect(record?.status).toBe(cancel ? "cancelled" : "failed");
+  expect(observer.open).toBe(0);
+  const run = live.named("invoke_workflow order");
+  expect(run.attributes).toMatchObject({
+    "error.type": cancel ? "aborted" : expect.stringMatching(/^[a-z_]+$/),
+    "kit.run.reason": cancel ? "cancelled" : "failed",
+  });
+  for (const span of live.spans()) expect(span.spanContext().traceId).toBe(run.spanContext().traceId);
+  expect(withoutQuestions(replay(heard))).toEqual(withoutQuestions(live.spans()));
+});
+
+test("a stored log, whose deltas are joined, replays to the spans that were live, but for what models were asked", async () => {
+  const pieces = Array.from({ length: 60 }, (_, piece) => `piece ${piece} `);
+  const body = `await ctx.step("ask", () => session.prompt("canary-question"));`;
+  const { live, heard, stored, replay } = await trace(body, [{ deltas: pieces, delayMs: 5 }]);
+  const deltas = (events: readonly KitEvent[]): number =>
+    events.filter(({ type }) => type === "text_delta").length;
+  expect(deltas(stored)).toBeLessThan(deltas(heard));
+  const again = replay(stored);
+  expect(withoutQuestions(again)).toEqual(withoutQuestions(live.spans()));
+  expect(JSON.stringify(shapeOf(live.spans()))).toContain("canary-question");
+  expect(JSON.stringify(shapeOf(again))).not.toContain("canary-question");
+  expect(JSON.stringify(shapeOf(again))).toContain(pieces.join(""));
+});
+
+/** What models were asked stands in no event. */
+function withoutQuestions(spans: Parameters<typeof shapeOf>[0]): readonly unknown[] {
+  return (shapeOf(spans, true) as readonly { readonly attributes: object }[]).map(
+    ({ attributes, ...span }) => ({
+      ...span,
+      attributes: Object.fromEntries(
+        Object.entries(attributes).filter(
+          ([name]) => name !== "gen_ai.input.messages" && name !== "gen_ai.system_instructions",
+        ),
+      ),
+    }),
+  );
+}
