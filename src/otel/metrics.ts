@@ -1,5 +1,6 @@
-import type { Attributes, Counter, Histogram, Meter } from "@opentelemetry/api";
+import type { Attributes, Histogram, Meter, ObservableCounter } from "@opentelemetry/api";
 import type { KitEvent } from "../protocol/event.ts";
+import type { Usage } from "../protocol/usage.ts";
 import { inferenceBuckets, metricNames, names, operations, workBuckets } from "./names.ts";
 
 type EventOf<Type extends KitEvent["type"]> = Extract<KitEvent, { readonly type: Type }>;
@@ -8,7 +9,7 @@ type EventOf<Type extends KitEvent["type"]> = Extract<KitEvent, { readonly type:
 export class WorkMetrics {
   readonly #inference: Histogram;
   readonly #firstChunk: Histogram;
-  readonly #tokens: readonly (readonly ["input" | "output" | "cache_read" | "cache_write", Counter])[];
+  readonly #tokens: TokenCounts;
   readonly #workflow: Histogram;
   readonly #agent: Histogram;
   readonly #tool: Histogram;
@@ -20,20 +21,13 @@ export class WorkMetrics {
         description,
         advice: { explicitBucketBoundaries: [...boundaries] },
       });
-    const tokens = (name: string, description: string): Counter =>
-      meter.createCounter(name, { unit: "{token}", description });
     this.#inference = seconds(metricNames.inference, "Time of a call of a model.", inferenceBuckets);
     this.#firstChunk = seconds(
       metricNames.firstChunk,
       "Until the first piece of an answer.",
       inferenceBuckets,
     );
-    this.#tokens = [
-      ["input", tokens(metricNames.input, "Tokens that models were given.")],
-      ["output", tokens(metricNames.output, "Tokens that models have written.")],
-      ["cache_read", tokens(metricNames.cacheRead, "Tokens read from a provider's cache.")],
-      ["cache_write", tokens(metricNames.cacheWrite, "Tokens written to a provider's cache.")],
-    ];
+    this.#tokens = tokenCountsOf(meter);
     this.#workflow = seconds(metricNames.workflow, "Time of a run of a workflow.", workBuckets);
     this.#agent = seconds(metricNames.agent, "Time of an operation of an agent.", workBuckets);
     this.#tool = seconds(metricNames.tool, "Time of a call of a tool.", workBuckets);
@@ -46,7 +40,7 @@ export class WorkMetrics {
 
   answer(of: Attributes, { usage, first_chunk_ms }: EventOf<"turn">): void {
     if (first_chunk_ms !== undefined) this.#firstChunk.record(first_chunk_ms / 1_000, of);
-    for (const [field, counter] of this.#tokens) if (usage[field] > 0) counter.add(usage[field], of);
+    this.#tokens.add(of, usage);
   }
 
   workflow({ workflow, duration_ms }: EventOf<"run_end">, error?: string): void {
@@ -67,6 +61,57 @@ export class WorkMetrics {
     const of = { [names.operation]: operations.tool, [names.tool]: tool };
     this.#tool.record(duration_ms / 1_000, withError(of, error));
   }
+}
+
+const tokenFields = ["input", "output", "cache_read", "cache_write"] as const;
+
+/**
+ * The tokens of each model so far, which the SDK reads when it sends them: a counter that is told of every turn would
+ * hash its attributes each time.
+ */
+class TokenCounts {
+  readonly #counts = new Map<
+    string,
+    { readonly of: Attributes } & Record<(typeof tokenFields)[number], number>
+  >();
+
+  constructor(meter: Meter) {
+    const counter = (name: string, description: string): ObservableCounter =>
+      meter.createObservableCounter(name, { unit: "{token}", description });
+    const counters = {
+      input: counter(metricNames.input, "Tokens that models were given."),
+      output: counter(metricNames.output, "Tokens that models have written."),
+      cache_read: counter(metricNames.cacheRead, "Tokens read from a provider's cache."),
+      cache_write: counter(metricNames.cacheWrite, "Tokens written to a provider's cache."),
+    };
+    meter.addBatchObservableCallback((result) => {
+      for (const count of this.#counts.values())
+        for (const field of tokenFields)
+          if (count[field] > 0) result.observe(counters[field], count[field], count.of);
+    }, Object.values(counters));
+  }
+
+  add(of: Attributes, usage: Usage): void {
+    const key = `${of[names.provider]} ${of[names.requestModel]}`;
+    let count = this.#counts.get(key);
+    if (count === undefined) {
+      count = { of, input: 0, output: 0, cache_read: 0, cache_write: 0 };
+      this.#counts.set(key, count);
+    }
+    for (const field of tokenFields) count[field] += usage[field];
+  }
+}
+
+/** One for all observers of a meter: two callbacks would report two totals for the same model. */
+const tokenCounts = new WeakMap<Meter, TokenCounts>();
+
+function tokenCountsOf(meter: Meter): TokenCounts {
+  let counts = tokenCounts.get(meter);
+  if (counts === undefined) {
+    counts = new TokenCounts(meter);
+    tokenCounts.set(meter, counts);
+  }
+  return counts;
 }
 
 /** What of a turn's attributes its metrics have. */

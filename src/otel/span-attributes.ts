@@ -44,21 +44,17 @@ export function commonAttributes(of: SpanOf, event: KitEvent, options: Attribute
   return attributes;
 }
 
-export function turnAttributes(
-  event: EventOf<"turn_request">,
-  { openInference }: AttributeOptions,
-): Attributes {
+export function turnAttributes(event: EventOf<"turn_request">, options: AttributeOptions): Attributes {
   const provider = providerOf(event.provider, event.model);
   const model = modelOf(event.model);
-  const attributes: Attributes = {
-    [names.operation]: operations.chat,
-    [names.provider]: provider,
-    [names.requestModel]: model,
-    [names.requestStream]: true,
-    "kit.turn.attempt": event.attempt,
-    "kit.turn.purpose": event.purpose,
-  };
-  if (openInference) {
+  const attributes = commonAttributes("generation", event, options);
+  attributes[names.operation] = operations.chat;
+  attributes[names.provider] = provider;
+  attributes[names.requestModel] = model;
+  attributes[names.requestStream] = true;
+  attributes["kit.turn.attempt"] = event.attempt;
+  attributes["kit.turn.purpose"] = event.purpose;
+  if (options.openInference) {
     attributes[others.model] = model;
     attributes[others.provider] = provider;
   }

@@ -3,12 +3,7 @@ import type { KitEvent } from "../protocol/event.ts";
 import { Answer } from "./content.ts";
 import { inferenceAttributes, type WorkMetrics } from "./metrics.ts";
 import { modelOf, operations } from "./names.ts";
-import {
-  type AttributeOptions,
-  answerAttributes,
-  commonAttributes,
-  turnAttributes,
-} from "./span-attributes.ts";
+import { type AttributeOptions, answerAttributes, turnAttributes } from "./span-attributes.ts";
 import { compactionKey, operationKey, turnKey } from "./span-keys.ts";
 import type { SpanTree } from "./span-tree.ts";
 import { toContext } from "./to-context.ts";
@@ -54,18 +49,16 @@ export class TurnSpans {
   start(event: EventOf<"turn_request">): void {
     const key = turnKey(event);
     const operation = operationKey(event);
+    const compaction = event.purpose === "compaction" ? compactionKey(event) : undefined;
     this.#tree.end(key, event, { error: "interrupted" });
     this.#tree.start(event, {
       key,
       name: `${operations.chat} ${modelOf(event.model)}`,
       kind: SpanKind.CLIENT,
-      parent: this.#tree.contextOf(compactionKey(event), operation) ?? toContext({}),
+      parent: this.#tree.contextOf(compaction, operation) ?? toContext({}),
       within: operation,
       attempt: event.attempt,
-      attributes: {
-        ...commonAttributes("generation", event, this.#attributes),
-        ...turnAttributes(event, this.#attributes),
-      },
+      attributes: turnAttributes(event, this.#attributes),
     });
     this.#answers?.set(key, new Answer());
   }
@@ -76,7 +69,8 @@ export class TurnSpans {
     const open = this.#tree.get(key);
     const error = event.finish_reason === "aborted" ? "aborted" : open?.failure;
     const answer = this.#takeAnswer(key)?.toAttributes(event.finish_reason, this.#attributes.openInference);
-    const attributes = { ...answerAttributes(event, this.#attributes), ...answer };
+    const attributes = answerAttributes(event, this.#attributes);
+    if (answer !== undefined) Object.assign(attributes, answer);
     this.#tree.end(key, event, { attributes, error });
     if (open === undefined) return;
     const of = inferenceAttributes(open.attributes);

@@ -42,53 +42,63 @@ export async function run(ctx) {
   return { live, observer, heard, stored, record, replay };
 }
 
-const failures: readonly (readonly [how: string, body: string, script: Script, cancel?: true])[] = [
-  ["throws", `throw new Error("broken");`, []],
-  ["fails in a step", `await ctx.step("pay", () => { throw new Error("broken"); });`, []],
+const failures: readonly (readonly [
+  how: string,
+  body: string,
+  script: Script,
+  end: "failed" | "cancelled",
+])[] = [
+  ["throws", `throw new Error("broken");`, [], "failed"],
+  ["fails in a step", `await ctx.step("pay", () => { throw new Error("broken"); });`, [], "failed"],
   [
     "fails in a step's second attempt",
     `await ctx.step("pay", () => { throw new Error("broken"); }, { attempts: 2, backoffMs: 1 });`,
     [],
+    "failed",
   ],
-  ["asks a model that is broken", `await session.prompt("x");`, () => ({ error: new Error("no") })],
+  ["asks a model that is broken", `await session.prompt("x");`, () => ({ error: new Error("no") }), "failed"],
   [
     "asks a broken model in a step",
     `await ctx.step("ask", () => session.prompt("x"));`,
     () => ({ error: new Error("no") }),
+    "failed",
   ],
   [
     "has no summary of its history",
     `await session.prompt("x ".repeat(50_000)); await session.prompt("y"); await session.compact();`,
     [{ text: "one" }, { text: "two" }, { error: new Error("no") }, { error: new Error("no") }],
+    "failed",
   ],
   [
     "is out of its time in a step",
     `await ctx.step("wait", () => new Promise(() => undefined), { timeoutMs: 20 });`,
     [],
+    "failed",
   ],
-  ["is cancelled while it waits", `ctx.log.info("waiting"); await ctx.waitFor("never");`, [], true],
+  ["is cancelled while it waits", `ctx.log.info("waiting"); await ctx.waitFor("never");`, [], "cancelled"],
   [
     "is cancelled in a step",
     `await ctx.step("wait", async () => { ctx.log.info("waiting"); await new Promise(() => undefined); });`,
     [],
-    true,
+    "cancelled",
   ],
   [
     "is cancelled while a model answers",
     `ctx.log.info("waiting"); await session.prompt("x");`,
     () => ({ text: "late", delayMs: 2_000 }),
-    true,
+    "cancelled",
   ],
 ];
 
-test.each(failures)("nothing is left open of a run that %s", async (...[, body, script, cancel = false]) => {
+test.each(failures)("nothing is left open of a run that %s", async (...[, body, script, end]) => {
+  const cancel = end === "cancelled";
   const { observer, live, heard, record, replay } = await trace(body, script, cancel);
-  expect(record?.status).toBe(cancel ? "cancelled" : "failed");
+  expect(record?.status).toBe(end);
   expect(observer.open).toBe(0);
   const run = live.named("invoke_workflow order");
   expect(run.attributes).toMatchObject({
     "error.type": cancel ? "aborted" : expect.stringMatching(/^[a-z_]+$/),
-    "kit.run.reason": cancel ? "cancelled" : "failed",
+    "kit.run.reason": end,
   });
   for (const span of live.spans()) expect(span.spanContext().traceId).toBe(run.spanContext().traceId);
   expect(withoutQuestions(replay(heard))).toEqual(withoutQuestions(live.spans()));
