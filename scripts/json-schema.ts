@@ -8,8 +8,8 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { guidelineSchema } from "../src/protocol/http/guideline-schemas.ts";
-import { specBlockSchema } from "../src/protocol/http/spec-schemas.ts";
+import { guidelineSchema } from "../src/protocol/guideline.ts";
+import { specBlockSchema } from "../src/protocol/spec-block.ts";
 import { repositoryRoot } from "./files.ts";
 
 type JsonSchema = Record<string, unknown>;

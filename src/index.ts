@@ -131,11 +131,13 @@ export type {
 } from "./project/project.ts";
 export type { FileDates } from "./project/scan/git/file-dates.ts";
 export type { ApprovalDecision, ApprovalRequest } from "./protocol/approval.ts";
-export type { BackendName } from "./protocol/backend-name.ts";
 export type { Diagnostic, DiagnosticRule } from "./protocol/diagnostic.ts";
 export type { DispatchReceipt, DispatchRecord, DispatchStatus } from "./protocol/dispatch.ts";
+export type { BackendName } from "./protocol/enums.ts";
+export { type ThinkingLevel, thinkingLevels } from "./protocol/enums.ts";
 export type { ErrorCause } from "./protocol/error-cause.ts";
-export { type ErrorCode, type ErrorEnvelope, type ErrorIssue, errorCodes } from "./protocol/error-code.ts";
+export { type ErrorCode, errorCodes } from "./protocol/error-code.ts";
+export type { ErrorEnvelope, ErrorIssue } from "./protocol/errors.ts";
 export type { EventBody, EventError, EventType, KitEvent, OperationKind } from "./protocol/event.ts";
 export type {
   ConversionFormat,
@@ -176,13 +178,8 @@ export type {
   PromptReply,
   PromptRequest,
 } from "./protocol/prompt.ts";
-export {
-  createReceiptReader,
-  type PromptPrefix,
-  type ReceiptItem,
-  type ReceiptKind,
-  type TurnReceipt,
-} from "./protocol/receipt.ts";
+export type { PromptPrefix, ReceiptItem, ReceiptKind, TurnReceipt } from "./protocol/receipt.ts";
+export { createReceiptReader } from "./protocol/receipt-reader.ts";
 export type { RunRecord, RunStatus, RunWait, ScheduleRecord } from "./protocol/run.ts";
 export type { SessionEntry, SessionInfo, SessionKey } from "./protocol/session-entry.ts";
 export type {
@@ -208,7 +205,6 @@ export type {
   SpecQuery,
 } from "./protocol/spec-query.ts";
 export type { SyncEntry, SyncFormat, SyncPlan, SyncRequest, SyncResult } from "./protocol/sync.ts";
-export { type ThinkingLevel, thinkingLevels } from "./protocol/thinking-level.ts";
 export type { Cost, ModelPrice, Usage } from "./protocol/usage.ts";
 export type {
   CommandAccess,

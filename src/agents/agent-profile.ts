@@ -1,6 +1,6 @@
 import type { BackendChoice } from "../backends/contract.ts";
+import type { ThinkingLevel } from "../protocol/enums.ts";
 import type { ModelChoice } from "../protocol/prompt.ts";
-import type { ThinkingLevel } from "../protocol/thinking-level.ts";
 import type { SandboxFactory } from "../sandboxes/contract.ts";
 import type { SessionStore } from "../stores/contract.ts";
 import { type ApprovalRules, mergeApprovals } from "./approvals/approval-rules.ts";

@@ -9,8 +9,12 @@ import { base64Of, base64Pattern, toImagePart } from "./image-part.ts";
  * audio models.
  */
 export type FileInput =
-  | { readonly data: Uint8Array | string; readonly media_type: string; readonly filename?: string }
-  | { readonly url: string; readonly media_type: string; readonly filename?: string };
+  | {
+      readonly data: Uint8Array | string;
+      readonly media_type: string;
+      readonly filename?: string | undefined;
+    }
+  | { readonly url: string; readonly media_type: string; readonly filename?: string | undefined };
 
 const mediaTypePattern = /^[a-z]+\/[\w.+-]{1,100}$/;
 /** Names that end up in a request of a provider: a line break in one would be part of it. */

@@ -4,7 +4,7 @@ import type { ImagePart } from "../protocol/message.ts";
 /** A picture for the model: bytes with their media type, or an `https:` address. */
 export type ImageInput =
   | { readonly data: Uint8Array | string; readonly media_type: string }
-  | { readonly url: string; readonly media_type?: string };
+  | { readonly url: string; readonly media_type?: string | undefined };
 
 const mediaTypePattern = /^image\/[\w*.+-]+$/;
 export const base64Pattern: RegExp = /^[A-Za-z0-9+/]+={0,2}$/;

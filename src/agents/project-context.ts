@@ -9,9 +9,9 @@ export interface ShownGuideline {
   readonly content: string;
   readonly source_file: string;
   /** Where it begins in that file, from 1. */
-  readonly line?: number;
+  readonly line?: number | undefined;
   /** Other names of that file. */
-  readonly aliases?: readonly string[];
+  readonly aliases?: readonly string[] | undefined;
 }
 
 /** Project instructions for the system prompt. */

@@ -1,5 +1,5 @@
+import type { ThinkingLevel } from "../protocol/enums.ts";
 import type { ModelChoice } from "../protocol/prompt.ts";
-import type { ThinkingLevel } from "../protocol/thinking-level.ts";
 
 /** A way of working that an operation takes on: `.agents/roles/**\/*.md`. */
 export interface Role {

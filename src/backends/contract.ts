@@ -1,6 +1,6 @@
 import { suggest } from "../base/suggest.ts";
 import type { ApprovalDecision } from "../protocol/approval.ts";
-import { type BackendName, backendNames } from "../protocol/backend-name.ts";
+import { type BackendName, backendNames } from "../protocol/enums.ts";
 import type { Message, ToolResultPart } from "../protocol/message.ts";
 import type { Usage } from "../protocol/usage.ts";
 import type { Sandbox } from "../sandboxes/contract.ts";

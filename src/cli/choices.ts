@@ -2,27 +2,24 @@ import { suggest } from "../base/suggest.ts";
 import { conversionFormatOf, sourceTypeOf } from "../guidelines/source-aliases.ts";
 import { toolInfo } from "../guidelines/tools/tool-reads.ts";
 import { toolTable } from "../guidelines/tools/tool-table.ts";
-import { type BackendName, backendNames } from "../protocol/backend-name.ts";
-import { type DispatchStatus, dispatchStatuses } from "../protocol/dispatch.ts";
+import type { DispatchStatus } from "../protocol/dispatch.ts";
 import {
-  type ConversionFormat,
+  type BackendName,
+  backendNames,
   conversionFormats,
-  type ExportFormat,
+  dispatchStatuses,
+  explainTools,
   exportFormats,
-  type SourceType,
-  sourceTypes,
-} from "../protocol/guideline.ts";
-import { type ExplainTool, explainTools } from "../protocol/guideline-query.ts";
-import { type RunStatus, runStatuses } from "../protocol/run.ts";
-import {
-  type Framework,
-  type Lifecycle,
   lifecycles,
-  type Priority,
   priorities,
-  type SpecType,
+  runStatuses,
+  sourceTypes,
   specTypes,
-} from "../protocol/spec-block.ts";
+} from "../protocol/enums.ts";
+import type { ConversionFormat, ExportFormat, SourceType } from "../protocol/guideline.ts";
+import type { ExplainTool } from "../protocol/guideline-query.ts";
+import type { RunStatus } from "../protocol/run.ts";
+import type { Framework, Lifecycle, Priority, SpecType } from "../protocol/spec-block.ts";
 import { type SyncFormat, syncFormats } from "../protocol/sync.ts";
 import type { SpecExportFormat } from "../specs/export/export-specs.ts";
 import { frameworkInfos, frameworkLabel, frameworkOf } from "../specs/frameworks.ts";

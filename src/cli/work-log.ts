@@ -10,7 +10,7 @@ export function createWorkLog(
   write: (type: string, fields: object) => void,
 ): (event: KitEvent, tracing: Tracing | undefined) => void {
   /** Where nothing is traced here, the trace of whoever asked. */
-  const asked = new Map<string, Partial<TraceContext>>();
+  const asked = new Map<string, { readonly [Name in keyof TraceContext]?: string | undefined }>();
   const failures = new Map<string, string>();
   const tracesOf = (event: KitEvent, tracing: Tracing | undefined): object => {
     const { traceparent } = tracing?.of(event) ?? asked.get(keyOf(event)) ?? {};
@@ -65,7 +65,7 @@ export function createWorkLog(
 }
 
 function endingOf(
-  event: { readonly is_error: boolean; readonly is_aborted?: true; readonly duration_ms: number },
+  event: { readonly is_error: boolean; readonly is_aborted?: true | undefined; readonly duration_ms: number },
   error: string | undefined,
 ): object {
   const outcome = event.is_aborted === true ? "aborted" : event.is_error ? "failed" : "completed";

@@ -1,13 +1,13 @@
-import type { ApprovalRequest } from "../protocol/approval.ts";
+import type { ApprovalBody, ApprovalRequest } from "../protocol/approval.ts";
 import type { KitEvent } from "../protocol/event.ts";
 import type {
   AgentEntry,
   DispatchAccepted,
   DispatchBody,
   HistoryMessage,
-} from "../protocol/http/agent-schemas.ts";
-import type { ApprovalBody } from "../protocol/http/approval-schemas.ts";
-import type { PromptBody, PromptReply } from "../protocol/prompt.ts";
+  PromptBody,
+  PromptReply,
+} from "../protocol/prompt.ts";
 import type { CallOptions, WorkOptions } from "./call-options.ts";
 import { followEvents } from "./event-stream.ts";
 import { type PromptStream, promptReply, promptStream } from "./prompt-stream.ts";

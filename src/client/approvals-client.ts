@@ -1,4 +1,4 @@
-import type { ApprovalPage, ApprovalQuery } from "../protocol/http/approval-schemas.ts";
+import type { ApprovalPage, ApprovalQuery } from "../protocol/approval.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Transport } from "./transport.ts";
 

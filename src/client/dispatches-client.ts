@@ -1,5 +1,4 @@
-import type { DispatchRecord } from "../protocol/dispatch.ts";
-import type { DispatchPage, DispatchQuery } from "../protocol/http/dispatch-schemas.ts";
+import type { DispatchPage, DispatchQuery, DispatchRecord } from "../protocol/dispatch.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Transport } from "./transport.ts";
 

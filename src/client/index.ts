@@ -1,29 +1,19 @@
 /** `kit/client`: a kit server from elsewhere, browsers included. */
 export { KitError } from "../base/kit-error.ts";
-export type { ApprovalRequest } from "../protocol/approval.ts";
-export type { BackendName } from "../protocol/backend-name.ts";
+export type { ApprovalBody, ApprovalQuery, ApprovalRequest } from "../protocol/approval.ts";
 export type { Diagnostic } from "../protocol/diagnostic.ts";
-export type { DispatchRecord, DispatchStatus } from "../protocol/dispatch.ts";
+export type { DispatchPage, DispatchQuery, DispatchRecord, DispatchStatus } from "../protocol/dispatch.ts";
+export type { BackendName } from "../protocol/enums.ts";
 export type { ErrorCause } from "../protocol/error-cause.ts";
-export type { ErrorCode, ErrorIssue } from "../protocol/error-code.ts";
+export type { ErrorCode } from "../protocol/error-code.ts";
+export type { ErrorIssue } from "../protocol/errors.ts";
 export type { EventType, KitEvent } from "../protocol/event.ts";
 export type { ConversionResult, ExportResult, Guideline, GuidelineList } from "../protocol/guideline.ts";
 export type { ConvertRequest, GuidelineQuery } from "../protocol/guideline-query.ts";
-export type { AgentEntry, DispatchAccepted, HistoryMessage } from "../protocol/http/agent-schemas.ts";
-export type { ApprovalBody, ApprovalQuery } from "../protocol/http/approval-schemas.ts";
-export type { DispatchPage, DispatchQuery } from "../protocol/http/dispatch-schemas.ts";
 export type {
-  RunAccepted,
-  RunCompleted,
-  RunEventPage,
-  RunPage,
-  RunQuery,
-  SignalBody,
-  WorkflowEntry,
-} from "../protocol/http/run-schemas.ts";
-export type { Health } from "../protocol/http/service-schemas.ts";
-export type { PruneBody, PrunedPage, SessionsQuery } from "../protocol/http/session-schemas.ts";
-export type {
+  AgentEntry,
+  DispatchAccepted,
+  HistoryMessage,
   ModelChoice,
   PromptBody,
   PromptChoices,
@@ -32,14 +22,23 @@ export type {
   PromptReply,
   PromptRequest,
 } from "../protocol/prompt.ts";
-export {
-  createReceiptReader,
-  type PromptPrefix,
-  type ReceiptItem,
-  type TurnReceipt,
-} from "../protocol/receipt.ts";
-export type { RunRecord, RunStatus, RunWait } from "../protocol/run.ts";
+export type { PromptPrefix, ReceiptItem, TurnReceipt } from "../protocol/receipt.ts";
+export { createReceiptReader } from "../protocol/receipt-reader.ts";
+export type {
+  RunAccepted,
+  RunCompleted,
+  RunEventPage,
+  RunPage,
+  RunQuery,
+  RunRecord,
+  RunStatus,
+  RunWait,
+  SignalBody,
+  WorkflowEntry,
+} from "../protocol/run.ts";
+export type { Health } from "../protocol/service.ts";
 export type { TouchedSession, TouchedSessionPage } from "../protocol/session-entry.ts";
+export type { PruneBody, PrunedPage, SessionsQuery } from "../protocol/session-page.ts";
 export type { SpecBlock } from "../protocol/spec-block.ts";
 export type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
 export type { Usage } from "../protocol/usage.ts";

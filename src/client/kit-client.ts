@@ -1,7 +1,6 @@
-import type { AgentEntry } from "../protocol/http/agent-schemas.ts";
-import type { WorkflowEntry } from "../protocol/http/run-schemas.ts";
-import type { Health } from "../protocol/http/service-schemas.ts";
-import type { PromptReply, PromptRequest } from "../protocol/prompt.ts";
+import type { AgentEntry, PromptReply, PromptRequest } from "../protocol/prompt.ts";
+import type { WorkflowEntry } from "../protocol/run.ts";
+import type { Health } from "../protocol/service.ts";
 import { type AgentsClient, createAgentsClient } from "./agents-client.ts";
 import { type ApprovalsClient, createApprovalsClient } from "./approvals-client.ts";
 import type { CallOptions, KitClientOptions, WorkOptions } from "./call-options.ts";

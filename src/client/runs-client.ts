@@ -4,9 +4,9 @@ import type {
   RunEventPage,
   RunPage,
   RunQuery,
+  RunRecord,
   SignalBody,
-} from "../protocol/http/run-schemas.ts";
-import type { RunRecord } from "../protocol/run.ts";
+} from "../protocol/run.ts";
 import type { CallOptions, WorkOptions } from "./call-options.ts";
 import { follow } from "./follow.ts";
 import type { StreamItem } from "./read-stream.ts";

@@ -1,5 +1,5 @@
-import type { PruneBody, PrunedPage, SessionsQuery } from "../protocol/http/session-schemas.ts";
 import type { TouchedSessionPage } from "../protocol/session-entry.ts";
+import type { PruneBody, PrunedPage, SessionsQuery } from "../protocol/session-page.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Transport } from "./transport.ts";
 

@@ -1,5 +1,6 @@
 import { KitError } from "../base/kit-error.ts";
-import { type ErrorCode, type ErrorEnvelope, isErrorCode, isRetryableCode } from "../protocol/error-code.ts";
+import { type ErrorCode, isErrorCode, isRetryableCode } from "../protocol/error-code.ts";
+import type { ErrorEnvelope } from "../protocol/errors.ts";
 
 /** The error of a reply: its envelope's type is the code, also where this client does not know it. */
 export async function toKitError(response: Response): Promise<KitError> {

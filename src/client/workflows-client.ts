@@ -1,5 +1,5 @@
 import { KitError } from "../base/kit-error.ts";
-import type { RunAccepted, RunCompleted, WorkflowEntry } from "../protocol/http/run-schemas.ts";
+import type { RunAccepted, RunCompleted, WorkflowEntry } from "../protocol/run.ts";
 import type { CallOptions, WorkOptions } from "./call-options.ts";
 import { inTime } from "./in-time.ts";
 import type { StreamItem } from "./read-stream.ts";

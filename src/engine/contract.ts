@@ -156,23 +156,23 @@ export interface WaitOptions {
 
 export interface Page<Item> {
   readonly items: readonly Item[];
-  readonly next_cursor?: string;
+  readonly next_cursor?: string | undefined;
 }
 
 export interface DispatchFilter {
-  readonly agent?: string;
-  readonly instance_id?: string;
-  readonly status?: DispatchStatus;
+  readonly agent?: string | undefined;
+  readonly instance_id?: string | undefined;
+  readonly status?: DispatchStatus | undefined;
   /** 1 to 1,000; default 50. */
-  readonly limit?: number;
-  readonly cursor?: string;
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
 }
 
 export interface RunFilter {
-  readonly workflow?: string;
-  readonly status?: RunStatus;
-  readonly limit?: number;
-  readonly cursor?: string;
+  readonly workflow?: string | undefined;
+  readonly status?: RunStatus | undefined;
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
 }
 
 /** What does the work. Both are called again after a crash, with the same ids and a higher fence. */
@@ -306,14 +306,14 @@ export interface EventLog {
 }
 
 export interface EventReadOptions {
-  readonly after?: number;
-  readonly limit?: number;
-  readonly types?: readonly EventType[];
+  readonly after?: number | undefined;
+  readonly limit?: number | undefined;
+  readonly types?: readonly EventType[] | undefined;
 }
 
 export interface EventSubscription {
-  readonly after?: number;
-  readonly signal?: AbortSignal;
+  readonly after?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The stream of an agent's instance, over all its sessions. */

@@ -5,19 +5,17 @@
  */
 
 export { compileGlob, type Glob } from "../base/glob/glob.ts";
-export {
-  type ConversionFormat,
-  type ConversionResult,
-  conversionFormats,
-  type ExportFormat,
-  type ExportResult,
-  exportFormats,
-  type Guideline,
-  type GuidelineList,
-  type SourceType,
-  sourceTypes,
+export { conversionFormats, explainTools, exportFormats, sourceTypes } from "../protocol/enums.ts";
+export type {
+  ConversionFormat,
+  ConversionResult,
+  ExportFormat,
+  ExportResult,
+  Guideline,
+  GuidelineList,
+  SourceType,
 } from "../protocol/guideline.ts";
-export { type ExplainTool, explainTools, type GuidelineQuery } from "../protocol/guideline-query.ts";
+export type { ExplainTool, GuidelineQuery } from "../protocol/guideline-query.ts";
 export { type SyncFormat, syncFormats } from "../protocol/sync.ts";
 export type {
   GuidelineAdapter,

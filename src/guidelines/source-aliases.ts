@@ -1,9 +1,5 @@
-import {
-  type ConversionFormat,
-  conversionFormats,
-  type SourceType,
-  sourceTypes,
-} from "../protocol/guideline.ts";
+import { conversionFormats, sourceTypes } from "../protocol/enums.ts";
+import type { ConversionFormat, SourceType } from "../protocol/guideline.ts";
 import { frameworkOf } from "../specs/frameworks.ts";
 
 /** The source type of a wire value, framework id or alias in any case: `claude` is `fw_c`, `kiro` is `steering`. */

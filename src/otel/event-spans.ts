@@ -379,8 +379,8 @@ export class EventSpans implements Tracing {
 /** How what can be stopped has ended. */
 function errorOf(event: {
   readonly is_error: boolean;
-  readonly is_aborted?: true;
-  readonly error?: { readonly type: string };
+  readonly is_aborted?: true | undefined;
+  readonly error?: { readonly type: string } | undefined;
 }): string | undefined {
   if (!event.is_error) return undefined;
   return event.is_aborted ? "aborted" : (event.error?.type ?? "error");

@@ -31,9 +31,9 @@ export function runKey(runId: string | undefined): string {
 }
 
 export function stepKey(event: {
-  readonly run_id?: string;
+  readonly run_id?: string | undefined;
   readonly step: string;
-  readonly step_id?: string;
+  readonly step_id?: string | undefined;
 }): string {
   return `step ${event.run_id} ${event.step_id ?? event.step}`;
 }

@@ -10,7 +10,7 @@ import {
 import { readTraceContext, type TraceContext, traceIdsOf } from "../protocol/trace-context.ts";
 
 /** The context whose spans are children of what the headers name; the root's where they name nothing. */
-export function toContext(headers: Partial<TraceContext>): Context {
+export function toContext(headers: { readonly [Name in keyof TraceContext]?: string | undefined }): Context {
   const read = readTraceContext(headers.traceparent, headers.tracestate);
   if (read === undefined) return ROOT_CONTEXT;
   const { trace_id, span_id, isSampled } = traceIdsOf(read);

@@ -1,26 +1,63 @@
-import type { SessionKey } from "./session-entry.ts";
+import { z } from "zod";
+import { cursorField, type Infer, limitField, nameField, needed, textField } from "./fields.ts";
 
-/** A tool call that waits for somebody's word, as events and routes carry it. Times are ISO 8601. */
-export interface ApprovalRequest extends SessionKey {
-  /** `approval_` and a ULID; the same when the call is asked about again after a crash. */
-  readonly approval_id: string;
-  readonly operation_id: string;
-  readonly tool_call_id: string;
-  readonly tool: string;
-  /** What the model wants the tool to do. */
-  readonly args: unknown;
-  readonly requested_at: string;
-  /** When it counts as denied; absent where it waits as long as it takes. */
-  readonly expires_at?: string;
-  readonly run_id?: string;
-  readonly task_id?: string;
+/** A tool call that waits for an approval decision, as events and routes carry it. Times are ISO 8601. */
+const approvalRequestSchema = z
+  .object({
+    /** `approval_` and a ULID; the same when the call is asked about again after a crash. */
+    approval_id: z.string(),
+    agent: z.string(),
+    instance_id: z.string(),
+    session: z.string(),
+    operation_id: z.string(),
+    tool_call_id: z.string(),
+    tool: z.string(),
+    args: z.unknown().meta({ description: "What the model wants the tool to do." }),
+    requested_at: z.string(),
+    /** Absent where it waits as long as it takes. */
+    expires_at: z.string().optional().meta({ description: "When it counts as denied." }),
+    run_id: z.string().optional(),
+    task_id: z.string().optional(),
+  })
+  .meta({ id: "ApprovalRequest", description: "A tool call that waits for somebody's word." });
+export interface ApprovalRequest extends Infer<typeof approvalRequestSchema> {}
+
+export const approvalListSchema = z
+  .object({ approvals: z.array(approvalRequestSchema) })
+  .meta({ id: "ApprovalList", description: "Oldest first." });
+
+export const approvalPageSchema = z
+  .object({
+    approvals: z.array(approvalRequestSchema),
+    /** Absent on the last page. */
+    next_cursor: z.string().optional(),
+  })
+  .meta({ id: "ApprovalPage", description: "Oldest first." });
+export interface ApprovalPage extends Infer<typeof approvalPageSchema> {}
+
+/** The query of `GET /approvals`. */
+export const approvalQuerySchema = z.strictObject({
+  agent: nameField.optional(),
+  instance_id: nameField.optional(),
+  session: nameField.optional(),
+  limit: limitField.optional().meta({ description: "1 to 1,000; default 50." }),
+  cursor: cursorField.optional(),
+});
+export interface ApprovalQuery extends Infer<typeof approvalQuerySchema> {}
+
+/** The body of `POST /agents/{name}/{id}/approvals/{approval_id}`. */
+export const approvalBodySchema = z.strictObject({
+  approved: z.boolean({ error: needed("must be true or false") }),
+  reason: textField(10_000)
+    .optional()
+    .meta({ description: "For the model, which reads it as the result of a denied call." }),
+});
+export interface ApprovalBody extends Infer<typeof approvalBodySchema> {}
+
+/** An approval decision. */
+export interface ApprovalDecision extends ApprovalBody {
+  /** The principal that decided, as the caller names it. */
+  readonly by?: string | undefined;
 }
 
-/** The word that was given. */
-export interface ApprovalDecision {
-  readonly approved: boolean;
-  /** For the model, which reads it as the result of a denied call. */
-  readonly reason?: string;
-  /** Who gave it: a principal, as the caller names one. */
-  readonly by?: string;
-}
+export const decidedSchema = z.object({ approved: z.boolean() }).meta({ id: "Decided" });

@@ -1,98 +1,98 @@
-import type { Diagnostic } from "./diagnostic.ts";
-import type { IndexingProgress } from "./indexing.ts";
+import { z } from "zod";
+import { diagnosticSchema } from "./diagnostic.ts";
+import { coverageEvidence } from "./enums.ts";
+import { cursorField, type Infer, limitField, textField } from "./fields.ts";
+import { indexingSchema } from "./indexing.ts";
 
-/**
- * What makes a test count for a criterion.
- *
- * - `path`: the spec names the test file.
- * - `key`: the test holds the criterion's key, `auth#1.2`, or the id of its block.
- * - `number`: the test names the number (`Requirement 1.2`, `FR-003`) and belongs to the feature, or
- *   the number belongs to one feature only.
- */
-export const coverageEvidence = ["path", "key", "number"] as const;
-export type CoverageEvidence = (typeof coverageEvidence)[number];
+export type { CoverageEvidence } from "./enums.ts";
+
+/** The query of `GET /api/specs/coverage`: which criteria of a report are asked for. */
+export const coverageQuerySchema = z.strictObject({
+  feature: textField(200).optional().meta({ description: "Only this feature, such as checkout." }),
+  show: z
+    .enum(["all", "uncovered"])
+    .optional()
+    .meta({ description: "`uncovered`: only criteria that no test names. Default: `all`." }),
+  limit: limitField.optional().meta({ description: "Criteria per page, 1 to 1,000; default 50." }),
+  cursor: cursorField.optional(),
+});
+export interface CoverageQuery extends Infer<typeof coverageQuerySchema> {}
+
+const line = z.int().min(1);
 
 /** A place in a test file that names a criterion. */
-export interface CriterionTest {
+const criterionTestSchema = z.object({
   /** POSIX, relative to the project root. */
-  readonly path: string;
+  path: z.string(),
   /** 1-based; 1 where the spec names the whole file. */
-  readonly line: number;
-  readonly evidence: CoverageEvidence;
+  line,
+  evidence: z.enum(coverageEvidence),
   /** The line of the test, trimmed and at most 200 characters; for `path`, the block that names it. */
-  readonly quote: string;
+  quote: z.string(),
   /** Set where the whole requirement is named and not this criterion alone. */
-  readonly whole_requirement?: true;
-}
+  whole_requirement: z.literal(true).optional(),
+});
+export interface CriterionTest extends Infer<typeof criterionTestSchema> {}
 
 /** A test whose words resemble a criterion. Never counts as coverage. */
-export interface CriterionSuggestion {
-  readonly path: string;
-  readonly line: number;
+const criterionSuggestionSchema = z.object({
+  path: z.string(),
+  line,
   /** 0 to 1: how alike the words of criterion and test title are, rare words counting more. */
-  readonly score: number;
-  readonly quote: string;
-}
+  score: z.number(),
+  quote: z.string(),
+});
+export interface CriterionSuggestion extends Infer<typeof criterionSuggestionSchema> {}
 
 /** One acceptance criterion, and the tests that name it. */
-export interface CriterionCoverage {
-  /** `<feature>#<number>`, such as `auth#1.2`: the key to put into a test. */
-  readonly id: string;
-  readonly feature: string;
-  readonly number: string;
+const criterionCoverageSchema = z.object({
+  id: z.string().meta({ description: "`<feature>#<number>`: the key to put into a test." }),
+  feature: z.string(),
+  number: z.string(),
   /** The block that holds the criterion. */
-  readonly spec_id: string;
-  readonly path: string;
-  readonly line: number;
-  readonly text: string;
+  spec_id: z.string(),
+  path: z.string(),
+  line,
+  text: z.string(),
   /** Empty: no test names the criterion. */
-  readonly tests: readonly CriterionTest[];
+  tests: z.array(criterionTestSchema),
   /** Best first, at most three; only for criteria without a test. */
-  readonly suggestions: readonly CriterionSuggestion[];
-}
+  suggestions: z.array(criterionSuggestionSchema),
+});
+export interface CriterionCoverage extends Infer<typeof criterionCoverageSchema> {}
 
-export interface CoverageCount {
-  readonly criteria: number;
-  readonly covered: number;
-  /** Of the covered ones, those that tests name only through their whole requirement. */
-  readonly covered_by_requirement: number;
-  readonly uncovered: number;
-  /** Of the uncovered ones, those with a suggestion. */
-  readonly suggested: number;
-}
+const coverageCountSchema = z.object({
+  criteria: z.int(),
+  covered: z.int(),
+  covered_by_requirement: z.int().meta({ description: "Of these, named only through their requirement." }),
+  uncovered: z.int(),
+  suggested: z.int().meta({ description: "Of the uncovered ones, those with a test of similar words." }),
+});
+export interface CoverageCount extends Infer<typeof coverageCountSchema> {}
 
-export interface FeatureCoverage extends CoverageCount {
-  readonly feature: string;
+const featureCoverageSchema = z.object({
+  feature: z.string(),
   /** The folder or file that the feature is specified in. */
-  readonly path: string;
-}
-
-export interface CoverageReport {
-  /** In path, then line order. */
-  readonly criteria: readonly CriterionCoverage[];
-  readonly totals: CoverageCount;
-  readonly by_feature: readonly FeatureCoverage[];
-  readonly test_files: number;
-  /** Tests that name a criterion which no spec has, and test files that could not be read. */
-  readonly diagnostics: readonly Diagnostic[];
-}
-
-/** Which criteria of a report are asked for. */
-export interface CoverageQuery {
-  /** Only this feature, by its label (`checkout`). */
-  readonly feature?: string;
-  /** `uncovered`: only criteria that no test names. Default: `all`. */
-  readonly show?: "all" | "uncovered";
-  /** Criteria per page, 1 to 1,000; default 50. */
-  readonly limit?: number;
-  /** `next_cursor` of the page before. */
-  readonly cursor?: string;
-}
+  path: z.string(),
+  ...coverageCountSchema.shape,
+});
+export interface FeatureCoverage extends Infer<typeof featureCoverageSchema> {}
 
 /** A report with one page of its criteria; all else is of the whole. */
-export interface CoveragePage extends CoverageReport {
-  /** How many criteria the list has in all. */
-  readonly total_count: number;
-  readonly next_cursor?: string;
-  readonly indexing?: IndexingProgress;
-}
+export const coveragePageSchema = z
+  .object({
+    /** In path, then line order. */
+    criteria: z.array(criterionCoverageSchema),
+    total_count: z.int().meta({ description: "Of the whole list, not of the page." }),
+    next_cursor: z.string().optional(),
+    totals: coverageCountSchema,
+    by_feature: z.array(featureCoverageSchema),
+    test_files: z.int(),
+    /** Tests that name a criterion which no spec has, and test files that could not be read. */
+    diagnostics: z.array(diagnosticSchema),
+    indexing: indexingSchema.optional(),
+  })
+  .meta({ id: "CoveragePage" });
+export interface CoveragePage extends Infer<typeof coveragePageSchema> {}
+
+export type CoverageReport = Omit<CoveragePage, "total_count" | "next_cursor" | "indexing">;

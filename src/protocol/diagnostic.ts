@@ -1,36 +1,38 @@
-/** The rules a diagnostic can name. The first five are the validation rules of a spec block. */
-export const diagnosticRules = [
-  "required-field",
-  "enum",
-  "timestamp",
-  "summary-length",
-  "duplicate-id",
-  "unreadable-file",
-  "encoding",
-  "front-matter",
-  "structure",
-  "dangling-reference",
-  "glob-no-match",
-  "duplicate-guideline",
-  "contradiction",
-  "shadowed",
-  "import",
-  "limit",
-] as const;
-export type DiagnosticRule = (typeof diagnosticRules)[number];
+import { z } from "zod";
+import { diagnosticRules } from "./enums.ts";
+import type { Infer } from "./fields.ts";
+import { indexingSchema } from "./indexing.ts";
+
+export type { DiagnosticRule } from "./enums.ts";
 
 /** Something wrong with an input file, said once, with the place to look at. */
-export interface Diagnostic {
-  readonly severity: "error" | "warning";
-  readonly rule: DiagnosticRule;
-  /** A stable finer name where one rule has several causes, such as `frontmatter_unterminated`. */
-  readonly code?: string;
-  readonly message: string;
-  /** POSIX, relative to the project root. */
-  readonly path: string;
-  /** 1-based. */
-  readonly line?: number;
-  /** Of the block or guideline, where there is one. */
-  readonly id?: string;
-  readonly field?: string;
-}
+export const diagnosticSchema = z
+  .object({
+    severity: z.enum(["error", "warning"]),
+    rule: z.enum(diagnosticRules),
+    /** A stable finer name where one rule has several causes, such as `frontmatter_unterminated`. */
+    code: z.string().optional(),
+    message: z.string(),
+    /** POSIX, relative to the project root. */
+    path: z.string(),
+    /** 1-based. */
+    line: z.int().min(1).optional(),
+    /** Of the block or guideline, where there is one. */
+    id: z.string().optional(),
+    field: z.string().optional(),
+  })
+  .meta({ id: "Diagnostic" });
+export interface Diagnostic extends Infer<typeof diagnosticSchema> {}
+
+/** The reply of `GET /api/diagnostics`. */
+export const diagnosticsSchema = z.object({
+  diagnostics: z.array(diagnosticSchema),
+  indexing: indexingSchema.optional(),
+});
+
+export const validationResultSchema = z
+  .object({
+    valid: z.boolean().meta({ description: "True when no diagnostic is an error." }),
+    diagnostics: z.array(diagnosticSchema),
+  })
+  .meta({ id: "ValidationResult" });

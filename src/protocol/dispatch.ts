@@ -1,30 +1,64 @@
-import type { EventError } from "./event.ts";
-import type { SessionKey } from "./session-entry.ts";
+import { z } from "zod";
+import { dispatchStatuses } from "./enums.ts";
+import { eventErrorSchema } from "./errors.ts";
+import { choiceField, cursorField, type Infer, limitField, nameField } from "./fields.ts";
 
-/** `failed` is the dead letter: its attempts are used up, and it waits to be looked at. */
-export const dispatchStatuses = ["queued", "running", "completed", "failed", "cancelled"] as const;
-export type DispatchStatus = (typeof dispatchStatuses)[number];
+export type { DispatchStatus } from "./enums.ts";
 
-/** What a sender is given once its input cannot be lost any more. */
-export interface DispatchReceipt {
-  readonly dispatch_id: string;
+/** What a sender gets once its input cannot be lost any more. */
+export const dispatchReceiptSchema = z.object({
+  dispatch_id: z.string(),
   /** ISO 8601. */
-  readonly accepted_at: string;
-}
+  accepted_at: z.string(),
+});
+export interface DispatchReceipt extends Infer<typeof dispatchReceiptSchema> {}
 
 /** An input for a session, from its admission to its end. Times are ISO 8601. */
-export interface DispatchRecord extends DispatchReceipt, SessionKey {
-  readonly status: DispatchStatus;
-  /** What was sent, JSON. */
-  readonly input: unknown;
-  /** Attempts that were begun. */
-  readonly attempts: number;
-  readonly idempotency_key?: string;
-  /** Set while it waits to be tried again. */
-  readonly next_attempt_at?: string;
-  readonly started_at?: string;
-  readonly ended_at?: string;
-  readonly result?: unknown;
-  /** Of the last attempt that failed. */
-  readonly error?: EventError;
-}
+export const dispatchRecordSchema = z
+  .object({
+    dispatch_id: z.string(),
+    agent: z.string(),
+    instance_id: z.string(),
+    session: z.string(),
+    status: z.enum(dispatchStatuses),
+    /** The input as it was sent, JSON. */
+    input: z.unknown(),
+    /** Attempts that were begun. */
+    attempts: z.int(),
+    idempotency_key: z.string().optional(),
+    accepted_at: z.string(),
+    /** Set while it waits to be tried again. */
+    next_attempt_at: z.string().optional(),
+    started_at: z.string().optional(),
+    ended_at: z.string().optional(),
+    result: z.unknown().optional(),
+    /** The error of the last attempt that failed. */
+    error: eventErrorSchema.optional(),
+  })
+  .meta({ id: "Dispatch" });
+export interface DispatchRecord extends Infer<typeof dispatchRecordSchema> {}
+
+/** The query of `GET /dispatches`. */
+export const dispatchQuerySchema = z.strictObject({
+  status: choiceField(dispatchStatuses).optional().meta({ description: "`failed` are the dead letters." }),
+  agent: nameField.optional(),
+  instance_id: nameField.optional(),
+  limit: limitField.optional().meta({ description: "1 to 1,000; default 50." }),
+  cursor: cursorField.optional(),
+});
+export interface DispatchQuery extends Infer<typeof dispatchQuerySchema> {}
+
+export const dispatchPageSchema = z
+  .object({ dispatches: z.array(dispatchRecordSchema), next_cursor: z.string().optional() })
+  .meta({ id: "DispatchPage", description: "Newest first." });
+export interface DispatchPage extends Infer<typeof dispatchPageSchema> {}
+
+export const cancelledSchema = z
+  .object({ cancelled: z.boolean().meta({ description: "False when it had already ended." }) })
+  .meta({ id: "Cancelled" });
+
+/** The reply of `POST /webhooks/{name}` where the webhook's file returns nothing of its own. */
+export const webhookAcceptedSchema = z
+  .object({ status: z.literal("accepted"), dispatches: z.array(dispatchReceiptSchema) })
+  .meta({ id: "WebhookAccepted" });
+export interface WebhookAccepted extends Infer<typeof webhookAcceptedSchema> {}

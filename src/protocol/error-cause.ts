@@ -1,21 +1,7 @@
 import { KitError } from "../base/kit-error.ts";
+import type { ErrorCause } from "./errors.ts";
 
-/**
- * What the code of a project threw, as records and events keep it: no stack, no path of the machine, no secret, and
- * cut to a size that any record has room for.
- */
-export interface ErrorCause {
-  /** The error's class, or what else was thrown: `Error`, `TypeError`, `string`. */
-  readonly name: string;
-  readonly message: string;
-  /** The file of the project that it was thrown in, relative to the project's root; absent when no file of it was. */
-  readonly path?: string;
-  /** From 1. */
-  readonly line?: number;
-  readonly cause?: ErrorCause;
-  /** Of an `AggregateError`: the first of those that it joins. */
-  readonly errors?: readonly ErrorCause[];
-}
+export type { ErrorCause } from "./errors.ts";
 
 /** What is known of the machine and the project that an error comes from. */
 export interface CauseReader {

@@ -46,20 +46,3 @@ export function isErrorCode(code: string): code is ErrorCode {
 export function isRetryableCode(code: string): boolean {
   return isErrorCode(code) && errorCodes[code].retryable;
 }
-
-/** The body of every error reply. `dev` is added by `kit dev` only. */
-export interface ErrorEnvelope {
-  readonly error: {
-    readonly type: ErrorCode;
-    readonly message: string;
-    readonly details: string;
-    readonly meta?: { readonly issues?: readonly ErrorIssue[] } & Readonly<Record<string, unknown>>;
-    readonly dev?: Readonly<Record<string, unknown>>;
-  };
-}
-
-/** One thing that is wrong with an input: where (`body.format`, `query.limit`) and what. */
-export interface ErrorIssue {
-  readonly path: string;
-  readonly message: string;
-}

@@ -1,46 +1,50 @@
-import type { ConversionFormat, ExportFormat, Guideline, SourceType } from "./guideline.ts";
+import { z } from "zod";
+import { conversionFormats, type ExplainTool, exportFormats, sourceTypes } from "./enums.ts";
+import {
+  choiceField,
+  cursorField,
+  type Infer,
+  limitField,
+  needed,
+  projectPathField,
+  textField,
+} from "./fields.ts";
+import type { Guideline } from "./guideline.ts";
 
-/** Filters combine with AND. */
-export interface GuidelineQuery {
-  readonly source?: SourceType;
-  /** A project-relative path; it need not exist. */
-  readonly file?: string;
-  /** Case-insensitive; every word must occur in the title or the content. */
-  readonly q?: string;
-  /** Guidelines per page; without it, all. */
-  readonly limit?: number;
-  readonly cursor?: string;
-}
+export type { ExplainTool } from "./enums.ts";
 
-export interface ConvertRequest {
-  readonly guideline_id: string;
-  readonly format: ConversionFormat;
-  /** Default true: nothing is written. */
-  readonly preview?: boolean;
-  /** Default false: a steering file with other content is a conflict. */
-  readonly overwrite?: boolean;
-}
+/** The query of `GET /api/guidelines`. Filters combine with AND. */
+export const guidelineQuerySchema = z.strictObject({
+  source: choiceField(sourceTypes).optional().meta({ description: "Where the guideline comes from." }),
+  file: projectPathField
+    .optional()
+    .meta({ description: "Only guidelines that apply to this file; it need not exist." }),
+  q: textField(1_000)
+    .optional()
+    .meta({ description: "Words that must all occur in title or content, in any case." }),
+  limit: limitField.optional().meta({ description: "Guidelines per page, 1 to 1,000; without it, all." }),
+  cursor: cursorField.optional(),
+});
+export interface GuidelineQuery extends Infer<typeof guidelineQuerySchema> {}
 
-export interface ExportRequest {
-  readonly format: ExportFormat;
-}
+export const convertRequestSchema = z.strictObject({
+  guideline_id: textField(128).min(1, "must not be empty"),
+  format: choiceField(conversionFormats),
+  preview: z
+    .boolean({ error: needed("must be true or false") })
+    .optional()
+    .meta({ description: "Default true: nothing is written." }),
+  overwrite: z
+    .boolean({ error: needed("must be true or false") })
+    .optional()
+    .meta({ description: "Default false: a steering file with other content is a conflict." }),
+});
+export interface ConvertRequest extends Infer<typeof convertRequestSchema> {}
 
-/** The tools whose view of a repository `explain` can give. */
-export const explainTools = [
-  "fw_a",
-  "fw_b",
-  "fw_c",
-  "codex",
-  "copilot",
-  "gemini",
-  "windsurf",
-  "cline",
-  "zed",
-  "agents",
-  "agents-nearest",
-  "agents-all",
-] as const;
-export type ExplainTool = (typeof explainTools)[number];
+export const exportRequestSchema = z.strictObject({
+  format: choiceField(exportFormats),
+});
+export interface ExportRequest extends Infer<typeof exportRequestSchema> {}
 
 /** Why a guideline applies to a file, or what keeps it from it. */
 export interface AppliedGuideline {

@@ -1,70 +1,57 @@
-import type { IndexingProgress } from "./indexing.ts";
-export const sourceTypes = [
-  "fw_c",
-  "fw_b",
-  "steering",
-  "agents",
-  "copilot",
-  "gemini",
-  "windsurf",
-  "cline",
-  "zed",
-  "sample",
-] as const;
-export type SourceType = (typeof sourceTypes)[number];
+import { z } from "zod";
+import { sourceTypes } from "./enums.ts";
+import type { Infer } from "./fields.ts";
+import { indexingSchema } from "./indexing.ts";
 
-/** What a guideline can be converted to, and what all of them can be exported to. */
-export const conversionFormats = [
-  "steering",
-  "fw_c",
-  "fw_b",
-  "copilot",
-  "gemini",
-  "windsurf",
-  "cline",
-  "zed",
-] as const;
-export type ConversionFormat = (typeof conversionFormats)[number];
-export const exportFormats = ["fw_c", "fw_b"] as const;
-export type ExportFormat = (typeof exportFormats)[number];
+export type { ConversionFormat, ExportFormat, SourceType } from "./enums.ts";
 
 /** One coding rule of a repository. */
-export interface Guideline {
-  /** First 16 hex digits of SHA-256 over `<source_file>:<title>`; see `guidelines/guideline-id.ts`. */
-  readonly id: string;
-  readonly title: string;
-  readonly content: string;
-  readonly source_type: SourceType;
-  /** POSIX, relative to the project root. */
-  readonly source_file: string;
-  /** Other names of that file: links inside the project that lead to it. Absent for none. */
-  readonly aliases?: readonly string[];
-  /** Globs, joined by commas, in the meaning of the tool that the source belongs to. */
-  readonly file_pattern?: string;
-  readonly tags: readonly string[];
-  readonly is_sample: boolean;
-}
+export const guidelineSchema = z
+  .object({
+    /** First 16 hex digits of SHA-256 over `<source_file>:<title>`; see `guidelines/guideline-id.ts`. */
+    id: z.string(),
+    title: z.string(),
+    content: z.string(),
+    source_type: z.enum(sourceTypes),
+    source_file: z.string().meta({ description: "POSIX, relative to the project root." }),
+    aliases: z
+      .array(z.string())
+      .optional()
+      .meta({ description: "Other names of that file: links inside the project that lead to it." }),
+    /** In the meaning of the tool that the source belongs to. */
+    file_pattern: z.string().optional().meta({ description: "Globs, joined by commas." }),
+    tags: z.array(z.string()),
+    is_sample: z.boolean(),
+  })
+  .meta({ id: "Guideline" });
+export interface Guideline extends Infer<typeof guidelineSchema> {}
 
-export interface GuidelineList {
-  readonly guidelines: readonly Guideline[];
-  readonly total_count: number;
-  readonly counts_by_source: Readonly<Record<string, number>>;
-  readonly next_cursor?: string;
-  readonly indexing?: IndexingProgress;
-}
+export const guidelineListSchema = z
+  .object({
+    guidelines: z.array(guidelineSchema),
+    total_count: z.int().meta({ description: "Of the whole match, not of the page." }),
+    counts_by_source: z.record(z.string(), z.int()),
+    next_cursor: z.string().optional(),
+    indexing: indexingSchema.optional(),
+  })
+  .meta({ id: "GuidelineList" });
+export interface GuidelineList extends Infer<typeof guidelineListSchema> {}
 
-export interface ConversionResult {
-  readonly filename: string;
-  readonly content: string;
-  readonly frontmatter: Readonly<Record<string, unknown>>;
-  readonly source_id: string;
-  /** What the target format cannot express, one sentence each. */
-  readonly losses: readonly string[];
-  /** Project-relative path; only when `preview` was false. */
-  readonly written_to?: string;
-}
+export const conversionResultSchema = z
+  .object({
+    filename: z.string(),
+    content: z.string(),
+    frontmatter: z.record(z.string(), z.unknown()),
+    source_id: z.string(),
+    /** One sentence each. */
+    losses: z.array(z.string()).meta({ description: "What the target format cannot express." }),
+    /** Project-relative. */
+    written_to: z.string().optional().meta({ description: "Only when `preview` was false." }),
+  })
+  .meta({ id: "ConversionResult" });
+export interface ConversionResult extends Infer<typeof conversionResultSchema> {}
 
-export interface ExportResult {
-  readonly filename: string;
-  readonly content: string;
-}
+export const exportResultSchema = z
+  .object({ filename: z.string(), content: z.string() })
+  .meta({ id: "ExportResult" });
+export interface ExportResult extends Infer<typeof exportResultSchema> {}

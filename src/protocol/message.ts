@@ -1,5 +1,8 @@
+import type { FinishReason } from "./enums.ts";
 import type { ReceiptItem } from "./receipt.ts";
 import type { Usage } from "./usage.ts";
+
+export type { FinishReason } from "./enums.ts";
 
 /** What a provider wants to see again with a part (signatures, cache marks); opaque to kit. */
 export type ProviderData = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -81,15 +84,6 @@ export interface ToolMessage {
 }
 
 export type Message = UserMessage | AssistantMessage | ToolMessage;
-
-export type FinishReason =
-  | "stop"
-  | "length"
-  | "content-filter"
-  | "tool-calls"
-  | "error"
-  | "aborted"
-  | "other";
 
 /** The text of a message, its text parts joined. */
 export function textOf(message: Message): string {

@@ -1,53 +1,69 @@
-/** What stands before a model of a project's knowledge. */
-export const receiptKinds = ["instructions", "role", "guideline", "skill", "spec", "memory"] as const;
-export type ReceiptKind = (typeof receiptKinds)[number];
+import { z } from "zod";
+import { receiptKinds } from "./enums.ts";
+import type { Infer } from "./fields.ts";
+
+export type { ReceiptKind } from "./enums.ts";
 
 /** Something that stands in a prompt: what it is and why it is there, without its text. */
-export interface ReceiptItem {
-  readonly kind: ReceiptKind;
-  /** Of a guideline or spec its id, of a skill, role or agent its name, of project instructions their path. */
-  readonly id: string;
-  /** Relative to the root of the repository; absent for what comes from no file. */
-  readonly file?: string;
-  /** From 1. */
-  readonly line?: number;
-  /** In words: "instructions of the project", "applies to src/app.ts", "found by spec_search". */
-  readonly why: string;
-  /** About how many tokens it takes. */
-  readonly tokens: number;
-}
+const receiptItemSchema = z
+  .object({
+    kind: z.enum(receiptKinds),
+    /** The id of a guideline or spec, the name of a skill, role or agent, the path of project instructions. */
+    id: z.string(),
+    /** Absent for what comes from no file. */
+    file: z.string().optional().meta({ description: "Relative to the root of the repository." }),
+    /** From 1. */
+    line: z.int().min(1).optional(),
+    /** In words: "instructions of the project", "applies to src/app.ts", "found by spec_search". */
+    why: z.string(),
+    /** About how many tokens it takes. */
+    tokens: z.int().meta({ description: "About." }),
+  })
+  .meta({ id: "ReceiptItem", description: "Something that stands in a prompt, without its text." });
+export interface ReceiptItem extends Infer<typeof receiptItemSchema> {}
 
 /**
- * What was in front of the model in a turn. Lists are long and stay the same: one is told as what has come since the
+ * What was in front of the model in a turn. Lists are long and stay the same, so a receipt tells what has come since the
  * turn `before`, whose whole list it begins with. Without `before`, `added` is the whole list.
  */
-export interface TurnReceipt {
-  /** Names the whole list: the same items in the same order have the same digest. */
-  readonly digest: string;
-  /** How many items the whole list has, and about how many tokens they take. */
-  readonly items: number;
-  readonly tokens: number;
-  /** A `turn_id` of the same session. */
-  readonly before?: string;
-  /** Absent where nothing has come since. */
-  readonly added?: readonly ReceiptItem[];
-  /** How many items of `added` are left out, beyond 200. */
-  readonly omitted?: number;
-}
+export const receiptSchema = z
+  .object({
+    /** The same items in the same order have the same digest. */
+    digest: z.string().meta({ description: "Names the whole list." }),
+    items: z.int().meta({ description: "How many items the whole list has." }),
+    /** About how many tokens the whole list takes. */
+    tokens: z.int(),
+    /** A `turn_id` of the same session. */
+    before: z
+      .string()
+      .optional()
+      .meta({ description: "The turn whose whole list this one begins with; absent for a list told whole." }),
+    /** Absent where nothing has come since. */
+    added: z.array(receiptItemSchema).optional(),
+    /** At most 200 items are added. */
+    omitted: z.int().optional().meta({ description: "How many items `added` leaves out." }),
+  })
+  .meta({ id: "TurnReceipt", description: "What was in front of the model in a turn." });
+export interface TurnReceipt extends Infer<typeof receiptSchema> {}
 
 /**
- * Of what a prompt consists before its history. A provider's cache serves a turn that has the same digest as the one
+ * What a prompt begins with, before its history. A provider's cache serves a turn that has the same digest as the one
  * before it.
  */
-export interface PromptPrefix {
-  readonly digest: string;
-  /**
-   * What is other than in the turn before, so that its cache is of no use: `model`, `settings`, `tools`, a section
-   * of the system prompt (`instructions`, `project_instructions`, `working_folder`, `specs`, `commands`, `skills`,
-   * `agents`, `role`, `secrets`), or `compaction`.
-   */
-  readonly changed?: readonly string[];
-}
+export const prefixSchema = z
+  .object({
+    digest: z.string(),
+    /**
+     * `model`, `settings`, `tools`, a section of the system prompt (`instructions`, `project_instructions`,
+     * `working_folder`, `specs`, `commands`, `skills`, `agents`, `role`, `secrets`), or `compaction`.
+     */
+    changed: z
+      .array(z.string())
+      .optional()
+      .meta({ description: "What is other than in the turn before, so that its cache is of no use." }),
+  })
+  .meta({ id: "PromptPrefix", description: "Of what a prompt consists before its history." });
+export interface PromptPrefix extends Infer<typeof prefixSchema> {}
 
 /** What the log of a session keeps of a turn whose prompt begins otherwise, or shows more, than that of the turn before. */
 export interface TurnRecord {
@@ -56,15 +72,4 @@ export interface TurnRecord {
   /** A digest of each part that `changed` can name. */
   readonly parts: Readonly<Record<string, string>>;
   readonly receipt: TurnReceipt;
-}
-
-/** Reads whole lists from the receipts of a session's turns, in their order; see `TurnReceipt`. */
-export function createReceiptReader(): (turnId: string, receipt: TurnReceipt) => readonly ReceiptItem[] {
-  const lists = new Map<string, readonly ReceiptItem[]>();
-  return (turnId, { before, added = [] }) => {
-    const begun = before === undefined ? [] : (lists.get(before) ?? []);
-    const list = added.length === 0 ? begun : [...begun, ...added];
-    lists.set(turnId, list);
-    return list;
-  };
 }

@@ -1,35 +1,55 @@
-import type { EventError } from "./event.ts";
+import { z } from "zod";
+import { eventTypes, runStatuses } from "./enums.ts";
+import { eventErrorSchema } from "./errors.ts";
+import { eventSchema } from "./event.ts";
+import {
+  choiceField,
+  countField,
+  cursorField,
+  eventPositionField,
+  type Infer,
+  limitField,
+  nameField,
+  textField,
+} from "./fields.ts";
 
-/** `waiting`: for a time or a signal, with nothing in memory. */
-export const runStatuses = ["queued", "running", "waiting", "completed", "failed", "cancelled"] as const;
-export type RunStatus = (typeof runStatuses)[number];
+export type { RunStatus } from "./enums.ts";
 
 /** Something that a run waits for: a signal, a time, or a signal until a time. */
-export interface RunWait {
-  /** The name that its `waitFor` gives; absent for a sleep. */
-  readonly signal?: string;
-  /** When it goes on without; absent where it waits as long as it takes. */
-  readonly until?: string;
-}
+const runWaitSchema = z.object({
+  /** The name that its `waitFor` gives. */
+  signal: z.string().optional().meta({ description: "Its name; absent for a sleep." }),
+  until: z
+    .string()
+    .optional()
+    .meta({ description: "When it goes on without; absent where it waits as long as it takes." }),
+});
+export interface RunWait extends Infer<typeof runWaitSchema> {}
 
 /** One invocation of a workflow. Times are ISO 8601. */
-export interface RunRecord {
-  /** `run_` and a ULID. */
-  readonly run_id: string;
-  readonly workflow: string;
-  readonly status: RunStatus;
-  readonly payload: unknown;
-  readonly result?: unknown;
-  readonly error?: EventError;
-  readonly accepted_at: string;
-  readonly started_at?: string;
-  readonly ended_at?: string;
-  readonly duration_ms?: number;
-  /** The waits that are open, the first 100 in the order in which they began; absent when there is none. */
-  readonly waiting_for?: readonly RunWait[];
-  /** How many events its stream has. */
-  readonly event_count: number;
-}
+export const runRecordSchema = z
+  .object({
+    /** `run_` and a ULID. */
+    run_id: z.string(),
+    workflow: z.string(),
+    status: z.enum(runStatuses),
+    payload: z.unknown(),
+    result: z.unknown().optional(),
+    error: eventErrorSchema.optional(),
+    accepted_at: z.string(),
+    started_at: z.string().optional(),
+    ended_at: z.string().optional(),
+    duration_ms: z.number().optional(),
+    /** In the order in which they began. */
+    waiting_for: z
+      .array(runWaitSchema)
+      .optional()
+      .meta({ description: "The waits that are open, the first 100; absent when there is none." }),
+    /** How many events its stream has. */
+    event_count: z.int(),
+  })
+  .meta({ id: "Run" });
+export interface RunRecord extends Infer<typeof runRecordSchema> {}
 
 /** When a workflow runs by itself. */
 export interface ScheduleRecord {
@@ -39,9 +59,93 @@ export interface ScheduleRecord {
   /** Five or six fields, as cron(8) and croner read them. */
   readonly cron: string;
   /** IANA name; default UTC. */
-  readonly timezone?: string;
+  readonly timezone?: string | undefined;
   readonly payload?: unknown;
   /** ISO 8601; absent when it never comes again. */
-  readonly next_at?: string;
-  readonly last_run_id?: string;
+  readonly next_at?: string | undefined;
+  readonly last_run_id?: string | undefined;
 }
+
+/** A workflow as `GET /workflows` lists it. */
+const workflowEntrySchema = z.object({
+  name: z.string(),
+  path: z.string().meta({ description: "Its file: POSIX, relative to the project root." }),
+});
+export interface WorkflowEntry extends Infer<typeof workflowEntrySchema> {}
+
+export const workflowListSchema = z
+  .object({ workflows: z.array(workflowEntrySchema) })
+  .meta({ id: "WorkflowList" });
+
+/** The query of `POST /workflows/{name}`. */
+export const startRunQuerySchema = z.strictObject({
+  wait: choiceField(["result"])
+    .optional()
+    .meta({ description: "The reply waits for the result of the run." }),
+});
+
+/** The payload of a workflow; its own schema, where it has one, checks more. */
+export const payloadSchema = z
+  .record(z.string(), z.unknown())
+  .meta({ description: 'The payload itself, or `{"payload": {…}}`.' });
+
+export const runAcceptedSchema = z
+  .object({ status: z.literal("accepted"), run_id: z.string() })
+  .meta({ id: "RunAccepted" });
+export interface RunAccepted extends Infer<typeof runAcceptedSchema> {}
+
+export const runCompletedSchema = z
+  .object({ status: z.literal("completed"), run_id: z.string(), result: z.unknown().optional() })
+  .meta({ id: "RunCompleted" });
+export interface RunCompleted extends Infer<typeof runCompletedSchema> {}
+
+/** The query of `GET /runs`. */
+export const runQuerySchema = z.strictObject({
+  status: choiceField(runStatuses).optional(),
+  workflow: nameField.optional(),
+  limit: limitField.optional().meta({ description: "1 to 1,000; default 50." }),
+  cursor: cursorField.optional(),
+});
+export interface RunQuery extends Infer<typeof runQuerySchema> {}
+
+export const runPageSchema = z
+  .object({ runs: z.array(runRecordSchema), next_cursor: z.string().optional() })
+  .meta({ id: "RunPage", description: "Newest first." });
+export interface RunPage extends Infer<typeof runPageSchema> {}
+
+/** The query of `GET /runs/{run_id}/events`. */
+export const runEventsQuerySchema = z.strictObject({
+  after: eventPositionField.optional(),
+  limit: countField(1_000).optional().meta({ description: "1 to 1,000; default 100." }),
+  types: textField(1_000)
+    .transform((types): unknown[] => types.split(","))
+    .pipe(z.array(choiceField(eventTypes)))
+    .optional()
+    .meta({ description: "Event types, joined by commas; without it, all." }),
+});
+
+export const runEventPageSchema = z
+  .object({
+    events: z.array(eventSchema),
+    next_after: z
+      .int()
+      .optional()
+      .meta({ description: "`after` of the next page; absent when there was nothing more." }),
+  })
+  .meta({ id: "RunEventPage", description: "Oldest first." });
+export interface RunEventPage extends Infer<typeof runEventPageSchema> {}
+
+export const runStreamQuerySchema = z.strictObject({ after: eventPositionField.optional() });
+
+/** The body of `POST /runs/{run_id}/signal`. */
+export const signalBodySchema = z.strictObject({
+  name: textField(200)
+    .min(1, "must not be empty")
+    .meta({ description: "The name that the workflow waits for." }),
+  payload: z.unknown().optional(),
+});
+export interface SignalBody extends Infer<typeof signalBodySchema> {}
+
+export const signalAcceptedSchema = z
+  .object({ status: z.literal("accepted") })
+  .meta({ id: "SignalAccepted" });

@@ -1,12 +1,7 @@
 import type { Message } from "./message.ts";
 import type { TurnRecord } from "./receipt.ts";
 
-/** Which session: all three together. */
-export interface SessionKey {
-  readonly agent: string;
-  readonly instance_id: string;
-  readonly session: string;
-}
+export type { SessionInfo, SessionKey, TouchedSession, TouchedSessionPage } from "./session-page.ts";
 
 /** One line of a session's log. What is active is a fold over them (`agents/session/fold.ts`). */
 export type SessionEntry =
@@ -43,22 +38,3 @@ export type SessionEntry =
        */
       readonly operation_id?: string;
     };
-
-export interface SessionInfo extends SessionKey {
-  readonly created_at: string;
-  /** How many entries the log has. */
-  readonly position: number;
-  /** Set for a task's session: the session that started it. */
-  readonly parent?: SessionKey;
-}
-
-/** A session as a list of all of them shows it. */
-export interface TouchedSession extends SessionInfo {
-  /** When something was last appended, by the store's own clock; ISO 8601. */
-  readonly touched_at: string;
-}
-
-export interface TouchedSessionPage {
-  readonly sessions: readonly TouchedSession[];
-  readonly next_cursor?: string;
-}

@@ -1,37 +1,49 @@
-import type { ErrorEnvelope } from "./error-code.ts";
+import { z } from "zod";
+import { approvalBodySchema } from "./approval.ts";
+import type { ErrorEnvelope } from "./errors.ts";
 import type { KitEvent } from "./event.ts";
-import type { PromptRequest } from "./prompt.ts";
+import { type Infer, needed, textField } from "./fields.ts";
+import { promptRequestSchema, sessionField } from "./prompt.ts";
 
-/** The subprotocol that the server speaks. */
-export const socketProtocol = "kit";
+const requestId = textField(128)
+  .min(1, "must not be empty")
+  .meta({ description: "Of the client's choice; what belongs to the request carries it." });
 
-/** What a browser, which can send no headers, offers beside it: the API key as base64url. */
-export const bearerProtocolPrefix = "kit.bearer.";
+/** Ignored where they are none, as headers are. */
+const traceField = z.string().optional().catch(undefined);
+const trace = { traceparent: traceField, tracestate: traceField };
 
-/** What a client may send over a WebSocket: `prompt` and `approve` to an agent, `invoke` to a workflow. */
-export type ClientFrame =
-  | ({
-      readonly type: "prompt";
-      readonly request_id: string;
-      readonly session?: string;
-    } & PromptRequest &
-      FrameTrace)
-  | ({
-      readonly type: "invoke";
-      readonly request_id: string;
-      readonly payload?: Readonly<Record<string, unknown>>;
-    } & FrameTrace)
-  | { readonly type: "abort"; readonly request_id: string }
-  | {
-      readonly type: "approve";
-      readonly request_id?: string;
-      readonly approval_id: string;
-      readonly approved: boolean;
-      readonly reason?: string;
-    }
-  | { readonly type: "ping" };
+/** A frame that a client sends over a WebSocket: `prompt` and `approve` to an agent, `invoke` to a workflow. */
+export const clientFrameSchema = z.discriminatedUnion(
+  "type",
+  [
+    z.strictObject({
+      type: z.literal("prompt"),
+      request_id: requestId,
+      session: sessionField.optional(),
+      ...promptRequestSchema.shape,
+      ...trace,
+    }),
+    z.strictObject({
+      type: z.literal("invoke"),
+      request_id: requestId,
+      payload: z.record(z.string(), z.unknown(), { error: needed("must be an object") }).optional(),
+      ...trace,
+    }),
+    z.strictObject({ type: z.literal("abort"), request_id: requestId }),
+    z.strictObject({
+      type: z.literal("approve"),
+      request_id: requestId.optional(),
+      approval_id: textField(128).min(1, "must not be empty"),
+      ...approvalBodySchema.shape,
+    }),
+    z.strictObject({ type: z.literal("ping") }),
+  ],
+  { error: "must be one of: prompt, invoke, abort, approve, ping" },
+);
+export type ClientFrame = Infer<typeof clientFrameSchema>;
 
-/** What stands in a frame as it does in the headers of a request; what is no trace is ignored. */
+/** The trace of a frame, as it stands in the headers of a request; what is no trace is ignored. */
 export interface FrameTrace {
   readonly traceparent?: string | undefined;
   readonly tracestate?: string | undefined;

@@ -1,101 +1,76 @@
-/** The frameworks a spec block can come from, by wire value. Labels: `specs/frameworks.ts`. */
-export const frameworks = ["fw_a", "fw_b", "fw_c", "fw_d", "fw_e", "custom"] as const;
-export type Framework = (typeof frameworks)[number];
+import { z } from "zod";
+import { earsPatterns, frameworks, lifecycles, maxSummaryLength, priorities, specTypes } from "./enums.ts";
+import { atMost, type Infer } from "./fields.ts";
 
-export const specTypes = ["requirement", "design", "task", "constraint"] as const;
-export type SpecType = (typeof specTypes)[number];
+export type { EarsPattern, Framework, Lifecycle, Priority, SpecType } from "./enums.ts";
 
-export const lifecycles = ["active", "deprecated", "legacy", "obsolete"] as const;
-export type Lifecycle = (typeof lifecycles)[number];
-
-export const priorities = ["critical", "high", "medium", "low"] as const;
-export type Priority = (typeof priorities)[number];
-
-/** How much a block counts in a ranking. */
-export const lifecycleWeights: Readonly<Record<Lifecycle, number>> = {
-  active: 1,
-  deprecated: 0.5,
-  legacy: 0.2,
-  obsolete: 0,
-};
-export const priorityWeights: Readonly<Record<Priority, number>> = {
-  critical: 1,
-  high: 0.8,
-  medium: 0.5,
-  low: 0.3,
-};
-
-/** The longest `summary`, in UTF-16 code units. */
-export const maxSummaryLength = 500;
-
-/** The EARS forms (Mavin et al., "Easy Approach to Requirements Syntax"). */
-export const earsPatterns = [
-  "ubiquitous",
-  "event_driven",
-  "state_driven",
-  "optional_feature",
-  "unwanted_behavior",
-  "complex",
-] as const;
-export type EarsPattern = (typeof earsPatterns)[number];
-
-/** One acceptance criterion, split at its keywords. `trigger` is empty where there is none. */
-export interface AcceptanceCriterion {
-  readonly pattern: string;
-  readonly trigger: string;
-  readonly response: string;
-}
-
-/** A criterion as written: its number ("1.2"), text, form and line in the source file. */
-export interface EarsEntry {
-  readonly pattern: EarsPattern | "unclassified";
-  readonly text: string;
-  readonly line: number;
-  readonly number?: string;
-}
+const line = z.int().min(1);
 
 /** Lines of the file as it lies on disk: 1-based, inclusive. */
-export interface SourceSpan {
-  readonly start_line: number;
-  readonly end_line: number;
-}
+const sourceSpanSchema = z.object({ start_line: line, end_line: line });
+export interface SourceSpan extends Infer<typeof sourceSpanSchema> {}
+
+/** One acceptance criterion, split at its keywords. */
+const acceptanceCriterionSchema = z.object({
+  pattern: z.string(),
+  /** Empty where there is none. */
+  trigger: z.string(),
+  response: z.string(),
+});
+export interface AcceptanceCriterion extends Infer<typeof acceptanceCriterionSchema> {}
+
+/** A criterion as written: its number ("1.2"), text, form and line in the source file. */
+const earsEntrySchema = z.object({
+  pattern: z.enum([...earsPatterns, "unclassified"]),
+  text: z.string(),
+  line,
+  number: z.string().optional(),
+});
+export interface EarsEntry extends Infer<typeof earsEntrySchema> {}
 
 /** `metadata.status` of a task. */
 export type TaskStatus = "open" | "done" | "in_progress";
 
-/** Free-form, with the keys that adapters agree on. */
-export interface SpecMetadata {
-  readonly source?: SourceSpan;
-  /** Other names of the file: links inside the project that lead to it. */
-  readonly aliases?: readonly string[];
-  /** As the source names it, else the author of the file's first commit. */
-  readonly author?: string;
-  readonly version?: string;
-  readonly related_specs?: readonly string[];
-  readonly code_refs?: readonly string[];
-  readonly test_refs?: readonly string[];
-  readonly acceptance_criteria?: readonly AcceptanceCriterion[];
-  readonly ears_patterns?: readonly EarsEntry[];
-  readonly user_story?: string;
-  readonly status?: string;
-  readonly [key: string]: unknown;
-}
+const specMetadataSchema = z
+  .looseObject({
+    source: sourceSpanSchema
+      .optional()
+      .meta({ description: "Lines of the file as it lies on disk: 1-based, inclusive." }),
+    aliases: z
+      .array(z.string())
+      .optional()
+      .meta({ description: "Other names of the file: links inside the project that lead to it." }),
+    /** As the source names it, else the author of the file's first commit. */
+    author: z.string().optional(),
+    version: z.string().optional(),
+    related_specs: z.array(z.string()).optional(),
+    code_refs: z.array(z.string()).optional(),
+    test_refs: z.array(z.string()).optional(),
+    acceptance_criteria: z.array(acceptanceCriterionSchema).optional(),
+    ears_patterns: z.array(earsEntrySchema).optional(),
+    user_story: z.string().optional(),
+    status: z.string().optional(),
+  })
+  .meta({ id: "SpecMetadata", description: "Free-form, with the keys that adapters agree on." });
+export interface SpecMetadata extends Infer<typeof specMetadataSchema> {}
 
 /** The one record that specifications of every framework become. */
-export interface SpecBlock {
-  /** Unique within a project, and the same as long as the file stays the same. */
-  readonly id: string;
-  /** POSIX, relative to the project root. */
-  readonly path: string;
-  readonly framework: Framework;
-  readonly spec_type: SpecType;
-  readonly title: string;
-  readonly content: string;
-  readonly summary?: string;
-  readonly tags: readonly string[];
-  readonly lifecycle: Lifecycle;
-  readonly priority: Priority;
-  readonly created_at?: string;
-  readonly updated_at?: string;
-  readonly metadata: SpecMetadata;
-}
+export const specBlockSchema = z
+  .object({
+    /** The same as long as the file stays the same. */
+    id: z.string().meta({ description: "Unique within a project." }),
+    path: z.string().meta({ description: "POSIX, relative to the project root." }),
+    framework: z.enum(frameworks),
+    spec_type: z.enum(specTypes),
+    title: z.string(),
+    content: z.string(),
+    summary: atMost(maxSummaryLength).optional(),
+    tags: z.array(z.string()),
+    lifecycle: z.enum(lifecycles),
+    priority: z.enum(priorities),
+    created_at: z.string().optional().meta({ description: "ISO 8601." }),
+    updated_at: z.string().optional().meta({ description: "ISO 8601." }),
+    metadata: specMetadataSchema,
+  })
+  .meta({ id: "SpecBlock" });
+export interface SpecBlock extends Infer<typeof specBlockSchema> {}

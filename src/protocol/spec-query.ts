@@ -1,109 +1,143 @@
-import type { IndexingProgress } from "./indexing.ts";
-import type { Framework, Lifecycle, Priority, SpecBlock, SpecType } from "./spec-block.ts";
+import { z } from "zod";
+import { frameworks, lifecycles, priorities, specEdgeKinds, specTypes } from "./enums.ts";
+import {
+  choiceField,
+  countField,
+  cursorField,
+  type Infer,
+  limitField,
+  maxRequestItems,
+  needed,
+  projectPathField,
+  textField,
+} from "./fields.ts";
+import { indexingSchema } from "./indexing.ts";
+import { specBlockSchema } from "./spec-block.ts";
 
-/** Filters combine with AND. Without `lifecycle`, obsolete blocks are left out. */
-export interface SpecQuery {
-  readonly q?: string;
-  readonly framework?: Framework;
-  readonly spec_type?: SpecType;
-  readonly lifecycle?: Lifecycle;
-  readonly priority?: Priority;
-  readonly tag?: string;
-  /**
-   * The rules of instruction files, constraints of `fw_b` and `fw_c`. Lists of other specs leave them out unless this
-   * is true, or a search or filter finds them.
-   */
-  readonly rules?: boolean;
-  /** A project-relative path (exact), a folder (its subtree) or a glob. */
-  readonly path?: string;
-  /** Blocks per page, 1 to 1,000; default 50. */
-  readonly limit?: number;
-  /** `next_cursor` of the page before. */
-  readonly cursor?: string;
-}
+export type { SpecEdgeKind } from "./enums.ts";
 
-export interface SpecPage {
-  readonly specs: readonly SpecBlock[];
-  /** Of the whole match, not of the page; so are the counts. */
-  readonly total_count: number;
-  readonly counts_by_framework: Readonly<Record<string, number>>;
-  /** Rules of instruction files that a list leaves out; absent where it leaves out none. */
-  readonly rules_left_out?: number;
-  readonly indexing?: IndexingProgress;
-  readonly next_cursor?: string;
-}
+/** The query of `GET /api/specs`, and the input of the MCP tool `spec_search`. Filters combine with AND. */
+export const specQuerySchema = z.strictObject({
+  q: textField(1_000)
+    .optional()
+    .meta({ description: "Words to look for in title, summary, content and tags; best match first." }),
+  framework: choiceField(frameworks).optional(),
+  spec_type: choiceField(specTypes).optional(),
+  lifecycle: choiceField(lifecycles)
+    .optional()
+    .meta({ description: "Without it, obsolete blocks are left out." }),
+  priority: choiceField(priorities).optional(),
+  tag: textField(200).optional(),
+  path: textField(4_096)
+    .optional()
+    .meta({ description: "A file, a folder (its subtree) or a glob, relative to the project root." }),
+  rules: z
+    .boolean({ error: needed("must be true or false") })
+    .optional()
+    .meta({
+      description:
+        "The rules of instruction files (CLAUDE.md, Cursor's rules). Without it, and without a search or a filter for them, they are left out where there are other specs.",
+    }),
+  limit: limitField.optional().meta({ description: "Blocks per page, 1 to 1,000; default 50." }),
+  cursor: cursorField.optional(),
+});
+export interface SpecQuery extends Infer<typeof specQuerySchema> {}
 
-export interface ImpactRequest {
-  /** Changed files, project-relative. */
-  readonly files?: readonly string[];
-  readonly ids?: readonly string[];
-  /** How many edges to follow, 1 to 5; default 2. */
-  readonly depth?: number;
-  /** Also obsolete blocks, which tell what was. */
-  readonly include_obsolete?: boolean;
-  /** Also, one by one, the blocks that only lie in the same feature as an affected one. */
-  readonly expand_features?: boolean;
-  /** Affected blocks per page, 1 to 1,000; default 50. */
-  readonly limit?: number;
-  /** `next_cursor` of the page before. */
-  readonly cursor?: string;
-}
+export const specPageSchema = z
+  .object({
+    specs: z.array(specBlockSchema),
+    total_count: z.int().meta({ description: "Of the whole match, not of the page." }),
+    counts_by_framework: z.record(z.string(), z.int()),
+    rules_left_out: z
+      .int()
+      .optional()
+      .meta({ description: "Rules of instruction files that are left out; `rules=true` has them." }),
+    indexing: indexingSchema.optional(),
+    next_cursor: z.string().optional(),
+  })
+  .meta({ id: "SpecPage" });
+export interface SpecPage extends Infer<typeof specPageSchema> {}
+
+export const impactRequestSchema = z.strictObject({
+  files: z
+    .array(projectPathField, { error: needed("must be a list of paths") })
+    .max(maxRequestItems)
+    .optional()
+    .meta({ description: "Changed files, relative to the project root." }),
+  ids: z
+    .array(textField(1_000), { error: needed("must be a list of ids") })
+    .max(maxRequestItems)
+    .optional()
+    .meta({ description: "Changed spec blocks." }),
+  depth: countField(5).optional().meta({ description: "How many edges to follow, 1 to 5; default 2." }),
+  include_obsolete: z.boolean().optional().meta({ description: "Also obsolete blocks." }),
+  expand_features: z
+    .boolean()
+    .optional()
+    .meta({ description: "Also, one by one, the blocks that merely lie in the feature of an affected one." }),
+  limit: countField(1_000)
+    .optional()
+    .meta({ description: "Affected blocks per page, 1 to 1,000; default 50." }),
+  cursor: cursorField.optional(),
+});
+export interface ImpactRequest extends Infer<typeof impactRequestSchema> {}
 
 /** One step from a changed thing to an affected one. */
-export interface ImpactEdge {
-  readonly from: string;
-  readonly to: string;
-  readonly kind: SpecEdgeKind;
-}
+const impactEdgeSchema = z
+  .object({ from: z.string(), to: z.string(), kind: z.enum(specEdgeKinds) })
+  .meta({ id: "ImpactEdge" });
+export interface ImpactEdge extends Infer<typeof impactEdgeSchema> {}
 
-export const specEdgeKinds = [
-  "defines",
-  "code_ref",
-  "test_ref",
-  "related",
-  "implements",
-  "validates",
-  "same_feature",
-] as const;
-export type SpecEdgeKind = (typeof specEdgeKinds)[number];
-
-export interface AffectedSpec {
-  readonly id: string;
-  /** 0 to 1: the product of the weights of the edges that led here. */
-  readonly score: number;
-  readonly path: readonly ImpactEdge[];
-}
+const affectedSpecSchema = z.object({
+  id: z.string(),
+  /** The product of the weights of the edges that led here. */
+  score: z.number().meta({ description: "0 to 1." }),
+  path: z.array(impactEdgeSchema).meta({ description: "The edges that led here." }),
+});
+export interface AffectedSpec extends Infer<typeof affectedSpecSchema> {}
 
 /** Blocks that lie in the same feature as an affected one, and have no other link to the change. */
-export interface SameFeature {
+const sameFeatureSchema = z.object({
   /** The folder or file that the feature is specified in. */
-  readonly feature: string;
-  readonly specs: number;
-}
+  feature: z.string(),
+  specs: z.int(),
+});
+export interface SameFeature extends Infer<typeof sameFeatureSchema> {}
 
-export interface Impact {
-  /** One page, highest score first. */
-  readonly affected: readonly AffectedSpec[];
-  /** Describes the whole answer, not the page; so does every field below. */
-  readonly total_count: number;
-  /** What is folded; empty with `expand_features`. Most first. */
-  readonly same_feature: readonly SameFeature[];
-  /** Obsolete blocks that are left out. */
-  readonly obsolete_count: number;
-  readonly next_cursor?: string;
-  /** Project-relative test files to run. */
-  readonly tests: readonly string[];
-  /** Project-relative files that the affected blocks lie in or name. */
-  readonly files: readonly string[];
-  readonly indexing?: IndexingProgress;
-}
+export const impactSchema = z
+  .object({
+    /** One page, highest score first. */
+    affected: z.array(affectedSpecSchema),
+    total_count: z.int().meta({ description: "Of the whole answer, not of the page; so is what follows." }),
+    /** Empty with `expand_features`. Most first. */
+    same_feature: z
+      .array(sameFeatureSchema)
+      .meta({ description: "How many blocks merely lie in the feature of an affected one." }),
+    obsolete_count: z.int().meta({ description: "Obsolete blocks that are left out." }),
+    next_cursor: z.string().optional(),
+    tests: z.array(z.string()).meta({ description: "Test files to run." }),
+    /** Project-relative files that the affected blocks lie in or name. */
+    files: z.array(z.string()),
+    indexing: indexingSchema.optional(),
+  })
+  .meta({ id: "Impact" });
+export interface Impact extends Infer<typeof impactSchema> {}
 
-export interface SpecGraph {
-  readonly nodes: readonly {
-    readonly id: string;
-    readonly kind: "spec" | "file" | "test";
-    readonly title: string;
-  }[];
-  readonly edges: readonly ImpactEdge[];
-  readonly indexing?: IndexingProgress;
-}
+export const specGraphSchema = z
+  .object({
+    nodes: z.array(z.object({ id: z.string(), kind: z.enum(["spec", "file", "test"]), title: z.string() })),
+    edges: z.array(impactEdgeSchema),
+    indexing: indexingSchema.optional(),
+  })
+  .meta({ id: "SpecGraph" });
+export interface SpecGraph extends Infer<typeof specGraphSchema> {}
+
+/** `POST /api/specs/validate`: the blocks are judged by the validation rules, not by this schema. */
+export const validateRequestSchema = z.strictObject({
+  blocks: z
+    .array(z.unknown(), {
+      error: needed("must be a list of spec blocks"),
+    })
+    .max(maxRequestItems)
+    .meta({ description: "Spec blocks, as complete or broken as they are." }),
+});

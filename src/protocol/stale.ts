@@ -1,52 +1,57 @@
-import type { IndexingProgress } from "./indexing.ts";
+import { z } from "zod";
+import { cursorField, type Infer, limitField } from "./fields.ts";
+import { indexingSchema } from "./indexing.ts";
+
+/** The query of `GET /api/specs/stale`. */
+export const staleQuerySchema = z.strictObject({
+  limit: limitField.optional().meta({ description: "Blocks per page, 1 to 1,000; default 50." }),
+  cursor: cursorField.optional(),
+});
+export interface StaleQuery extends Infer<typeof staleQuerySchema> {}
 
 /** A file that a spec names and that changed after the spec did. */
-export interface StaleFile {
-  readonly path: string;
+const staleFileSchema = z.object({
+  path: z.string(),
   /** ISO 8601 time of the last commit of the file; absent for a file that was never committed. */
-  readonly changed_at?: string;
+  changed_at: z.string().optional(),
   /** That commit; absent where the change is not committed yet. */
-  readonly commit?: string;
-}
+  commit: z.string().optional(),
+});
+export interface StaleFile extends Infer<typeof staleFileSchema> {}
 
 /** A block whose referenced code changed in Git after its last change and last acceptance. */
-export interface StaleSpec {
-  readonly id: string;
-  readonly title: string;
-  readonly path: string;
-  readonly line: number;
+const staleSpecSchema = z.object({
+  id: z.string(),
+  title: z.string(),
+  path: z.string(),
+  line: z.int().min(1),
   /** Last commit of the spec's own file. */
-  readonly updated_at: string;
-  /** When somebody last said that the block still holds. */
-  readonly accepted_at?: string;
-  readonly files: readonly StaleFile[];
-}
-
-export interface StaleReport {
-  /** In path, then line order. */
-  readonly stale: readonly StaleSpec[];
-  /** Blocks that name code of the project and can fall behind it: no task that is done, nothing obsolete. */
-  readonly checked: number;
-  /** Sentences on what Git could not tell: no repository, no commit yet, a shallow clone. */
-  readonly notes: readonly string[];
-}
-
-export interface StaleQuery {
-  /** Blocks per page, 1 to 1,000; default 50. */
-  readonly limit?: number;
-  /** `next_cursor` of the page before. */
-  readonly cursor?: string;
-}
+  updated_at: z.string(),
+  /** When a person last accepted that the block still holds. */
+  accepted_at: z.string().optional(),
+  files: z.array(staleFileSchema),
+});
+export interface StaleSpec extends Infer<typeof staleSpecSchema> {}
 
 /** A report with one page of the stale blocks; all else is of the whole. */
-export interface StalePage extends StaleReport {
-  /** How many blocks are stale in all. */
-  readonly total_count: number;
-  readonly next_cursor?: string;
-  readonly indexing?: IndexingProgress;
-}
+export const stalePageSchema = z
+  .object({
+    /** In path, then line order. */
+    stale: z.array(staleSpecSchema),
+    total_count: z.int().meta({ description: "Of the whole list, not of the page." }),
+    next_cursor: z.string().optional(),
+    /** Blocks that can fall behind their code: no task that is done, nothing obsolete. */
+    checked: z.int().meta({ description: "Blocks that name code of the project." }),
+    /** Sentences on what Git could not tell: no repository, no commit yet, a shallow clone. */
+    notes: z.array(z.string()),
+    indexing: indexingSchema.optional(),
+  })
+  .meta({ id: "StalePage" });
+export interface StalePage extends Infer<typeof stalePageSchema> {}
 
-/** What `acceptStale` recorded. */
+export type StaleReport = Omit<StalePage, "total_count" | "next_cursor" | "indexing">;
+
+/** The result of `acceptStale`. */
 export interface StaleAcceptance {
   /** Ids of the blocks that were stale. */
   readonly accepted: readonly string[];

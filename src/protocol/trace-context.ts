@@ -6,7 +6,7 @@ export interface TraceContext {
   /** `00-<trace id>-<span id>-<flags>`, in lower-case hexadecimal digits. */
   readonly traceparent: string;
   /** What vendors add, as they wrote it. */
-  readonly tracestate?: string;
+  readonly tracestate?: string | undefined;
 }
 
 const parentPattern = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;

@@ -1,65 +1,32 @@
-/** What a model call cost, in US dollars; `null` where the price is unknown. */
-export interface Cost {
-  readonly input: number | null;
-  readonly output: number | null;
-  readonly cache_read: number | null;
-  readonly cache_write: number | null;
-  readonly total: number | null;
-}
+import { z } from "zod";
+import type { Infer } from "./fields.ts";
 
-/** Tokens of one or more model calls. `input` includes what was read from and written to a cache. */
-export interface Usage {
-  readonly input: number;
-  readonly output: number;
-  readonly cache_read: number;
-  readonly cache_write: number;
-  readonly total_tokens: number;
-  readonly cost: Cost;
-}
+const dollars = z.number().nullable();
+
+/** What a model call cost, in US dollars; `null` where the price is unknown. */
+const costSchema = z
+  .object({ input: dollars, output: dollars, cache_read: dollars, cache_write: dollars, total: dollars })
+  .meta({ id: "Cost", description: "US dollars; null where the price is unknown." });
+export interface Cost extends Infer<typeof costSchema> {}
+
+/** Tokens of one or more model calls. */
+export const usageSchema = z
+  .object({
+    /** Includes what was read from and written to a cache. */
+    input: z.int(),
+    output: z.int(),
+    cache_read: z.int(),
+    cache_write: z.int(),
+    total_tokens: z.int(),
+    cost: costSchema,
+  })
+  .meta({ id: "Usage", description: "Tokens." });
+export interface Usage extends Infer<typeof usageSchema> {}
 
 /** US dollars per million tokens. */
 export interface ModelPrice {
   readonly input: number;
   readonly output: number;
-  readonly cache_read?: number;
-  readonly cache_write?: number;
-}
-
-export const unknownCost: Cost = {
-  input: null,
-  output: null,
-  cache_read: null,
-  cache_write: null,
-  total: null,
-};
-
-export const noUsage: Usage = {
-  input: 0,
-  output: 0,
-  cache_read: 0,
-  cache_write: 0,
-  total_tokens: 0,
-  cost: { input: 0, output: 0, cache_read: 0, cache_write: 0, total: 0 },
-};
-
-/** The sum of two usages. A cost that is unknown on either side is unknown in the sum. */
-export function addUsage(left: Usage, right: Usage): Usage {
-  return {
-    input: left.input + right.input,
-    output: left.output + right.output,
-    cache_read: left.cache_read + right.cache_read,
-    cache_write: left.cache_write + right.cache_write,
-    total_tokens: left.total_tokens + right.total_tokens,
-    cost: {
-      input: addCost(left.cost.input, right.cost.input),
-      output: addCost(left.cost.output, right.cost.output),
-      cache_read: addCost(left.cost.cache_read, right.cost.cache_read),
-      cache_write: addCost(left.cost.cache_write, right.cost.cache_write),
-      total: addCost(left.cost.total, right.cost.total),
-    },
-  };
-}
-
-function addCost(left: number | null, right: number | null): number | null {
-  return left === null || right === null ? null : left + right;
+  readonly cache_read?: number | undefined;
+  readonly cache_write?: number | undefined;
 }

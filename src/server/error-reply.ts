@@ -1,12 +1,7 @@
 import { KitError } from "../base/kit-error.ts";
 import { thrownText } from "../protocol/error-cause.ts";
-import {
-  type ErrorCode,
-  type ErrorEnvelope,
-  type ErrorIssue,
-  errorCodes,
-  isErrorCode,
-} from "../protocol/error-code.ts";
+import { type ErrorCode, errorCodes, isErrorCode } from "../protocol/error-code.ts";
+import type { ErrorEnvelope, ErrorIssue } from "../protocol/errors.ts";
 import { jsonParts, type ReplyParts } from "./reply.ts";
 
 export interface ErrorReplyOptions {

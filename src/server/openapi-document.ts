@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { version } from "../base/version.ts";
 import { type ErrorCode, errorCodes } from "../protocol/error-code.ts";
-import { errorEnvelopeSchema } from "../protocol/http/service-schemas.ts";
+import { errorEnvelopeSchema } from "../protocol/errors.ts";
 import type { Route } from "./route.ts";
 
 type Json = Record<string, unknown>;

@@ -1,5 +1,5 @@
 import type { Service } from "../app/service/service.ts";
-import type { ErrorEnvelope } from "../protocol/error-code.ts";
+import type { ErrorEnvelope } from "../protocol/errors.ts";
 import type { Authorization } from "./access/authorize.ts";
 import type { ServerLimits } from "./limits.ts";
 import type { Reach } from "./reach.ts";

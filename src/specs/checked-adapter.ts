@@ -1,5 +1,5 @@
 import type { Diagnostic, DiagnosticRule } from "../protocol/diagnostic.ts";
-import { frameworks, lifecycles, priorities, specTypes } from "../protocol/spec-block.ts";
+import { frameworks, lifecycles, priorities, specTypes } from "../protocol/enums.ts";
 import type { DraftId, ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "./adapter.ts";
 import { atMost } from "./data/at-most.ts";
 

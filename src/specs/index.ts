@@ -3,25 +3,28 @@
  *
  * Everything here is pure and runs anywhere.
  */
-export { type Diagnostic, type DiagnosticRule, diagnosticRules } from "../protocol/diagnostic.ts";
+export type { Diagnostic, DiagnosticRule } from "../protocol/diagnostic.ts";
 export {
-  type AcceptanceCriterion,
-  type EarsEntry,
-  type EarsPattern,
+  diagnosticRules,
   earsPatterns,
-  type Framework,
   frameworks,
-  type Lifecycle,
   lifecycles,
   maxSummaryLength,
-  type Priority,
   priorities,
-  type SourceSpan,
-  type SpecBlock,
-  type SpecMetadata,
-  type SpecType,
   specTypes,
-  type TaskStatus,
+} from "../protocol/enums.ts";
+export type {
+  AcceptanceCriterion,
+  EarsEntry,
+  EarsPattern,
+  Framework,
+  Lifecycle,
+  Priority,
+  SourceSpan,
+  SpecBlock,
+  SpecMetadata,
+  SpecType,
+  TaskStatus,
 } from "../protocol/spec-block.ts";
 export type {
   DraftId,

@@ -42,7 +42,10 @@ export interface SessionStore {
    * The sessions of all agents, in the order in which they were made: at most `limit` (from 1) behind a cursor. A store
    * without this and `deleteUntouched` keeps everything: retention passes it over.
    */
-  listAll?(page: { readonly limit: number; readonly cursor?: string }): MaybePromise<TouchedSessionPage>;
+  listAll?(page: {
+    readonly limit: number;
+    readonly cursor?: string | undefined;
+  }): MaybePromise<TouchedSessionPage>;
   /**
    * Does what `delete` does if nothing was appended, to the session or to one below it, at `before` (ms since 1970) or
    * later. The store looks in the step that deletes, so what came meanwhile stays. Whether it did.

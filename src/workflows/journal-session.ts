@@ -21,7 +21,7 @@ interface OperationSettings {
 export function journalSession(session: Session, agent: string, journal: AgentJournal): Session {
   const step = <Value>(
     kind: string,
-    { signal }: { readonly signal?: AbortSignal },
+    { signal }: { readonly signal?: AbortSignal | undefined },
     work: (given: OperationSettings) => Promise<Value>,
   ): Promise<Value> =>
     journal

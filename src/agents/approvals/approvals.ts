@@ -2,7 +2,7 @@ import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.
 import type { SessionKey } from "../../protocol/session-entry.ts";
 
 /** Which requests: those whose fields are all the same. */
-export type ApprovalFilter = Partial<SessionKey>;
+export type ApprovalFilter = { readonly [Key in keyof SessionKey]?: SessionKey[Key] | undefined };
 
 /**
  * Where tool calls wait for somebody's word. A runtime without one denies at once what needs approval.

@@ -1,6 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 import { toSentence } from "../../base/to-sentence.ts";
-import { thinkingLevels } from "../../protocol/thinking-level.ts";
+import { thinkingLevels } from "../../protocol/enums.ts";
 import type { PythonRunOptions } from "../../python/contract.ts";
 import {
   backend,

@@ -1,7 +1,7 @@
 import { digestOf } from "../../base/digest.ts";
 import { KitError } from "../../base/kit-error.ts";
+import type { ThinkingLevel } from "../../protocol/enums.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
-import type { ThinkingLevel } from "../../protocol/thinking-level.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { AgentProfile } from "../agent-profile.ts";
 import type { AgentRuntime, Harness, Operation, Toolkit } from "../agent-runtime.ts";

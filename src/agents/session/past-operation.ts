@@ -1,5 +1,6 @@
+import { addUsage, noUsage } from "../../protocol/add-usage.ts";
 import type { AssistantMessage, Message } from "../../protocol/message.ts";
-import { addUsage, noUsage, type Usage } from "../../protocol/usage.ts";
+import type { Usage } from "../../protocol/usage.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { begunAt, catchUp, type SessionState } from "./session-state.ts";
 

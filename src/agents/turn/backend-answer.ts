@@ -1,9 +1,9 @@
 import type { AgentBackend } from "../../backends/contract.ts";
 import { isoTime } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { noUsage } from "../../protocol/add-usage.ts";
 import type { AssistantMessage, Message } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/message.ts";
-import { noUsage } from "../../protocol/usage.ts";
 import type { TurnLoop } from "./turn-loop.ts";
 
 /** A message that the backend says, and not the model. */

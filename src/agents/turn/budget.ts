@@ -1,5 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
-import { addUsage, noUsage, type Usage } from "../../protocol/usage.ts";
+import { addUsage, noUsage } from "../../protocol/add-usage.ts";
+import type { Usage } from "../../protocol/usage.ts";
 import { count, type FieldChecks } from "../check-fields.ts";
 
 /** Limits of one operation; what is left out is not limited, except `maxTurns`. */

@@ -1,5 +1,6 @@
+import { receiptKinds } from "../../protocol/enums.ts";
 import type { ImagePart, TextPart } from "../../protocol/message.ts";
-import { type ReceiptItem, receiptKinds } from "../../protocol/receipt.ts";
+import type { ReceiptItem } from "../../protocol/receipt.ts";
 import { checkedImagePart } from "../image-part.ts";
 import type { ToolOutput } from "../tool.ts";
 import type { Outcome } from "./outcome.ts";

@@ -1,5 +1,6 @@
 import type { LanguageModelV4Usage } from "@ai-sdk/provider";
-import { type Cost, type ModelPrice, type Usage, unknownCost } from "../../protocol/usage.ts";
+import { unknownCost } from "../../protocol/add-usage.ts";
+import type { Cost, ModelPrice, Usage } from "../../protocol/usage.ts";
 
 export type UsageReader = (usage: LanguageModelV4Usage | undefined) => Usage;
 

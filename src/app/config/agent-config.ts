@@ -3,8 +3,8 @@ import type { ApprovalRules } from "../../agents/approvals/approval-rules.ts";
 import type { CompactionSettings } from "../../agents/compaction/compaction-settings.ts";
 import type { BackendChoice } from "../../backends/contract.ts";
 import { defined } from "../../base/defined.ts";
+import type { ThinkingLevel } from "../../protocol/enums.ts";
 import type { ModelChoice } from "../../protocol/prompt.ts";
-import type { ThinkingLevel } from "../../protocol/thinking-level.ts";
 import type { SandboxChoice } from "./sandbox-config.ts";
 
 /** The `agent` table: laid under the profile of every agent of the project. */

@@ -1,5 +1,5 @@
 import { suggest } from "../../base/suggest.ts";
-import type { ErrorIssue } from "../../protocol/error-code.ts";
+import type { ErrorIssue } from "../../protocol/errors.ts";
 import type { KitConfig } from "./kit-config.ts";
 import { parseConfig } from "./parse-config.ts";
 

@@ -6,7 +6,7 @@ import { parseEnv } from "node:util";
 import { isSecretFile } from "../../agents/policy/protected-paths.ts";
 import { KitError, type KitErrorInit } from "../../base/kit-error.ts";
 import { toSentence } from "../../base/to-sentence.ts";
-import type { ErrorIssue } from "../../protocol/error-code.ts";
+import type { ErrorIssue } from "../../protocol/errors.ts";
 import { secretsInFile } from "../runtime/known-secrets.ts";
 import { AgentWrites } from "../sources/agent-writes.ts";
 import { answerForKit } from "../sources/answer-for-kit.ts";

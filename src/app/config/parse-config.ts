@@ -4,11 +4,16 @@ import { sourceTypeOf } from "../../guidelines/source-aliases.ts";
 import type { ProviderConfig } from "../../models/provider-config.ts";
 import type { ProviderLimits } from "../../models/provider-limiter.ts";
 import type { ProjectConfig } from "../../project/project.ts";
-import { type BackendName, backendNames } from "../../protocol/backend-name.ts";
-import type { ErrorIssue } from "../../protocol/error-code.ts";
-import { frameworks, specTypes } from "../../protocol/spec-block.ts";
+import {
+  type BackendName,
+  backendNames,
+  frameworks,
+  specTypes,
+  type ThinkingLevel,
+  thinkingLevels,
+} from "../../protocol/enums.ts";
+import type { ErrorIssue } from "../../protocol/errors.ts";
 import { type SyncFormat, syncFormats } from "../../protocol/sync.ts";
-import { type ThinkingLevel, thinkingLevels } from "../../protocol/thinking-level.ts";
 import type { ModelPrice } from "../../protocol/usage.ts";
 import type { IsolationMode, SandboxFactory } from "../../sandboxes/contract.ts";
 import { hostPatternForm, parseHostPattern } from "../../sandboxes/host/wall/host-pattern.ts";

@@ -1,5 +1,5 @@
 import { suggest } from "../../base/suggest.ts";
-import type { ErrorIssue } from "../../protocol/error-code.ts";
+import type { ErrorIssue } from "../../protocol/errors.ts";
 
 /** Collects what is wrong with a configuration, one issue per key. */
 export interface Report {

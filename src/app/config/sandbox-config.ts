@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { defined } from "../../base/defined.ts";
-import type { ErrorIssue } from "../../protocol/error-code.ts";
+import type { ErrorIssue } from "../../protocol/errors.ts";
 import type {
   IsolationMode,
   IsolationOptions,

@@ -26,7 +26,7 @@ import type { Skill } from "../../agents/skill.ts";
 import { faultOfTool } from "../../agents/tool.ts";
 import { budgetFields } from "../../agents/turn/budget.ts";
 import { faultOfDefinedName, shownName } from "../../base/name-fault.ts";
-import { thinkingLevels } from "../../protocol/thinking-level.ts";
+import { thinkingLevels } from "../../protocol/enums.ts";
 import type { PythonResourceLimits } from "../../python/contract.ts";
 import { hostPatternForm, parseHostPattern } from "../../sandboxes/host/wall/host-pattern.ts";
 

@@ -39,7 +39,10 @@ export interface HostedApp extends App {
    * A page of all sessions in the store that agents share. Throws `unavailable` for a store of the project's own that cannot
    * list them.
    */
-  listSessions(page: { readonly limit: number; readonly cursor?: string }): Promise<TouchedSessionPage>;
+  listSessions(page: {
+    readonly limit: number;
+    readonly cursor?: string | undefined;
+  }): Promise<TouchedSessionPage>;
   /**
    * Removes a session that nobody has touched since `before` (ms since 1970), with those below it and its workspace, unless its
    * instance is at work; whether it did. `onEmpty` is called where it was the last of its instance, before that may come

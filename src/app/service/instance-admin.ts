@@ -20,7 +20,7 @@ export function createInstanceAdmin({
 }: InstanceAdminOptions): Pick<Service, "history" | "abort" | "remove" | "events"> {
   /** Takes back the accepted inputs of an instance, or of one of its sessions, that are in a state. */
   const cancel = async (
-    { agent, instance_id, session }: InstanceTarget & { readonly session?: string },
+    { agent, instance_id, session }: InstanceTarget & { readonly session?: string | undefined },
     status: DispatchStatus,
   ): Promise<boolean> => {
     let cancelled = false;

@@ -2,8 +2,8 @@ import { setImmediate } from "node:timers/promises";
 import { getSystemErrorMap } from "node:util";
 import { KitError } from "../../base/kit-error.ts";
 import { agentStream, type Engine } from "../../engine/contract.ts";
-import type { PruneFailure } from "../../protocol/http/session-schemas.ts";
 import type { SessionKey, TouchedSession, TouchedSessionPage } from "../../protocol/session-entry.ts";
+import type { PruneFailure } from "../../protocol/session-page.ts";
 import type { HostedApp } from "../runtime/hosted-app.ts";
 
 type InstanceTarget = Omit<SessionKey, "session">;
@@ -12,10 +12,10 @@ export interface PruneOptions {
   /** Sessions that nobody has touched for so long go. */
   readonly olderThanMs: number;
   /** Says what would go, and removes nothing. */
-  readonly dryRun?: boolean;
+  readonly dryRun?: boolean | undefined;
   /** Sessions that are looked at, from 1; default 200. */
-  readonly limit?: number;
-  readonly cursor?: string;
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
   /** Sessions for which it says no are passed over. */
   readonly permit?: (session: TouchedSession) => Promise<boolean>;
   /** Told what could not be removed; the others are, all the same. */
@@ -29,13 +29,13 @@ export interface Pruned {
   readonly in_use: number;
   /** Those that could not be removed, or not as a whole. */
   readonly failed: readonly PruneFailure[];
-  readonly next_cursor?: string;
+  readonly next_cursor?: string | undefined;
 }
 
 /** The sessions that there are, and those that nobody has touched for long. */
 export interface Retention {
   /** In the order in which they were made. */
-  list(page: { readonly limit: number; readonly cursor?: string }): Promise<TouchedSessionPage>;
+  list(page: { readonly limit: number; readonly cursor?: string | undefined }): Promise<TouchedSessionPage>;
   /**
    * Removes old sessions with the tasks below them and their workspaces, page by page; an instance without a session is then
    * as if it had never been. What is touched meanwhile stays.

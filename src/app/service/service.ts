@@ -50,13 +50,17 @@ export interface Service {
   /** Throws `not_found` for an instance that has no history. */
   history(target: SessionKey): Promise<readonly Message[]>;
   /** Aborts what runs in the session, or in all sessions of the instance. */
-  abort(target: InstanceTarget & { readonly session?: string }): Promise<boolean>;
+  abort(target: InstanceTarget & { readonly session?: string | undefined }): Promise<boolean>;
   /** Aborts, then deletes sessions, workspaces and events. False for an instance that has nothing. */
   remove(target: InstanceTarget): Promise<boolean>;
   /** The instance's events after an index, then each new one; of one session where it is named. */
   events(
     target: InstanceTarget,
-    options: { readonly after?: number; readonly session?: string; readonly signal?: AbortSignal },
+    options: {
+      readonly after?: number | undefined;
+      readonly session?: string | undefined;
+      readonly signal?: AbortSignal;
+    },
   ): AsyncIterable<KitEvent>;
   /** Throws `invalid_request` when the payload does not fit the workflow's schema. */
   startRun(

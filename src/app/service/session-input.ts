@@ -5,8 +5,8 @@ import { checkedText } from "../../agents/operations/check-options.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { suggest } from "../../base/suggest.ts";
 import { toSentence } from "../../base/to-sentence.ts";
-import { backendNames } from "../../protocol/backend-name.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
+import { backendNames } from "../../protocol/enums.ts";
 import type { PromptChoices, PromptRequest } from "../../protocol/prompt.ts";
 import { keyAsSent } from "./sender-key.ts";
 

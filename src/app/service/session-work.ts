@@ -12,7 +12,7 @@ export interface SessionWork {
   /** Does the work of an input: prompts its session, or has it go on where a crash interrupted it. */
   run(work: WorkContext, request: AdmitRequest, resting?: RestingWork): Promise<PromptReply>;
   /** What runs for an instance, or for one of its sessions. */
-  running(target: InstanceTarget & { readonly session?: string }): readonly RunningInput[];
+  running(target: InstanceTarget & { readonly session?: string | undefined }): readonly RunningInput[];
 }
 
 export interface RunningInput {
@@ -77,12 +77,12 @@ async function prompt(agent: Agent, work: WorkContext, admitted: AdmitRequest): 
   const { message, model, backend, role, thinking_level, images, files } = request;
   const options = {
     signal: work.signal,
-    ...(model === undefined ? {} : { model }),
-    ...(backend === undefined ? {} : { backend }),
-    ...(role === undefined ? {} : { role }),
-    ...(thinking_level === undefined ? {} : { thinkingLevel: thinking_level }),
-    ...(images === undefined ? {} : { images }),
-    ...(files === undefined ? {} : { files }),
+    model,
+    backend,
+    role,
+    thinkingLevel: thinking_level,
+    images,
+    files,
   };
   const result = await agent
     .session(admitted.session)

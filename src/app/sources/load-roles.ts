@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Role } from "../../agents/role.ts";
 import { nameKey } from "../../base/name-fault.ts";
-import { thinkingLevels } from "../../protocol/thinking-level.ts";
+import { thinkingLevels } from "../../protocol/enums.ts";
 import type { SourceProblem } from "./discover-sources.ts";
 import { alreadyNamed, createFieldReader } from "./front-matter-fields.ts";
 import { findMarkdown, type MarkdownFile, readMarkdownFile } from "./read-markdown-file.ts";

@@ -1,6 +1,6 @@
 import type { AIMessage, BaseMessage, ToolMessage } from "@langchain/core/messages";
+import { noUsage } from "../../protocol/add-usage.ts";
 import { type Message, type ToolResultPart, textOf } from "../../protocol/message.ts";
-import { noUsage } from "../../protocol/usage.ts";
 import type { BackendMessage, BackendOperation, TurnRequest } from "../contract.ts";
 import type { GraphPeers } from "./graph-peers.ts";
 

@@ -1,4 +1,5 @@
-import { type DispatchRecord, dispatchStatuses } from "../../protocol/dispatch.ts";
+import type { DispatchRecord } from "../../protocol/dispatch.ts";
+import { dispatchStatuses } from "../../protocol/enums.ts";
 import { parseDispatchStatus } from "../choices.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
 import { urlOption } from "../remote/open-client.ts";

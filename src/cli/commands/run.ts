@@ -1,5 +1,5 @@
 import { maskError } from "../../agents/secrets.ts";
-import { backendNames } from "../../protocol/backend-name.ts";
+import { backendNames } from "../../protocol/enums.ts";
 import { parseBackend } from "../choices.ts";
 import { type Command, type CommandOption, defineCommand, flag, listOption, option } from "../command.ts";
 import { usageError } from "../report-error.ts";

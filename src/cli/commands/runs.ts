@@ -1,4 +1,5 @@
-import { type RunRecord, runStatuses } from "../../protocol/run.ts";
+import { runStatuses } from "../../protocol/enums.ts";
+import type { RunRecord } from "../../protocol/run.ts";
 import { parseRunStatus } from "../choices.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
 import { urlOption } from "../remote/open-client.ts";

@@ -1,12 +1,7 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type {
-  PruneBody,
-  PrunedPage,
-  PruneFailure,
-  SessionsQuery,
-} from "../../protocol/http/session-schemas.ts";
 import type { TouchedSession, TouchedSessionPage } from "../../protocol/session-entry.ts";
+import type { PruneBody, PrunedPage, PruneFailure, SessionsQuery } from "../../protocol/session-page.ts";
 import { type Command, type CommandContext, defineCommand, type ExitCode, flag, option } from "../command.ts";
 import { clientLocator, urlOption } from "../remote/open-client.ts";
 import { count } from "../render/places.ts";

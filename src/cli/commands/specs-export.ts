@@ -2,7 +2,7 @@ import { readFileInside } from "../../project/features/write-file.ts";
 import type { Project } from "../../project/project.ts";
 import { decodeText } from "../../project/scan/decode-text.ts";
 import { createSourceCatalog } from "../../project/scan/source-catalog.ts";
-import { frameworks as knownFrameworks } from "../../protocol/spec-block.ts";
+import { frameworks as knownFrameworks } from "../../protocol/enums.ts";
 import type { WrittenSpecs } from "../../specs/adapter.ts";
 import { exportSpecs, type SpecExportFormat } from "../../specs/export/export-specs.ts";
 import { textOutsideBlocks } from "../../specs/export/text-outside-blocks.ts";

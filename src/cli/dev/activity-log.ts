@@ -114,7 +114,7 @@ function endOf({ is_error, is_aborted }: Ending, aborted = "aborted"): string {
 }
 
 /** What a step or a run failed with, behind what is said of it already. */
-function reasonOf({ error }: { readonly error?: EventError }): string {
+function reasonOf({ error }: { readonly error?: EventError | undefined }): string {
   return error === undefined ? "" : `: ${whyOf(error)}`;
 }
 

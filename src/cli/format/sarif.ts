@@ -1,5 +1,6 @@
 import { version } from "../../base/version.ts";
-import { type Diagnostic, type DiagnosticRule, diagnosticRules } from "../../protocol/diagnostic.ts";
+import type { Diagnostic, DiagnosticRule } from "../../protocol/diagnostic.ts";
+import { diagnosticRules } from "../../protocol/enums.ts";
 
 /**
  * Diagnostics as a SARIF 2.1.0 log (OASIS, "Static Analysis Results Interchange Format"), as code

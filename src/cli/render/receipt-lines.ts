@@ -1,5 +1,6 @@
 import type { KitEvent } from "../../protocol/event.ts";
-import { createReceiptReader, type ReceiptItem } from "../../protocol/receipt.ts";
+import type { ReceiptItem } from "../../protocol/receipt.ts";
+import { createReceiptReader } from "../../protocol/receipt-reader.ts";
 import { count } from "./places.ts";
 
 /** Items that are named on the one line of what has come before a model. */

@@ -2,7 +2,7 @@ import type { AgentProfile } from "../../agents/agent-profile.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import type { HostedApp } from "../../app/runtime/hosted-app.ts";
 import type { Project } from "../../project/project.ts";
-import type { BackendName } from "../../protocol/backend-name.ts";
+import type { BackendName } from "../../protocol/enums.ts";
 import type { CommandContext } from "../command.ts";
 import { canAsk } from "../input.ts";
 import { usageError } from "../report-error.ts";

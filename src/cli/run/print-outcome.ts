@@ -1,4 +1,4 @@
-import type { RunCompleted } from "../../protocol/http/run-schemas.ts";
+import type { RunCompleted } from "../../protocol/run.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
 import { reportError, toErrorEnvelope } from "../report-error.ts";
 import { safeLines, toSafeJsonLine } from "../text/safe-text.ts";

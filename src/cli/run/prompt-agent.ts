@@ -5,7 +5,7 @@ import type { PromptResult } from "../../agents/operations/prompt-options.ts";
 import type { Session } from "../../agents/session/session.ts";
 import type { App } from "../../app/runtime/app.ts";
 import { createUlid } from "../../base/id.ts";
-import type { BackendName } from "../../protocol/backend-name.ts";
+import type { BackendName } from "../../protocol/enums.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
 import { usageError } from "../report-error.ts";
 import { safeLines } from "../text/safe-text.ts";

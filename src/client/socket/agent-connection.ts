@@ -1,7 +1,7 @@
 // A project for browsers need not name this library itself.
 /// <reference lib="esnext.disposable" preserve="true" />
 import { createId } from "../../base/id.ts";
-import type { ApprovalBody } from "../../protocol/http/approval-schemas.ts";
+import type { ApprovalBody } from "../../protocol/approval.ts";
 import type { PromptBody, PromptReply } from "../../protocol/prompt.ts";
 import type { PromptStream } from "../prompt-stream.ts";
 import type { StreamItem } from "../read-stream.ts";

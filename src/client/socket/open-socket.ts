@@ -1,7 +1,7 @@
 import { longestTimerMs } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { ClientFrame, ServerFrame } from "../../protocol/socket-frame.ts";
-import { bearerProtocolPrefix, socketProtocol } from "../../protocol/socket-frame.ts";
+import { bearerProtocolPrefix, socketProtocol } from "../../protocol/socket-protocol.ts";
 import type { CallOptions } from "../call-options.ts";
 import { anyOf, timeoutSignal } from "../in-time.ts";
 import { isKnownEvent } from "../known-events.ts";
@@ -10,7 +10,7 @@ import { connectionClosed, connectionLost, fromEnvelope, unreachable } from "../
 import type { Call, Transport } from "../transport.ts";
 import { createFrameQueue, type FrameQueue } from "./frame-queue.ts";
 
-type Asking = Extract<ClientFrame, { readonly request_id?: string }>;
+type Asking = Extract<ClientFrame, { readonly request_id?: string | undefined }>;
 
 /** A request with an id of its own, and what becomes of it. */
 export interface SocketRequest {

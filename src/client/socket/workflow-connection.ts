@@ -1,7 +1,7 @@
 // A project for browsers need not name this library itself.
 /// <reference lib="esnext.disposable" preserve="true" />
 import { createId } from "../../base/id.ts";
-import type { RunCompleted } from "../../protocol/http/run-schemas.ts";
+import type { RunCompleted } from "../../protocol/run.ts";
 import { follow } from "../follow.ts";
 import type { StreamItem } from "../read-stream.ts";
 import { createResultStream } from "../result-stream.ts";

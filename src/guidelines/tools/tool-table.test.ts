@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { conversionFormats } from "../../protocol/guideline.ts";
-import { type ExplainTool, explainTools } from "../../protocol/guideline-query.ts";
+import { conversionFormats, explainTools } from "../../protocol/enums.ts";
+import type { ExplainTool } from "../../protocol/guideline-query.ts";
 import { conversionTargets } from "../convert/conversion-targets.ts";
 import { convertGuideline } from "../convert/convert-guideline.ts";
 import { explainFile } from "../explain/explain-file.ts";

@@ -1,15 +1,10 @@
 import { z } from "zod";
 import { conversionFormatOf, sourceTypeOf } from "../../guidelines/source-aliases.ts";
-import {
-  type ConversionFormat,
-  conversionFormats,
-  type SourceType,
-  sourceTypes,
-} from "../../protocol/guideline.ts";
+import { conversionFormats, explainTools, frameworks, sourceTypes } from "../../protocol/enums.ts";
+import { cursorField, textField } from "../../protocol/fields.ts";
+import type { ConversionFormat, SourceType } from "../../protocol/guideline.ts";
 import type { ExplainTool } from "../../protocol/guideline-query.ts";
-import { explainTools } from "../../protocol/guideline-query.ts";
-import { cursorField, textField } from "../../protocol/http/fields.ts";
-import { type Framework, frameworks } from "../../protocol/spec-block.ts";
+import type { Framework } from "../../protocol/spec-block.ts";
 import { frameworkInfos, frameworkOf } from "../../specs/frameworks.ts";
 
 const frameworkNames = frameworkInfos.flatMap(({ aliases }) => aliases);

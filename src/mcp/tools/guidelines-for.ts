@@ -2,13 +2,13 @@ import { z } from "zod";
 import { textTokens } from "../../base/text-tokens.ts";
 import { isOnlyImports } from "../../guidelines/guideline-imports.ts";
 import type { Project } from "../../project/project.ts";
+import { explainTools } from "../../protocol/enums.ts";
 import type {
   AppliedGuideline,
   ExplainTool,
   Explanation,
   ShadowedGuideline,
 } from "../../protocol/guideline-query.ts";
-import { explainTools } from "../../protocol/guideline-query.ts";
 import { type CutText, cutText, maxListedContent, pageOf } from "../bounds.ts";
 import { toProjectPath } from "../project-path.ts";
 import { cutMark, nextPageMark } from "../text.ts";

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import type { ProjectGuidelines } from "../../project/project.ts";
-import { type Guideline, type SourceType, sourceTypes } from "../../protocol/guideline.ts";
-import { textField } from "../../protocol/http/fields.ts";
+import { sourceTypes } from "../../protocol/enums.ts";
+import { textField } from "../../protocol/fields.ts";
+import type { Guideline, SourceType } from "../../protocol/guideline.ts";
 import { pageOf } from "../bounds.ts";
 import { excerptOf, nextPageMark } from "../text.ts";
 import type { ReadTool } from "../tool.ts";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { specCoverage } from "../../project/features/coverage.ts";
 import type { Project } from "../../project/project.ts";
 import type { CoverageCount, CriterionCoverage } from "../../protocol/coverage.ts";
-import { textField } from "../../protocol/http/fields.ts";
+import { textField } from "../../protocol/fields.ts";
 import { pageOf } from "../bounds.ts";
 import { excerptOf, nextPageMark, placeOf } from "../text.ts";
 import type { ReadTool } from "../tool.ts";

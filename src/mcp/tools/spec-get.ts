@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { KitError } from "../../base/kit-error.ts";
 import type { ProjectSpecs } from "../../project/project.ts";
-import { textField } from "../../protocol/http/fields.ts";
-import { specBlockSchema } from "../../protocol/http/spec-schemas.ts";
+import { textField } from "../../protocol/fields.ts";
 import type { SpecBlock, SpecMetadata } from "../../protocol/spec-block.ts";
+import { specBlockSchema } from "../../protocol/spec-block.ts";
 import { frameworkLabel } from "../../specs/frameworks.ts";
 import { maxListedContent, partOf } from "../bounds.ts";
 import { nextPageMark, placeOf } from "../text.ts";

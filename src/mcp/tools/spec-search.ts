@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { textTokens } from "../../base/text-tokens.ts";
 import type { ProjectSpecs } from "../../project/project.ts";
-import { choiceField, textField } from "../../protocol/http/fields.ts";
-import { frameworks, lifecycles, priorities, type SpecBlock, specTypes } from "../../protocol/spec-block.ts";
+import { frameworks, lifecycles, priorities, specTypes } from "../../protocol/enums.ts";
+import { choiceField, textField } from "../../protocol/fields.ts";
+import type { SpecBlock } from "../../protocol/spec-block.ts";
 import type { SpecQuery } from "../../protocol/spec-query.ts";
 import { excerptOf, nextPageMark, placeOf } from "../text.ts";
 import type { ReadTool } from "../tool.ts";

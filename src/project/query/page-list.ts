@@ -4,9 +4,9 @@ import { invalid } from "./query-plan.ts";
 /** Which part of an answer is asked for. */
 export interface PageRequest {
   /** 1 to 1,000; default 50. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** `next_cursor` of the page before. */
-  readonly cursor?: string;
+  readonly cursor?: string | undefined;
 }
 
 export interface ListPage<T> {

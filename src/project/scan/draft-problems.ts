@@ -1,12 +1,6 @@
 import { hasAtMostCodePoints } from "../../base/code-points.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
-import {
-  frameworks,
-  lifecycles,
-  maxSummaryLength,
-  priorities,
-  specTypes,
-} from "../../protocol/spec-block.ts";
+import { frameworks, lifecycles, maxSummaryLength, priorities, specTypes } from "../../protocol/enums.ts";
 import type { SpecDraft } from "../../specs/adapter.ts";
 import { validateBlock } from "../../specs/model/validate.ts";
 import { baseOf } from "../store/block-id.ts";

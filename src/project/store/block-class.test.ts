@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { lifecycles } from "../../protocol/spec-block.ts";
+import { lifecycles } from "../../protocol/enums.ts";
 import { classIdOf, keyRangeOf, toKey, weightOf } from "./block-class.ts";
 
 test("the keys of a class are a range of their own", () => {

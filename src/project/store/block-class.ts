@@ -1,11 +1,5 @@
-import {
-  type Framework,
-  type Lifecycle,
-  lifecycleWeights,
-  type Priority,
-  priorityWeights,
-  type SpecType,
-} from "../../protocol/spec-block.ts";
+import { lifecycleWeights, priorityWeights } from "../../protocol/enums.ts";
+import type { Framework, Lifecycle, Priority, SpecType } from "../../protocol/spec-block.ts";
 import type { Connection } from "../../sqlite/connection.ts";
 
 /** A row of `classes`: one combination of the four values, and how many blocks have it. */

@@ -1,5 +1,5 @@
 import { html, raw } from "hono/html";
-import type { Overview } from "../../protocol/http/service-schemas.ts";
+import type { Overview } from "../../protocol/service.ts";
 import { frameworkLabel, frameworkOf } from "../../specs/frameworks.ts";
 import { homeStyle } from "./home-style.ts";
 

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { KitError } from "../../base/kit-error.ts";
-import type { ErrorIssue } from "../../protocol/error-code.ts";
+import type { ErrorIssue } from "../../protocol/errors.ts";
 
 const maxIssues = 20;
 const maxIssueText = 200;

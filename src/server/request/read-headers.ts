@@ -22,7 +22,7 @@ export function readIdempotencyKey({
  */
 export function readEventPosition(
   { header }: Pick<RouteRequest, "header">,
-  query: { readonly after?: number },
+  query: { readonly after?: number | undefined },
 ): number | undefined {
   const id = header("last-event-id");
   if (id === undefined || id === "") return query.after;

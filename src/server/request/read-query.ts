@@ -1,5 +1,5 @@
 import { KitError } from "../../base/kit-error.ts";
-import type { ErrorIssue } from "../../protocol/error-code.ts";
+import type { ErrorIssue } from "../../protocol/errors.ts";
 
 /**
  * The query of a URL, each parameter once. An empty value counts as absent, as forms send it.

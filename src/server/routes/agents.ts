@@ -1,5 +1,6 @@
 import type { ServiceAction } from "../../app/config/access-config.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { eventSchema } from "../../protocol/event.ts";
 import {
   abortBodySchema,
   abortedSchema,
@@ -12,8 +13,7 @@ import {
   promptBodySchema,
   promptReplySchema,
   sessionQuerySchema,
-} from "../../protocol/http/agent-schemas.ts";
-import { eventSchema } from "../../protocol/http/event-schemas.ts";
+} from "../../protocol/prompt.ts";
 import { guardAgent, instanceOf, instanceParameters, principalOf } from "../instance-request.ts";
 import { isReconnect, readEventPosition, readIdempotencyKey } from "../request/read-headers.ts";
 import { defineRoute, type Route } from "../route.ts";

@@ -1,14 +1,14 @@
 import type { ServiceAction } from "../../app/config/access-config.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { ApprovalRequest } from "../../protocol/approval.ts";
-import { oneSessionQuerySchema } from "../../protocol/http/agent-schemas.ts";
 import {
   approvalBodySchema,
   approvalListSchema,
   approvalPageSchema,
   approvalQuerySchema,
   decidedSchema,
-} from "../../protocol/http/approval-schemas.ts";
+} from "../../protocol/approval.ts";
+import { oneSessionQuerySchema } from "../../protocol/prompt.ts";
 import { instanceOf, instanceParameters } from "../instance-request.ts";
 import { checkAgent } from "../reachable-agent.ts";
 import { defineRoute, type Route, type RouteRequest } from "../route.ts";

@@ -7,8 +7,8 @@ import {
   dispatchPageSchema,
   dispatchQuerySchema,
   dispatchRecordSchema,
-} from "../../protocol/http/dispatch-schemas.ts";
-import { emptyBodySchema } from "../../protocol/http/fields.ts";
+} from "../../protocol/dispatch.ts";
+import { emptyBodySchema } from "../../protocol/fields.ts";
 import { defineRoute, type Route, type RouteRequest } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
 

@@ -3,13 +3,15 @@ import { conversionFormatOf, sourceTypeOf } from "../../guidelines/source-aliase
 import type { Project } from "../../project/project.ts";
 import {
   conversionResultSchema,
-  convertRequestSchema,
-  exportRequestSchema,
   exportResultSchema,
   guidelineListSchema,
-  guidelineQuerySchema,
   guidelineSchema,
-} from "../../protocol/http/guideline-schemas.ts";
+} from "../../protocol/guideline.ts";
+import {
+  convertRequestSchema,
+  exportRequestSchema,
+  guidelineQuerySchema,
+} from "../../protocol/guideline-query.ts";
 import { type Authorization, guardProject } from "../access/authorize.ts";
 import { notFoundYet } from "../not-indexed-yet.ts";
 import { defineRoute, type Route } from "../route.ts";

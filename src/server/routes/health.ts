@@ -1,6 +1,6 @@
 import type { Service } from "../../app/service/service.ts";
 import { version } from "../../base/version.ts";
-import { type Health, healthSchema } from "../../protocol/http/service-schemas.ts";
+import { type Health, healthSchema } from "../../protocol/service.ts";
 import { defineRoute, type Route } from "../route.ts";
 
 /** `GET /health`: answers without a key, and says nothing about the project but that it cannot be served. */

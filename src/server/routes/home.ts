@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { App } from "../../app/runtime/app.ts";
 import type { Project } from "../../project/project.ts";
-import { overviewSchema } from "../../protocol/http/service-schemas.ts";
+import { overviewSchema } from "../../protocol/service.ts";
 import { type Authorization, guardProject } from "../access/authorize.ts";
 import { homePage } from "../home/home-page.ts";
 import { homeStyle } from "../home/home-style.ts";

@@ -1,4 +1,4 @@
-import { promptReplySchema, promptRequestSchema } from "../../protocol/http/agent-schemas.ts";
+import { promptReplySchema, promptRequestSchema } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { checkAgent, defaultInstance } from "../reachable-agent.ts";
 import { defineRoute, type Route, type RouteRequest } from "../route.ts";

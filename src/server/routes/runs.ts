@@ -1,9 +1,10 @@
 import type { ServiceAction } from "../../app/config/access-config.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { runStream } from "../../engine/contract.ts";
-import { cancelledSchema } from "../../protocol/http/dispatch-schemas.ts";
-import { eventSchema } from "../../protocol/http/event-schemas.ts";
-import { emptyBodySchema } from "../../protocol/http/fields.ts";
+import { cancelledSchema } from "../../protocol/dispatch.ts";
+import { eventSchema } from "../../protocol/event.ts";
+import { emptyBodySchema } from "../../protocol/fields.ts";
+import type { RunRecord } from "../../protocol/run.ts";
 import {
   runEventPageSchema,
   runEventsQuerySchema,
@@ -13,8 +14,7 @@ import {
   runStreamQuerySchema,
   signalAcceptedSchema,
   signalBodySchema,
-} from "../../protocol/http/run-schemas.ts";
-import type { RunRecord } from "../../protocol/run.ts";
+} from "../../protocol/run.ts";
 import { emptyReply } from "../reply.ts";
 import { isReconnect, readEventPosition, readIdempotencyKey } from "../request/read-headers.ts";
 import { defineRoute, type Route, type RouteRequest } from "../route.ts";

@@ -1,11 +1,11 @@
 import type { ServiceAction } from "../../app/config/access-config.ts";
+import type { TouchedSession } from "../../protocol/session-entry.ts";
 import {
   pruneBodySchema,
   prunedPageSchema,
   sessionPageSchema,
   sessionsQuerySchema,
-} from "../../protocol/http/session-schemas.ts";
-import type { TouchedSession } from "../../protocol/session-entry.ts";
+} from "../../protocol/session-page.ts";
 import { defineRoute, type Route, type RouteRequest } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
 
@@ -37,7 +37,10 @@ export function sessionRoutes({ service, authorization }: ServiceContext): reado
       reply: sessionPageSchema,
       errors: ["unavailable", "store_unavailable"],
       async handle(input) {
-        const { sessions, next_cursor } = await service.sessions.list({ limit: 50, ...input.query });
+        const { sessions, next_cursor } = await service.sessions.list({
+          ...input.query,
+          limit: input.query.limit ?? 50,
+        });
         return { sessions: await permitted(sessions, input, "agent.read"), next_cursor };
       },
     }),
@@ -57,7 +60,7 @@ export function sessionRoutes({ service, authorization }: ServiceContext): reado
         return await service.sessions.prune({
           ...page,
           olderThanMs: older_than_seconds * 1_000,
-          ...(dry_run === undefined ? {} : { dryRun: dry_run }),
+          dryRun: dry_run,
           permit: async (session) => (await permitted([session], input, "agent.delete")).length > 0,
         });
       },

@@ -4,22 +4,19 @@ import { pageCoverage, specCoverage } from "../../project/features/coverage.ts";
 import { pageStale, staleSpecs } from "../../project/features/stale.ts";
 import type { Project } from "../../project/project.ts";
 import { listSpecs } from "../../project/query/list-specs.ts";
+import { coveragePageSchema, coverageQuerySchema } from "../../protocol/coverage.ts";
+import { diagnosticsSchema, validationResultSchema } from "../../protocol/diagnostic.ts";
+import type { SpecBlock } from "../../protocol/spec-block.ts";
+import { specBlockSchema } from "../../protocol/spec-block.ts";
 import {
-  coveragePageSchema,
-  coverageQuerySchema,
-  diagnosticsSchema,
   impactRequestSchema,
   impactSchema,
-  specBlockSchema,
   specGraphSchema,
   specPageSchema,
   specQuerySchema,
-  stalePageSchema,
-  staleQuerySchema,
   validateRequestSchema,
-  validationResultSchema,
-} from "../../protocol/http/spec-schemas.ts";
-import type { SpecBlock } from "../../protocol/spec-block.ts";
+} from "../../protocol/spec-query.ts";
+import { stalePageSchema, staleQuerySchema } from "../../protocol/stale.ts";
 import { frameworkOf } from "../../specs/frameworks.ts";
 import { validateBlocks } from "../../specs/model/validate.ts";
 import { type Authorization, guardProject } from "../access/authorize.ts";

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { WebhookAccepted } from "../../protocol/http/webhook-schemas.ts";
+import type { WebhookAccepted } from "../../protocol/dispatch.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 import { webhookSecrets } from "../testing/service-files.ts";
 

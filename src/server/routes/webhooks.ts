@@ -1,5 +1,5 @@
 import { KitError } from "../../base/kit-error.ts";
-import { webhookAcceptedSchema } from "../../protocol/http/webhook-schemas.ts";
+import { webhookAcceptedSchema } from "../../protocol/dispatch.ts";
 import { receiveWebhook } from "../../webhooks/receive-webhook.ts";
 import { jsonReply } from "../reply.ts";
 import { readBody } from "../request/read-body.ts";

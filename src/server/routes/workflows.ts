@@ -4,7 +4,7 @@ import {
   runCompletedSchema,
   startRunQuerySchema,
   workflowListSchema,
-} from "../../protocol/http/run-schemas.ts";
+} from "../../protocol/run.ts";
 import { principalOf } from "../instance-request.ts";
 import { checkWorkflow } from "../reachable-agent.ts";
 import { jsonReply } from "../reply.ts";

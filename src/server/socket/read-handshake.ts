@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { bearerProtocolPrefix } from "../../protocol/socket-frame.ts";
+import { bearerProtocolPrefix } from "../../protocol/socket-protocol.ts";
 import type { RequestHead } from "../access/access.ts";
 
 /** The head of a handshake, and where it comes from. */

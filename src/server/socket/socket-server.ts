@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import { KitError } from "../../base/kit-error.ts";
-import { socketProtocol } from "../../protocol/socket-frame.ts";
+import { socketProtocol } from "../../protocol/socket-protocol.ts";
 import type { Gate } from "../access/gate.ts";
 import { createPlaces, type Place } from "../access/places.ts";
 import { toErrorReply } from "../error-reply.ts";

@@ -5,7 +5,7 @@ import type { ServiceContext } from "../service-context.ts";
 import { encodeEvent, encodeOutcome, positionReset } from "./server-sent-events.ts";
 
 export interface InstanceStreamOptions {
-  readonly after?: number;
+  readonly after?: number | undefined;
   readonly session?: string;
   /** Whether `after` is where an earlier stream ended. */
   readonly resumes: boolean;

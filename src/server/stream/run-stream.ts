@@ -1,15 +1,14 @@
 import { KitError } from "../../base/kit-error.ts";
 import { type Engine, runStream } from "../../engine/contract.ts";
 import type { EventError, KitEvent } from "../../protocol/event.ts";
-import type { RunCompleted } from "../../protocol/http/run-schemas.ts";
-import type { RunRecord } from "../../protocol/run.ts";
+import type { RunCompleted, RunRecord } from "../../protocol/run.ts";
 import type { Place } from "../access/places.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { encodeEvent, encodeOutcome, encodePosition } from "./server-sent-events.ts";
 
 export interface RunStreamOptions {
   readonly place: Place;
-  readonly after?: number;
+  readonly after?: number | undefined;
   /** Throws when the run may not be read any more. Absent for who has just begun it. */
   readonly permit?: () => Promise<void>;
 }
@@ -63,7 +62,7 @@ const pageSize = 500;
 export async function* followRun(
   { events, getRun }: Pick<Engine, "events" | "getRun">,
   runId: string,
-  { after = 0, signal }: { readonly after?: number; readonly signal: AbortSignal },
+  { after = 0, signal }: { readonly after?: number | undefined; readonly signal: AbortSignal },
 ): AsyncGenerator<KitEvent> {
   const stream = runStream(runId);
   const record = await getRun(runId);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { frameworks, type SpecBlock } from "../../protocol/spec-block.ts";
+import { frameworks } from "../../protocol/enums.ts";
+import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { blocksOfProject, hasCorpus, loadCorpus } from "../../testing/corpus.ts";
 import { createCustomAdapter } from "../adapters/custom/custom-adapter.ts";
 import { exportSpecs } from "../export/export-specs.ts";

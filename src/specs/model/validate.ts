@@ -1,12 +1,6 @@
 import { codePointsIn, hasAtMostCodePoints } from "../../base/code-points.ts";
 import type { Diagnostic, DiagnosticRule } from "../../protocol/diagnostic.ts";
-import {
-  frameworks,
-  lifecycles,
-  maxSummaryLength,
-  priorities,
-  specTypes,
-} from "../../protocol/spec-block.ts";
+import { frameworks, lifecycles, maxSummaryLength, priorities, specTypes } from "../../protocol/enums.ts";
 import { isIsoDate } from "./iso-date.ts";
 
 const requiredFields = ["id", "path", "framework", "spec_type", "title", "content"] as const;

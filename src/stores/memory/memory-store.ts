@@ -78,7 +78,13 @@ export class InMemorySessionStore implements SessionStore {
     for (const name of this.#withThoseBelow(key)) this.#logs.delete(name);
   }
 
-  listAll({ limit, cursor }: { readonly limit: number; readonly cursor?: string }): TouchedSessionPage {
+  listAll({
+    limit,
+    cursor,
+  }: {
+    readonly limit: number;
+    readonly cursor?: string | undefined;
+  }): TouchedSessionPage {
     const after = placeOf(cursor);
     const found = [...this.#logs.values()].filter(({ id }) => id > after);
     const page = found.slice(0, limit);

@@ -239,7 +239,13 @@ export class SqliteSessionStore implements SessionStore {
     });
   }
 
-  listAll({ limit, cursor }: { readonly limit: number; readonly cursor?: string }): TouchedSessionPage {
+  listAll({
+    limit,
+    cursor,
+  }: {
+    readonly limit: number;
+    readonly cursor?: string | undefined;
+  }): TouchedSessionPage {
     const after = placeOf(cursor);
     return toTouchedPage(
       this.#look(() => this.#statements.listAll.all(after, limit + 1)),

@@ -1,5 +1,6 @@
 import { hasAtMostCodePoints } from "../../../base/code-points.ts";
-import { maxSummaryLength, priorities, type SpecMetadata } from "../../../protocol/spec-block.ts";
+import { maxSummaryLength, priorities } from "../../../protocol/enums.ts";
+import type { SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { DraftMention, ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "../../adapter.ts";
 import { readFrontMatter } from "../../markdown/front-matter.ts";
 import { frontMatterDiagnostics, frontMatterText } from "../../markdown/front-matter-diagnostics.ts";

@@ -1,11 +1,6 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
-import {
-  type Framework,
-  lifecycles,
-  priorities,
-  type SpecMetadata,
-  type SpecType,
-} from "../../../protocol/spec-block.ts";
+import { lifecycles, priorities } from "../../../protocol/enums.ts";
+import type { Framework, SpecMetadata, SpecType } from "../../../protocol/spec-block.ts";
 import type { DraftLink, DraftMention, SpecDraft } from "../../adapter.ts";
 import { slugOf } from "../../model/slug.ts";
 import { validateBlock } from "../../model/validate.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { textField } from "./fields.ts";
-import { specQuerySchema } from "./spec-schemas.ts";
+import { specQuerySchema } from "./spec-query.ts";
 
 test("a text is measured in code points, as the published maxLength is", () => {
   const field = textField(4);

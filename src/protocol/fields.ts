@@ -1,7 +1,15 @@
 import { z } from "zod";
-import { hasAtMostCodePoints } from "../../base/code-points.ts";
-import { faultOfName } from "../../base/name-fault.ts";
-import type { IndexingProgress } from "../indexing.ts";
+import { hasAtMostCodePoints } from "../base/code-points.ts";
+import { faultOfName } from "../base/name-fault.ts";
+
+/** The record that a schema describes. Records are shared between readers, so nothing in one can be changed. */
+export type Infer<Schema extends z.ZodType> = Immutable<z.output<Schema>>;
+
+type Immutable<T> = T extends (...args: never[]) => unknown
+  ? T
+  : T extends object
+    ? { readonly [Key in keyof T]: Immutable<T[Key]> }
+    : T;
 
 /** The largest page of a list. */
 const maxPageSize = 1_000;
@@ -10,23 +18,10 @@ export const maxRequestItems = 10_000;
 // NUL ends a string in SQLite and in every C program behind it, so it has no place in an input.
 const withoutNul = /^[^\0]*$/;
 
-/** A schema for each field of a record, to be spread into several objects. */
-export type FieldSchemas<Record> = {
-  readonly [Field in keyof Record]-?: object extends Pick<Record, Field>
-    ? z.ZodExactOptional<z.ZodType<NonNullable<Record[Field]>>>
-    : z.ZodType<Record[Field]>;
-};
-
 /** The message for a value of the wrong kind, or for one that is missing. */
 export function needed(message: string): z.core.$ZodErrorMap {
   return (issue) => (issue.input === undefined ? "is required" : message);
 }
-
-/** Of answers from a project: there while they may lack what is not indexed yet. */
-export const indexingSchema: z.ZodExactOptional<z.ZodType<IndexingProgress>> = z
-  .object({ done: z.int(), total: z.int() })
-  .meta({ id: "Indexing", description: "The project is still being indexed: the answer may lack files." })
-  .exactOptional();
 
 /** A text of a request: any characters but NUL. */
 export function textField(maxLength: number): z.ZodString {
@@ -42,13 +37,13 @@ export function atMost(maxLength: number): z.ZodString {
 }
 
 /** A file of the project as a client names it; whether it exists does not matter. */
-export const projectPathField: z.ZodType<string> = textField(4_096)
+export const projectPathField = textField(4_096)
   .min(1, "must not be empty")
   .refine(isInsideProject, "must be a path inside the project, relative to its root")
   .meta({ description: "A path inside the project, relative to its root, with forward slashes." });
 
 /** The body of a request that has nothing to say. */
-export const emptyBodySchema: z.ZodType<Readonly<Record<string, never>>> = z.strictObject({});
+export const emptyBodySchema = z.strictObject({});
 
 /** A whole number from 1 to `max`. */
 export function countField(max: number): z.ZodInt {
@@ -59,28 +54,26 @@ export function countField(max: number): z.ZodInt {
     .max(max, message);
 }
 
-export const limitField: z.ZodType<number> = countField(maxPageSize);
+export const limitField = countField(maxPageSize);
 
-export const cursorField: z.ZodType<string> = textField(1_000).meta({
+export const cursorField = textField(1_000).meta({
   description: "`next_cursor` of the page before.",
 });
 
 /** A name or id, such as could stand in a path. */
-export const nameField: z.ZodType<string> = z
-  .string({ error: needed("must be a string") })
-  .superRefine((text, context) => {
-    const fault = faultOfName(text);
-    if (fault !== undefined) context.addIssue(fault);
-  });
+export const nameField = z.string({ error: needed("must be a string") }).superRefine((text, context) => {
+  const fault = faultOfName(text);
+  if (fault !== undefined) context.addIssue(fault);
+});
 
 /** The index of an event: those after it are asked for. */
-export const eventPositionField: z.ZodType<number> = z
+export const eventPositionField = z
   .int({ error: needed("must be a whole number from 0") })
   .min(0, "must be a whole number from 0")
   .meta({ description: "Events after this index; 0 is the beginning." });
 
 /** One of a closed list; the message names the list. */
-export function choiceField<const Value extends string>(values: readonly Value[]): z.ZodType<Value> {
+export function choiceField<const Value extends string>(values: readonly Value[]) {
   return z.enum(values, { error: needed(`must be one of: ${values.join(", ")}`) });
 }
 

@@ -1,0 +1,205 @@
+/**
+ * The closed lists of values on the wire. They stand apart from the schemas made of them, so that what reads a list loads
+ * no schema library: the command line and browsers.
+ */
+
+/** The frameworks a spec block can come from, by wire value. Labels: `specs/frameworks.ts`. */
+export const frameworks = ["fw_a", "fw_b", "fw_c", "fw_d", "fw_e", "custom"] as const;
+export type Framework = (typeof frameworks)[number];
+
+export const specTypes = ["requirement", "design", "task", "constraint"] as const;
+export type SpecType = (typeof specTypes)[number];
+
+export const lifecycles = ["active", "deprecated", "legacy", "obsolete"] as const;
+export type Lifecycle = (typeof lifecycles)[number];
+
+export const priorities = ["critical", "high", "medium", "low"] as const;
+export type Priority = (typeof priorities)[number];
+
+/** The EARS forms (Mavin et al., "Easy Approach to Requirements Syntax"). */
+export const earsPatterns = [
+  "ubiquitous",
+  "event_driven",
+  "state_driven",
+  "optional_feature",
+  "unwanted_behavior",
+  "complex",
+] as const;
+export type EarsPattern = (typeof earsPatterns)[number];
+
+export const specEdgeKinds = [
+  "defines",
+  "code_ref",
+  "test_ref",
+  "related",
+  "implements",
+  "validates",
+  "same_feature",
+] as const;
+export type SpecEdgeKind = (typeof specEdgeKinds)[number];
+
+/**
+ * What makes a test count for a criterion.
+ *
+ * - `path`: the spec names the test file.
+ * - `key`: the test holds the criterion's key, `auth#1.2`, or the id of its block.
+ * - `number`: the test names the number (`Requirement 1.2`, `FR-003`) and belongs to the feature, or
+ *   the number belongs to one feature only.
+ */
+export const coverageEvidence = ["path", "key", "number"] as const;
+export type CoverageEvidence = (typeof coverageEvidence)[number];
+
+/** The rules a diagnostic can name. The first five are the validation rules of a spec block. */
+export const diagnosticRules = [
+  "required-field",
+  "enum",
+  "timestamp",
+  "summary-length",
+  "duplicate-id",
+  "unreadable-file",
+  "encoding",
+  "front-matter",
+  "structure",
+  "dangling-reference",
+  "glob-no-match",
+  "duplicate-guideline",
+  "contradiction",
+  "shadowed",
+  "import",
+  "limit",
+] as const;
+export type DiagnosticRule = (typeof diagnosticRules)[number];
+
+/** The formats a guideline can come from. */
+export const sourceTypes = [
+  "fw_c",
+  "fw_b",
+  "steering",
+  "agents",
+  "copilot",
+  "gemini",
+  "windsurf",
+  "cline",
+  "zed",
+  "sample",
+] as const;
+export type SourceType = (typeof sourceTypes)[number];
+
+/** What a guideline can be converted to. */
+export const conversionFormats = [
+  "steering",
+  "fw_c",
+  "fw_b",
+  "copilot",
+  "gemini",
+  "windsurf",
+  "cline",
+  "zed",
+] as const;
+export type ConversionFormat = (typeof conversionFormats)[number];
+
+/** What all guidelines can be exported to. */
+export const exportFormats = ["fw_c", "fw_b"] as const;
+export type ExportFormat = (typeof exportFormats)[number];
+
+/** The tools whose view of a repository `explain` can give. */
+export const explainTools = [
+  "fw_a",
+  "fw_b",
+  "fw_c",
+  "codex",
+  "copilot",
+  "gemini",
+  "windsurf",
+  "cline",
+  "zed",
+  "agents",
+  "agents-nearest",
+  "agents-all",
+] as const;
+export type ExplainTool = (typeof explainTools)[number];
+
+/** `failed` is the dead letter: its attempts are used up, and it waits to be looked at. */
+export const dispatchStatuses = ["queued", "running", "completed", "failed", "cancelled"] as const;
+export type DispatchStatus = (typeof dispatchStatuses)[number];
+
+/** `waiting`: for a time or a signal, with nothing in memory. */
+export const runStatuses = ["queued", "running", "waiting", "completed", "failed", "cancelled"] as const;
+export type RunStatus = (typeof runStatuses)[number];
+
+/** What a prompt can show a model of a project's knowledge. */
+export const receiptKinds = ["instructions", "role", "guideline", "skill", "spec", "memory"] as const;
+export type ReceiptKind = (typeof receiptKinds)[number];
+
+/** How long a model thinks before it answers; each provider's own setting is derived from it. */
+export const thinkingLevels = ["off", "minimal", "low", "medium", "high", "xhigh"] as const;
+export type ThinkingLevel = (typeof thinkingLevels)[number];
+
+/** The backends that are chosen by name. */
+export const backendNames = ["typed", "graph", "openai_agents", "google_adk"] as const;
+export type BackendName = (typeof backendNames)[number];
+
+/** What a session can be asked to do. */
+export const operationKinds = ["prompt", "stream", "skill", "task", "shell", "compact", "python"] as const;
+export type OperationKind = (typeof operationKinds)[number];
+
+/** Why a model ended its answer. */
+export const finishReasons = [
+  "stop",
+  "length",
+  "content-filter",
+  "tool-calls",
+  "error",
+  "aborted",
+  "other",
+] as const;
+export type FinishReason = (typeof finishReasons)[number];
+
+/** Every type of event; `event.ts` says what each carries. */
+export const eventTypes = [
+  "operation_start",
+  "operation",
+  "agent_start",
+  "turn_request",
+  "turn",
+  "turn_end",
+  "idle",
+  "abort_requested",
+  "aborted",
+  "error",
+  "text_delta",
+  "reasoning_delta",
+  "tool_start",
+  "tool_end",
+  "approval_request",
+  "approval",
+  "command_start",
+  "command_end",
+  "task_start",
+  "task_end",
+  "gap",
+  "compaction_start",
+  "compaction_end",
+  "run_start",
+  "run_end",
+  "step_start",
+  "step_end",
+  "log",
+] as const;
+
+/** How much a spec block counts in a ranking. */
+export const lifecycleWeights: Readonly<Record<Lifecycle, number>> = {
+  active: 1,
+  deprecated: 0.5,
+  legacy: 0.2,
+  obsolete: 0,
+};
+export const priorityWeights: Readonly<Record<Priority, number>> = {
+  critical: 1,
+  high: 0.8,
+  medium: 0.5,
+  low: 0.3,
+};
+
+/** The longest `summary` of a spec block, in characters (code points). */
+export const maxSummaryLength = 500;
