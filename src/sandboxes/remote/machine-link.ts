@@ -99,6 +99,10 @@ export function createMachineLink(options: MachineLinkOptions): MachineLink {
   };
   const start = async (): Promise<OpenMachine> => {
     await resting;
+    // Of two openers of a new session, the second finds the machine of the first.
+    return (await records.read(owner)) === undefined ? await records.alone(owner, bringUp) : await bringUp();
+  };
+  const bringUp = async (): Promise<OpenMachine> => {
     const { machine, isNew } = await find();
     aliveUntil = performance.now() + aliveMs;
     try {

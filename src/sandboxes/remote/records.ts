@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { link, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { link, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { KitError } from "../../base/kit-error.ts";
 import { hasCode } from "../../files/file-error.ts";
 import { assertNoLinkOut } from "../../files/links-out.ts";
@@ -17,6 +18,8 @@ export interface MachineRecords {
   read(owner: SandboxOwner): Promise<string | undefined>;
   write(owner: SandboxOwner, id: string): Promise<void>;
   remove(owner: SandboxOwner): Promise<void>;
+  /** Has one opener at a time do this for a session, of all processes that share the project's folder. */
+  alone<Result>(owner: SandboxOwner, work: () => Promise<Result>): Promise<Result>;
   /** Whether a session has this machine. */
   holds(id: string): Promise<boolean>;
 }
@@ -47,6 +50,23 @@ export function createMachineRecords(root: string, vendor: string, named?: strin
       await putWhole(fileOf(owner), id, async (fresh, file) => await rename(fresh, file));
     },
     remove: async (owner) => await rm(fileOf(owner), { force: true }),
+    async alone(owner, work) {
+      await make().catch((cause: unknown) => {
+        throw notNoted(cause);
+      });
+      const lock = join(folder, `opening-${vendor}-${workspaceName(owner)}`);
+      while (!(await take(lock))) await setTimeout(pollMs);
+      const beat = setInterval(
+        () => void utimes(lock, new Date(), new Date()).catch(() => undefined),
+        beatMs,
+      );
+      try {
+        return await work();
+      } finally {
+        clearInterval(beat);
+        await rm(lock, { force: true });
+      }
+    },
     async holds(id) {
       const names = await readdir(folder).catch(() => []);
       const ids = names
@@ -55,6 +75,28 @@ export function createMachineRecords(root: string, vendor: string, named?: strin
       return (await Promise.all(ids)).includes(id);
     },
   };
+}
+
+/** How often an opener looks whether another one has finished, and says that it is at work itself. */
+const pollMs = 50;
+const beatMs = 5_000;
+/** An opener that was silent for so long has crashed. */
+const staleMs = 30_000;
+
+async function take(lock: string): Promise<boolean> {
+  try {
+    await writeFile(lock, `${process.pid}\n`, { flag: "wx", mode: 0o600 });
+    return true;
+  } catch (cause) {
+    if (!hasCode(cause, "EEXIST")) throw notNoted(cause);
+  }
+  const stats = await stat(lock).catch(() => undefined);
+  if (stats === undefined || Date.now() - stats.mtimeMs < staleMs) return false;
+  // One of those that wait moves it away, and all try again.
+  const old = `${lock}.${randomBytes(6).toString("hex")}.old`;
+  await rename(lock, old).catch(() => undefined);
+  await rm(old, { force: true });
+  return false;
 }
 
 /** Two processes may ask at once: the one that is first decides. */

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -167,4 +167,24 @@ test("a machine that is made and cannot be filled is removed again", async () =>
   const sandbox = await bench.open({ files: { "../x": "y" } }, ownerIn(root));
   await expect(sandbox.list()).rejects.toMatchObject({ code: "invalid_request" });
   expect(bench.fake.machines.size).toBe(before);
+});
+
+test("two openers of one new session at once have one machine, and a lock that a crash has left is taken over", async () => {
+  const root = await repository({ "a.txt": "a\n" });
+  const before = bench.fake.machines.size;
+  const openers = [1, 2, 3].map(() => bench.open({ upload: true }, ownerIn(root)));
+  const sandboxes = await Promise.all(openers);
+  const seen = await Promise.all(sandboxes.map((sandbox) => sandbox.readFile("a.txt")));
+  expect(seen).toEqual(["a\n", "a\n", "a\n"]);
+  expect(bench.fake.machines.size).toBe(before + 1);
+  const records = join(root, ".kit/machines");
+  const names = await readdir(records);
+  expect(names.filter((name) => name.startsWith("opening-"))).toEqual([]);
+  const record = names.find((name) => name.startsWith("e2b-")) ?? "";
+  const crashed = join(records, `opening-${record}`);
+  await writeFile(crashed, "1\n");
+  await utimes(crashed, new Date(0), new Date(0));
+  await rm(join(records, record));
+  expect(await (await bench.open({ upload: true }, ownerIn(root))).readFile("a.txt")).toBe("a\n");
+  expect(bench.fake.machines.size).toBe(before + 1);
 });
