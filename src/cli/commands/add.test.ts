@@ -400,27 +400,3 @@ registerHooks({ resolve: (name, context, next) =>
   ).toEqual(["ok", true]);
   expect(await doctor({})).toEqual(["ok", false]);
 });
-
-test("doctor looks for the package of the configured sandbox at the version kit takes, and for both halves of its key", async () => {
-  const root = project({ "kit.toml": '[agent]\nsandbox = "modal"\n' });
-  const look = async (env: Readonly<Record<string, string>> = {}) => {
-    const { stdout } = await kit(["doctor", "--json"], root, { HOME: root, ...env });
-    const { checks } = JSON.parse(stdout) as { checks: { name: string; status: string; message: string }[] };
-    return checks
-      .filter(({ name }) => name === "modal")
-      .map(({ status, message }) => `${status}: ${message}`);
-  };
-  const both = "warning: MODAL_TOKEN_ID and MODAL_TOKEN_SECRET are not set.";
-  expect(await look()).toEqual(["error: The package modal is not installed.", both]);
-  write(root, { "node_modules/modal/package.json": '{ "name": "modal", "version": "1.2.0" }' });
-  expect((await look())[0]).toBe("error: modal 1.2.0 is installed, and this kit takes 0.11.1.");
-  write(root, { "node_modules/modal/package.json": '{ "name": "modal", "version": "0.11.1" }' });
-  expect(await look({ MODAL_TOKEN_ID: "ak-x" })).toEqual([
-    "ok: modal 0.11.1",
-    "warning: MODAL_TOKEN_SECRET is not set.",
-  ]);
-  const set = { MODAL_TOKEN_ID: "ak-x", MODAL_TOKEN_SECRET: "as-x" };
-  expect((await look(set))[1]).toBe("ok: MODAL_TOKEN_ID and MODAL_TOKEN_SECRET are set");
-  write(root, { ".modal.toml": "[default]\n" });
-  expect((await look())[1]).toBe("ok: the key of ~/.modal.toml");
-});

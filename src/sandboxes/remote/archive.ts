@@ -11,10 +11,14 @@ export interface ArchivedFile {
 
 const block = 512;
 
-/** The regular files of a GNU or POSIX tar archive; links, folders and everything else are passed over. */
-export function readArchive(bytes: Buffer): readonly ArchivedFile[] {
+/** The regular files of a GNU or POSIX tar archive, and links where they are asked for; all else is passed over. */
+export function readArchive(
+  bytes: Buffer,
+  { links = false }: { readonly links?: boolean } = {},
+): readonly ArchivedFile[] {
   const files: ArchivedFile[] = [];
   let longName: string | undefined;
+  let longTarget: string | undefined;
   for (let at = 0; at + block <= bytes.length; ) {
     const head = bytes.subarray(at, at + block);
     if (head.every((byte) => byte === 0)) break;
@@ -26,12 +30,21 @@ export function readArchive(bytes: Buffer): readonly ArchivedFile[] {
       longName = textOf(content);
       continue;
     }
+    if (type === "K") {
+      longTarget = textOf(content);
+      continue;
+    }
+    const path = (longName ?? textOf(head.subarray(0, 100))).replace(/^(?:\.\/+)+/, "");
+    if (type === "2" && links) {
+      const target = longTarget ?? textOf(head.subarray(157, 257));
+      files.push({ path, content: Buffer.from(target), isLink: true });
+    }
     if ((type === "0" || type === "\0") && content.length === size) {
       const mode = Number.parseInt(head.toString("latin1", 100, 108), 8);
-      const path = (longName ?? textOf(head.subarray(0, 100))).replace(/^(?:\.\/+)+/, "");
       files.push({ path, content, executable: (mode & 0o100) !== 0 });
     }
     longName = undefined;
+    longTarget = undefined;
   }
   return files;
 }

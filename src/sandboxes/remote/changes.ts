@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
@@ -8,24 +8,25 @@ import { git } from "./git.ts";
 import { walkRemotely } from "./remote-search.ts";
 import { answer, failure, namesOf, type RemoteView } from "./remote-view.ts";
 import { scripts, withInput } from "./scripts.ts";
+import { staysInside } from "./seed.ts";
 
 /** What has changed in a workspace since it was filled with the files of the project: three round trips. */
 export async function readChanges(view: RemoteView): Promise<SandboxChanges> {
-  const { files } = await walkRemotely(view, "");
-  const known = await ask(view, scripts.sums, files);
-  const before = sumsOf(known[0]);
+  const { files, links } = await walkRemotely(view, "", { allLinks: true });
+  const known = [...files, ...links];
+  const [base, sums, baseKinds, kinds] = await ask(view, scripts.sums, known);
+  const before = statesOf(base, baseKinds);
   // What was uploaded counts on, though an ignore file may leave it out by now.
-  const more = [...before.keys()].filter((path) => !files.includes(path));
-  const now = new Map([
-    ...sumsOf(known[1]),
-    ...(more.length === 0 ? [] : sumsOf((await ask(view, scripts.sums, more))[1])),
-  ]);
+  const more = [...before.keys()].filter((path) => !known.includes(path));
+  const rest = more.length === 0 ? [] : await ask(view, scripts.sums, more);
+  const now = new Map([...statesOf(sums, kinds), ...statesOf(rest[1], rest[3])]);
   const paths = [...new Set([...before.keys(), ...now.keys()])].sort();
   const changed = paths.filter((path) => before.get(path) !== now.get(path));
   if (changed.length === 0) return { patch: "", files: [] };
   const [old, current] = await ask(view, scripts.both, changed);
+  const entriesOf = (bytes: Buffer | undefined) => readArchive(bytes ?? Buffer.alloc(0), { links: true });
   return {
-    patch: await toPatch(readArchive(old ?? Buffer.alloc(0)), readArchive(current ?? Buffer.alloc(0))),
+    patch: await toPatch(entriesOf(old), entriesOf(current)),
     files: changed.map((path) => ({
       path,
       change: !before.has(path) ? "added" : !now.has(path) ? "deleted" : "modified",
@@ -37,7 +38,7 @@ async function ask(view: RemoteView, script: string, files: readonly string[]): 
   const names = Buffer.from(files.map((path) => `./${path}\0`).join(""));
   try {
     const text = await answer(view, "", withInput(script, names));
-    return await Promise.all(text.split("\n").slice(0, 2).map(unpack));
+    return await Promise.all(text.split("\n").slice(0, 4).map(unpack));
   } catch (error) {
     if (error instanceof KitError && error.code === "not_found") {
       throw nothingUploaded(error);
@@ -54,11 +55,21 @@ const nothingUploaded = (cause: unknown): KitError =>
     cause,
   });
 
-/** Checksums by path. */
-function sumsOf(bytes: Buffer | undefined): ReadonlyMap<string, string> {
-  return new Map(
-    namesOf(bytes ?? Buffer.alloc(0)).map((line) => [line.slice(66).replace(/^\.\//, ""), line.slice(0, 64)]),
+/** What tells one state of a file or link from another, by path. */
+function statesOf(sums: Buffer | undefined, kinds: Buffer | undefined): ReadonlyMap<string, string> {
+  const plain = (path: string): string => path.replace(/^\.\//, "");
+  const states = new Map(
+    namesOf(sums ?? Buffer.alloc(0)).map((line) => [plain(line.slice(66)), line.slice(0, 64)]),
   );
+  const told = namesOf(kinds ?? Buffer.alloc(0));
+  for (let at = 0; at < told.length; at += 1) {
+    const path = plain((told[at] ?? "").slice(1));
+    if (told[at]?.startsWith("l") === true) {
+      at += 1;
+      states.set(path, `leads to ${told[at]}`);
+    } else states.set(path, `${states.get(path)} runs`);
+  }
+  return states;
 }
 
 /** Git itself writes the patch, of two folders that are made for it. */
@@ -69,13 +80,7 @@ async function toPatch(before: readonly ArchivedFile[], after: readonly Archived
       ["a", before],
       ["b", after],
     ] as const) {
-      await mkdir(join(folder, name));
-      for (const { path, content, executable = false } of files) {
-        const file = join(folder, name, path);
-        if (path.split("/").includes("..")) throw failure(71, path);
-        await mkdir(dirname(file), { recursive: true });
-        await writeFile(file, content, { mode: executable ? 0o755 : 0o644 });
-      }
+      await writeTree(join(folder, name), files);
     }
     const flags = [
       "--no-index",
@@ -97,17 +102,68 @@ async function toPatch(before: readonly ArchivedFile[], after: readonly Archived
   }
 }
 
+/** Links come last, and nothing lies below one: what is written stays in the folder. */
+async function writeTree(folder: string, entries: readonly ArchivedFile[]): Promise<void> {
+  await mkdir(folder);
+  const links = new Set(entries.filter(({ isLink }) => isLink === true).map(({ path }) => path));
+  for (const { path, content, executable = false, isLink = false } of entries.toSorted(linksLast)) {
+    const names = path.split("/");
+    const above = names.map((_, depth) => names.slice(0, depth).join("/"));
+    if (names.includes("..") || above.some((name) => links.has(name))) throw failure(71, path);
+    const place = join(folder, path);
+    await mkdir(dirname(place), { recursive: true });
+    if (isLink) await symlink(content, place);
+    else await writeFile(place, content, { mode: executable ? 0o755 : 0o644 });
+  }
+}
+
+const linksLast = (one: ArchivedFile, other: ArchivedFile): number =>
+  Number(one.isLink ?? false) - Number(other.isLink ?? false);
+
 /**
  * Applies a patch to the files of a project, whole or not at all. Throws `conflict`, with what Git says, where the
- * project has changed in the same places.
+ * project has changed in the same places, and `forbidden` for a link that leads out of it.
  */
 export async function applyChanges(root: string, { patch }: Pick<SandboxChanges, "patch">): Promise<void> {
   if (patch === "") return;
+  const out = linksOf(patch).find(
+    ({ path, target }) => !staysInside(path, target) || /(?:^|\/)\.git(?:\/|$)/i.test(target),
+  );
+  if (out !== undefined) throw leadsOut(out);
   const tried = await git(root, ["apply", "--check", "-"], patch);
   if (tried.exitCode !== 0) throw doesNotFit(tried.stderr);
   const done = await git(root, ["apply", "-"], patch);
   if (done.exitCode !== 0) throw doesNotFit(done.stderr);
 }
+
+interface PatchedLink {
+  readonly path: string;
+  readonly target: string;
+}
+
+/** The links that a patch of Git makes or changes. */
+function linksOf(patch: string): readonly PatchedLink[] {
+  return patch
+    .split(/^(?=diff --git )/m)
+    .filter((part) => /^(?:new file mode|new mode|index \S+) 120000$/m.test(part))
+    .flatMap((part) => {
+      const [head = "", ...hunks] = part.split(/^@@ .*\n/m);
+      const path = /^\+\+\+ "?b\/(.*?)"?\t?$/m.exec(head)?.[1];
+      if (path === undefined) return [];
+      const added = hunks
+        .join("")
+        .split("\n")
+        .filter((line) => line.startsWith("+"));
+      return [{ path, target: added.map((line) => line.slice(1)).join("\n") }];
+    });
+}
+
+const leadsOut = ({ path, target }: PatchedLink): KitError =>
+  new KitError({
+    code: "forbidden",
+    message: `The changes make a link that leads out of the project: ${path} to ${target}. Nothing was applied.`,
+    hint: "Take the rest of the patch by hand: 'kit sandboxes diff' prints it.",
+  });
 
 const doesNotFit = (said: string): KitError =>
   new KitError({

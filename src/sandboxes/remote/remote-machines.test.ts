@@ -1,5 +1,17 @@
 import { execFileSync } from "node:child_process";
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  symlink,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -188,3 +200,55 @@ test("two openers of one new session at once have one machine, and a lock that a
   expect(await (await bench.open({ upload: true }, ownerIn(root))).readFile("a.txt")).toBe("a\n");
   expect(bench.fake.machines.size).toBe(before + 1);
 });
+
+test("a mode that alone has changed, and links, come back in the patch; a link that leads out is refused", async () => {
+  const root = await repository({
+    ".gitignore": "out/\n",
+    "run.sh": "true\n",
+    "a.txt": "a\n",
+    "plain.sh": "x\n",
+  });
+  await chmod(join(root, "plain.sh"), 0o755);
+  await symlink("a.txt", join(root, "old"));
+  await symlink("a.txt", join(root, "turned"));
+  const owner = ownerIn(root);
+  const sandbox = await bench.open({ upload: true }, owner);
+  const change =
+    "chmod +x run.sh; chmod -x plain.sh; rm old; ln -sfn run.sh turned; mkdir -p dir out; ln -s ../a.txt 'dir/new ü'; ln -s none dangling; ln -s dir to-dir; ln -s a.txt out/ignored";
+  await sandbox.exec({ command: change });
+  const machines = await bench.factory({ upload: true }).machines?.(root);
+  const changes = await machines?.changes(owner);
+  expect(changes?.files).toEqual([
+    { path: "dangling", change: "added" },
+    { path: "dir/new ü", change: "added" },
+    { path: "old", change: "deleted" },
+    { path: "plain.sh", change: "modified" },
+    { path: "run.sh", change: "modified" },
+    { path: "to-dir", change: "added" },
+    { path: "turned", change: "modified" },
+  ]);
+  await machines?.apply(changes ?? { patch: "" });
+  expect((await lstat(join(root, "run.sh"))).mode & 0o111).not.toBe(0);
+  expect((await lstat(join(root, "plain.sh"))).mode & 0o111).toBe(0);
+  expect(await readlink(join(root, "dir/new ü"))).toBe("../a.txt");
+  expect(await readlink(join(root, "turned"))).toBe("run.sh");
+  await expect(lstat(join(root, "old"))).rejects.toMatchObject({ code: "ENOENT" });
+});
+
+test.each(["/etc/passwd", "../outside", "dir/../../x", ".git/hooks"])(
+  "a patch with a link to %s is refused whole",
+  async (target) => {
+    const root = await repository({ "a.txt": "a\n" });
+    const sandbox = await bench.open({ upload: true }, ownerIn(root));
+    await sandbox.exec({ command: ["ln", "-s", target, "link"] });
+    await sandbox.writeFile("a.txt", "b\n");
+    const machines = await bench.factory({ upload: true }).machines?.(root);
+    const changes = await machines?.changes(ownerIn(root));
+    expect(changes?.files).toHaveLength(2);
+    await expect(machines?.apply(changes ?? { patch: "" })).rejects.toMatchObject({
+      code: "forbidden",
+      message: expect.stringContaining(target),
+    });
+    expect(await readFile(join(root, "a.txt"), "utf8")).toBe("a\n");
+  },
+);

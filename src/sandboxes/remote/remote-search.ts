@@ -40,7 +40,7 @@ export async function globRemotely(
   const accepts = compileSearchGlob(rest);
   const from = pathIn(view, options.path ?? "");
   const inside = pathIn({ ...view, cwd: from }, folder);
-  const walk = await walkRemotely(view, inside, options.signal).catch((error: unknown) => {
+  const walk = await walkRemotely(view, inside, { signal: options.signal }).catch((error: unknown) => {
     if (folder !== "" && error instanceof KitError && error.code === "not_found") return undefined;
     throw error;
   });
@@ -65,7 +65,7 @@ export async function grepRemotely(
   const ignoreCase = request.ignoreCase ?? false;
   const pattern = await compileLinePattern(request.pattern, ignoreCase);
   const accepts = request.glob === undefined ? () => true : compileNameOrPathGlob(request.glob);
-  const walk = await walkRemotely(view, pathIn(view, request.path ?? ""), request.signal);
+  const walk = await walkRemotely(view, pathIn(view, request.path ?? ""), { signal: request.signal });
   const below = walk.path === "" ? 0 : walk.path.length + 1;
   const isFile = walk.kind === "file";
   const files = isFile ? walk.files : walk.files.filter((path) => accepts(path.slice(below)));
@@ -117,13 +117,20 @@ async function fetchFiles(view: RemoteView, files: readonly string[], fetch: Fet
   return { contents: readArchive(archive), isCut: archive.length >= mostFetched };
 }
 
-/** What lies below a path, as searches see it. */
-export async function walkRemotely(view: RemoteView, inside: string, signal?: AbortSignal): Promise<Walk> {
+/** What lies below a path, as searches see it; with `allLinks` also links that lead to no file of the workspace. */
+export async function walkRemotely(
+  view: RemoteView,
+  inside: string,
+  {
+    signal,
+    allLinks = false,
+  }: { readonly signal?: AbortSignal | undefined; readonly allLinks?: boolean } = {},
+): Promise<Walk> {
   signal?.throwIfAborted();
   const look = async (free: boolean) => {
     const text = await answer(view, inside, {
       script: scripts.walk,
-      args: [free ? "1" : "0"],
+      args: [free ? "1" : "0", allLinks ? "1" : "0"],
       ...(signal === undefined ? {} : { signal }),
     });
     const [start, files, links, ignores] = await Promise.all(text.split("\n").slice(0, 4).map(unpack));

@@ -62,6 +62,12 @@ export const mostFetched: number = 64 * 1024 * 1024;
 /** Of the names that come in, those of regular files. */
 const onlyFiles = `xargs -0r sh -c 'for f; do [ -f "$f" ] && [ ! -L "$f" ] && printf "%s\\0" "$f"; done' kit`;
 
+/** Those of regular files and of links. */
+const onlyEntries = `xargs -0r sh -c 'for f; do { [ -f "$f" ] || [ -L "$f" ]; } && printf "%s\\0" "$f"; done' kit`;
+
+/** What a checksum does not tell, for \`find\`: which files can be run ("x" and the path), and links with their targets ("l"). */
+const kinds = `\\( -type f -perm -100 -printf "x%p\\0" -o -type l -printf "l%p\\0%l\\0" \\)`;
+
 /** What the scripts need beside a POSIX shell; each is tried once, when a machine is opened. */
 const tools: Readonly<Record<string, string>> = {
   "realpath -m": `realpath -m -- "$t/none/x"`,
@@ -132,10 +138,19 @@ if [ "$2" = 1 ]; then
   find . -type f -print0 | xargs -0r sha256sum -z -- >"$1.kit/base.sums"
 else rm -f -- "$file"; fi`,
 
-  /** Two lines, packed: the checksums that the workspace started with, and those of the files that come in now. */
+  /**
+   * Four lines, packed: the checksums that the workspace started with, and those of the files that come in now; then what
+   * `kinds` tells of both.
+   */
   sums: `cd -- "$1" && [ -e "$1.kit/base.sums" ] || exit 70
+t=$(mktemp -d "\${TMPDIR:-/tmp}/.kit-XXXXXX") || exit 75
+trap 'rm -rf -- "$t"' EXIT
+input | base64 -d >"$t/names"
+mkdir "$t/base" && tar -xzf "$1.kit/base.tgz" --no-same-owner -C "$t/base" || exit 75
 cat "$1.kit/base.sums" | ${pack}
-input | base64 -d | ${onlyFiles} | xargs -0r sha256sum -z -- 2>/dev/null | ${pack}`,
+${onlyFiles} <"$t/names" | xargs -0r sha256sum -z -- 2>/dev/null | ${pack}
+(cd -- "$t/base" && find . ${kinds}) | ${pack}
+xargs -0r sh -c 'find "$@" -maxdepth 0 ${kinds} 2>/dev/null' kit <"$t/names" | ${pack}`,
 
   /** Two archives, packed: the files that come in as they were at the start, and as they are. */
   both: `t=$(mktemp -d "\${TMPDIR:-/tmp}/.kit-XXXXXX") || exit 75
@@ -143,9 +158,9 @@ trap 'rm -rf -- "$t"' EXIT
 input | base64 -d >"$t/names"
 mkdir "$t/base" && cd -- "$t/base" || exit 75
 tar -xzf "$1.kit/base.tgz" --no-same-owner || exit 75
-${onlyFiles} <"$t/names" | ${archive}
+${onlyEntries} <"$t/names" | ${archive}
 cd -- "$1" || exit 71
-${onlyFiles} <"$t/names" | ${archive}`,
+${onlyEntries} <"$t/names" | ${archive}`,
 
   /** Notes that the workspace has all that it starts with. What kit keeps of it lies beside it. */
   ready: 'mkdir -p -- "$1.kit" && : >"$1.kit/ready"',
@@ -197,7 +212,7 @@ rm -rf -- "$real" || exit 75`,
 
   /**
    * Four lines, packed: where the path leads, with "F" or "D" before it; the files below; links below to files of
-   * the workspace; an archive of the ignore files that count. $3: 1 leaves nothing out.
+   * the workspace; an archive of the ignore files that count. $3: 1 leaves nothing out; $4: 1 tells all links.
    */
   walk: `${find}free=$3
 [ -e "$real" ] || exit 70
@@ -212,12 +227,13 @@ look() {
 printf 'D%s' "$rel" | ${pack}
 cd -- "$real" || exit 71
 look . -type f -printf '%P\\0' | ${pack}
-look . -type l -printf '%Y%P\\0' | grep -z '^f' | xargs -0r sh -c 'root=$1; shift
+if [ "$4" = 1 ]; then look . -type l -printf '%P\\0' | ${pack}
+else look . -type l -printf '%Y%P\\0' | grep -z '^f' | xargs -0r sh -c 'root=$1; shift
 for l; do
   l=\${l#f}
   to=$(realpath -e -- "$l" 2>/dev/null) || continue
   case "$to" in "$root"/*) printf "%s\\0" "$l" ;; esac
-done' kit "$root" | ${pack}
+done' kit "$root" | ${pack}; fi
 cd -- "$root" || exit 71
 {
   at=. rest=$rel

@@ -110,7 +110,8 @@ async function readEntry(root: string, path: string): Promise<ArchivedFile | und
   return content === undefined ? undefined : { path, content, executable: (stats.mode & 0o100) !== 0 };
 }
 
-function staysInside(path: string, target: string): boolean {
+/** Whether a link at that path leads to a place of the project. */
+export function staysInside(path: string, target: string): boolean {
   if (target.startsWith("/")) return false;
   let depth = path.split("/").length - 1;
   for (const name of target.split("/")) {
