@@ -18,7 +18,7 @@ const apart = [
   "src/engine/embedded/runs/create-runs.test.ts",
   "src/engine/embedded/work/claim-cost.test.ts",
   "src/mcp/client/hostile-server.test.ts",
-  "src/sandboxes/host/exec/bounded-output.test.ts",
+  "src/processes/bounded-output.test.ts",
 ];
 /** So many rounds of faults take as much longer. */
 const patience = Number(process.env.KIT_FAULT_ROUNDS ?? 1);

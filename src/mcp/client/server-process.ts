@@ -1,7 +1,6 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { Socket } from "node:net";
 import type { Readable } from "node:stream";
 import { endsWithin } from "../../base/abort.ts";
+import { type RunningProcess, startProcess } from "../../processes/start-process.ts";
 import { createFloodGate } from "./flood-gate.ts";
 import { limits, times } from "./limits.ts";
 
@@ -34,57 +33,51 @@ export interface ProcessRequest {
 
 /** Starts a server without a shell. Rejects when there is no such program. */
 export async function startServerProcess(request: ProcessRequest): Promise<ServerProcess> {
-  const child = spawn(request.command, [...request.args], {
+  const server = startProcess({
+    program: request.command,
+    args: request.args,
     cwd: request.cwd,
-    env: { ...request.env },
-    stdio: ["pipe", "pipe", "pipe"],
-    // A group of its own: what `npx` starts ends with it, and Ctrl-C in a terminal is kit's to handle.
-    detached: process.platform !== "win32",
-    windowsHide: true,
+    env: request.env,
+    hasInput: true,
   });
   let lastWords = Buffer.alloc(0);
   const gate = createFloodGate(limits.flood);
-  readInTurns(child.stderr, (piece) => {
+  readInTurns(server.stderr, (piece) => {
     // Four bytes a character at most.
     lastWords = Buffer.concat([lastWords, piece.subarray(-4 * limits.stderrChars)]).subarray(
       -4 * limits.stderrChars,
     );
     if (!gate.take(piece.length, 0)) request.onErrorFlood();
   });
-  readInTurns(child.stdout, request.onOutput);
-  for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on("error", ignore);
-  const ended = endOf(child);
-  await new Promise<void>((resolve, reject) => {
-    child.once("spawn", resolve);
-    child.once("error", reject);
-  });
+  readInTurns(server.stdout, request.onOutput);
+  const ended = endOf(server);
+  if (server.pid === undefined) await server.exited;
   // A server that nobody waits for does not keep a program from ending.
-  child.unref();
-  for (const stream of [child.stdin, child.stdout, child.stderr])
-    if (stream instanceof Socket) stream.unref();
+  server.unref();
   return {
-    pid: child.pid ?? 0,
+    pid: server.pid ?? 0,
     ended,
     hasEnded: () => endsWithin(times.grace, ended),
     kill() {
-      signalGroup(child, "SIGKILL");
+      server.signal("SIGKILL");
       // What has left its group may hold them open, and go on.
-      for (const stream of [child.stdout, child.stderr]) stream.destroy();
+      for (const stream of [server.stdout, server.stderr]) stream.destroy();
     },
     lastWords: () => lastWords.toString("utf8").slice(-limits.stderrChars),
     async write(text) {
-      if (child.stdin.writableLength > limits.unsentBytes)
+      const { stdin } = server;
+      if (stdin === null || stdin.writableLength > limits.unsentBytes)
         throw new Error("The process does not read its input.");
       await new Promise<void>((resolve, reject) => {
-        child.stdin.write(text, (error) => (error ? reject(error) : resolve()));
+        stdin.write(text, (error) => (error ? reject(error) : resolve()));
       });
     },
     async close() {
-      child.ref();
-      child.stdin.end();
+      server.ref();
+      server.stdin?.end();
       for (const signal of ["SIGTERM", "SIGKILL"] as const) {
         if (await endsWithin(times.grace, ended)) return;
-        signalGroup(child, signal);
+        server.signal(signal);
       }
       await ended;
     },
@@ -136,34 +129,14 @@ function readInTurns(stream: Readable, onPiece: (piece: Buffer) => void): void {
 }
 
 /** Resolves when a process has ended and nothing more of its output comes. */
-function endOf(child: ChildProcess): Promise<string> {
-  return new Promise((resolve) => {
-    let how = "Its process could not be started.";
-    const finish = (): void => {
-      for (const stream of child.stdio) stream?.destroy();
-      resolve(how);
-    };
-    child.once("exit", (code, signal) => {
-      how = code === null ? `Its process was ended by ${signal}.` : `Its process ended with code ${code}.`;
-      // Children it leaves behind would hold its output open, and live on.
-      signalGroup(child, "SIGKILL");
-      setTimeout(finish, times.grace).unref();
-    });
-    child.once("close", finish);
-    child.once("error", () => {
-      if (child.pid === undefined) finish();
-    });
-  });
-}
-
-function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
-  if (child.pid === undefined) return;
+async function endOf(server: RunningProcess): Promise<string> {
   try {
-    if (process.platform === "win32") child.kill(signal);
-    else process.kill(-child.pid, signal);
+    const { code, signal } = await server.exited;
+    // Children it leaves behind would hold its output open, and live on.
+    server.signal("SIGKILL");
+    await server.closeOutput(times.grace);
+    return code === null ? `Its process was ended by ${signal}.` : `Its process ended with code ${code}.`;
   } catch {
-    // Nobody of the group is left.
+    return "Its process could not be started.";
   }
 }
-
-function ignore(): void {}

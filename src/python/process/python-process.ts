@@ -1,7 +1,7 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { KitError } from "../../base/kit-error.ts";
 import { ownModule } from "../../base/own-module.ts";
+import { type RunningProcess, startProcess } from "../../processes/start-process.ts";
 import { createFrameReader, encodeFrame } from "./frame.ts";
 import type { HostMessage, ProcessMessage } from "./messages.ts";
 
@@ -43,10 +43,11 @@ const readyTimeoutMs = 30_000;
 export async function startPythonProcess(backend: string): Promise<PythonProcess> {
   // Monty gives keyword arguments as an object: `__proto__` is to be a key of it like any other.
   const flags = ["--max-old-space-size=1024", "--no-warnings", "--disable-proto=delete"];
-  const child = spawn(process.execPath, [...flags, entryFile(), resolved(backend), String(process.pid)], {
-    stdio: ["pipe", "pipe", "pipe"],
+  const child = startProcess({
+    program: process.execPath,
+    args: [...flags, fileURLToPath(ownModule("python/child/main")), resolved(backend), String(process.pid)],
     env: systemEnvironment(),
-    windowsHide: true,
+    hasInput: true,
   });
   const started = watch(child);
   await new Promise<void>((resolve, reject) => {
@@ -56,7 +57,7 @@ export async function startPythonProcess(backend: string): Promise<PythonProcess
       reject(unavailable(reason, cause));
     };
     const timer = setTimeout(() => fail("broken", new Error("It did not start in time.")), readyTimeoutMs);
-    child.once("error", (error) => fail("broken", error));
+    child.exited.catch((error: unknown) => fail("broken", error));
     started.listen({
       message(message) {
         if (message.type === "ready") {
@@ -86,11 +87,7 @@ function resolved(backend: string): string {
   }
 }
 
-function entryFile(): string {
-  return fileURLToPath(ownModule("python/child/main"));
-}
-
-function watch(child: ChildProcess): PythonProcess {
+function watch(child: RunningProcess): PythonProcess {
   let listener: ProcessListener | undefined;
   let end: ProcessEnd | undefined;
   let alive = true;
@@ -100,9 +97,9 @@ function watch(child: ChildProcess): PythonProcess {
   const kill = (reason: ProcessEnd): void => {
     end ??= reason;
     alive = false;
-    child.kill("SIGKILL");
+    child.signal("SIGKILL");
   };
-  stdout?.on("data", (chunk: Buffer) => {
+  stdout.on("data", (chunk: Buffer) => {
     try {
       for (const { header, attachment } of reader.push(chunk)) {
         if (alive) listener?.message(header as ProcessMessage, attachment);
@@ -112,25 +109,15 @@ function watch(child: ChildProcess): PythonProcess {
       kill("crash");
     }
   });
-  stderr?.on("data", (chunk: Buffer) => {
+  stderr.on("data", (chunk: Buffer) => {
     // The last words of a process are short; a flood of them is not collected.
     if (errors.length < 16_384) errors += chunk.toString("utf8");
   });
-  // Writing to a process that is just gone is told by its end.
-  stdin?.on("error", () => undefined);
-  const gone = new Promise<void>((resolve) => {
-    const finish = (): void => {
-      alive = false;
-      listener?.ended(end ?? endOf(errors));
-      listener = undefined;
-      resolve();
-    };
-    child.once("close", finish);
-    child.once("error", () => {
-      if (child.pid === undefined) finish();
-    });
+  const gone = child.closed.then(() => {
+    alive = false;
+    listener?.ended(end ?? endOf(errors));
+    listener = undefined;
   });
-  const handles = [child, stdin, stdout, stderr] as readonly { ref?(): void; unref?(): void }[];
   return {
     pid: child.pid,
     get alive() {
@@ -144,12 +131,8 @@ function watch(child: ChildProcess): PythonProcess {
     },
     kill,
     gone,
-    ref: () => {
-      for (const handle of handles) handle?.ref?.();
-    },
-    unref: () => {
-      for (const handle of handles) handle?.unref?.();
-    },
+    ref: () => child.ref(),
+    unref: () => child.unref(),
   };
 }
 

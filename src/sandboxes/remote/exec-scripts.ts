@@ -1,4 +1,4 @@
-import { markName } from "../host/exec/end-group.ts";
+import { markName } from "../../processes/end-group.ts";
 
 /**
  * Runs a command in a process group of its own, and ends with it all that it started: what left the group is found

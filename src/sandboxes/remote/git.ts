@@ -1,6 +1,6 @@
-import { spawn } from "node:child_process";
 import { delimiter, isAbsolute } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
+import { startProcess } from "../../processes/start-process.ts";
 
 const passedOn = ["HOME", "USERPROFILE", "XDG_CONFIG_HOME", "SystemRoot", "TEMP", "TMP", "TMPDIR"];
 const most = 512 * 1024 * 1024;
@@ -16,40 +16,37 @@ export interface GitOutcome {
  * would start a program. Throws `unavailable` where there is no Git.
  */
 export async function git(cwd: string, args: readonly string[], input = ""): Promise<GitOutcome> {
-  return await new Promise((resolve, reject) => {
-    const hardening = ["core.fsmonitor=false", "core.hooksPath=/dev/null", "protocol.allow=never"];
-    const settings = [
-      ...hardening,
-      "safe.bareRepository=explicit",
-      "core.quotePath=false",
-      "apply.whitespace=nowarn",
-    ];
-    const child = spawn("git", [...settings.flatMap((setting) => ["-c", setting]), ...args], {
-      cwd,
-      env: environment(),
-      stdio: "pipe",
-      windowsHide: true,
-    });
-    const output: Buffer[] = [];
-    let size = 0;
-    let stderr = "";
-    child.stdout.on("data", (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > most) child.kill("SIGKILL");
-      else output.push(chunk);
-    });
-    child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      if (stderr.length < 8_192) stderr += text;
-    });
-    child.stdin.on("error", () => undefined);
-    child.stdin.end(input);
-    child.once("error", (cause) =>
-      reject(new KitError({ code: "unavailable", message: "Git could not be started.", cause })),
-    );
-    child.once("close", (exitCode) =>
-      resolve({ exitCode: exitCode ?? -1, stdout: Buffer.concat(output), stderr }),
-    );
+  const hardening = ["core.fsmonitor=false", "core.hooksPath=/dev/null", "protocol.allow=never"];
+  const settings = [
+    ...hardening,
+    "safe.bareRepository=explicit",
+    "core.quotePath=false",
+    "apply.whitespace=nowarn",
+  ];
+  const child = startProcess({
+    program: "git",
+    args: [...settings.flatMap((setting) => ["-c", setting]), ...args],
+    cwd,
+    env: environment(),
+    hasInput: true,
   });
+  const output: Buffer[] = [];
+  let size = 0;
+  let stderr = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > most) child.signal("SIGKILL");
+    else output.push(chunk);
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    if (stderr.length < 8_192) stderr += text;
+  });
+  child.stdin?.end(input);
+  const { code } = await child.exited.catch((cause: unknown) => {
+    throw new KitError({ code: "unavailable", message: "Git could not be started.", cause });
+  });
+  await child.closed;
+  return { exitCode: code ?? -1, stdout: Buffer.concat(output), stderr };
 }
 
 function environment(): NodeJS.ProcessEnv {

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { onAbort } from "../../base/abort.ts";
 import { longestTimerMs } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { invalid } from "../../files/file-error.ts";
+import { createBoundedOutput } from "../../processes/bounded-output.ts";
+import { stopOn } from "../../processes/stop-on.ts";
 import type { CommandAccess, ExecRequest, ExecResult } from "../contract.ts";
-import { createBoundedOutput } from "../host/exec/bounded-output.ts";
 import { nobodyThere } from "../host/exec/environment.ts";
 import { endScript, execScript } from "./exec-scripts.ts";
 import { isolationBy } from "./isolation.ts";
@@ -34,7 +34,13 @@ export async function execRemotely(view: RemoteView, request: ExecRequest): Prom
   const kept = keptPaths(root, request.access);
   const [id, word] = [randomUUID(), randomUUID()];
   const output = collect(request);
-  const stop = stopOn(view, { id, signal, timeoutMs });
+  const stop = stopOn({ timeoutMs, signals: [view.closing.signal, signal] }, () => {
+    const ending = new AbortController();
+    view.link
+      .run({ script: endScript, args: [id], signal: ending.signal, repeatable: true })
+      .catch(() => undefined);
+    return () => ending.abort();
+  });
   output.onFlood(() => stop.now("flood"));
   const started = performance.now();
   try {
@@ -121,38 +127,6 @@ function noWall(name: string): KitError {
 function keptPaths(root: string, access: CommandAccess = {}): readonly string[] {
   if (access.write === false) return [root];
   return (access.readOnlyPaths ?? []).map((path) => `${root}/${path}`);
-}
-
-type StopReason = "timeout" | "abort" | "flood";
-
-function stopOn(
-  { link, closing }: RemoteView,
-  {
-    id,
-    signal,
-    timeoutMs,
-  }: { readonly id: string; readonly signal: AbortSignal | undefined; readonly timeoutMs: number },
-): { now(why: StopReason): void; reason(): StopReason | undefined; release(): void } {
-  let reason: StopReason | undefined;
-  const ending = new AbortController();
-  const stop = (why: StopReason): void => {
-    if (reason !== undefined) return;
-    reason = why;
-    link
-      .run({ script: endScript, args: [id], signal: ending.signal, repeatable: true })
-      .catch(() => undefined);
-  };
-  const timer = setTimeout(() => stop("timeout"), Math.min(timeoutMs, longestTimerMs));
-  const listening = [closing.signal, signal].map((each) => onAbort(each, () => stop("abort")));
-  return {
-    now: stop,
-    reason: () => reason,
-    release() {
-      clearTimeout(timer);
-      ending.abort();
-      for (const end of listening) end();
-    },
-  };
 }
 
 function collect({ maxOutputBytes = defaultMaxOutputBytes, onOutput }: ExecRequest) {

@@ -1,6 +1,7 @@
-import { spawn } from "node:child_process";
 import { delimiter, isAbsolute } from "node:path";
 import { isShortage, systemObstacle } from "../../../files/obstacle.ts";
+import { startProcess } from "../../../processes/start-process.ts";
+import { stopOn, terminate } from "../../../processes/stop-on.ts";
 
 /** What came of one call of Git. Only an abort throws; everything else is a value. */
 export type GitResult =
@@ -14,9 +15,9 @@ export interface RunGitOptions {
   /** The folder Git runs in; must exist. */
   readonly cwd: string;
   readonly signal?: AbortSignal | undefined;
-  /** After this the process is killed; default 20,000. */
+  /** After this the process is stopped; default 20,000. */
   readonly timeoutMs?: number;
-  /** After this many characters of output the process is killed; default 64 Mi. */
+  /** After this many characters of output the process is stopped; default 64 Mi. */
   readonly maxLength?: number;
   /** Settings of the call beyond the hardening ones, as `[key, value]`. */
   readonly settings?: readonly (readonly [string, string])[];
@@ -46,69 +47,45 @@ const passedOn = ["HOME", "USERPROFILE", "XDG_CONFIG_HOME", "SystemRoot", "TEMP"
  *
  * `args` start with the subcommand. Callers put `--end-of-options` before whatever a person typed.
  */
-export function runGit(args: readonly string[], options: RunGitOptions): Promise<GitResult> {
+export async function runGit(args: readonly string[], options: RunGitOptions): Promise<GitResult> {
   const { signal, timeoutMs = 20_000, maxLength = 64 * 1024 * 1024 } = options;
-  if (signal?.aborted) return Promise.reject(signal.reason);
-  return new Promise((resolve, reject) => {
-    const child = spawn("git", ["--no-pager", "--literal-pathspecs", ...args], {
-      cwd: options.cwd,
-      env: gitEnvironment(options.settings ?? []),
-      stdio: ["ignore", "pipe", "pipe"],
-      windowsHide: true,
-    });
-    // Without a file to spare there is no process, and no pipe to read.
-    if (child.pid === undefined) {
-      child.once("error", (error) =>
-        resolve(
-          isShortage(error)
-            ? {
-                status: "failed",
-                exitCode: -1,
-                stdout: "",
-                stderr: `git cannot be started: ${systemObstacle(error)}`,
-              }
-            : { status: "missing" },
-        ),
-      );
-      return;
-    }
-    let stopped: GitResult | undefined;
-    const stop = (result: GitResult): void => {
-      stopped ??= result;
-      child.kill("SIGKILL");
-    };
-    const onAbort = (): void => stop({ status: "timeout" });
-    const timer = setTimeout(() => stop({ status: "timeout" }), timeoutMs);
-    signal?.addEventListener("abort", onAbort, { once: true });
-
-    let length = 0;
-    let stderr = "";
-    const stdout: string[] = [];
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      length += text.length;
-      if (length > maxLength) stop({ status: "too-large" });
-      else if (options.onOutput === undefined) stdout.push(text);
-      else if (stopped === undefined) options.onOutput(text);
-    });
-    child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      if (stderr.length < 4096) stderr += text;
-    });
-    const settle = (result: GitResult): void => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", onAbort);
-      if (signal?.aborted) reject(signal.reason);
-      else resolve(stopped ?? result);
-    };
-    child.on("error", () => settle({ status: "missing" }));
-    child.on("close", (exitCode) => {
-      const text = stdout.join("");
-      settle(
-        exitCode === 0
-          ? { status: "ok", stdout: text }
-          : { status: "failed", exitCode: exitCode ?? -1, stdout: text, stderr },
-      );
-    });
+  signal?.throwIfAborted();
+  const git = startProcess({
+    program: "git",
+    args: ["--no-pager", "--literal-pathspecs", ...args],
+    cwd: options.cwd,
+    env: gitEnvironment(options.settings ?? []),
   });
+  const stop = stopOn({ timeoutMs, signals: [signal] }, () => terminate(git));
+  let length = 0;
+  let stderr = "";
+  const stdout: string[] = [];
+  git.stdout.setEncoding("utf8").on("data", (text: string) => {
+    length += text.length;
+    if (length > maxLength) stop.now("flood");
+    else if (options.onOutput === undefined) stdout.push(text);
+    else if (stop.reason() === undefined) options.onOutput(text);
+  });
+  git.stderr.setEncoding("utf8").on("data", (text: string) => {
+    if (stderr.length < 4096) stderr += text;
+  });
+  try {
+    const { code } = await git.exited;
+    await git.closed;
+    signal?.throwIfAborted();
+    if (stop.reason() !== undefined) return { status: stop.reason() === "flood" ? "too-large" : "timeout" };
+    const text = stdout.join("");
+    return code === 0
+      ? { status: "ok", stdout: text }
+      : { status: "failed", exitCode: code ?? -1, stdout: text, stderr };
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (!isShortage(error)) return { status: "missing" };
+    const obstacle = `git cannot be started: ${systemObstacle(error)}`;
+    return { status: "failed", exitCode: -1, stdout: "", stderr: obstacle };
+  } finally {
+    stop.release();
+  }
 }
 
 function gitEnvironment(settings: readonly (readonly [string, string])[]): NodeJS.ProcessEnv {

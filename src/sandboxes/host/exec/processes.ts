@@ -1,8 +1,8 @@
-import type { ChildProcess } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { Readable } from "node:stream";
 import { setTimeout } from "node:timers/promises";
-import { endGroup, graceMs, signalGroup } from "./end-group.ts";
+import { endGroup, graceMs, signalGroup } from "../../../processes/end-group.ts";
+
+import type { RunningProcess } from "../../../processes/start-process.ts";
 
 /** The processes of a command, to be ended together. */
 export interface Processes {
@@ -15,12 +15,9 @@ export interface Processes {
 }
 
 /** Those of a program that is started as it is. */
-export function groupOf(child: ChildProcess, mark: string): Processes {
-  const { pid } = child;
+export function groupOf({ pid, signal }: RunningProcess, mark: string): Processes {
   return {
-    signal(signal) {
-      if (pid !== undefined) signalGroup(pid, signal);
-    },
+    signal,
     async end() {
       if (pid !== undefined) await endGroup(pid, mark);
     },
@@ -32,11 +29,11 @@ export function groupOf(child: ChildProcess, mark: string): Processes {
  * Those within the wall of bubblewrap. Its first process within ends with it, and with that one all others; the
  * processes outside see which it is on descriptor 3, and that the program was started.
  */
-export function walledIn(child: ChildProcess): Processes {
-  const status = child.stdio[3];
+export function walledIn(wall: RunningProcess): Processes {
+  const status = wall.pipe(3);
   let text = "";
   const read = Promise.withResolvers<void>();
-  if (status instanceof Readable) {
+  if (status !== undefined) {
     status.setEncoding("utf8");
     status.on("data", (part: string) => {
       text += part;
@@ -52,7 +49,7 @@ export function walledIn(child: ChildProcess): Processes {
       const inner = first();
       // The wall itself is asked nothing: it would end before those in it have been asked.
       if (signal === "SIGTERM" && inner !== undefined) signalGroup(inner, signal);
-      else if (child.pid !== undefined) signalGroup(child.pid, "SIGKILL");
+      else wall.signal("SIGKILL");
     },
     async end() {
       const inner = first();

@@ -1,15 +1,14 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { constants } from "node:os";
 import { StringDecoder } from "node:string_decoder";
-import { longestTimerMs } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
+import { createBoundedOutput } from "../../../processes/bounded-output.ts";
+import { graceMs, markName } from "../../../processes/end-group.ts";
+import { type Exit, type RunningProcess, startProcess } from "../../../processes/start-process.ts";
+import { stopOn, terminate } from "../../../processes/stop-on.ts";
 import type { ExecRequest, ExecResult } from "../../contract.ts";
 import type { Launch } from "../wall/enclose.ts";
-import { createBoundedOutput } from "./bounded-output.ts";
-import { graceMs, markName } from "./end-group.ts";
-import { descriptors } from "./inherited.ts";
-import { groupOf, type Processes, walledIn } from "./processes.ts";
+import { groupOf, walledIn } from "./processes.ts";
 
 export interface RunProcessOptions extends Launch, Pick<ExecRequest, "stdin" | "onOutput"> {
   /** Path of the folder for the system; it is entered before this returns. */
@@ -33,30 +32,22 @@ export async function runProcess(options: RunProcessOptions): Promise<ExecResult
   const started = performance.now();
   const mark = randomUUID();
   const { wall, floodBytes = defaultFloodBytes } = options;
-  const start = (): ChildProcess =>
-    spawn(options.program, [...options.args], {
+  try {
+    const command = startProcess({
+      program: options.program,
+      args: options.args,
       cwd: options.folder,
       env: wall === undefined ? { ...options.environment, [markName]: mark } : options.environment,
-      detached: process.platform !== "win32",
-      stdio: [
-        options.stdin === undefined ? "ignore" : "pipe",
-        "pipe",
-        "pipe",
-        ...descriptors(
-          wall === undefined ? [] : ["pipe", ...(wall.filter === undefined ? [] : [wall.filter])],
-        ),
-      ],
-      windowsHide: true,
+      hasInput: options.stdin !== undefined,
+      extra: wall === undefined ? [] : ["pipe", ...(wall.filter === undefined ? [] : [wall.filter])],
     });
-  try {
-    const child = start();
-    const processes = wall === undefined ? groupOf(child, mark) : walledIn(child);
-    const stop = stopOn(processes, options);
-    const output = collectOutput(child, { ...options, floodBytes }, () => stop.now("flood"));
-    feed(child, options.stdin);
-    const exitCode = await ended(child).finally(stop.release);
+    const processes = wall === undefined ? groupOf(command, mark) : walledIn(command);
+    const stop = stopOn(options, () => terminate(processes));
+    const output = collectOutput(command, { ...options, floodBytes }, () => stop.now("flood"));
+    command.stdin?.end(options.stdin);
+    const exitCode = exitCodeOf(await command.exited.finally(stop.release));
     await processes.end();
-    await output.closed();
+    await command.closeOutput(graceMs);
     const reason = stop.reason();
     if (reason === undefined && exitCode === 1 && !(await processes.started()))
       throw notWalledIn(output.stderr.text());
@@ -76,13 +67,8 @@ export async function runProcess(options: RunProcessOptions): Promise<ExecResult
 }
 
 /** As a shell says it, for a program that a signal has ended: 128 and the signal's number. */
-function ended(child: ChildProcess): Promise<number> {
-  return new Promise((resolve, reject) => {
-    child.once("exit", (code, signal) =>
-      resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal])),
-    );
-    child.once("error", reject);
-  });
+function exitCodeOf({ code, signal }: Exit): number {
+  return code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
 }
 
 /** What it says names folders of this machine, so only the cause has it. */
@@ -118,46 +104,8 @@ const reasons: ReadonlyMap<unknown, { readonly exitCode: number; readonly text: 
   ["ENAMETOOLONG", { exitCode: 127, text: "command not found" }],
 ]);
 
-type StopReason = "timeout" | "abort" | "flood";
-
-/** Ends the command when its time is over or a signal fires: asks first, then makes sure. */
-function stopOn(
-  processes: Processes,
-  { timeoutMs, signals }: RunProcessOptions,
-): { now(why: StopReason): void; reason(): StopReason | undefined; release(): void } {
-  let reason: StopReason | undefined;
-  let insist: NodeJS.Timeout | undefined;
-  const stop = (why: StopReason): void => {
-    if (reason !== undefined) return;
-    reason = why;
-    processes.signal("SIGTERM");
-    insist = setTimeout(() => processes.signal("SIGKILL"), graceMs);
-  };
-  const onAbort = (): void => stop("abort");
-  const timer = setTimeout(() => stop("timeout"), Math.min(timeoutMs, longestTimerMs));
-  for (const signal of signals) {
-    signal.addEventListener("abort", onAbort, { once: true });
-    if (signal.aborted) onAbort();
-  }
-  return {
-    now: stop,
-    reason: () => reason,
-    release() {
-      clearTimeout(timer);
-      clearTimeout(insist);
-      for (const signal of signals) signal.removeEventListener("abort", onAbort);
-    },
-  };
-}
-
-function feed(child: ChildProcess, stdin: string | undefined): void {
-  // A program may end without reading all that it is given.
-  child.stdin?.on("error", () => undefined);
-  if (stdin !== undefined) child.stdin?.end(stdin);
-}
-
 function collectOutput(
-  child: ChildProcess,
+  command: RunningProcess,
   { maxOutputBytes, floodBytes, onOutput }: RunProcessOptions & { readonly floodBytes: number },
   onFlood: () => void,
 ) {
@@ -165,7 +113,7 @@ function collectOutput(
   const collect = (stream: "stdout" | "stderr") => {
     const kept = createBoundedOutput(maxOutputBytes);
     const decoder = new StringDecoder("utf8");
-    child[stream]?.on("data", (chunk: Buffer) => {
+    command[stream].on("data", (chunk: Buffer) => {
       kept.add(chunk);
       total += chunk.length;
       if (total > floodBytes) onFlood();
@@ -173,27 +121,10 @@ function collectOutput(
       try {
         onOutput({ stream, text: decoder.write(chunk) });
       } catch {
-        // Who listens badly must not harm the command.
+        // Listener errors never fail the command.
       }
     });
-    child[stream]?.on("error", () => undefined);
     return kept;
   };
-  const closing = new Promise<void>((resolve) => {
-    child.once("close", () => resolve());
-    child.once("error", () => resolve());
-  });
-  return {
-    stdout: collect("stdout"),
-    stderr: collect("stderr"),
-    /** Resolves when all output is there, or when something that outlived the command holds it open. */
-    async closed(): Promise<void> {
-      const timer = setTimeout(() => {
-        child.stdout?.destroy();
-        child.stderr?.destroy();
-      }, graceMs);
-      await closing;
-      clearTimeout(timer);
-    },
-  };
+  return { stdout: collect("stdout"), stderr: collect("stderr") };
 }
