@@ -1,0 +1,44 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { SqliteSessionStore } from "../../src/stores/sqlite/sqlite-store.ts";
+import { resultsOf } from "../../src/testing/backend/backend-stage.ts";
+
+test("a graph whose process is killed with SIGKILL goes on where it was: nothing is asked or run again", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "kit-graph-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, "sessions.db");
+  expect(await live(file, "step 2")).toEqual(["asked 1", "ran 1", "asked 2", "ran 2", "hangs"]);
+  expect(await live(file, "step 3")).toEqual(["asked 3", "ran 3", "hangs"]);
+  expect(await live(file, "tool 4")).toEqual(["asked 4", "ran 4", "hangs"]);
+  expect(await live(file, undefined)).toEqual(["asked to end", "All is done."]);
+  const store = new SqliteSessionStore({ file });
+  onTestFinished(() => store.close());
+  const log = store.read({ agent: "tester", instance_id: "1", session: "default" });
+  const results = resultsOf(log);
+  expect(results.slice(0, 3)).toEqual(["marked 1", "marked 2", "marked 3"]);
+  // What a call did that was cut off is not known: the tool may not run twice.
+  expect(results.slice(3)).toEqual([expect.stringMatching(/interrupted|unknown|not known/i)]);
+});
+
+/** One life of the process: what it says until it hangs and is killed, or ends. */
+async function live(file: string, place: string | undefined): Promise<readonly string[]> {
+  const script = join(import.meta.dirname, "graph-until-killed.ts");
+  const child = spawn(process.execPath, [script, file, ...(place === undefined ? [] : [place])]);
+  let said = "";
+  let failed = "";
+  child.stdout.on("data", (chunk) => {
+    said += chunk;
+    if (said.endsWith("hangs\n")) child.kill("SIGKILL");
+  });
+  child.stderr.on("data", (chunk) => {
+    failed += chunk;
+  });
+  const [code, signal] = await once(child, "close");
+  expect(failed).toBe("");
+  expect([code, signal]).toEqual(place === undefined ? [0, null] : [null, "SIGKILL"]);
+  return said.trimEnd().split("\n");
+}
