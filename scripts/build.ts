@@ -1,6 +1,6 @@
 /**
  * Builds `dist/` from `src/`, unless what lies there was built from these very inputs: declarations by the
- * compiler, code by rolldown. Entries and the modules that run on their own keep their paths; what they share
+ * compiler, with the comments on the fields of schemas, code by rolldown. Entries and the modules that run on their own keep their paths; what they share
  * lies in `dist/chunks/`, once, so that a command opens a few files instead of hundreds and there is one copy of
  * every class.
  *
@@ -13,6 +13,7 @@ import { join, relative, sep } from "node:path";
 import { promisify } from "node:util";
 import { rolldown } from "rolldown";
 import { readEntries } from "./entries.ts";
+import { writeFieldComments } from "./field-comments.ts";
 import { listFiles, repositoryRoot } from "./files.ts";
 
 /** Not compiled; `src/testing` holds an entry of the package beside what is for tests. */
@@ -72,6 +73,7 @@ async function fingerprintInputs(): Promise<string> {
     "package.json",
     "package-lock.json",
     "scripts/build.ts",
+    "scripts/field-comments.ts",
   ];
   const hash = createHash("sha256");
   for (const path of [...sources, ...settings.map((name) => join(repositoryRoot, name))]) {
@@ -90,6 +92,7 @@ async function declare(outDir: string): Promise<void> {
     const output = error instanceof Error && "stdout" in error ? String(error.stdout) : "";
     throw new Error(`The sources do not compile.\n${output}`, { cause: error });
   }
+  await writeFieldComments(outDir);
 }
 
 async function bundle(outDir: string): Promise<void> {

@@ -1,5 +1,5 @@
-import type { Principal } from "../app/config/access-config.ts";
 import { origins } from "../app/runtime/origins.ts";
+import type { Principal } from "../protocol/access.ts";
 import { readTraceContext, type TraceContext, traceIdsOf } from "../protocol/trace-context.ts";
 import type { Gate } from "./access/gate.ts";
 import type { RequestEntry } from "./request-entry.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
-import { serviceActions } from "../app/config/access-config.ts";
+import { serviceActions } from "../protocol/access.ts";
 import { errorCodes } from "../protocol/error-code.ts";
 import { serveService } from "./testing/serve-service.ts";
 

@@ -3,6 +3,7 @@
  */
 import "../base/require-node.ts";
 
+export type { AuthRequest } from "../app/config/kit-config.ts";
 export type {
   AuthorizeHook,
   AuthorizeRequest,
@@ -10,8 +11,7 @@ export type {
   Principal,
   RateLimit,
   ServiceAction,
-} from "../app/config/access-config.ts";
-export type { AuthRequest } from "../app/config/kit-config.ts";
+} from "../protocol/access.ts";
 export type { AccessOptions } from "./access/access.ts";
 export { createServer, type KitServer, type ServerOptions } from "./create-server.ts";
 export type { ServerLimits } from "./limits.ts";

@@ -1,5 +1,5 @@
-import type { Principal, ServiceAction } from "../app/config/access-config.ts";
 import type { InstanceTarget } from "../app/service/service.ts";
+import type { Principal, ServiceAction } from "../protocol/access.ts";
 import { checkAgent } from "./reachable-agent.ts";
 import type { RouteRequest } from "./route.ts";
 import type { ServiceContext } from "./service-context.ts";

@@ -1,8 +1,8 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
 import type { z } from "zod";
-import type { Principal } from "../app/config/access-config.ts";
 import { KitError } from "../base/kit-error.ts";
+import type { Principal } from "../protocol/access.ts";
 import type { ErrorCode } from "../protocol/error-code.ts";
 import type { ServerLimits } from "./limits.ts";
 import { eventStreamReply, jsonReply } from "./reply.ts";

@@ -1,9 +1,9 @@
 import type { McpConfig } from "../../mcp/client/mcp-config.ts";
 import type { ProviderConfigs } from "../../models/provider-config.ts";
 import type { ProjectConfig } from "../../project/project.ts";
+import type { AuthorizeHook, AuthResult, RateLimit } from "../../protocol/access.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import type { PostgresUrl } from "../../stores/postgres/is-postgres-url.ts";
-import type { AuthorizeHook, AuthResult, RateLimit } from "./access-config.ts";
 import type { AgentConfig, CompactionConfig } from "./agent-config.ts";
 import type { EngineConfig, SessionsConfig } from "./engine-config.ts";
 import type { SandboxConfig } from "./sandbox-config.ts";

@@ -4,6 +4,7 @@ import { sourceTypeOf } from "../../guidelines/source-aliases.ts";
 import type { ProviderConfig } from "../../models/provider-config.ts";
 import type { ProviderLimits } from "../../models/provider-limiter.ts";
 import type { ProjectConfig } from "../../project/project.ts";
+import type { AuthorizeHook, RateLimit } from "../../protocol/access.ts";
 import {
   type BackendName,
   backendNames,
@@ -21,7 +22,6 @@ import { runloopSizes } from "../../sandboxes/runloop/runloop-options.ts";
 import type { SpecAdapter } from "../../specs/adapter.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { isPostgresUrl } from "../../stores/postgres/is-postgres-url.ts";
-import type { AuthorizeHook, RateLimit } from "./access-config.ts";
 import type { AgentConfig, ApprovalsConfig, CompactionConfig } from "./agent-config.ts";
 import { type EngineConfig, engineKinds, type SessionsConfig } from "./engine-config.ts";
 import {

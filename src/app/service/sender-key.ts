@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Principal } from "../config/access-config.ts";
+import type { Principal } from "../../protocol/access.ts";
 
 /** Between whose a key is and the key: no character of a header's key, so that nobody can write another's. */
 const separator = "§";

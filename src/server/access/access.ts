@@ -1,6 +1,6 @@
-import type { AuthResult, Principal } from "../../app/config/access-config.ts";
 import type { AuthRequest } from "../../app/config/kit-config.ts";
 import { KitError } from "../../base/kit-error.ts";
+import type { AuthResult, Principal } from "../../protocol/access.ts";
 import { defaultLimits, type ServerLimits } from "../limits.ts";
 import { defaultInstance } from "../reachable-agent.ts";
 import { answerInTime } from "./answer-in-time.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { AuthorizeRequest } from "../../app/config/access-config.ts";
+import type { AuthorizeRequest } from "../../protocol/access.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 
 async function withHook(

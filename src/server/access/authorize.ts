@@ -1,5 +1,5 @@
-import type { AuthorizeHook, AuthorizeRequest } from "../../app/config/access-config.ts";
 import { KitError } from "../../base/kit-error.ts";
+import type { AuthorizeHook, AuthorizeRequest } from "../../protocol/access.ts";
 import type { ServerLimits } from "../limits.ts";
 import type { RouteRequest } from "../route.ts";
 import { answerInTime } from "./answer-in-time.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { AuthorizeRequest } from "../../app/config/access-config.ts";
 import type { AuthRequest } from "../../app/config/kit-config.ts";
+import type { AuthorizeRequest } from "../../protocol/access.ts";
 import type { ServerOptions } from "../create-server.ts";
 import { collectEvents } from "../testing/read-event-stream.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";

@@ -1,5 +1,5 @@
-import type { Principal, RateLimit } from "../../app/config/access-config.ts";
 import { KitError } from "../../base/kit-error.ts";
+import type { Principal, RateLimit } from "../../protocol/access.ts";
 import type { Access, RequestHead } from "./access.ts";
 import { hostNameOf } from "./host.ts";
 import { networkOf } from "./network-of.ts";

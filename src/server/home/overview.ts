@@ -1,7 +1,7 @@
-import type { Principal } from "../../app/config/access-config.ts";
 import type { App } from "../../app/runtime/app.ts";
 import { version } from "../../base/version.ts";
 import type { Project } from "../../project/project.ts";
+import type { Principal } from "../../protocol/access.ts";
 import type { Overview } from "../../protocol/service.ts";
 import type { Authorization } from "../access/authorize.ts";
 import { indexingOf } from "../not-indexed-yet.ts";

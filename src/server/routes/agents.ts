@@ -1,5 +1,5 @@
-import type { ServiceAction } from "../../app/config/access-config.ts";
 import { KitError } from "../../base/kit-error.ts";
+import type { ServiceAction } from "../../protocol/access.ts";
 import { eventSchema } from "../../protocol/event.ts";
 import {
   abortBodySchema,

@@ -1,6 +1,6 @@
-import type { ServiceAction } from "../../app/config/access-config.ts";
 import { toSentDispatch } from "../../app/service/session-input.ts";
 import { KitError } from "../../base/kit-error.ts";
+import type { ServiceAction } from "../../protocol/access.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import {
   cancelledSchema,

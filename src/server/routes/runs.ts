@@ -1,6 +1,6 @@
-import type { ServiceAction } from "../../app/config/access-config.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { runStream } from "../../engine/contract.ts";
+import type { ServiceAction } from "../../protocol/access.ts";
 import { cancelledSchema } from "../../protocol/dispatch.ts";
 import { eventSchema } from "../../protocol/event.ts";
 import { emptyBodySchema } from "../../protocol/fields.ts";

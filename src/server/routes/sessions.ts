@@ -1,4 +1,4 @@
-import type { ServiceAction } from "../../app/config/access-config.ts";
+import type { ServiceAction } from "../../protocol/access.ts";
 import type { TouchedSession } from "../../protocol/session-entry.ts";
 import {
   pruneBodySchema,

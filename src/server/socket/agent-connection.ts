@@ -1,6 +1,6 @@
-import type { Principal } from "../../app/config/access-config.ts";
 import type { InstanceTarget } from "../../app/service/service.ts";
 import { KitError } from "../../base/kit-error.ts";
+import type { Principal } from "../../protocol/access.ts";
 import type { ClientFrame, ServerFrame } from "../../protocol/socket-frame.ts";
 import { principalOf } from "../instance-request.ts";
 import { checkAgent } from "../reachable-agent.ts";

@@ -1,5 +1,5 @@
-import type { Principal } from "../../app/config/access-config.ts";
 import { KitError } from "../../base/kit-error.ts";
+import type { Principal } from "../../protocol/access.ts";
 import type { Place, Places } from "../access/places.ts";
 import { eventStreamReply } from "../reply.ts";
 import { encodeComment } from "./server-sent-events.ts";

@@ -1,5 +1,5 @@
-import type { Principal } from "../../app/config/access-config.ts";
 import { KitError } from "../../base/kit-error.ts";
+import type { Principal } from "../../protocol/access.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";
 import type { ServiceContext } from "../service-context.ts";

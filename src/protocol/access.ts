@@ -1,4 +1,4 @@
-/** Who asks: what `server.auth` returned, or the API key that the request carried. */
+/** The sender of a request: what `server.auth` returned, or the API key that the request carried. */
 export interface Principal {
   /** Of a key: `key_` and the start of its SHA-256, never the key. */
   readonly id: string;
@@ -6,7 +6,7 @@ export interface Principal {
   readonly [property: string]: unknown;
 }
 
-/** What `server.auth` answers: whether the request may pass, or who it is that passes. */
+/** What `server.auth` answers: whether the request may pass, or its principal. */
 export type AuthResult = boolean | Principal;
 
 /**
@@ -42,7 +42,7 @@ export type ServiceAction = (typeof serviceActions)[number];
 
 /** A question to `server.authorize`. */
 export interface AuthorizeRequest {
-  /** Undefined where nobody was asked for a key. */
+  /** Undefined where no key was asked for. */
   readonly principal: Principal | undefined;
   readonly action: ServiceAction;
   /** Of agents, their dispatches and approvals; of `dispatch.list`, the filter that was given. */

@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { readFieldComments } from "./field-comments.ts";
+
+test("a field of a record has the comment that its schema's source gives it, and the description", async () => {
+  const comments = await readFieldComments();
+  const approval = new Set(["approved", "reason"]);
+  expect(comments.of("reason", approval, "protocol/approval")).toBe(
+    "For the model, which reads it as the result of a denied call.",
+  );
+  const run = new Set(["index", "timestamp", "instance_id", "operation_id", "type", "workflow"]);
+  expect(comments.of("workflow", run, "protocol/event")).toBeUndefined();
+  expect(comments.ofSchema("diagnosticSchema")).toContain("Something wrong with an input file");
+});
+
+test("fields that two records share keep the comment of their own record", async () => {
+  const comments = await readFieldComments();
+  const page = new Set(["limit", "cursor"]);
+  expect(comments.of("limit", page, "protocol/stale")).toBe("Blocks per page, 1 to 1,000; default 50.");
+  expect(comments.of("limit", page, "protocol/session-page")).toBe("1 to 1,000; default 50.");
+});
