@@ -1,7 +1,6 @@
 import { suggest } from "../base/suggest.ts";
-import { conversionFormatOf, sourceTypeOf } from "../guidelines/source-aliases.ts";
-import { toolInfo } from "../guidelines/tools/tool-reads.ts";
-import { toolTable } from "../guidelines/tools/tool-table.ts";
+import { conversionFormatOf, sourceTypeOf } from "../guidelines/convert/source-aliases.ts";
+import { toolInfo, toolTable } from "../guidelines/tools/tool-table.ts";
 import type { DispatchStatus } from "../protocol/dispatch.ts";
 import {
   type BackendName,

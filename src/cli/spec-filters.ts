@@ -1,5 +1,5 @@
 import type { ProjectSpecs } from "../project/project.ts";
-import { listSpecs } from "../project/query/list-specs.ts";
+import { listSpecs } from "../project/query/whole-answers.ts";
 import type { Framework, Lifecycle, Priority, SpecType } from "../protocol/spec-block.ts";
 import type { SpecPage, SpecQuery } from "../protocol/spec-query.ts";
 import { parseFramework, parseLifecycle, parsePriority, parseSpecType } from "./choices.ts";

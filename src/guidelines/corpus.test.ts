@@ -3,10 +3,9 @@ import type { ConversionFormat } from "../protocol/guideline.ts";
 import { type CorpusProject, hasSharedCorpus, loadSharedCorpus } from "../testing/shared-corpus.ts";
 import { convertGuideline, sourceOf } from "./convert/convert-guideline.ts";
 import { exportGuidelines } from "./export-guidelines.ts";
-import type { GuidelineRecord } from "./guideline-record.ts";
+import { filePatternOf, type GuidelineRecord } from "./guideline-record.ts";
 import { readGuidelines } from "./read-guidelines.ts";
 import { guidelineAdapterFor } from "./registry.ts";
-import { filePatternOf } from "./to-guideline.ts";
 
 interface GuidelineFile {
   readonly project: string;

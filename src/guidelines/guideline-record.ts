@@ -1,3 +1,4 @@
+import type { Guideline } from "../protocol/guideline.ts";
 import type { GuidelineDraft } from "./adapter.ts";
 
 /** A guideline as the index keeps it: the draft, its id, and where it lies. */
@@ -39,4 +40,25 @@ export function compareRecords(
 ): number {
   if (a.source_file !== b.source_file) return a.source_file < b.source_file ? -1 : 1;
   return a.position - b.position;
+}
+
+/** The record as it crosses the wire. */
+export function toGuideline(record: GuidelineRecord): Guideline {
+  const pattern = filePatternOf(record);
+  return {
+    id: record.id,
+    title: record.title,
+    content: record.content,
+    source_type: record.source_type,
+    source_file: record.source_file,
+    ...(record.aliases !== undefined && { aliases: record.aliases }),
+    ...(pattern !== undefined && { file_pattern: pattern }),
+    tags: record.tags,
+    is_sample: record.source_type === "sample",
+  };
+}
+
+/** The declared globs, joined by commas; nothing where there is none. */
+export function filePatternOf(draft: Pick<GuidelineDraft, "globs">): string | undefined {
+  return draft.globs.length === 0 ? undefined : draft.globs.join(",");
 }

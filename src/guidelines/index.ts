@@ -25,8 +25,10 @@ export type {
   ParsedGuidelines,
 } from "./adapter.ts";
 export { type ConversionContext, convertGuideline } from "./convert/convert-guideline.ts";
+export { conversionFormatOf, sourceTypeOf } from "./convert/source-aliases.ts";
 export { exportGuidelines } from "./export-guidelines.ts";
 export type { GuidelineRecord } from "./guideline-record.ts";
+export { toGuideline } from "./guideline-record.ts";
 export {
   createGuidelineMatcher,
   type GuidelineMatch,
@@ -34,5 +36,3 @@ export {
 } from "./match/guideline-matcher.ts";
 export { listGuidelines } from "./match/list-guidelines.ts";
 export { readGuidelines } from "./read-guidelines.ts";
-export { conversionFormatOf, sourceTypeOf } from "./source-aliases.ts";
-export { toGuideline } from "./to-guideline.ts";

@@ -1,15 +1,11 @@
 import type { GuidelineAdapter } from "./adapter.ts";
-import { agentsAdapter } from "./adapters/agents-adapter.ts";
-import { claudeAdapter } from "./adapters/claude-adapter.ts";
-import { claudeRulesAdapter } from "./adapters/claude-rules-adapter.ts";
+import { agentsAdapter, geminiAdapter, zedAdapter } from "./adapters/agents-adapter.ts";
+import { claudeAdapter, claudeRulesAdapter } from "./adapters/claude-adapter.ts";
 import { clineAdapter } from "./adapters/cline-adapter.ts";
 import { copilotAdapter } from "./adapters/copilot-adapter.ts";
-import { cursorRulesAdapter } from "./adapters/cursor-rules-adapter.ts";
-import { cursorrulesAdapter } from "./adapters/cursorrules-adapter.ts";
-import { geminiAdapter } from "./adapters/gemini-adapter.ts";
+import { cursorRulesAdapter, cursorrulesAdapter } from "./adapters/cursor-adapter.ts";
 import { kiroSteeringAdapter } from "./adapters/kiro-steering-adapter.ts";
 import { windsurfAdapter } from "./adapters/windsurf-adapter.ts";
-import { zedAdapter } from "./adapters/zed-adapter.ts";
 
 /** Every guideline format that kit reads; the first that accepts a path reads the file. */
 const guidelineAdapters: readonly GuidelineAdapter[] = [

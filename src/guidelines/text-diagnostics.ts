@@ -1,6 +1,6 @@
 import type { Diagnostic } from "../protocol/diagnostic.ts";
+import { frontMatterDiagnostics } from "../specs/markdown/diagnostics.ts";
 import type { FrontMatter } from "../specs/markdown/front-matter.ts";
-import { frontMatterDiagnostics } from "../specs/markdown/front-matter-diagnostics.ts";
 import { maxTitleLength } from "../specs/markdown/heading-title.ts";
 import type { MarkdownScan } from "../specs/markdown/scan-markdown.ts";
 

@@ -1,11 +1,12 @@
 import type { SpecBlock } from "../protocol/spec-block.ts";
-import type { SpecQuery } from "../protocol/spec-query.ts";
+import type { ImpactEdge, SpecGraph, SpecQuery } from "../protocol/spec-query.ts";
+import { isTestPath } from "../specs/model/test-path.ts";
 import type { Connection } from "../sqlite/connection.ts";
 import type { ProjectSpecs } from "./project.ts";
 import type { ProjectIndex } from "./project-index.ts";
+import { createEdges, type NamedFiles } from "./query/edges.ts";
 import { findImpact } from "./query/impact.ts";
 import { runQuery } from "./query/run-query.ts";
-import { specGraph } from "./query/spec-graph.ts";
 import { keysOfId } from "./store/block-id.ts";
 import { type ProjectFacts, readBlocks } from "./store/block-reader.ts";
 
@@ -64,4 +65,37 @@ export function createProjectSpecs(index: ProjectIndex): ProjectSpecs {
     impact: (request) => signed(index.read((database) => findImpact(database, { ...named, request }))),
     graph: () => signed(index.cached("graph", (database) => specGraph(database, named))),
   };
+}
+
+type Node = SpecGraph["nodes"][number];
+
+/**
+ * All blocks and the files they name, with the edges that are written down: links from block to
+ * block, and mentions of files. Sorted as blocks are; files follow, by path.
+ */
+function specGraph(database: Connection, named: NamedFiles): SpecGraph {
+  const links = createEdges(database, named);
+  const nodes: Node[] = [];
+  const files = new Map<string, Node>();
+  const edges: ImpactEdge[] = [];
+  const rows = database.all<[key: number, title: string]>(
+    `SELECT b.key, b.title FROM files f CROSS JOIN blocks b ON b.file = f.id ORDER BY f.path, b.position`,
+  );
+  for (const [key, title] of rows) {
+    const block = links.block(key);
+    nodes.push({ id: block.id, kind: "spec", title });
+    const seen = new Set<string>();
+    const add = (to: string, kind: ImpactEdge["kind"]): void => {
+      const name = `${kind} ${to}`;
+      if (!seen.has(name)) edges.push({ from: block.id, to, kind });
+      seen.add(name);
+    };
+    for (const { to, kind } of links.linksOf(block)) add(to.id, kind);
+    for (const { path, kind } of links.filesOf(block)) {
+      add(path, kind);
+      files.set(path, { id: path, kind: isTestPath(path) ? "test" : "file", title: path });
+    }
+  }
+  const fileNodes = [...files.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  return { nodes: [...nodes, ...fileNodes], edges };
 }

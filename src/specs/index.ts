@@ -40,8 +40,8 @@ export type { CustomSource } from "./adapters/custom/custom-adapter.ts";
 export type { CustomDefaults } from "./adapters/custom/record-draft.ts";
 export { exportSpecs, type SpecExportFormat } from "./export/export-specs.ts";
 export { type FrameworkInfo, frameworkInfos, frameworkLabel, frameworkOf } from "./frameworks.ts";
+export type { FrontMatterCode, FrontMatterProblem } from "./markdown/diagnostics.ts";
 export { type FrontMatter, readFrontMatter } from "./markdown/front-matter.ts";
-export type { FrontMatterCode, FrontMatterProblem } from "./markdown/front-matter-problem.ts";
 export {
   type Heading,
   type LineKind,

@@ -1,6 +1,6 @@
 import type { AllowedCommand } from "../../agents/agent-profile.ts";
 import { type BackendChoice, isBackend } from "../../backends/contract.ts";
-import { sourceTypeOf } from "../../guidelines/source-aliases.ts";
+import { sourceTypeOf } from "../../guidelines/convert/source-aliases.ts";
 import type { ProviderConfig } from "../../models/provider-config.ts";
 import type { ProviderLimits } from "../../models/provider-limiter.ts";
 import type { ProjectConfig } from "../../project/project.ts";

@@ -1,5 +1,5 @@
 import type { Project } from "../../project/project.ts";
-import { wholeImpact } from "../../project/query/whole-impact.ts";
+import { wholeImpact } from "../../project/query/whole-answers.ts";
 import { readChangedFiles, toChangedPaths } from "../../project/scan/git/changed-files.ts";
 import type { AffectedSpec, Impact, ImpactRequest } from "../../protocol/spec-query.ts";
 import { type Command, type CommandContext, defineCommand, flag, option } from "../command.ts";

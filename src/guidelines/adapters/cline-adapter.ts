@@ -1,8 +1,8 @@
 import type { GuidelineAdapter } from "../adapter.ts";
-import { parseSectionedFile } from "../convert/sectioned-file.ts";
-import { parseWholeFile } from "../convert/whole-file.ts";
 import { folderOf, holderOf } from "../folders.ts";
-import { declaredGlobs } from "../match/declared-globs.ts";
+import { declaredGlobs } from "./declared-globs.ts";
+import { parseSectionedFile } from "./sectioned-file.ts";
+import { parseWholeFile } from "./whole-file.ts";
 
 const file = /(?:^|\/)\.clinerules$/;
 // The other folders that Cline keeps there hold no rules.

@@ -1,8 +1,8 @@
 import type { GuidelineAdapter } from "../adapter.ts";
-import { parseSectionedFile } from "../convert/sectioned-file.ts";
-import { type Declared, parseWholeFile } from "../convert/whole-file.ts";
 import { holderOf } from "../folders.ts";
-import { declaredGlobs } from "../match/declared-globs.ts";
+import { declaredGlobs } from "./declared-globs.ts";
+import { parseSectionedFile } from "./sectioned-file.ts";
+import { type Declared, parseWholeFile } from "./whole-file.ts";
 
 const instructions = /(?:^|\/)\.github\/copilot-instructions\.md$/;
 const scoped = /(?:^|\/)\.github\/instructions\/(?:.*\/)?[^/]+\.instructions\.md$/s;

@@ -1,10 +1,10 @@
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import { splitOutsideBraces } from "../../specs/markdown/characters.ts";
 import { type FrontMatter, lineOfKey } from "../../specs/markdown/front-matter.ts";
-import { splitOutsideBraces } from "../../specs/markdown/split-outside-braces.ts";
 import type { GuidelineAdapter, Inclusion } from "../adapter.ts";
-import { type Declared, parseWholeFile } from "../convert/whole-file.ts";
 import { holderOf } from "../folders.ts";
-import { declaredGlobs } from "../match/declared-globs.ts";
+import { declaredGlobs } from "./declared-globs.ts";
+import { type Declared, parseWholeFile } from "./whole-file.ts";
 
 const sources = /(?:^|\/)\.kiro\/steering\/(?:.*\/)?[^/]+\.md$/s;
 const inclusions = new Map<string, Inclusion>([

@@ -1,7 +1,6 @@
 import type { ConversionFormat } from "../../protocol/guideline.ts";
 import type { GuidelineDraft, GuidelineTool } from "../adapter.ts";
-import type { GuidelineRecord } from "../guideline-record.ts";
-import { filePatternOf } from "../to-guideline.ts";
+import { filePatternOf, type GuidelineRecord } from "../guideline-record.ts";
 
 /** What is written: its name, whether its tool obeys patterns, which imports it follows. */
 export interface LossTarget {

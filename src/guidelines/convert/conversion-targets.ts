@@ -1,7 +1,7 @@
 import type { ConversionFormat } from "../../protocol/guideline.ts";
-import { guidelineFilename } from "../guideline-filename.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
-import { steeringFrontMatter } from "./render-steering.ts";
+import { guidelineFilename } from "./guideline-filename.ts";
+import { steeringFrontMatter } from "./render-section.ts";
 
 export type FrontMatterValues = Readonly<Record<string, string | boolean | readonly string[]>>;
 

@@ -3,8 +3,7 @@ import { splitLines } from "../../specs/markdown/split-lines.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 import { conversionLosses } from "./conversion-losses.ts";
 import { conversionFilename, conversionTargets } from "./conversion-targets.ts";
-import { renderSection } from "./render-section.ts";
-import { renderWholeFile } from "./render-steering.ts";
+import { renderSection, renderWholeFile } from "./render-section.ts";
 
 export interface ConversionContext {
   /** The source file as it lies on disk, its byte order mark included. */

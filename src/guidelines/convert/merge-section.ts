@@ -1,13 +1,12 @@
 import { KitError } from "../../base/kit-error.ts";
 import { scanMarkdown, textOfLines } from "../../specs/markdown/scan-markdown.ts";
 import { sectionsOf, withoutBlankEdges } from "../../specs/markdown/sections.ts";
-import type { GuidelineRecord } from "../guideline-record.ts";
+import { parseSectionedFile } from "../adapters/sectioned-file.ts";
+import { filePatternOf, type GuidelineRecord } from "../guideline-record.ts";
 import { isInside, managedLines, managedPartOf } from "../sync/managed-part.ts";
 import { cleanTitle } from "../text-diagnostics.ts";
-import { filePatternOf } from "../to-guideline.ts";
 import { renderSection } from "./render-section.ts";
 import { findSealed } from "./sealed-content.ts";
-import { parseSectionedFile } from "./sectioned-file.ts";
 
 type Mergeable = Pick<GuidelineRecord, "title" | "content" | "globs">;
 

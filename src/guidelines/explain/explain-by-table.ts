@@ -1,7 +1,6 @@
 import { type GuidelineRecord, nameOf } from "../guideline-record.ts";
 import type { GuidelineMatch } from "../match/guideline-matcher.ts";
-import { readIndex, toolInfo } from "../tools/tool-reads.ts";
-import type { ToolId } from "../tools/tool-table.ts";
+import { readIndex, type ToolId, toolInfo } from "../tools/tool-table.ts";
 import { explainAgents } from "./explain-agents.ts";
 import { type ExplainRequest, inReadingOrder, type ToolView, toApplied } from "./explain-request.ts";
 import { createImportChain } from "./import-chain.ts";

@@ -1,13 +1,18 @@
 import type { AppliedGuideline, ExplainTool, Explanation } from "../../protocol/guideline-query.ts";
+import { type GuidelineRecord, nameOf } from "../guideline-record.ts";
 import { createGuidelineMatcher, type GuidelineMatch } from "../match/guideline-matcher.ts";
-import { matches as globMatches, toolInfo } from "../tools/tool-reads.ts";
-import type { ToolId } from "../tools/tool-table.ts";
+import { matches as globMatches, type ToolId, toolInfo } from "../tools/tool-table.ts";
 import { explainAgents } from "./explain-agents.ts";
-import { explainCopilot, explainGemini, explainTogether, explainZed } from "./explain-by-table.ts";
-import { explainClaude } from "./explain-claude.ts";
-import { explainCursor } from "./explain-cursor.ts";
-import { explainKiro } from "./explain-kiro.ts";
-import { type ExplainRequest, type ToolView, toApplied } from "./explain-request.ts";
+import {
+  explainCopilot,
+  explainGemini,
+  explainTogether,
+  explainZed,
+  isNamed,
+  readBy,
+} from "./explain-by-table.ts";
+import { depthOf, type ExplainRequest, inReadingOrder, type ToolView, toApplied } from "./explain-request.ts";
+import { createImportChain } from "./import-chain.ts";
 
 /** The views of an explanation without a tool: AGENTS.md by the nearest file, then each tool's own files. */
 const everyTool = [
@@ -146,4 +151,103 @@ function once<Entry extends { readonly guideline: { readonly id: string } }>(
     seen.add(guideline.id);
     return true;
   });
+}
+
+/**
+ * Cursor: rules that always apply, then those whose globs match, then AGENTS.md and the legacy
+ * `.cursorrules`; the rules that the agent or somebody has to ask for come last. Nested ones come after
+ * those above.
+ *
+ * @see FORMATS.md, Cursor
+ */
+function explainCursor(matches: readonly GuidelineMatch[]): ToolView {
+  // CLAUDE.md is read by Cursor's command line, and not by the editor, whose view this is.
+  const read = readBy("cursor", matches).filter(({ record }) => record.tool !== "claude");
+  return { applied: inReadingOrder(read, cursorRankOf).map(toApplied), shadowed: [] };
+}
+
+function cursorRankOf(record: GuidelineRecord): number {
+  if (nameOf(record).endsWith(".cursorrules")) return 3;
+  if (record.tool !== "cursor") return 2;
+  return { always: 0, pattern: 1, auto: 4, manual: 5 }[record.inclusion];
+}
+
+/**
+ * Kiro: steering that is always included, AGENTS.md of the root, then what a pattern includes, each followed by the files
+ * that it references; steering that somebody or the agent has to ask for comes last.
+ */
+function explainKiro(request: ExplainRequest, matches: readonly GuidelineMatch[]): ToolView {
+  const view: ToolView = { applied: [], shadowed: [] };
+  const chain = createImportChain(request, {
+    maxHops: 1,
+    relativeToFile: false,
+    limitRule: "File references of a referenced file are not followed.",
+    kind: { source_type: "steering", tool: "kiro", imports: "none" },
+  });
+  for (const match of inReadingOrder(readBy("kiro", matches), kiroRankOf))
+    chain.add(toApplied(match), match.record, view);
+  return view;
+}
+
+function kiroRankOf(record: GuidelineRecord): number {
+  if (record.tool !== "kiro") return 1;
+  return { always: 0, pattern: 2, auto: 3, manual: 4 }[record.inclusion];
+}
+
+/**
+ * Claude Code: the instruction files from the root down to the file's folder, one after another, each
+ * followed by its imports; none overrides another. Rules of a folder come after its instruction files.
+ *
+ * @see FORMATS.md, Claude Code
+ */
+function explainClaude(request: ExplainRequest, matches: readonly GuidelineMatch[]): ToolView {
+  const view: ToolView = { applied: [], shadowed: [] };
+  const chain = createImportChain(request, {
+    maxHops: 4,
+    relativeToFile: true,
+    limitRule: "Claude Code follows imports over at most four files.",
+    kind: { source_type: "fw_c", tool: "claude", imports: "at" },
+  });
+  // Since 2.1.277 it reads AGENTS.md where the project has no instruction file of its own.
+  const hasOwn = matches.some(
+    ({ record }) => record.tool === "claude" && !nameOf(record).includes(".claude/rules/"),
+  );
+  const readsAgents = request.claudeReadsAgents ?? !hasOwn;
+  const read = matches
+    .filter(({ record }) => record.tool === "claude" || (readsAgents && isNamed(record, "AGENTS.md")))
+    .map((match, index) => ({ match, index }));
+  read.sort(
+    (a, b) =>
+      depthOf(a.match.record.scope) - depthOf(b.match.record.scope) ||
+      claudeRankOf(a.match.record) - claudeRankOf(b.match.record) ||
+      a.index - b.index,
+  );
+  for (const { match } of read) chain.add(toApplied(match), match.record, view);
+  if (!readsAgents) shadowAgents(matches, view);
+  return view;
+}
+
+/** The order of the files that lie in one folder. */
+function claudeRankOf(record: GuidelineRecord): number {
+  const name = nameOf(record);
+  if (name.endsWith("CLAUDE.local.md")) return 3;
+  if (name.includes(".claude/rules/")) return record.inclusion === "always" ? 4 : 5;
+  if (record.tool === "agents") return 2;
+  return name.endsWith(".claude/CLAUDE.md") ? 1 : 0;
+}
+
+function shadowAgents(matches: readonly GuidelineMatch[], view: ToolView): void {
+  const reader = view.applied[0]?.guideline.source_file;
+  if (reader === undefined) return;
+  const applied = new Set(view.applied.map((each) => each.guideline.id));
+  for (const match of matches) {
+    if (
+      match.record.tool !== "agents" ||
+      match.record.source_type === "sample" ||
+      applied.has(match.record.id)
+    )
+      continue;
+    const rule = "Claude Code reads CLAUDE.md; it reads AGENTS.md where a CLAUDE.md imports it.";
+    view.shadowed.push({ ...toApplied(match), shadowed_by: reader, rule });
+  }
 }

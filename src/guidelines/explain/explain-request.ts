@@ -1,8 +1,7 @@
 import { textTokens } from "../../base/text-tokens.ts";
 import type { AppliedGuideline, ExplainTool, ShadowedGuideline } from "../../protocol/guideline-query.ts";
-import type { GuidelineRecord } from "../guideline-record.ts";
+import { type GuidelineRecord, toGuideline } from "../guideline-record.ts";
 import type { GuidelineMatch, GuidelineMatcher } from "../match/guideline-matcher.ts";
-import { toGuideline } from "../to-guideline.ts";
 import type { ToolId } from "../tools/tool-table.ts";
 
 /** What `explainFile` works on. */

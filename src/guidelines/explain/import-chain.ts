@@ -1,10 +1,9 @@
 import type { AppliedGuideline } from "../../protocol/guideline-query.ts";
-import { type FileKind, parseWholeFile } from "../convert/whole-file.ts";
+import { type FileKind, parseWholeFile } from "../adapters/whole-file.ts";
 import { folderOf } from "../folders.ts";
 import { assignGuidelineIds } from "../guideline-id.ts";
-import type { GuidelineRecord } from "../guideline-record.ts";
+import { type GuidelineRecord, toGuideline } from "../guideline-record.ts";
 import { projectPath } from "../match/guideline-matcher.ts";
-import { toGuideline } from "../to-guideline.ts";
 import { type ExplainRequest, type ToolView, tokensOf } from "./explain-request.ts";
 
 /** How one tool follows the files that a guideline names. */

@@ -1,8 +1,8 @@
-import { compileGlob } from "../../base/glob/glob.ts";
+import { compileGlob, type Glob } from "../../base/glob/glob.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
-import { splitOutsideBraces } from "../../specs/markdown/split-outside-braces.ts";
+import { splitOutsideBraces } from "../../specs/markdown/characters.ts";
+import { relativeTo } from "../folders.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
-import { createFileIndex, type FileIndex } from "./file-index.ts";
 
 /**
  * A warning for every declared glob that matches no file, with the glob that was probably meant: one
@@ -87,4 +87,53 @@ function isMatched(source: string, scope: string, index: FileIndex): boolean {
 function shown(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a message
   return text.slice(0, 120).replace(/[\u0000-\u001f\u007f-\u009f]/g, " ");
+}
+
+/** The files of a project, so that a glob is tried on few of them. */
+interface FileIndex {
+  readonly size: number;
+  /** Whether a file below `scope` matches a glob relative to it. */
+  hasMatch(glob: Glob, scope: string): boolean;
+}
+
+/** `files` are project-relative, in any order. */
+function createFileIndex(files: readonly string[]): FileIndex {
+  const sorted = files.toSorted();
+  const names = new Set(sorted.flatMap((path) => path.split("/")));
+  const byExtension = Map.groupBy(sorted, extensionOf);
+  const candidates = (glob: Glob, scope: string): readonly string[] => {
+    if (!glob.names.every((name) => names.has(name))) return [];
+    const dot = glob.suffix.lastIndexOf(".");
+    const list =
+      dot === -1 || glob.suffix.includes("/") ? sorted : (byExtension.get(glob.suffix.slice(dot)) ?? []);
+    return startingWith(list, scope === "" ? glob.prefix : `${scope}/${glob.prefix}`);
+  };
+  return {
+    size: sorted.length,
+    hasMatch: (glob, scope) => candidates(glob, scope).some((path) => glob.matches(relativeTo(path, scope))),
+  };
+}
+
+function extensionOf(path: string): string {
+  const dot = path.lastIndexOf(".");
+  return dot > path.lastIndexOf("/") ? path.slice(dot) : "";
+}
+
+/** The part of a sorted list whose texts begin with a prefix. */
+function startingWith(sorted: readonly string[], prefix: string): readonly string[] {
+  if (prefix === "") return sorted;
+  const from = firstIndex(sorted, (text) => text >= prefix);
+  const to = firstIndex(sorted, (text) => text >= prefix && !text.startsWith(prefix));
+  return sorted.slice(from, to);
+}
+
+function firstIndex(sorted: readonly string[], passes: (text: string) => boolean): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (passes(sorted[middle] ?? "")) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createWordSearch } from "./word-search.ts";
+import { createWordSearch } from "./list-guidelines.ts";
 
 const plainSearch = (query: string, title: string, content: string): boolean =>
   query

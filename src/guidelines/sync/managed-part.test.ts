@@ -2,8 +2,15 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { mergeSection } from "../convert/merge-section.ts";
 import { readGuidelines } from "../read-guidelines.ts";
-import { managedFileOf, markFile, withoutMark } from "./managed-file.ts";
-import { managedPartOf, putManagedPart, removeManagedPart, scanShared } from "./managed-part.ts";
+import {
+  managedFileOf,
+  managedPartOf,
+  markFile,
+  putManagedPart,
+  removeManagedPart,
+  scanShared,
+  withoutMark,
+} from "./managed-part.ts";
 
 const partOf = (text: string) => managedPartOf(scanShared(text));
 

@@ -1,6 +1,8 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import { type SyncFormat, syncFormats } from "../../protocol/sync.ts";
 import { lineKinds, lineText, type MarkdownScan, scanMarkdown } from "../../specs/markdown/scan-markdown.ts";
 import { findSealed } from "../convert/sealed-content.ts";
-import { type ManagedMark, managedHash, readMarkText, toMarkText } from "./managed-mark.ts";
 
 const opener = /^<!-- (kit:sync .*) -->\s*$/;
 const closer = /^<!-- \/kit:sync -->\s*$/;
@@ -84,4 +86,67 @@ function placeOf(text: string): { readonly from: number; readonly to: number } |
   const [openLine, closeLine] = managedLines(scan);
   if (openLine === undefined || closeLine === undefined) return undefined;
   return { from: scan.starts[openLine - 1] ?? 0, to: scan.ends[closeLine - 1] ?? text.length };
+}
+
+/** The mark of a file that a sync wrote as a whole, and whether it is still as it was written. */
+interface ManagedFile extends ManagedMark {
+  readonly isIntact: boolean;
+}
+
+/** The mark is a YAML comment in the first line of the front matter, which every such file has. */
+const markLine = /^\ufeff?---[ \t]*(\r\n|\n|\r)# (kit:sync .*)(?:\r\n|\n|\r)/;
+
+/** Puts the mark into a file with front matter. */
+export function markFile(text: string, source: ManagedMark["source"]): string {
+  const mark = toMarkText({ source, hash: managedHash(text) });
+  return text.replace(/^---\n/, `---\n# ${mark}\n`);
+}
+
+export function managedFileOf(text: string): ManagedFile | undefined {
+  const mark = readMarkText(markLine.exec(text)?.[2] ?? "");
+  return mark && { ...mark, isIntact: managedHash(withoutMark(text)) === mark.hash };
+}
+
+/** A file as it was before it was marked. */
+export function withoutMark(text: string): string {
+  return text.replace(markLine, "---$1").replace(/^\ufeff/, "");
+}
+
+/** What stands at the start of text that a sync wrote: where it comes from, and what it was. */
+interface ManagedMark {
+  readonly source: SyncFormat;
+  /** `managedHash` of the text that was written. */
+  readonly hash: string;
+}
+
+const pattern = /\bkit:sync source=([a-z_]+) sha256=([0-9a-f]{16})\b/;
+
+/** What people call the files of a format. */
+export const sourceLabels: Readonly<Record<SyncFormat, string>> = {
+  agents: "AGENTS.md",
+  fw_c: "CLAUDE.md and .claude/rules",
+  fw_b: "Cursor's rules",
+  steering: ".kiro/steering",
+  copilot: "Copilot's instructions",
+  gemini: "GEMINI.md",
+  windsurf: "Windsurf's rules",
+  cline: ".clinerules",
+  zed: ".rules",
+};
+
+/** The words of a mark, for a comment of any syntax. */
+function toMarkText({ source, hash }: ManagedMark): string {
+  return `kit:sync source=${source} sha256=${hash}; written from ${sourceLabels[source]}: edit there, then run "kit guidelines sync"`;
+}
+
+/** The mark in a comment, or nothing where it holds none. */
+function readMarkText(comment: string): ManagedMark | undefined {
+  const [, written, hash = ""] = pattern.exec(comment) ?? [];
+  const source = syncFormats.find((format) => format === written);
+  return source && { source, hash };
+}
+
+/** The first 16 hex digits of SHA-256. Line ends do not count, because Git and editors change them. */
+function managedHash(text: string): string {
+  return bytesToHex(sha256(utf8ToBytes(text.replace(/\r\n?/g, "\n").toWellFormed())).subarray(0, 8));
 }

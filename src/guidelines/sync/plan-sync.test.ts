@@ -5,8 +5,7 @@ import { hasCorpus, loadCorpus } from "../../testing/corpus.ts";
 import { repeatedGuidelines } from "../lint/repeated-guidelines.ts";
 import { readGuidelines } from "../read-guidelines.ts";
 import { guidelineAdapterFor } from "../registry.ts";
-import { managedFileOf } from "./managed-file.ts";
-import { removeManagedPart } from "./managed-part.ts";
+import { managedFileOf, removeManagedPart } from "./managed-part.ts";
 import { planAdoption } from "./plan-adoption.ts";
 import { planSync, type SyncFile, sourceRecords } from "./plan-sync.ts";
 

@@ -1,10 +1,15 @@
 import type { SyncEntry, SyncFormat, SyncPlan } from "../../protocol/sync.ts";
 import { folderOf } from "../folders.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
-import { readsItself, toolInfo } from "../tools/tool-reads.ts";
-import type { ToolId } from "../tools/tool-table.ts";
-import { managedFileOf, markFile } from "./managed-file.ts";
-import { managedPartOf, putManagedPart, removeManagedPart, scanShared } from "./managed-part.ts";
+import { readsItself, type ToolId, toolInfo } from "../tools/tool-table.ts";
+import {
+  managedFileOf,
+  managedPartOf,
+  markFile,
+  putManagedPart,
+  removeManagedPart,
+  scanShared,
+} from "./managed-part.ts";
 import { type DesiredFile, globsFromRoot, renderTarget, sharedFile } from "./render-targets.ts";
 
 /** A guideline file as it lies on disk. */

@@ -9,11 +9,10 @@ import {
   patternLosses,
 } from "../convert/conversion-losses.ts";
 import { conversionTargets } from "../convert/conversion-targets.ts";
-import { renderSection } from "../convert/render-section.ts";
-import { renderWholeFile } from "../convert/render-steering.ts";
-import { guidelineFilename } from "../guideline-filename.ts";
+import { guidelineFilename } from "../convert/guideline-filename.ts";
+import { renderSection, renderWholeFile } from "../convert/render-section.ts";
+import { toFrontMatter, toQuotedYaml, toYamlScalar } from "../convert/yaml-value.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
-import { toFrontMatter, toQuotedYaml, toYamlScalar } from "../yaml-value.ts";
 
 /** A file, or the managed part of one, as a sync wants it. */
 export interface DesiredFile {

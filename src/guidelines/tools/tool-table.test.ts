@@ -4,11 +4,10 @@ import type { ExplainTool } from "../../protocol/guideline-query.ts";
 import { conversionTargets } from "../convert/conversion-targets.ts";
 import { convertGuideline } from "../convert/convert-guideline.ts";
 import { explainFile } from "../explain/explain-file.ts";
-import { compareRecords } from "../guideline-record.ts";
+import { compareRecords, toGuideline } from "../guideline-record.ts";
 import { lintGuidelines } from "../lint/lint-guidelines.ts";
 import { createGuidelineMatcher } from "../match/guideline-matcher.ts";
 import { readGuidelines } from "../read-guidelines.ts";
-import { toGuideline } from "../to-guideline.ts";
 import { toolTable } from "./tool-table.ts";
 
 type Files = Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { KitError } from "../../base/kit-error.ts";
 import { textTokens } from "../../base/text-tokens.ts";
 import type { Project, ProjectSpecs } from "../../project/project.ts";
-import { wholeImpact } from "../../project/query/whole-impact.ts";
+import { wholeImpact } from "../../project/query/whole-answers.ts";
 import { readChangedFiles, toChangedPaths } from "../../project/scan/git/changed-files.ts";
 import { specEdgeKinds } from "../../protocol/enums.ts";
 import { countField, textField } from "../../protocol/fields.ts";

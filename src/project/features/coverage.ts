@@ -8,8 +8,12 @@ import { type CriteriaIndex, indexCriteria } from "../../specs/coverage/criteria
 import { listCriteria } from "../../specs/coverage/list-criteria.ts";
 import { type ResolvedReferences, resolveReferences } from "../../specs/coverage/resolve-references.ts";
 import { createTitleComparison } from "../../specs/coverage/similar-titles.ts";
-import { readTestText, type TestText, type TestTitle } from "../../specs/coverage/test-references.ts";
-import { testsNamedBySpecs } from "../../specs/coverage/tests-named-by-specs.ts";
+import {
+  readTestText,
+  type TestText,
+  type TestTitle,
+  testsNamedBySpecs,
+} from "../../specs/coverage/test-references.ts";
 import { isTestPath } from "../../specs/model/test-path.ts";
 import type { Project, RefreshOptions } from "../project.ts";
 import { pageList } from "../query/page-list.ts";

@@ -13,8 +13,7 @@ import type { Project } from "../project.ts";
 import { pageList } from "../query/page-list.ts";
 import { readChangedFiles } from "../scan/git/changed-files.ts";
 import { type GitState, readGitState } from "../scan/git/git-state.ts";
-import { type Acceptance, acceptancesFile, readAcceptances, writeAcceptances } from "./acceptances.ts";
-import { assertWritable, readFileInside } from "./write-file.ts";
+import { assertWritable, readFileInside, type WritableRoot, writeFileInside } from "./write-file.ts";
 
 export interface StaleOptions {
   readonly signal?: AbortSignal;
@@ -211,3 +210,92 @@ function notesOn(state: GitState): readonly string[] {
 }
 
 const toIso = (seconds: number): string => new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
+
+/**
+ * The file of acceptances, in the root of the project. It belongs into Git: an acceptance holds for
+ * everybody.
+ *
+ * @see decisions/2026-11-21-accepted-specs.md
+ */
+const acceptancesFile = "kit.accepted.jsonl";
+
+/** Somebody said that a block still holds, with a file it names as it was then. */
+interface Acceptance {
+  /** Of the block. */
+  readonly id: string;
+  /** The file that the block names, project-relative. */
+  readonly path: string;
+  /** `contentHash` of that file. */
+  readonly hash: string;
+  /** ISO 8601. */
+  readonly at: string;
+}
+
+interface AcceptanceFile {
+  /** The bytes as read; null where there is no file. */
+  readonly bytes: Uint8Array | null;
+  readonly acceptances: readonly Acceptance[];
+  /** 1-based lines that are no acceptance, such as those of a merge conflict. */
+  readonly unreadableLines: readonly number[];
+}
+
+/** Reads the acceptances: one JSON object per line, in any order, repeated ones included. */
+async function readAcceptances(root: string): Promise<AcceptanceFile> {
+  const bytes = (await readFileInside(root, { path: acceptancesFile })) ?? null;
+  const acceptances: Acceptance[] = [];
+  const unreadableLines: number[] = [];
+  const text = bytes === null ? "" : new TextDecoder().decode(bytes);
+  for (const [index, line] of text.split("\n").entries()) {
+    if (line.trim() === "") continue;
+    const acceptance = parseAcceptance(line);
+    if (acceptance === undefined) unreadableLines.push(index + 1);
+    else acceptances.push(acceptance);
+  }
+  return { bytes, acceptances, unreadableLines };
+}
+
+/**
+ * Adds acceptances, each in the place of an earlier one of the same block and file, and drops those
+ * that `isKept` refuses. Writes nothing where nothing changes.
+ *
+ * Throws `conflict` for a file with lines that are no acceptance, because writing would lose them.
+ */
+async function writeAcceptances(
+  target: WritableRoot,
+  changes: { readonly added: readonly Acceptance[]; readonly isKept: (acceptance: Acceptance) => boolean },
+): Promise<void> {
+  const { bytes, acceptances, unreadableLines } = await readAcceptances(target.root);
+  const [line] = unreadableLines;
+  if (line !== undefined) {
+    throw new KitError({
+      code: "conflict",
+      message: `${acceptancesFile}, line ${line}, is no acceptance; nothing was written.`,
+      hint: "Resolve the merge conflict there, or remove the line.",
+    });
+  }
+  const entries = new Map<string, Acceptance>();
+  const keyOf = ({ id, path }: Acceptance): string => `${id}\n${path}`;
+  for (const acceptance of acceptances.filter(changes.isKept)) {
+    const known = entries.get(keyOf(acceptance));
+    if (known === undefined || known.at <= acceptance.at) entries.set(keyOf(acceptance), acceptance);
+  }
+  // The clock of whoever accepted before may be ahead of ours, so what is new wins whatever its time.
+  for (const acceptance of changes.added) entries.set(keyOf(acceptance), acceptance);
+  // Sorted, one per line, and without a comma in between: two branches merge without a conflict.
+  const lines = [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => JSON.stringify(entry));
+  const content = lines.map((line) => `${line}\n`).join("");
+  if (bytes !== null && content === new TextDecoder().decode(bytes)) return;
+  await writeFileInside(target, { path: acceptancesFile, content, expected: bytes });
+}
+
+function parseAcceptance(line: string): Acceptance | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    if (typeof value !== "object" || value === null) return undefined;
+    const { id, path, hash, at }: Partial<Record<keyof Acceptance, unknown>> = value;
+    if (typeof id !== "string" || typeof path !== "string" || typeof hash !== "string") return undefined;
+    return typeof at === "string" ? { id, path, hash, at } : undefined;
+  } catch {
+    return undefined;
+  }
+}

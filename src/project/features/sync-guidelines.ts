@@ -2,7 +2,7 @@ import { posix } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { findPlace } from "../../files/find-place.ts";
 import { readGuidelines } from "../../guidelines/read-guidelines.ts";
-import { sourceLabels } from "../../guidelines/sync/managed-mark.ts";
+import { sourceLabels } from "../../guidelines/sync/managed-part.ts";
 import { planAdoption } from "../../guidelines/sync/plan-adoption.ts";
 import { planSync, type SyncFile, sourceRecords } from "../../guidelines/sync/plan-sync.ts";
 import {

@@ -2,7 +2,7 @@ import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { readUserGuidelines } from "./user-guidelines.ts";
+import { readUserGuidelines } from "./guideline-reads.ts";
 
 test("a tool's files of the home folder are read as it reads them, and others are left alone", async () => {
   await using home = await createTemporaryRepository({

@@ -4,9 +4,8 @@ import { isTestPath } from "../../specs/model/test-path.ts";
 import type { Connection } from "../../sqlite/connection.ts";
 import type { Aliases } from "../scan/aliases.ts";
 import { parentOf } from "../scan/folder.ts";
-import { type PlacedBlock, readPlacedBlock } from "../store/block-reader.ts";
-import { createLinkResolver } from "../store/link-resolver.ts";
-import { blockRef, mentionRefsOf, writtenPathOf } from "../store/refs.ts";
+import { createLinkResolver, type PlacedBlock, readPlacedBlock } from "../store/block-reader.ts";
+import { blockRef, mentionRefsOf, writtenPathOf } from "../store/block-row.ts";
 
 /** A block that an edge leads to. */
 export interface BlockEdge {

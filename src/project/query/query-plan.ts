@@ -4,7 +4,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { SpecQuery } from "../../protocol/spec-query.ts";
 import type { Connection } from "../../sqlite/connection.ts";
 import { type BlockClass, readClasses } from "../store/block-class.ts";
-import { tagMark, toSearchTerms } from "../store/search-text.ts";
+import { tagMark, toSearchTerms } from "../store/block-row.ts";
 
 /** A query, made ready for the index. */
 export interface QueryPlan {
@@ -83,4 +83,57 @@ function filesAt(database: Connection, path: string): number[] {
   const glob = compileGlob(clean);
   const files = database.all<[number, string]>("SELECT id, path FROM files");
   return files.filter(([, file]) => glob.matches(file)).map(([id]) => id);
+}
+
+/** The page of a match, and the counts of all of it. */
+export interface Match {
+  readonly keys: readonly number[];
+  readonly counts: MatchCounts;
+  readonly nextCursor?: string;
+}
+
+export interface MatchCounts {
+  readonly total: number;
+  readonly byFramework: Readonly<Record<string, number>>;
+}
+
+/** Adds up the blocks of a match, given per class. */
+export function toCounts(
+  perClass: Iterable<readonly [classId: number, blocks: number]>,
+  classes: ReadonlyMap<number, BlockClass>,
+): MatchCounts {
+  const byFramework: Record<string, number> = {};
+  let total = 0;
+  for (const [id, blocks] of perClass) {
+    const framework = classes.get(id)?.framework;
+    if (blocks === 0 || framework === undefined) continue;
+    byFramework[framework] = (byFramework[framework] ?? 0) + blocks;
+    total += blocks;
+  }
+  return { total, byFramework: Object.fromEntries(Object.entries(byFramework).sort()) };
+}
+
+/** Where a page ends, as an opaque text. It holds only for the query that it was made for. */
+export function toCursor(plan: QueryPlan, position: readonly (string | number)[]): string {
+  return Buffer.from(JSON.stringify([plan.digest, ...position])).toString("base64url");
+}
+
+/** The position in a cursor; throws `invalid_request` for a text that is no cursor of this query. */
+export function parseCursor(plan: QueryPlan, cursor: string): readonly unknown[] {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));
+  } catch (error) {
+    throw wrongCursor(error);
+  }
+  if (!Array.isArray(parsed) || parsed[0] !== plan.digest) throw wrongCursor();
+  return parsed.slice(1);
+}
+
+export function wrongCursor(cause?: unknown): KitError<"invalid_request"> {
+  return invalid(
+    "cursor",
+    "is not a cursor of this query: take next_cursor of its last page, or begin without one",
+    cause,
+  );
 }

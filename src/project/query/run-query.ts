@@ -1,9 +1,17 @@
 import type { SpecPage, SpecQuery } from "../../protocol/spec-query.ts";
 import type { Connection } from "../../sqlite/connection.ts";
+import { toKey } from "../store/block-class.ts";
 import { type ProjectFacts, readBlocks } from "../store/block-reader.ts";
-import { listBlocks } from "./list-blocks.ts";
-import type { Match } from "./match.ts";
-import { planQuery } from "./query-plan.ts";
+import {
+  type Match,
+  type MatchCounts,
+  parseCursor,
+  planQuery,
+  type QueryPlan,
+  toCounts,
+  toCursor,
+  wrongCursor,
+} from "./query-plan.ts";
 import { searchBlocks } from "./search-blocks.ts";
 
 export interface RunQueryOptions {
@@ -24,4 +32,72 @@ export function runQuery(database: Connection, { query, facts }: RunQueryOptions
     counts_by_framework: match.counts.byFramework,
     ...(match.nextCursor === undefined ? {} : { next_cursor: match.nextCursor }),
   };
+}
+
+interface ListOptions {
+  readonly plan: QueryPlan;
+  readonly cursor: string | undefined;
+}
+
+type PlacedKey = [key: number, path: string, position: number];
+
+/** The blocks that pass the filters, in path, then position order. */
+function listBlocks(database: Connection, { plan, cursor }: ListOptions): Match {
+  const counts = countBlocks(database, plan);
+  const [path, position] = cursor === undefined ? ["", -1] : placeOf(plan, cursor);
+  const filter = filterOf(plan);
+  const found =
+    counts.total === 0
+      ? []
+      : database.all<PlacedKey>(
+          `SELECT b.key, f.path, b.position FROM files f CROSS JOIN blocks b ON b.file = f.id
+           WHERE f.path >= ? AND (f.path > ? OR b.position > ?) ${filter.sql}
+           ORDER BY f.path, b.position LIMIT ?`,
+          ...[path, path, position, ...filter.values, plan.limit + 1],
+        );
+  const page = found.slice(0, plan.limit);
+  const last = page.at(-1);
+  return {
+    keys: page.map(([key]) => key),
+    counts,
+    ...(found.length > plan.limit && last && { nextCursor: toCursor(plan, [last[1], last[2]]) }),
+  };
+}
+
+function placeOf(plan: QueryPlan, cursor: string): [string, number] {
+  const [path, position] = parseCursor(plan, cursor);
+  if (typeof path !== "string" || typeof position !== "number") throw wrongCursor();
+  return [path, position];
+}
+
+function countBlocks(database: Connection, plan: QueryPlan): MatchCounts {
+  const { classes } = plan;
+  if (plan.mark === undefined && plan.files === undefined)
+    return toCounts(
+      [...classes].map(([id, { blocks }]) => [id, blocks] as const),
+      classes,
+    );
+  const filter = filterOf(plan);
+  return toCounts(
+    database.all<[number, number]>(
+      `SELECT b.key / ${toKey(1, 0)} AS class, count(*) FROM blocks b WHERE TRUE ${filter.sql} GROUP BY class`,
+      ...filter.values,
+    ),
+    classes,
+  );
+}
+
+/** What the plan asks of a row of `blocks b`. Lists go in as JSON, so that the statement stays the same. */
+function filterOf({ classes, mark, files }: QueryPlan): { sql: string; values: (string | number)[] } {
+  let sql = `AND b.key / ${toKey(1, 0)} IN (SELECT value FROM json_each(?))`;
+  const values: (string | number)[] = [JSON.stringify([...classes.keys()])];
+  if (files !== undefined) {
+    sql += " AND b.file IN (SELECT value FROM json_each(?))";
+    values.push(JSON.stringify(files));
+  }
+  if (mark !== undefined) {
+    sql += " AND b.key IN (SELECT rowid FROM search WHERE search MATCH ?)";
+    values.push(`marks : "${mark}"`);
+  }
+  return { sql, values };
 }

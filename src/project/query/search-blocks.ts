@@ -1,8 +1,6 @@
 import type { Connection } from "../../sqlite/connection.ts";
 import { type BlockClass, classIdOf, keyRangeOf, toKey, weightOf } from "../store/block-class.ts";
-import { parseCursor, toCursor, wrongCursor } from "./cursor.ts";
-import { type Match, toCounts } from "./match.ts";
-import type { QueryPlan } from "./query-plan.ts";
+import { type Match, parseCursor, type QueryPlan, toCounts, toCursor, wrongCursor } from "./query-plan.ts";
 
 /** Up to so many matches every one is weighed, at up to a microsecond each. */
 const maxRanked = 3000;

@@ -3,13 +3,11 @@ import { openspecChangeProblems } from "../../specs/adapters/openspec/change-pro
 import { openspecDocumentOf } from "../../specs/adapters/openspec/openspec-path.ts";
 import { duplicateId, toId } from "../../specs/model/assign-ids.ts";
 import type { Connection } from "../../sqlite/connection.ts";
-import type { StoredDiagnostic } from "../scan/draft-problems.ts";
 import { parentOf } from "../scan/folder.ts";
-import type { StoredDiagnostics } from "../scan/parse-source.ts";
+import type { StoredDiagnostic, StoredDiagnostics } from "../scan/parse-source.ts";
 import type { IdKind } from "../store/block-id.ts";
-import { readPlacedBlock, readStoredBlock } from "../store/block-reader.ts";
+import { createLinkResolver, readPlacedBlock, readStoredBlock } from "../store/block-reader.ts";
 import { parseStored } from "../store/damage.ts";
-import { createLinkResolver } from "../store/link-resolver.ts";
 
 /** All that is wrong with the spec files of an index, in path, then line order. */
 export function specDiagnostics(database: Connection): Diagnostic[] {

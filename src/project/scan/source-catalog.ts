@@ -2,7 +2,7 @@ import { compileGlob } from "../../base/glob/glob.ts";
 import { guidelineAdapterFor } from "../../guidelines/registry.ts";
 import type { SpecAdapter } from "../../specs/adapter.ts";
 import { checkedAdapter } from "../../specs/checked-adapter.ts";
-import { isFixturePath } from "../../specs/model/fixture-path.ts";
+import { isFixturePath } from "../../specs/model/test-path.ts";
 import { createSpecRegistry } from "../../specs/registry.ts";
 import type { ProjectConfig } from "../project.ts";
 

@@ -1,10 +1,9 @@
+import { crc32 } from "node:zlib";
 import type { SpecMetadata } from "../../protocol/spec-block.ts";
 import type { DraftLink, DraftMention, SpecDraft } from "../../specs/adapter.ts";
 import type { BlockClass } from "./block-class.ts";
 import { baseOf, type IdKind } from "./block-id.ts";
 import { parseStored } from "./damage.ts";
-import { refsOf } from "./refs.ts";
-import { tagMark, toSearchText } from "./search-text.ts";
 
 /** A block ready to be written, and to be sent to another thread. */
 export interface BlockEntry {
@@ -115,4 +114,100 @@ export function toStoredBlock(
     ...(createdAt === null ? {} : { created_at: createdAt }),
     ...(updatedAt === null ? {} : { updated_at: updatedAt }),
   };
+}
+
+/** Targets of the table `refs`: what a block names, without doubles. */
+export function refsOf(block: {
+  readonly links: readonly DraftLink[];
+  readonly mentions: readonly DraftMention[];
+  readonly aliases?: readonly string[];
+}): string[] {
+  const { aliases = [] } = block;
+  if (block.links.length + block.mentions.length + aliases.length === 0) return [];
+  const targets = new Set<string>();
+  for (const alias of aliases) targets.add(aliasRef(alias));
+  for (const { target } of block.links) targets.add(blockRef(target));
+  for (const { path } of block.mentions) targets.add(mentionRef(path));
+  return [...targets];
+}
+
+/** The target of a link to a block with this base or declared id. */
+export function blockRef(base: string): string {
+  return `b${base}`;
+}
+
+/** The entry of a block that has an alias, by which links find it. */
+export function aliasRef(alias: string): string {
+  return `a${alias}`;
+}
+
+/** The target of a mention: the last part of its path, which every way of writing it has, then all. */
+function mentionRef(path: string): string {
+  return `${mentionRefsOf(path).from}${path}`;
+}
+
+/** The range of targets (first, and first behind it) that may mean the file at a path. */
+export function mentionRefsOf(path: string): { readonly from: string; readonly to: string } {
+  const name = `m${path.slice(path.lastIndexOf("/") + 1)}`;
+  return { from: `${name}\n`, to: `${name}\v` };
+}
+
+/** The path as it is written in the block, from the target of a mention. */
+export function writtenPathOf(target: string): string {
+  return target.slice(target.indexOf("\n") + 1);
+}
+
+/** Scripts that are written without spaces: Han, kana, Hangul syllables, Thai, Lao, Khmer, Myanmar. */
+const unspaced =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー々]+/gu;
+const mayHoldUnspaced =
+  /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3041-\ud7a3\uf900-\ufaff\ud840-\ud8ff]/;
+
+/**
+ * A text as the full-text index takes it. Runs of a script without spaces become overlapping pairs
+ * of characters, then the last one alone: 認証画面 → 認証 証画 画面 面. So any part of a run is found
+ * by the pairs of its characters, and a single character by its prefix.
+ */
+function toSearchText(text: string): string {
+  if (!mayHoldUnspaced.test(text)) return text;
+  return text.replace(unspaced, (run) => {
+    const characters = [...run];
+    return ` ${characters.map((character, index) => character + (characters[index + 1] ?? "")).join(" ")} `;
+  });
+}
+
+/** A word that stands for exactly one tag, so that a filter needs no look at the blocks. */
+export function tagMark(tag: string): string {
+  return `t${crc32(tag).toString(36)}`;
+}
+
+/** What `unicode61` takes for a part of a word: letters, digits, and characters of private use. */
+const words = /[\p{L}\p{M}\p{N}\p{Co}]+/gu;
+
+/**
+ * The phrases of a search, as terms of an FTS5 query that must all match; empty when it has no word.
+ *
+ * Every word is quoted, so that nothing a user types is syntax. What is joined by punctuation
+ * (`user_id`, `a.ts`) stays a phrase.
+ */
+export function toSearchTerms(query: string): string[] {
+  const terms: string[] = [];
+  for (const chunk of query.split(/\s+/)) {
+    let spaced = "";
+    let from = 0;
+    for (const run of chunk.matchAll(unspaced)) {
+      const characters = [...run[0]];
+      if (characters.length === 1) terms.push(`"${run[0]}"*`);
+      for (let index = 0; index + 1 < characters.length; index += 1) {
+        terms.push(`"${characters[index]}${characters[index + 1]}"`);
+      }
+      spaced += `${chunk.slice(from, run.index)} `;
+      from = run.index + run[0].length;
+    }
+    for (const part of (spaced + chunk.slice(from)).split(" ")) {
+      const phrase = part.match(words)?.join(" ");
+      if (phrase !== undefined) terms.push(`"${phrase}"`);
+    }
+  }
+  return terms;
 }

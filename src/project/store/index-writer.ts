@@ -4,9 +4,8 @@ import type { Link } from "../scan/aliases.ts";
 import type { Folder } from "../scan/folder.ts";
 import { classIdOf, readClasses, toKey } from "./block-class.ts";
 import { firstNumberOf, numberBlocks } from "./block-id.ts";
-import { type BlockEntry, contentAt, type EdgeColumns, titleAt, toEdges } from "./block-row.ts";
+import { type BlockEntry, contentAt, type EdgeColumns, refsOf, titleAt, toEdges } from "./block-row.ts";
 import { type Meta, readMeta, writeMeta } from "./open-index.ts";
-import { refsOf } from "./refs.ts";
 
 /** What the index keeps of one source file, ready to be written. */
 export interface FileEntry {

@@ -1,5 +1,5 @@
 import { KitError } from "../../base/kit-error.ts";
-import { conversionFormatOf, sourceTypeOf } from "../../guidelines/source-aliases.ts";
+import { conversionFormatOf, sourceTypeOf } from "../../guidelines/convert/source-aliases.ts";
 import type { Project } from "../../project/project.ts";
 import {
   conversionResultSchema,

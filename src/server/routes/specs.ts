@@ -3,7 +3,7 @@ import { maxNameBytes } from "../../base/name-fault.ts";
 import { pageCoverage, specCoverage } from "../../project/features/coverage.ts";
 import { pageStale, staleSpecs } from "../../project/features/stale.ts";
 import type { Project } from "../../project/project.ts";
-import { listSpecs } from "../../project/query/list-specs.ts";
+import { listSpecs } from "../../project/query/whole-answers.ts";
 import { coveragePageSchema, coverageQuerySchema } from "../../protocol/coverage.ts";
 import { diagnosticsSchema, validationResultSchema } from "../../protocol/diagnostic.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";

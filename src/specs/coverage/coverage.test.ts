@@ -5,12 +5,10 @@ import { processorMs } from "../../testing/processor-time.ts";
 import { kiroAdapter } from "../adapters/kiro/kiro-adapter.ts";
 import { assignIds } from "../model/assign-ids.ts";
 import { type CriteriaIndex, indexCriteria, toNumberKey } from "./criteria-index.ts";
-import { labelFeatures } from "./label-features.ts";
-import { listCriteria } from "./list-criteria.ts";
+import { labelFeatures, listCriteria } from "./list-criteria.ts";
 import { resolveReferences } from "./resolve-references.ts";
 import { createTitleComparison } from "./similar-titles.ts";
-import { readTestText } from "./test-references.ts";
-import { testsNamedBySpecs } from "./tests-named-by-specs.ts";
+import { readTestText, testsNamedBySpecs } from "./test-references.ts";
 
 function blocksOf(files: Readonly<Record<string, string>>): SpecBlock[] {
   const drafts = Object.entries(files).flatMap(([path, text]) =>

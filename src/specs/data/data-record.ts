@@ -1,3 +1,5 @@
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
+
 /** A record of a data file, and where it lies. */
 export interface DataRecord {
   readonly value: unknown;
@@ -36,4 +38,15 @@ export function duplicateKey(key: string, line: number): DataProblem {
     line,
     field: key,
   };
+}
+
+/** A file that is wrong in more places than these is wrong as a whole. */
+const maxDiagnostics = 100;
+
+/** The first diagnostics of a file, and how many more there are. */
+export function atMost(diagnostics: readonly Diagnostic[], path: string): readonly Diagnostic[] {
+  const more = diagnostics.length - maxDiagnostics;
+  if (more <= 0) return diagnostics;
+  const message = `${more} more problems of this file are not listed.`;
+  return [...diagnostics.slice(0, maxDiagnostics), { severity: "error", rule: "limit", message, path }];
 }

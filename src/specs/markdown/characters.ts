@@ -26,3 +26,50 @@ export function runLength(text: string, from: number, end: number): number {
 export function isBlank(text: string, from: number, end: number): boolean {
   return text.slice(from, end).trim() === "";
 }
+
+/** Whether a line is blank as Markdown has it: other white space is text. */
+export function isBlankLine(text: string): boolean {
+  return /^[ \t]*$/.test(text);
+}
+
+/** How many columns the white space at the start of a line takes; a tab goes to the next multiple of 4. */
+export function columnsBefore(text: string): number {
+  let columns = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === 32) columns += 1;
+    else if (code === 9) columns += 4 - (columns % 4);
+    else break;
+  }
+  return columns;
+}
+
+/** A line without at most `width` columns of the white space at its start. */
+export function withoutColumns(text: string, width: number): string {
+  let columns = 0;
+  let at = 0;
+  for (; columns < width && at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code !== 32 && code !== 9) break;
+    columns += code === 32 ? 1 : 4 - (columns % 4);
+  }
+  return text.slice(at);
+}
+
+/** Splits at commas, but not inside `{ts,tsx}`. */
+export function splitOutsideBraces(text: string): string[] {
+  const parts: string[] = [];
+  let depth = 0;
+  let start = 0;
+  for (let index = 0; index < text.length; index += 1) {
+    const character = text[index];
+    if (character === "{") depth += 1;
+    else if (character === "}") depth = Math.max(0, depth - 1);
+    else if (character === "," && depth === 0) {
+      parts.push(text.slice(start, index));
+      start = index + 1;
+    }
+  }
+  parts.push(text.slice(start));
+  return parts;
+}

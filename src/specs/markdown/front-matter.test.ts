@@ -2,9 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { processorMs } from "../../testing/processor-time.ts";
-import { readFrontMatter } from "./front-matter.ts";
-import { readPlainFrontMatter } from "./front-matter-plain.ts";
-import { readYamlFrontMatter } from "./front-matter-yaml.ts";
+import { readFrontMatter, readPlainFrontMatter, readYamlFrontMatter } from "./front-matter.ts";
 import { scanMarkdown } from "./scan-markdown.ts";
 
 const read = (text: string) => readFrontMatter(scanMarkdown(text));

@@ -1,8 +1,14 @@
-import { readPlainFrontMatter } from "./front-matter-plain.ts";
-import type { FrontMatterProblem } from "./front-matter-problem.ts";
-import { readYamlFrontMatter } from "./front-matter-yaml.ts";
-import type { MarkdownScan } from "./scan-markdown.ts";
-import { lineKinds, lineText, textOfLines } from "./scan-markdown.ts";
+import { type Document, isMap, LineCounter, parseDocument } from "yaml";
+import { inspectYaml, isYamlTooDeep, maxYamlDepth, withoutPrototypeKeys } from "../data/safe-yaml.ts";
+import { splitOutsideBraces } from "./characters.ts";
+import {
+  duplicateKey,
+  type FrontMatterProblem,
+  type FrontMatterReading,
+  invalid,
+  shownKey,
+} from "./diagnostics.ts";
+import { lineKinds, lineText, type MarkdownScan, textOfLines } from "./scan-markdown.ts";
 
 export interface FrontMatter {
   /** What could be read; `{}` where there is none. Never holds the key `__proto__`. */
@@ -55,4 +61,258 @@ function unterminated(scan: MarkdownScan): FrontMatterProblem {
 export function lineOfKey(raw: string, key: string): number {
   const index = raw.split(/\r\n?|\n/).findIndex((line) => line.startsWith(`${key}:`));
   return index === -1 ? 1 : index + 2;
+}
+
+/** Front matter longer than this, in UTF-16 units, is not read. */
+const maxFrontMatterLength = 32_768;
+
+/** Reads the text between two fences as YAML, and line by line where it is none. */
+export function readYamlFrontMatter(text: string): FrontMatterReading {
+  if (text.length > maxFrontMatterLength) {
+    const message = `The front matter is longer than ${maxFrontMatterLength} characters and is not read.`;
+    return { data: {}, problems: [{ code: "frontmatter_too_large", message, line: 1, severity: "error" }] };
+  }
+  if (isYamlTooDeep(text)) {
+    const message = `The front matter is nested deeper than ${maxYamlDepth} levels and is not read.`;
+    return { data: {}, problems: [invalid(message, 1)] };
+  }
+  return parseYaml(text) ?? readFrontMatterLines(text, parseYaml);
+}
+
+/** One YAML document that is a mapping; nothing where the text is not YAML or uses an alias. */
+function parseYaml(text: string): FrontMatterReading | undefined {
+  const lineCounter = new LineCounter();
+  // `yaml` compares every key with every other one; `inspectYaml` does it in linear time.
+  const options = { uniqueKeys: false, merge: false, prettyErrors: false, lineCounter };
+  const document: Document = parseDocument(text, { ...options, logLevel: "silent" });
+  if (document.errors.length > 0) return undefined;
+  const found = inspectYaml(document.contents);
+  if (found.hasAlias) return undefined;
+  if (document.contents === null) return { data: {}, problems: [] };
+  const lineOf = (offset: number): number => Math.max(1, lineCounter.linePos(offset).line);
+  if (!isMap(document.contents)) {
+    const message = "The front matter is not a list of keys and values.";
+    const line = lineOf(document.contents.range?.[0] ?? 0);
+    return {
+      data: {},
+      problems: [{ code: "frontmatter_not_a_mapping", message, line, severity: "error" }],
+    };
+  }
+  const problems = found.duplicates.map((entry) => duplicateKey(entry.key, lineOf(entry.offset)));
+  for (const warning of document.warnings) {
+    const message = "The front matter uses a YAML tag that is not known; its value is read as plain data.";
+    problems.push({
+      ...invalid(message, lineOf(warning.pos[0])),
+      severity: "warning",
+    });
+  }
+  const data = withoutPrototypeKeys(document.toJS({ maxAliasCount: 0 }));
+  return { data: typeof data === "object" && data !== null ? { ...data } : {}, problems };
+}
+
+/** A key and the lines that belong to it; `line` is 1-based, of the text between the fences. */
+interface Entry {
+  readonly key: string;
+  readonly value: string;
+  readonly rest: readonly string[];
+  readonly line: number;
+}
+
+const keyLine = /^([^\s:#'"[\]{}&*!|>%@`-][^\s:]*|"[^"\\]*"|'[^']*')[ \t]*:(?:[ \t]+(.*))?$/s;
+
+/**
+ * Reads front matter that is not YAML one key at a time, so that one odd line costs only itself.
+ *
+ * A value that YAML cannot read is taken as it is written (`*.ts`, `a: b`, `[*.ts, *.tsx]`), unless
+ * it opens something it does not close or refers to an anchor. `parse` reads the YAML of one key.
+ */
+function readFrontMatterLines(
+  text: string,
+  parse: (text: string) => FrontMatterReading | undefined,
+): FrontMatterReading {
+  const { entries, strays } = entriesOf(text);
+  const anchors = new Set(Array.from(text.matchAll(/(?:^|[\s,[{])&([^\s,[\]{}]+)/g), (match) => match[1]));
+  const data = new Map<string, unknown>();
+  const problems: FrontMatterProblem[] = strays.map((line) => invalid("This line is not YAML.", line));
+  for (const entry of entries) {
+    if (data.has(entry.key)) problems.push(duplicateKey(entry.key, entry.line));
+    const whole = [`${entry.key}: ${entry.value}`, ...entry.rest].join("\n");
+    const reading = parse(whole);
+    const value =
+      reading !== undefined && Object.hasOwn(reading.data, entry.key)
+        ? { value: reading.data[entry.key] }
+        : literalOf(entry, anchors);
+    if (reading !== undefined)
+      problems.push(...reading.problems.map((found) => ({ ...found, line: found.line + entry.line - 1 })));
+    if (value === undefined)
+      problems.push(invalid(`The value of "${shownKey(entry.key)}" is not YAML.`, entry.line));
+    else if (entry.key !== "__proto__") data.set(entry.key, value.value);
+  }
+  problems.sort((a, b) => a.line - b.line);
+  return { data: Object.fromEntries(data), problems };
+}
+
+function entriesOf(text: string): { entries: Entry[]; strays: number[] } {
+  const entries: { key: string; value: string; rest: string[]; line: number }[] = [];
+  const strays: number[] = [];
+  for (const [index, line] of text.split("\n").entries()) {
+    if (line.trim() === "" || line.startsWith("#")) continue;
+    const current = entries.at(-1);
+    if (/^(?:[ \t]|-(?:[ \t]|$))/.test(line)) {
+      if (current === undefined) strays.push(index + 1);
+      else current.rest.push(line);
+      continue;
+    }
+    const match = keyLine.exec(line);
+    const key = match?.[1];
+    if (key === undefined) strays.push(index + 1);
+    else {
+      const name = /^["']/.test(key) ? key.slice(1, -1) : key;
+      entries.push({ key: name, value: (match?.[2] ?? "").trim(), rest: [], line: index + 1 });
+    }
+  }
+  return { entries, strays };
+}
+
+function literalOf(entry: Entry, anchors: ReadonlySet<string | undefined>): { value: unknown } | undefined {
+  if (entry.rest.length === 0) {
+    const inside = /^\[(.*)\]$/.exec(entry.value)?.[1];
+    if (inside === undefined) return literalScalar(entry.value, anchors);
+    return literalList(splitOutsideBraces(inside), anchors);
+  }
+  if (entry.value !== "") return undefined;
+  const items = entry.rest.map((line) => /^[ \t]*-[ \t]+(.*)$/.exec(line)?.[1]);
+  if (items.some((item) => item === undefined)) return undefined;
+  return literalList(
+    items.map((item) => item ?? ""),
+    anchors,
+  );
+}
+
+function literalList(
+  items: readonly string[],
+  anchors: ReadonlySet<string | undefined>,
+): { value: unknown[] } | undefined {
+  const values: unknown[] = [];
+  for (const item of items) {
+    const read = literalScalar(item.trim(), anchors);
+    if (read === undefined) return undefined;
+    if (read.value !== "") values.push(read.value);
+  }
+  return { value: values };
+}
+
+function literalScalar(
+  text: string,
+  anchors: ReadonlySet<string | undefined>,
+): { value: string } | undefined {
+  const quoted = /^"([^"\\]*)"$|^'([^']*)'$/.exec(text);
+  if (quoted !== null) return { value: quoted[1] ?? quoted[2] ?? "" };
+  if (/^[&!|>]/.test(text) || !isBalanced(text)) return undefined;
+  if (text.startsWith("*") && anchors.has(/^\*([^\s,[\]{}]*)/.exec(text)?.[1])) return undefined;
+  return { value: text };
+}
+
+/** Whether every bracket, brace and double quote that opens is closed again. */
+function isBalanced(text: string): boolean {
+  const open: string[] = [];
+  let quotes = 0;
+  for (const character of text) {
+    if (character === '"') quotes += 1;
+    else if (character === "[") open.push("]");
+    else if (character === "{") open.push("}");
+    else if ((character === "]" || character === "}") && open.pop() !== character) return false;
+  }
+  return open.length === 0 && quotes % 2 === 0;
+}
+
+// Most front matter is a handful of `key: value` lines, and a cold index reads thousands of files.
+// What is not plainly simple is left to `readYamlFrontMatter`; a property test holds both equal.
+
+const plainKeyLine = /^([A-Za-z_][A-Za-z0-9_-]*):(?:[ ]+(.*))?$/;
+const listLine = /^( *)- +(.*)$/;
+const reservedKey = /^(?:null|true|false|__proto__)$/i;
+/** Plain scalars that begin like this can be neither a number (`.inf`, `.5`) nor an indicator. */
+const plainStart = /^(?:[A-Za-z/_]|\.[a-hj-mo-z])/;
+/** A glob that begins with a star; YAML takes it for an alias, so it is read as it is written. */
+const starGlob = /^\*(?:[A-Za-z0-9*/._, -]|\{[A-Za-z0-9*/._, -]*\})*$/;
+/**
+ * What means the same read as YAML and taken as it is written: a list with a star glob is no YAML, and
+ * all of its items are taken as they are written then, `true` too.
+ */
+const besideStar = /^(?:"[^"\\]+"|'[^']+'|[^"'[\]{}]+)$/;
+const quotedList = /^\[ *(?:(?:"[^"\\]*"|'[^']*') *(?:, *(?:"[^"\\]*"|'[^']*') *)*)?\]$/;
+const notPlain = /:(?:[ \t]|$)|[ \t]#/;
+const unprintable = /[^\t\x20-\x7e\u00a0-\u2027\u2030-\ud7ff\ue000-\ufefe\uff00-\ufffd]/;
+const notRead: unique symbol = Symbol("not read");
+
+/** The data of trivially plain front matter (line ends are LF), or nothing where YAML must read it. */
+export function readPlainFrontMatter(text: string): Record<string, unknown> | undefined {
+  // An anchor would make a star the alias of something.
+  if (/[\s,[]&\S/.test(text)) return undefined;
+  const data: Record<string, unknown> = {};
+  let listKey: string | undefined;
+  let listIndent = -1;
+  let list: unknown[] = [];
+  let hasStar = false;
+  let isLiteral = true;
+  for (const line of text.split("\n")) {
+    if (line === "") continue;
+    if (unprintable.test(line)) return undefined;
+    const item = listKey === undefined ? null : listLine.exec(line);
+    if (item !== null) {
+      const indent = item[1]?.length ?? 0;
+      const value = scalarOf(item[2] ?? "");
+      if (value === notRead || value === null || (listIndent !== -1 && indent !== listIndent))
+        return undefined;
+      if (listIndent === -1 && listKey !== undefined) {
+        list = [];
+        hasStar = false;
+        isLiteral = true;
+        data[listKey] = list;
+        listIndent = indent;
+      }
+      list.push(value);
+      const source = item[2] ?? "";
+      if (source.startsWith("*")) hasStar = true;
+      else if (typeof value !== "string" || !besideStar.test(source.trimEnd())) isLiteral = false;
+      if (hasStar && !isLiteral) return undefined;
+      continue;
+    }
+    const match = plainKeyLine.exec(line);
+    const key = match?.[1];
+    if (key === undefined || reservedKey.test(key) || Object.hasOwn(data, key)) return undefined;
+    const value = scalarOf(match?.[2] ?? "");
+    if (value === notRead) return undefined;
+    data[key] = value;
+    listKey = value === null ? key : undefined;
+    listIndent = -1;
+  }
+  return data;
+}
+
+function scalarOf(source: string): unknown {
+  const text = source.trimEnd();
+  if (text === "") return null;
+  const first = text[0];
+  if (first === '"' || first === "'") {
+    const inner = text.slice(1, -1);
+    if (text.length < 2 || !text.endsWith(first) || inner.includes(first) || inner.includes("\\"))
+      return notRead;
+    return inner;
+  }
+  if (first === "*") return starGlob.test(text) ? text : notRead;
+  if (first === "[") {
+    if (!quotedList.test(text)) return notRead;
+    return Array.from(text.matchAll(/"([^"]*)"|'([^']*)'/g), (match) => match[1] ?? match[2]);
+  }
+  if (!plainStart.test(text) || notPlain.test(text)) return notRead;
+  switch (text.toLowerCase()) {
+    case "true":
+    case "false":
+    case "null":
+      return text === "true" ? true : text === "false" ? false : notRead;
+    default:
+      return text;
+  }
 }

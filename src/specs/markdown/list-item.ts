@@ -1,4 +1,4 @@
-import { columnsBefore, isBlankLine, withoutColumns } from "./indent.ts";
+import { columnsBefore, isBlankLine, withoutColumns } from "./characters.ts";
 import { lineKinds, lineText, type MarkdownScan } from "./scan-markdown.ts";
 
 /** A list marker with the white space around it: bullets and numbers. */

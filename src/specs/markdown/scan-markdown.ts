@@ -1,8 +1,5 @@
 import { firstInk, isBlank, isSpace, runLength } from "./characters.ts";
-import { closesFence, fenceAt } from "./fence.ts";
 import { maxTitleLength, toTitle, withoutClosing } from "./heading-title.ts";
-import { htmlBlockAt } from "./html-block.ts";
-import { interruptsParagraph, isThematicBreak, startsParagraph } from "./paragraph.ts";
 import { splitLines } from "./split-lines.ts";
 
 /** What a line is part of. Only `prose` lines carry structure (headings, lists, tasks). */
@@ -209,4 +206,89 @@ function readSetextHeading(scanner: Scanner, index: number, at: number): number 
 /** Lines as one title; no more of them is looked at than a title can hold. */
 function textOf(text: string, start: number, end: number): string {
   return toTitle(text.slice(start, Math.min(end, start + 4 * maxTitleLength)).replace(/[\r\n]+[ \t]*/g, " "));
+}
+
+/** The opening of a code fence: its character and how often it stands there. */
+interface Fence {
+  readonly code: number;
+  readonly length: number;
+}
+
+/** The fence (CommonMark 0.31.2, section 4.5) that a line opens with the backtick or tilde at `at`. */
+function fenceAt(text: string, at: number, end: number): Fence | undefined {
+  const code = text.charCodeAt(at);
+  const length = runLength(text, at, end);
+  // Backticks in the info string make it inline code.
+  if (length < 3 || (code === backtick && text.slice(at + length, end).includes("`"))) return undefined;
+  return { code, length };
+}
+
+/** Whether a line closes a fence: a bare run of its own character that is at least as long. */
+function closesFence(
+  fence: Fence,
+  text: string,
+  line: { readonly start: number; readonly end: number },
+): boolean {
+  const at = firstInk(text, line.start, line.end);
+  if (at === line.end || text.charCodeAt(at) !== fence.code) return false;
+  const length = runLength(text, at, line.end);
+  return length >= fence.length && isBlank(text, at + length, line.end);
+}
+
+/** An HTML block (CommonMark 0.31.2, section 4.6) by where it ends. */
+interface HtmlBlock {
+  readonly kind: "comment" | "html";
+  /** What the last line of the block holds; without it, the block runs to the next blank line. */
+  readonly closer: RegExp | undefined;
+  /** The offset behind the opener, from where the closer is looked for. */
+  readonly searchFrom: number;
+}
+
+const rawTextTag = /^<(?:script|pre|style|textarea)(?:[\s>]|$)/i;
+const rawTextEnd = /<\/(?:script|pre|style|textarea)>/i;
+const blockTag =
+  /^<\/?(?:address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu|menuitem|meta|nav|noframes|ol|optgroup|option|p|param|search|section|summary|table|tbody|td|tfoot|th|thead|title|tr|track|ul)(?:\s|\/?>|$)/i;
+
+/**
+ * The HTML block that the line from offset `at` to `end` opens, if it does (kinds 1 to 6: raw text,
+ * comments, processing instructions, declarations, CDATA, block tags).
+ */
+function htmlBlockAt(text: string, at: number, end: number): HtmlBlock | undefined {
+  // `<!-->` and `<!--->` are comments that close at once.
+  if (text.startsWith("<!--", at)) return { kind: "comment", closer: /-->/, searchFrom: at + 2 };
+  const head = text.slice(at, Math.min(end, at + 24));
+  if (rawTextTag.test(head)) return { kind: "html", closer: rawTextEnd, searchFrom: at };
+  if (head.startsWith("<?")) return { kind: "html", closer: /\?>/, searchFrom: at + 2 };
+  if (head.startsWith("<![CDATA[")) return { kind: "html", closer: /\]\]>/, searchFrom: at + 9 };
+  if (/^<![a-z]/i.test(head)) return { kind: "html", closer: />/, searchFrom: at + 2 };
+  return blockTag.test(head) ? { kind: "html", closer: undefined, searchFrom: at } : undefined;
+}
+
+const questionMark = 63;
+
+const startsOther = /^(?:[-+*](?:[ \t]|$)|\d{1,9}[.)](?:[ \t]|$)|[>|])/;
+const interrupts = /^(?:[-+*][ \t]+\S|1[.)][ \t]+\S|>)/;
+
+/** Whether text behind a break is a paragraph: no list item, quote or table row. */
+function startsParagraph(text: string, at: number, end: number): boolean {
+  return !startsOther.test(text.slice(at, Math.min(at + 12, end)));
+}
+
+/** Whether a line ends the paragraph above it: a quote, or a list item that is not empty. */
+function interruptsParagraph(text: string, at: number, end: number): boolean {
+  // All of those begin with a character below the letters.
+  return text.charCodeAt(at) < questionMark && interrupts.test(text.slice(at, end));
+}
+
+/** Three or more of one of `* - _`, with spaces between them or none. */
+function isThematicBreak(text: string, from: number, end: number): boolean {
+  const code = text.charCodeAt(from);
+  if (code !== asterisk && code !== hyphen && code !== underscore) return false;
+  let count = 0;
+  for (let at = from; at < end; at += 1) {
+    const next = text.charCodeAt(at);
+    if (next === code) count += 1;
+    else if (!isSpace(next)) return false;
+  }
+  return count >= 3;
 }

@@ -1,6 +1,5 @@
-import { isBlankLine } from "./indent.ts";
-import type { Heading, MarkdownScan } from "./scan-markdown.ts";
-import { lineText, textOfLines } from "./scan-markdown.ts";
+import { isBlankLine } from "./characters.ts";
+import { type Heading, lineText, type MarkdownScan, textOfLines } from "./scan-markdown.ts";
 
 /** A heading and all that belongs to it, up to the next heading of the same or a higher level. */
 export interface Section {

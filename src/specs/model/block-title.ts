@@ -1,5 +1,3 @@
-import { joinSpace } from "./join-space.ts";
-
 /** Longer texts are cut at a word; tables and graphs stay readable. */
 const maxLength = 120;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a title
@@ -43,4 +41,9 @@ function cut(text: string): string {
   const head = text.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, "");
   const word = head.lastIndexOf(" ");
   return `${word > maxLength / 2 ? head.slice(0, word) : head}…`;
+}
+
+/** A text in one line: white space joined, none at its ends. Single spaces cost nothing. */
+export function joinSpace(text: string): string {
+  return text.replace(/\s{2,}|[^\S ]/g, " ").trim();
 }

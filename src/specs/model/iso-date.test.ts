@@ -3,8 +3,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isIsoDate } from "./iso-date.ts";
-import { validateBlocks } from "./validate.ts";
+import { isIsoDate, validateBlocks } from "./validate.ts";
 
 test.each([
   "2026-05-26",

@@ -1,5 +1,5 @@
 import type { AcceptanceCriterion } from "../../protocol/spec-block.ts";
-import { joinSpace } from "./join-space.ts";
+import { joinSpace } from "./block-title.ts";
 
 type Step = "given" | "when" | "outcome";
 

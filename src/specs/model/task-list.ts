@@ -1,4 +1,5 @@
-import { columnsBefore, withoutColumns } from "../markdown/indent.ts";
+import type { TaskStatus } from "../../protocol/spec-block.ts";
+import { columnsBefore, withoutColumns } from "../markdown/characters.ts";
 import { lineKinds, lineText, type MarkdownScan } from "../markdown/scan-markdown.ts";
 import { headingsBetween } from "../markdown/sections.ts";
 
@@ -140,4 +141,15 @@ function endOfRun(scan: MarkdownScan, line: number, last: number): number {
   let end = line;
   while (end < last && scan.kinds[end] === kind) end += 1;
   return end;
+}
+
+/** What the character in a checkbox says. Whatever is neither done nor under way is open. */
+export function taskStatusOf(state: string): TaskStatus {
+  if (/^[xX✓✔√☑]$/u.test(state)) return "done";
+  return state === "-" || state === "/" ? "in_progress" : "open";
+}
+
+/** The list marker and checkbox of a task with a status. */
+export function taskMarker(status: unknown): string {
+  return status === "done" ? "- [x]" : status === "in_progress" ? "- [-]" : "- [ ]";
 }

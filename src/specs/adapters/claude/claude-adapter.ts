@@ -1,14 +1,14 @@
-import type { SpecMetadata } from "../../../protocol/spec-block.ts";
-import type { ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "../../adapter.ts";
+import type { SpecBlock, SpecMetadata } from "../../../protocol/spec-block.ts";
+import type { ParsedSpecs, SpecAdapter, SpecDraft, SpecSource, WrittenSpecs } from "../../adapter.ts";
+import { blocksByPath, toWritableSegment, withFrontMatter } from "../../export/blocks-by-path.ts";
+import { frontMatterDiagnostics, frontMatterText, unclosedDiagnostics } from "../../markdown/diagnostics.ts";
 import { readFrontMatter } from "../../markdown/front-matter.ts";
-import { frontMatterDiagnostics, frontMatterText } from "../../markdown/front-matter-diagnostics.ts";
 import { scanMarkdown } from "../../markdown/scan-markdown.ts";
 import { type Segment, segmentsOf } from "../../markdown/segments.ts";
-import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
+import { writeSegments } from "../../markdown/write-segments.ts";
 import { blockTitle } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 import { slugOf } from "../../model/slug.ts";
-import { writeClaude } from "./write-claude.ts";
 
 const sources = /(?:^|\/)(?:CLAUDE\.md|\.claude\/rules\/(?:.*\/)?[^/]+\.md)$/;
 
@@ -73,4 +73,16 @@ function metadataOf(segment: Segment, frontmatter: string): SpecMetadata {
 /** The name of a file without its extension: "CLAUDE", "testing". */
 function fileTitle(path: string): string {
   return blockTitle(path.slice(path.lastIndexOf("/") + 1).replace(/\.md$/, "")) || "Untitled";
+}
+
+/** Renders each file of the blocks: its front matter, then a section per block. */
+function writeClaude(blocks: readonly SpecBlock[]): WrittenSpecs {
+  const files = blocksByPath(blocks).map(({ path, blocks: own }) => ({
+    path,
+    content: withFrontMatter(
+      own[0]?.metadata.frontmatter,
+      writeSegments(own.map(toWritableSegment), { titleIsBody: true }),
+    ),
+  }));
+  return { files, losses: [] };
 }

@@ -1,5 +1,5 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
-import { atMost } from "../../data/at-most.ts";
+import { atMost } from "../../data/data-record.ts";
 import { type JsonSpan, lineFinder, parseJsonWithSpans } from "../../data/locate-json.ts";
 import { withoutPrototypeKeys } from "../../data/safe-yaml.ts";
 

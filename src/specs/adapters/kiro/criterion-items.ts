@@ -1,10 +1,9 @@
-import { columnsBefore } from "../../markdown/indent.ts";
+import { columnsBefore } from "../../markdown/characters.ts";
 import { lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { headingsBetween } from "../../markdown/sections.ts";
 import { isEarsStatement } from "../../model/ears.ts";
 import type { LineRange } from "../../model/task-list.ts";
-import { toDottedNumber } from "./dotted-number.ts";
-import { isAcceptanceLine, isAcceptanceTitle } from "./labels.ts";
+import { isAcceptanceLine, isAcceptanceTitle, toDottedNumber } from "./labels.ts";
 
 /** A list item, or a paragraph that is an EARS statement, with the lines that continue it. */
 export interface CriterionItem {

@@ -1,5 +1,3 @@
-import { toDottedNumber } from "./dotted-number.ts";
-
 // The words that mark the parts of a requirement, as Kiro, cc-sdd and translated documents write them.
 
 const acceptanceWords = [
@@ -118,4 +116,9 @@ export function requirementNumber(title: string): string | undefined {
   const plain = title.replace(/^[*_\s]+/, "");
   const number = requirementTitle.exec(plain)?.[1];
   return number === undefined ? undefined : toDottedNumber(number);
+}
+
+/** A number such as "01.02" as links and ids spell it: "1.2". */
+export function toDottedNumber(written: string): string {
+  return written.includes("0") ? written.replace(/(^|\.)0+(?=\d)/g, "$1") : written;
 }

@@ -1,18 +1,43 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import type { SpecType } from "../../../protocol/spec-block.ts";
 import type { ParsedSpecs, SpecDraft, SpecSource } from "../../adapter.ts";
-import { type MarkdownScan, scanMarkdown } from "../../markdown/scan-markdown.ts";
-import { withoutBlankEdges } from "../../markdown/sections.ts";
-import { unclosedDiagnostics } from "../../markdown/unclosed-diagnostics.ts";
+import { unclosedDiagnostics } from "../../markdown/diagnostics.ts";
+import {
+  lineKinds,
+  lineText,
+  type MarkdownScan,
+  scanMarkdown,
+  textOfLines,
+} from "../../markdown/scan-markdown.ts";
+import { headingsBetween, withoutBlankEdges } from "../../markdown/sections.ts";
 import { slugOf } from "../../model/slug.ts";
-import { otherSections } from "./constraint-sections.ts";
+import type { LineRange } from "../../model/task-list.ts";
 import { criteriaOf } from "./criteria.ts";
-import { duplicateNumber, nothingFound } from "./diagnostics.ts";
-import { type KiroDocument, requirementId, requirementTarget } from "./kiro-path.ts";
-import { type RequirementSection, requirementSections } from "./requirement-sections.ts";
-import { sectionDraft } from "./section-draft.ts";
-import { statementAliases } from "./statement-codes.ts";
-import { userStoryOf } from "./user-story.ts";
+import {
+  duplicateNumber,
+  type KiroDocument,
+  nothingFound,
+  requirementId,
+  requirementTarget,
+  sectionDraft,
+} from "./diagnostics.ts";
+import {
+  isAcceptanceLine,
+  isAcceptanceTitle,
+  isConstraintTitle,
+  isStorySentence,
+  isStoryTitle,
+  storyBehindLabel,
+} from "./labels.ts";
+import { codeKey } from "./requirement-references.ts";
+import {
+  chapterNumber,
+  isStatementItem,
+  lastLineOf,
+  type RequirementSection,
+  type RequirementSections,
+  requirementSections,
+} from "./requirement-sections.ts";
 
 /**
  * Reads a requirements.md: a block per requirement section, and one per section of non-functional
@@ -91,4 +116,145 @@ function noCriteria(path: string, { title, span }: SpecDraft): Diagnostic {
     path,
     line: span.start_line,
   };
+}
+
+/** `NFR-1`, `FR-001`, `NFR-PERF-006`, `AC-1.2`, `US 3`, `FR-A1`. */
+const code =
+  "((?:\\p{Lu}{1,8}(?:[-_]\\p{Lu}{1,12}){0,3}[-_]?|(?:US|FR|NFR|AC|SC|BR|RF|RNF) )\\d+(?:\\.\\d+)*)";
+const closing = "(?:\\*\\*|__|\\]|`)";
+/** A code that opens a heading, list item, paragraph or row of a table, and ends with a mark. */
+const statement = new RegExp(
+  `^[ \\t>]*(?:[-*+][ \\t]+|\\d{1,4}[.)][ \\t]+|\\|[ \\t]*)?(?:\\[[ xX]\\][ \\t]+)?(?:\\*\\*|__|\\[|\`)?${code}(?:${closing}|[ \\t]*(?:[:：.)|(–—-]|$))`,
+  "u",
+);
+const storyNumber = /^(?:user )?story\s+(\d+)/i;
+
+/**
+ * The ids by which links name the statements of a section: `US-2` and `NFR-1` of its heading or of what
+ * it lists. A dotted code is found by its stem, too, as the number of a criterion is.
+ */
+function statementAliases(scan: MarkdownScan, section: RequirementSection, document: KiroDocument): string[] {
+  const { heading, from, to } = section;
+  const found = new Set<string>();
+  const add = (text: string): void => {
+    const written = statement.exec(text)?.[1];
+    if (written === undefined) return;
+    found.add(codeKey(written.split(".")[0] ?? written));
+  };
+  const title = heading.title.replace(/^[*_\s]+/, "");
+  add(title);
+  const story = storyNumber.exec(title)?.[1];
+  if (story !== undefined) found.add(codeKey(`US-${story}`));
+  const headings = new Map(headingsBetween(scan, from, to).map((each) => [each.line, each.title]));
+  for (let line = from; line <= to; line += 1) {
+    if (scan.kinds[line - 1] === lineKinds.prose) add(headings.get(line) ?? lineText(scan, line));
+  }
+  return [...found].map((key) => requirementTarget(document.feature, key));
+}
+
+/** A list item or row that a code of a requirement opens, such as `- **FR-1**: …` or `| REQ-02 | …`. */
+const codedStatement =
+  /^[ \t]*(?:[-*+][ \t]+|\d{1,4}[.)][ \t]+|\|[ \t]*)(?:\[[ xX]\][ \t]+)?(?:\*\*|__)?(?:N?FR|REQ|R?N?F|BR|UR|TR)[-_ ]?(?:[A-Z]{1,12}[-_])?\d+(?:\.\d+)*(?:\*\*|__|[ \t]*[:：.)|–—-])/;
+
+/**
+ * The sections outside of the requirement sections that state something for all of them: non-functional
+ * requirements and constraints by their title, and lists of statements in EARS or with codes.
+ */
+function otherSections(scan: MarkdownScan, found: RequirementSections): RequirementSection[] {
+  const ends = new Map(found.sections.map(({ heading, to }) => [heading, to]));
+  const starts = new Set(ends.keys());
+  const sections: RequirementSection[] = [];
+  let taken = 0;
+  for (const [index, heading] of scan.headings.entries()) {
+    taken = Math.max(taken, ends.get(heading) ?? 0);
+    if (heading.line <= taken) continue;
+    const from = heading.end_line + 1;
+    if (isStoryTitle(heading.title)) continue;
+    const isConstraint = isConstraintTitle(heading.title);
+    if (
+      !isConstraint &&
+      !hasStatements(scan, from, (scan.headings[index + 1]?.line ?? scan.lineCount + 1) - 1)
+    )
+      continue;
+    taken = lastLineOf(scan, index, { starts, parts: found.parts });
+    // In a document without other requirements, "2. Orders" is the second one.
+    const number = found.sections.length === 0 ? chapterNumber(heading.title) : undefined;
+    if (textOfLines(scan, from, taken).trim() === "") continue;
+    const kind = isConstraint ? "constraint" : "list";
+    sections.push({ heading, number: kind === "list" ? number : undefined, kind, from, to: taken });
+  }
+  return sections;
+}
+
+function hasStatements(scan: MarkdownScan, from: number, to: number): boolean {
+  for (let line = from; line <= to; line += 1) {
+    if (scan.kinds[line - 1] !== lineKinds.prose) continue;
+    const text = lineText(scan, line);
+    if (codedStatement.test(text) || isStatementItem(text)) return true;
+  }
+  return false;
+}
+
+const mayBeStory =
+  /^\s*(?:[-*+>]\s+)*["“«]?(?:\*\*|__|[*_])?(?:as\b|como\b|als\b|en tant\b|come\b|jako\b|作为|作為|身为|.{1,60}(?:として|로서)|как\b|як\b|أنا|ك)/iu;
+/** "I want …" and "so that …" on lines of their own. */
+const nextClause =
+  /^(?:\*\*|__|[*_])?(?:i\b|we\b|so that\b|so\b|in order\b|quiero\b|quero\b|eu\b|para\b|möchte\b|damit\b|je\b|afin\b|我|以便|从而|從而)/iu;
+const listMark = /^\d+(?:\.\d+)*[.)]?\s/;
+
+/**
+ * The user story of a requirement, in front of its acceptance criteria: the paragraph behind
+ * `**User Story:**` or its translations, or below a heading that says so. Several are joined by a
+ * line feed.
+ */
+function userStoryOf(scan: MarkdownScan, lines: LineRange): string | undefined {
+  const titles = new Map(headingsBetween(scan, lines.from, lines.to).map(({ line, title }) => [line, title]));
+  const stories: string[] = [];
+  for (let line = lines.from; line <= lines.to; line += 1) {
+    if (scan.kinds[line - 1] !== lineKinds.prose) continue;
+    const title = titles.get(line);
+    const text = lineText(scan, line);
+    if (title === undefined ? isAcceptanceLine(text) : isAcceptanceTitle(title)) break;
+    const behind = title === undefined ? storyBehindLabel(text) : isStoryTitle(title) ? "" : undefined;
+    if (behind === undefined && title === undefined && stories.length === 0) {
+      const story = unlabelledStory(scan, { from: line, to: lines.to });
+      if (story !== undefined) return story;
+    }
+    if (behind === undefined) continue;
+    const paragraph = paragraphAfter(scan, { from: line + 1, to: lines.to }, behind === "");
+    const story = [behind, ...paragraph].join(" ").trim();
+    if (story !== "") stories.push(story);
+  }
+  return stories.length === 0 ? undefined : stories.join("\n");
+}
+
+/** The sentence that starts at a line, where it is a story by its words; its clauses may stand apart. */
+function unlabelledStory(scan: MarkdownScan, lines: LineRange): string | undefined {
+  if (!mayBeStory.test(lineText(scan, lines.from))) return undefined;
+  const clauses: string[] = [];
+  for (let line = lines.from; line <= Math.min(lines.to, lines.from + 12); line += 1) {
+    const raw = lineText(scan, line).trim();
+    if (raw === "") continue;
+    if (scan.kinds[line - 1] !== lineKinds.prose || /^#{1,6}\s/.test(raw) || isAcceptanceLine(raw)) break;
+    const text = raw.replace(/^(?:[-*+>]\s+)+/, "");
+    const follows = clauses.length > 0 && lineText(scan, line - 1).trim() !== "" && text === raw;
+    if (clauses.length > 0 && !follows && !nextClause.test(text)) break;
+    if (listMark.test(text)) break;
+    clauses.push(text.replace(/(?:\*\*|__)/g, ""));
+  }
+  const story = clauses.join(" ").trim();
+  return isStorySentence(story) ? story : undefined;
+}
+
+/** The lines of the paragraph that starts at `from`, behind blank lines where `skipsBlank`. */
+function paragraphAfter(scan: MarkdownScan, lines: LineRange, skipsBlank: boolean): string[] {
+  const paragraph: string[] = [];
+  for (let line = lines.from; line <= lines.to; line += 1) {
+    const text = lineText(scan, line).trim().replace(/^>\s?/, "");
+    if (text === "" && skipsBlank && paragraph.length === 0) continue;
+    if (text === "" || /^#{1,6}\s/.test(text) || scan.kinds[line - 1] !== lineKinds.prose) break;
+    if (isAcceptanceLine(text) || listMark.test(text) || storyBehindLabel(text) !== undefined) break;
+    paragraph.push(text);
+  }
+  return paragraph;
 }

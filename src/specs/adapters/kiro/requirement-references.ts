@@ -1,8 +1,8 @@
 import type { DraftLink } from "../../adapter.ts";
 import { lineKinds, lineText, type MarkdownScan, textOfLines } from "../../markdown/scan-markdown.ts";
 import type { LineRange } from "../../model/task-list.ts";
-import { toDottedNumber } from "./dotted-number.ts";
-import { requirementTarget } from "./kiro-path.ts";
+import { requirementTarget } from "./diagnostics.ts";
+import { toDottedNumber } from "./labels.ts";
 
 /** What a list behind a label names: a requirement by its number, a statement by its code, or all. */
 export interface RequirementName {

@@ -2,12 +2,11 @@ import type { AcceptanceCriterion, EarsEntry, SpecMetadata } from "../../../prot
 import type { DraftLink, SpecDraft } from "../../adapter.ts";
 import { lineKinds, lineText, type MarkdownScan, textOfLines } from "../../markdown/scan-markdown.ts";
 import { type Segment, segmentsOf } from "../../markdown/segments.ts";
+import { joinSpace } from "../../model/block-title.ts";
 import { classifyCriterion } from "../../model/ears.ts";
-import { joinSpace } from "../../model/join-space.ts";
 import { scenarioCriterion } from "../../model/scenario.ts";
 import { slugOf } from "../../model/slug.ts";
-import { toDraft } from "./draft.ts";
-import { type OpenspecDocument, requirementId } from "./openspec-path.ts";
+import { type OpenspecDocument, requirementId, toDraft } from "./openspec-path.ts";
 import { sectionBlock } from "./section-blocks.ts";
 
 export type Delta = "added" | "modified" | "removed" | "renamed";

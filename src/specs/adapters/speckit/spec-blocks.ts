@@ -1,14 +1,20 @@
-import type { SpecMetadata } from "../../../protocol/spec-block.ts";
+import type { AcceptanceCriterion, EarsEntry, Priority, SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { SpecDraft } from "../../adapter.ts";
-import { listItemEnd, listItemText } from "../../markdown/list-item.ts";
-import { lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
-import { blockTitle } from "../../model/block-title.ts";
+import { listItemEnd, listItemText, listMarker } from "../../markdown/list-item.ts";
+import {
+  type Heading,
+  lineKinds,
+  lineText,
+  type MarkdownScan,
+  textOfLines,
+} from "../../markdown/scan-markdown.ts";
+import { withoutBlankEdges } from "../../markdown/sections.ts";
+import { blockTitle, joinSpace } from "../../model/block-title.ts";
 import { classifyCriterion } from "../../model/ears.ts";
-import { joinSpace } from "../../model/join-space.ts";
 import { mentionsIn } from "../../model/mentions.ts";
+import { scenarioCriterion } from "../../model/scenario.ts";
 import type { LineRange } from "../../model/task-list.ts";
-import { statementId } from "./speckit-path.ts";
-import { storyBlocks } from "./story-blocks.ts";
+import { statementId, storyId } from "./speckit-path.ts";
 
 /** `- **FR-001**: …`, also FR-001a, NFR-001, SC-001, with a box or the colon inside the bold; `- FR-001: …`, `- FR-001 - …`; in a numbered list, too. */
 const statement =
@@ -84,4 +90,140 @@ function wordsOf(content: string): string {
   return joinSpace(
     content.replace(/^(?:\*\*[^*]*\*\*[ \t]*|(?:N?FR|SC)-\d+[A-Za-z]?(?:[ \t]+[-–—](?=[ \t]))?)[:：]?/, ""),
   );
+}
+
+/** `User Story 1 - …`, `US1: …`, `Story 2: …`, `🎯 US-3`, and translations. */
+const storyTitle =
+  /^[^\p{L}\d]{0,8}(?:User[ -]?Stor(?:y|ies)|Story|US|ユーザー?ストーリー|用户故事|用戶故事|使用者故事|사용자 ?스토리|Hist[oó]ria de(?:l)? usu[aá]rio|Histoire utilisateur|R[eé]cit utilisateur|Пользовательская история)[ \t]*[-#:：_]?[ \t]*(\d+)(?![\d.])/iu;
+/** The one story of the older template, whose scenarios are a section of their own. */
+const primaryTitle = /^Primary User Story\b/i;
+const scenariosTitle = /^Acceptance Scenarios\b/i;
+const scenariosLabel =
+  /^[ \t]*(?:\*\*|__)?(?:Acceptance (?:Scenarios?|Criteria|Tests?)\b|验收(?:场景|标准|条件)|驗收(?:情境|場景|標準|條件)|受け?入れ?(?:シナリオ|基準|条件)|인수 ?(?:시나리오|기준)|(?:Cen[aá]rios?|Crit[eé]rios?) de Aceita[cç]|(?:Escenarios?|Criterios?) de Acepta|Sc[eé]narios? d['’]acceptation|Crit[eè]res d['’]acceptation)/iu;
+const storyPriority =
+  /(?:\b(?:Priority|Priorit[eé]|Prioridade?)|优先级|優先級|優先度|우선순위)[:：]?[ \t]*P(\d)|[[(（]P(\d)[\])）]/iu;
+const givenOnly = /^(?:\[[ xX]\] )?(?:\*\*|__)?given\b(?![\s\S]*\b(?:when|then)\b)/i;
+const laterStep = /^[ \t]*[-*+][ \t]+(?:\*\*|__)?(?:when|then|and|but)\b/i;
+/** P1 is what a first release needs; Spec Kit does not go above it. */
+const priorityOf: Readonly<Record<string, Priority>> = { "0": "critical", "1": "high", "2": "medium" };
+
+/** The user stories of a spec.md. */
+function storyBlocks(scan: MarkdownScan, document: { feature: string; folder: string }): SpecDraft[] {
+  const drafts: SpecDraft[] = [];
+  for (const [index, heading] of scan.headings.entries()) {
+    const number = storyTitle.exec(heading.title)?.[1];
+    const isPrimary = number === undefined && primaryTitle.test(heading.title);
+    if (heading.level > 4 || (number === undefined && !isPrimary)) continue;
+    const body = bodyOf(scan, index);
+    drafts.push(toStoryDraft(scan, { heading, body, number }, document));
+  }
+  return drafts;
+}
+
+/** The lines below a story's heading, without the rule that separates it from the next one. */
+function bodyOf(scan: MarkdownScan, index: number): LineRange {
+  const own = scan.headings[index];
+  const level = own?.level ?? 1;
+  let next = index + 1;
+  if (scenariosTitle.test(scan.headings[next]?.title ?? "")) next += 1;
+  while ((scan.headings[next]?.level ?? 0) > level) next += 1;
+  const end = (scan.headings[next]?.line ?? scan.lineCount + 1) - 1;
+  let lines = withoutBlankEdges(scan, (own?.end_line ?? 0) + 1, end);
+  while (lines.to >= lines.from && isBreak(scan, lines.to))
+    lines = withoutBlankEdges(scan, lines.from, lines.to - 1);
+  return lines;
+}
+
+function isBreak(scan: MarkdownScan, line: number): boolean {
+  const isProse = scan.kinds[line - 1] === lineKinds.prose;
+  return isProse && /^[ \t]*(?:-{3,}|\*{3,}|_{3,})[ \t]*$/.test(lineText(scan, line));
+}
+
+function toStoryDraft(
+  scan: MarkdownScan,
+  story: { heading: Heading; body: LineRange; number: string | undefined },
+  document: { feature: string; folder: string },
+): SpecDraft {
+  const { heading, body, number } = story;
+  const { feature, folder } = document;
+  const [, spelled, bare] = storyPriority.exec(heading.title) ?? [];
+  const priority = spelled ?? bare;
+  const metadata: SpecMetadata = {
+    level: heading.level,
+    ...(number !== undefined && { story: `US${number}` }),
+    ...storyText(scan, body),
+    ...criteriaOf(scan, body, number),
+  };
+  const content = textOfLines(scan, body.from, body.to);
+  return {
+    id: {
+      kind: "base",
+      value: number === undefined ? statementId(feature, "primary-user-story") : storyId(feature, number),
+    },
+    framework: "fw_d",
+    spec_type: "requirement",
+    title: heading.title,
+    content: content === "" ? heading.title : content,
+    tags: ["fw_d", feature, "user-story"],
+    lifecycle: "active",
+    priority: priority === undefined ? "medium" : (priorityOf[priority] ?? "low"),
+    metadata,
+    span: { start_line: heading.line, end_line: Math.max(body.to, heading.end_line) },
+    feature: folder,
+    links: [],
+    mentions: mentionsIn(scan, heading.line, body.to),
+  };
+}
+
+/** The first paragraph of a story. */
+function storyText(scan: MarkdownScan, body: LineRange): { user_story?: string } {
+  const lines: string[] = [];
+  for (let line = body.from; line <= body.to && scan.kinds[line - 1] === lineKinds.prose; line += 1) {
+    const text = lineText(scan, line).trim();
+    if (text === "" || /^(?:#|\*\*|\d+[.)][ \t]|[-*+][ \t])/.test(text)) break;
+    lines.push(text);
+  }
+  return lines.length === 0 ? {} : { user_story: lines.join(" ") };
+}
+
+/** The list items that are scenarios, or that stand below the label that says so. */
+function criteriaOf(
+  scan: MarkdownScan,
+  body: LineRange,
+  story: string | undefined,
+): Pick<SpecMetadata, "acceptance_criteria" | "ears_patterns"> {
+  const criteria: AcceptanceCriterion[] = [];
+  const entries: EarsEntry[] = [];
+  let isLabelled = false;
+  for (let line = body.from; line <= body.to; line += 1) {
+    if (scan.kinds[line - 1] !== lineKinds.prose) continue;
+    const text = lineText(scan, line);
+    const marker = listMarker.exec(text);
+    if (marker === null) {
+      if (scenariosLabel.test(text.replace(/^[# \t]+/, ""))) isLabelled = true;
+      else if (/^[ \t]*(?:#|(?:\*\*|__)[^*_]+(?:\*\*|__))/.test(text)) isLabelled = false;
+      continue;
+    }
+    let end = listItemEnd(scan, line, body.to);
+    // A scenario whose steps are bullets of their own is one criterion.
+    if (givenOnly.test(listItemText(scan, line, end))) {
+      while (end < body.to && laterStep.test(lineText(scan, end + 1)))
+        end = listItemEnd(scan, end + 1, body.to);
+    }
+    const item = listItemText(scan, line, end);
+    const scenario = scenarioCriterion(item);
+    if (scenario === undefined && !isLabelled) continue;
+    const words = joinSpace(item);
+    const { pattern, trigger, response } = scenario ?? classifyCriterion(words);
+    const own = marker[1] ?? String(criteria.length + 1);
+    criteria.push({ pattern, trigger, response });
+    entries.push({
+      pattern: pattern as EarsEntry["pattern"],
+      text: words,
+      line,
+      number: story === undefined ? own : `${story}.${own}`,
+    });
+    line = end;
+  }
+  return criteria.length === 0 ? {} : { acceptance_criteria: criteria, ears_patterns: entries };
 }

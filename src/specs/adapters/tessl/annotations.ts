@@ -1,6 +1,6 @@
 import type { DraftMention } from "../../adapter.ts";
 import { lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
-import { toMentionPath } from "../../model/mention-path.ts";
+import { toMentionPath } from "../../model/mentions.ts";
 
 export const annotationKinds = ["generate", "describe", "use", "test", "doc"] as const;
 export type AnnotationKind = (typeof annotationKinds)[number];

@@ -1,12 +1,14 @@
 import type { SpecMetadata, SpecType } from "../../../protocol/spec-block.ts";
 import type { DraftMention, SpecDraft } from "../../adapter.ts";
-import { lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
-import { blockTitle } from "../../model/block-title.ts";
+import { listItemEnd, listItemText, listMarker } from "../../markdown/list-item.ts";
+import { lineKinds, lineText, type MarkdownScan, textOfLines } from "../../markdown/scan-markdown.ts";
+import { withoutBlankEdges } from "../../markdown/sections.ts";
+import { type Segment, type SegmentParent, segmentsOf } from "../../markdown/segments.ts";
+import { blockTitle, joinSpace } from "../../model/block-title.ts";
+import { classifyCriterion } from "../../model/ears.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 import { slugOf } from "../../model/slug.ts";
 import { type Annotation, isAnnotationLine, toMention } from "./annotations.ts";
-import { bulletCriteria } from "./bullet-criteria.ts";
-import { type SpecPart, specParts } from "./spec-parts.ts";
 
 /** A Tessl file, as far as it is read. */
 export interface TesslFile {
@@ -134,5 +136,108 @@ function toDraft(scan: MarkdownScan, described: DescribedPart, common: Common): 
     feature: common.path,
     links: [],
     mentions: [...mentions.values()],
+  };
+}
+
+/** A part of a Tessl file, without overlap: a capability, or other text. */
+interface SpecPart {
+  readonly isCapability: boolean;
+  /** Absent for text before the first heading. */
+  readonly title?: string;
+  readonly level: number;
+  readonly parents: readonly SegmentParent[];
+  readonly from: number;
+  readonly bodyFrom: number;
+  readonly to: number;
+  readonly body: string;
+}
+
+const capabilities = /^capabilities$/i;
+/** Sections of Tessl's template that describe no capability. */
+const otherSections =
+  /^(?:targets?|api|dependencies|overview|introduction|usage|installation|examples?|notes)$/i;
+
+function isListTitle(heading: SegmentParent | undefined): boolean {
+  return heading?.level === 2 && capabilities.test(heading.title);
+}
+
+/**
+ * The parts of a Tessl file, in order: third-level sections below `## Capabilities`, and otherwise
+ * second-level sections, those of the template's own names apart. A file without either is one
+ * capability.
+ */
+function specParts(scan: MarkdownScan): SpecPart[] {
+  const segments = segmentsOf(scan, 3);
+  const hasList = segments.some(
+    ({ heading, says, hasChildren }) => isListTitle(heading) && (says || hasChildren),
+  );
+  const parts: SpecPart[] = [];
+  for (let index = 0; index < segments.length; index += 1) {
+    const segment = segments[index];
+    if (segment === undefined) continue;
+    const { heading, parents } = segment;
+    const isInList = heading?.level === 3 && isListTitle(parents.at(-1));
+    const isList = isListTitle(heading);
+    let last = index;
+    // Sections keep their subsections; only the list of capabilities is taken apart.
+    if (heading?.level === 2 && !isList) while (segments[last + 1]?.heading?.level === 3) last += 1;
+    const isSection = heading?.level === 2 && !isList && !hasList && !otherSections.test(heading.title);
+    const part = toPart(scan, { segment, end: segments[last] ?? segment });
+    index = last;
+    // A heading of other headings says nothing; one that stands alone says what it says.
+    if (part.body === "" && (segment.hasChildren || !(isInList || isSection))) continue;
+    parts.push({ ...part, isCapability: isInList || isList || isSection });
+  }
+  return parts.some(({ level }) => level > 1)
+    ? parts
+    : parts.map((part) => ({ ...part, isCapability: true }));
+}
+
+function toPart(
+  scan: MarkdownScan,
+  lines: { segment: Segment; end: Segment },
+): Omit<SpecPart, "isCapability"> {
+  const { segment, end } = lines;
+  const { heading, parents, startLine } = segment;
+  const bodyStart = heading === undefined ? startLine : heading.end_line + 1;
+  const { from, to } = withoutBlankEdges(scan, bodyStart, end.endLine);
+  const body = textOfLines(scan, from, to);
+  return {
+    ...(heading !== undefined && { title: heading.title || "Untitled" }),
+    level: heading?.level ?? 0,
+    parents,
+    from: startLine,
+    bodyFrom: from,
+    to: Math.max(to, heading?.end_line ?? to),
+    body: body.trim() === "" ? "" : body,
+  };
+}
+
+const annotationMark = /`?\[@\w+\](?:\([^()\s]{1,512}\)|[ \t]+[^\s`()[\]]{1,512})`?/g;
+
+/** The outer list items of a capability: each states one behaviour, often with the test of it. */
+function bulletCriteria(
+  scan: MarkdownScan,
+  from: number,
+  to: number,
+): Pick<SpecMetadata, "acceptance_criteria" | "ears_patterns"> {
+  const found: { text: string; line: number }[] = [];
+  for (let line = from; line <= to; line += 1) {
+    if (scan.kinds[line - 1] !== lineKinds.prose || !listMarker.test(lineText(scan, line))) continue;
+    const end = listItemEnd(scan, line, to);
+    const item = listItemText(scan, line, end);
+    const text = joinSpace(item.includes("[@") ? item.replace(annotationMark, "") : item);
+    if (text !== "") found.push({ text, line });
+    line = end;
+  }
+  if (found.length === 0) return {};
+  const classified = found.map((item) => ({ item, ...classifyCriterion(item.text) }));
+  return {
+    acceptance_criteria: classified.map(({ pattern, trigger, response }) => ({ pattern, trigger, response })),
+    ears_patterns: classified.map(({ item, pattern }, index) => ({
+      pattern,
+      ...item,
+      number: String(index + 1),
+    })),
   };
 }

@@ -1,4 +1,4 @@
-import type { SpecPage, SpecQuery } from "../../protocol/spec-query.ts";
+import type { Impact, ImpactRequest, SpecPage, SpecQuery } from "../../protocol/spec-query.ts";
 import type { ProjectSpecs } from "../project.ts";
 
 /**
@@ -14,4 +14,16 @@ export function listSpecs(specs: Pick<ProjectSpecs, "query">, query: SpecQuery):
   const left = specs.query({ ...first, limit: 1 }).total_count - others;
   const page = specs.query({ ...query, rules: false });
   return left === 0 ? page : { ...page, rules_left_out: left };
+}
+
+/** All pages of an impact as one, for answers that end elsewhere than a page does. */
+export function wholeImpact(specs: Pick<ProjectSpecs, "impact">, request: ImpactRequest): Impact {
+  const { next_cursor, ...first } = specs.impact({ ...request, limit: 1_000 });
+  const affected = [...first.affected];
+  for (let cursor = next_cursor; cursor !== undefined; ) {
+    const page = specs.impact({ ...request, limit: 1_000, cursor });
+    affected.push(...page.affected);
+    cursor = page.next_cursor;
+  }
+  return { ...first, affected };
 }

@@ -9,11 +9,11 @@ import {
 } from "../../specs/markdown/scan-markdown.ts";
 import { withoutBlankEdges } from "../../specs/markdown/sections.ts";
 import type { GuidelineDraft, ParsedGuidelines } from "../adapter.ts";
+import { findSealed, type SealedStretch } from "../convert/sealed-content.ts";
 import { importsIn } from "../guideline-imports.ts";
 import { readPatternLine } from "../match/pattern-line.ts";
 import { isInside, managedLines, managedPartOf } from "../sync/managed-part.ts";
 import { cleanTitle, textDiagnostics } from "../text-diagnostics.ts";
-import { findSealed, type SealedStretch } from "./sealed-content.ts";
 import { type Declared, type FileKind, titledBody, toContent } from "./whole-file.ts";
 
 /** A stretch of a sectioned file: what is before the first section, or a heading with its text. */

@@ -1,4 +1,4 @@
-import { splitOutsideBraces } from "../../specs/markdown/split-outside-braces.ts";
+import { splitOutsideBraces } from "../../specs/markdown/characters.ts";
 import type { GuidelineTool } from "../adapter.ts";
 
 /**

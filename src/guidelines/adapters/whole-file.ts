@@ -5,7 +5,7 @@ import { type MarkdownScan, scanMarkdown, textOfLines } from "../../specs/markdo
 import { withoutBlankEdges } from "../../specs/markdown/sections.ts";
 import type { GuidelineDraft, GuidelineTool, Inclusion, ParsedGuidelines } from "../adapter.ts";
 import { type ImportSyntax, importsIn } from "../guideline-imports.ts";
-import { managedFileOf } from "../sync/managed-file.ts";
+import { managedFileOf } from "../sync/managed-part.ts";
 import { cleanTitle, textDiagnostics, titleOfFile } from "../text-diagnostics.ts";
 
 /** What a format says about a file before its text is known. */

@@ -1,6 +1,6 @@
-import { conversionFormats, sourceTypes } from "../protocol/enums.ts";
-import type { ConversionFormat, SourceType } from "../protocol/guideline.ts";
-import { frameworkOf } from "../specs/frameworks.ts";
+import { conversionFormats, sourceTypes } from "../../protocol/enums.ts";
+import type { ConversionFormat, SourceType } from "../../protocol/guideline.ts";
+import { frameworkOf } from "../../specs/frameworks.ts";
 
 /** The source type of a wire value, framework id or alias in any case: `claude` is `fw_c`, `kiro` is `steering`. */
 export function sourceTypeOf(name: string): SourceType | undefined {

@@ -1,15 +1,16 @@
 import type { GuidelineAdapter } from "../adapter.ts";
-import { type Declared, parseWholeFile } from "../convert/whole-file.ts";
-import { holderOf } from "../folders.ts";
-import { declaredGlobs } from "../match/declared-globs.ts";
+import { folderOf, holderOf } from "../folders.ts";
+import { declaredGlobs } from "./declared-globs.ts";
+import { parseSectionedFile } from "./sectioned-file.ts";
+import { type Declared, parseWholeFile } from "./whole-file.ts";
 
-const sources = /(?:^|\/)\.cursor\/rules\/(?:.*\/)?[^/]+\.mdc$/s;
+const ruleFiles = /(?:^|\/)\.cursor\/rules\/(?:.*\/)?[^/]+\.mdc$/s;
 
 /** Cursor's rules, one guideline per `.mdc` file, also in nested `.cursor` folders. */
 export const cursorRulesAdapter: GuidelineAdapter = {
   name: "cursor-rules",
   source_type: "fw_b",
-  matches: (path) => sources.test(path),
+  matches: (path) => ruleFiles.test(path),
   parse(source) {
     const scope = holderOf(source.path, ".cursor");
     const kind = { source_type: "fw_b", tool: "cursor", scope, imports: "at" } as const;
@@ -33,3 +34,24 @@ function declaredByCursor(data: Readonly<Record<string, unknown>>): Declared {
     return { inclusion: "auto", globs, tags: ["auto", "manual"] };
   return { inclusion: "manual", globs, tags: ["manual"] };
 }
+
+const legacyFile = /(?:^|\/)\.cursorrules$/;
+
+/**
+ * Cursor's legacy `.cursorrules`: always loaded, whatever its front matter says. Globs that people
+ * declare there all the same are kept, for conversion.
+ */
+export const cursorrulesAdapter: GuidelineAdapter = {
+  name: "cursorrules",
+  source_type: "fw_b",
+  matches: (path) => legacyFile.test(path),
+  parse(source) {
+    const scope = folderOf(source.path);
+    const kind = { source_type: "fw_b", tool: "cursor", scope, imports: "none" } as const;
+    return parseSectionedFile(source, kind, ({ data }) => ({
+      inclusion: "always",
+      globs: declaredGlobs(data.globs, "cursor"),
+      tags: [],
+    }));
+  },
+};

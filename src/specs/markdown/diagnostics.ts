@@ -1,3 +1,6 @@
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import type { MarkdownScan } from "./scan-markdown.ts";
+
 export type FrontMatterCode =
   | "frontmatter_unterminated"
   | "frontmatter_invalid"
@@ -32,4 +35,42 @@ export function invalid(message: string, line: number): FrontMatterProblem {
 export function shownKey(key: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a message
   return key.slice(0, 60).replace(/[\u0000-\u001f\u007f-\u009f]/g, " ");
+}
+
+/** Front matter as it was spelled, for writing it back: line ends are LF; "" where it says nothing. */
+export function frontMatterText(raw: string): string {
+  return raw.trim() === "" ? "" : raw.replace(/\r\n?/g, "\n");
+}
+
+/** The problems of a file's front matter, as diagnostics of that file. */
+export function frontMatterDiagnostics(path: string, problems: readonly FrontMatterProblem[]): Diagnostic[] {
+  return problems.map(({ severity, code, message, line }) => ({
+    severity,
+    rule: "front-matter",
+    code,
+    message,
+    path,
+    line,
+  }));
+}
+
+/**
+ * Warnings about code fences and comments that are never closed: all behind them is text, so
+ * headings and tasks there are not seen. Front matter has diagnostics of its own.
+ */
+export function unclosedDiagnostics(scan: MarkdownScan, path: string): Diagnostic[] {
+  return scan.unclosed.flatMap(({ kind, line }): Diagnostic[] => {
+    if (kind === "front_matter") return [];
+    const name = kind === "fence" ? "code fence" : "comment";
+    return [
+      {
+        severity: "warning",
+        rule: "structure",
+        code: `${kind}_unclosed`,
+        message: `This ${name} is never closed, so the rest of the file is part of it.`,
+        path,
+        line,
+      },
+    ];
+  });
 }

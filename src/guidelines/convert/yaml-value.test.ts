@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { readFrontMatter } from "../specs/markdown/front-matter.ts";
-import { scanMarkdown } from "../specs/markdown/scan-markdown.ts";
-import { rounds } from "../testing/campaign.suite.ts";
+import { readFrontMatter } from "../../specs/markdown/front-matter.ts";
+import { scanMarkdown } from "../../specs/markdown/scan-markdown.ts";
+import { rounds } from "../../testing/campaign.suite.ts";
 import { toFrontMatter, toYamlScalar } from "./yaml-value.ts";
 
 test("plain words stay plain, everything else is quoted", () => {
