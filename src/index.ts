@@ -1,7 +1,3 @@
-/**
- * `kit`: agents and what they are made of, open a project and ask it, configure it, and the records
- * that cross the wire.
- */
 import "./base/require-node.ts";
 
 export {
@@ -11,6 +7,11 @@ export {
   defineAgentProfile,
   mergeProfiles,
 } from "./agents/agent-profile.ts";
+
+/**
+ * `kit`: agents and what they are made of, open a project and ask it, configure it, and the records
+ * that cross the wire.
+ */
 export type { ApprovalRules } from "./agents/approvals/approval-rules.ts";
 export type { ApprovalFilter, Approvals } from "./agents/approvals/approvals.ts";
 export { type ApprovalsOptions, createApprovals } from "./agents/approvals/create-approvals.ts";
@@ -70,16 +71,25 @@ export type {
   SandboxKind,
   SandboxOptions,
 } from "./app/config/sandbox-config.ts";
-export type { Agents, App, InitContext, RunOptions, WorkflowResult } from "./app/runtime/app.ts";
-export { type InitAgentOptions, initAgent } from "./app/service/init-agent.ts";
-export { type OpenAgentsOptions, openAgents } from "./app/service/open-agents.ts";
-export type { ProjectService } from "./app/service/open-project-service.ts";
-export { openService } from "./app/service/open-service.ts";
-export type { InstanceTarget, PromptCall, Service } from "./app/service/service.ts";
+export type { Agents, App, InitContext, RunOptions, WorkflowResult } from "./app/service/app.ts";
+export {
+  type InitAgentOptions,
+  initAgent,
+  type OpenAgentsOptions,
+  type OpenServiceOptions,
+  openAgents,
+  openService,
+} from "./app/service/open-service.ts";
+export type { InstanceTarget, ProjectService, PromptCall, Service } from "./app/service/service.ts";
 export type { SourceFile, SourceProblem } from "./app/sources/discover-sources.ts";
 export { loadSkill } from "./app/sources/load-skills.ts";
-export type { LoadedAgent, Triggers } from "./app/sources/load-source.ts";
-export type { LoadedWorkflow, PayloadSchema, WorkflowSchedule } from "./app/sources/workflow-source.ts";
+export type {
+  LoadedAgent,
+  LoadedWorkflow,
+  PayloadSchema,
+  Triggers,
+  WorkflowSchedule,
+} from "./app/sources/load-source.ts";
 export type {
   AgentBackend,
   BackendCall,

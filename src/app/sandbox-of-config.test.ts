@@ -4,8 +4,7 @@ import type { Sandbox, SandboxFactory } from "../sandboxes/contract.ts";
 import { local } from "../sandboxes/local/local-sandbox.ts";
 import { virtual } from "../sandboxes/virtual/virtual-sandbox.ts";
 import { createTemporaryRepository } from "../testing/temporary-repository.ts";
-import { initAgent } from "./service/init-agent.ts";
-import { type OpenAgentsOptions, openAgents } from "./service/open-agents.ts";
+import { initAgent, type OpenAgentsOptions, openAgents } from "./service/open-service.ts";
 
 /** The files of the default agent's session, in a project of these files. */
 async function open(

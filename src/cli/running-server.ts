@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { stateFolder, stateFolderError } from "../app/runtime/state-folder.ts";
+import { stateFolder, stateFolderError } from "../app/state-folder.ts";
 import { makeFolderSync } from "../files/make-folder.ts";
 
 /** A server that says where it serves a project, for the commands that ask it. */

@@ -3,7 +3,7 @@ import type { EventListener } from "../agents/events/emitter.ts";
 import type { LoadedConfig } from "../app/config/load-config.ts";
 import { isolationOfConfig } from "../app/config/sandbox-config.ts";
 import { maskOf } from "../app/runtime/known-secrets.ts";
-import type { ProjectService } from "../app/service/open-project-service.ts";
+import type { ProjectService } from "../app/service/service.ts";
 import type { Telemetry } from "../app/telemetry/open-telemetry.ts";
 import { asksForTelemetry } from "../app/telemetry/telemetry-settings.ts";
 import { KitError } from "../base/kit-error.ts";

@@ -51,12 +51,16 @@ export interface Engine {
 
   admit(request: AdmitRequest): Promise<DispatchReceipt>;
   /**
-   * Admits an input that lives as long as its caller waits: in line with the others of its session,
-   * without a receipt, tried once, gone with the process or when `signal` fires. With an idempotency
-   * key it is as durable as a dispatch, outlives its caller, and a second call waits for the same result.
-   * Gives what the handler gave; throws what it threw.
+   * Runs `work` in the line of a session: after all that was admitted to it before, with a slot, once. For callers who
+   * wait for the answer: nothing of it is stored, and it ends with the process. A caller whose `signal` fires while the
+   * work waits leaves the line; while it runs, the context's signal fires. Gives what `work` gives; throws what it throws,
+   * `too_many_requests` and `unavailable` as `admit` does, and `unavailable` while another process works.
    */
-  call(request: AdmitRequest, options?: { readonly signal?: AbortSignal }): Promise<unknown>;
+  inLine<Value>(
+    place: LinePlace,
+    work: (context: WorkContext) => Promise<Value>,
+    options?: WaitOptions,
+  ): Promise<Value>;
   /**
    * Does something once for a key, and gives what it gave (JSON) to whoever asks again: while it runs, they
    * wait for it; afterwards, over restarts, for as long as ended work is kept. What fails is not remembered:
@@ -104,7 +108,7 @@ export interface Engine {
 }
 
 export interface EngineLoad {
-  /** Inputs, and runs, that are accepted and have not begun; those of callers who wait for the answer too. */
+  /** Inputs, and runs, that are accepted and have not begun; those of `inLine` too. */
   readonly queued_dispatches: number;
   readonly queued_runs: number;
   readonly running_runs: number;
@@ -114,13 +118,17 @@ export interface EngineLoad {
   readonly dead_letters: number;
 }
 
-export interface AdmitRequest extends SessionKey {
+/** Where work stands: in the line of a session, with a share of the slots. */
+export interface LinePlace extends SessionKey {
+  /** The sender's principal. The engine gives principals equal shares of the work, after a restart too. */
+  readonly principal?: string | undefined;
+}
+
+export interface AdmitRequest extends LinePlace {
   /** JSON. */
   readonly input: unknown;
   /** Scope: agent and instance. */
-  readonly idempotency_key?: string;
-  /** The sender's principal. The engine gives principals equal shares of the work, after a restart too. */
-  readonly principal?: string;
+  readonly idempotency_key?: string | undefined;
   /** Where the sender stands in a trace: kept with the input, and no part of what a key stands for. */
   readonly trace?: TraceContext;
 }
@@ -151,7 +159,7 @@ export interface RunSignal {
 }
 
 export interface WaitOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface Page<Item> {
@@ -191,7 +199,7 @@ export interface EngineHandlers {
 
 /** What every handler is told. */
 export interface WorkContext {
-  /** The dispatch or the run; for an input of `call` without a key, an id of its own. */
+  /** The dispatch or the run; for work of `inLine`, an id of its own. */
   readonly id: string;
   /** From 1. */
   readonly attempt: number;

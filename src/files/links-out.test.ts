@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { stateFolder } from "../app/runtime/state-folder.ts";
+import { stateFolder } from "../app/state-folder.ts";
 import { writeTemplate } from "../cli/init/write-template.ts";
 import { openProject } from "../project/open-project.ts";
 import { virtual } from "../sandboxes/virtual/virtual-sandbox.ts";

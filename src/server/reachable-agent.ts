@@ -1,4 +1,4 @@
-import type { App } from "../app/runtime/app.ts";
+import type { App } from "../app/service/app.ts";
 import type { InstanceTarget } from "../app/service/service.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { ServiceContext } from "./service-context.ts";

@@ -3,9 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { AgentProfile } from "../agents/agent-profile.ts";
-import type { App } from "../app/runtime/app.ts";
-import type { AppOptions } from "../app/runtime/create-app.ts";
-import type { HostedApp } from "../app/runtime/hosted-app.ts";
+import type { RuntimeParts } from "../app/runtime/agent-runtime.ts";
+import type { App } from "../app/service/app.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { McpClient } from "../mcp/client/create-mcp-client.ts";
 import type { McpConfig } from "../mcp/client/mcp-config.ts";
@@ -14,7 +13,6 @@ import type { Recording } from "../models/recording/read-recording.ts";
 import type { PythonRunner } from "../python/contract.ts";
 import type { SandboxFactory } from "../sandboxes/contract.ts";
 import type { SessionStore } from "../stores/contract.ts";
-import { lendStore } from "../stores/lend-store.ts";
 import { answerWaits, type WaitAnswers } from "./answer-waits.ts";
 
 export interface TestAppOptions extends WaitAnswers {
@@ -52,13 +50,19 @@ export interface TestAppOptions extends WaitAnswers {
  * const app = await openTestApp({ root: ".", recording: "tests/release.jsonl" });
  */
 export async function openTestApp({ signals, clock, ...options }: TestAppOptions): Promise<App> {
-  const [app, { createEmbeddedEngine }, { openOwnService }] = await Promise.all([
-    createTestApp(options),
+  const [parts, { createEmbeddedEngine }, { createService }, { finishDispatches }] = await Promise.all([
+    openTestParts(options),
     import("../engine/embedded/create-embedded-engine.ts"),
-    import("../app/service/open-own-service.ts"),
+    import("../app/service/create-service.ts"),
+    import("../app/service/instance-admin.ts"),
   ]);
   const engine = createEmbeddedEngine(clock === undefined ? {} : { clock });
-  const service = await openOwnService(app, engine);
+  const { app } = await createService(parts, { engine, housekeeping: false }).catch(
+    async (error: unknown) => {
+      await parts.close();
+      throw error;
+    },
+  );
   const waits = answerWaits(engine, {
     ...(signals === undefined ? {} : { signals }),
     ...(clock === undefined ? {} : { clock }),
@@ -68,31 +72,26 @@ export async function openTestApp({ signals, clock, ...options }: TestAppOptions
     run: (name, run) => Promise.race([app.run(name, run), waits.stuck]),
     async close() {
       using _ = waits;
-      await service.finish();
+      await finishDispatches(engine);
       await app.close();
     },
   };
 }
 
-/** The same, as a service sees it. */
-export async function createTestApp(
-  options: Omit<TestAppOptions, keyof WaitAnswers>,
-  more: Pick<AppOptions, "approvals" | "instances" | "onListenerError"> = {},
-): Promise<HostedApp> {
+/** What the service of a test is composed of: the project's own configuration and files, with the test's model. */
+export async function openTestParts(options: Omit<TestAppOptions, keyof WaitAnswers>): Promise<RuntimeParts> {
   const [
     { mergeProfiles },
-    { createApp },
     { createProjectContext },
     { openProject },
     { loadConfig },
     { toProfile },
-    stores,
+    { InMemorySessionStore },
     { virtual },
     { createSecretMask },
     { knownSecrets },
   ] = await Promise.all([
     import("../agents/agent-profile.ts"),
-    import("../app/runtime/create-app.ts"),
     import("../app/runtime/project-context.ts"),
     import("../project/open-project.ts"),
     import("../app/config/load-config.ts"),
@@ -105,42 +104,39 @@ export async function createTestApp(
   const { config } = await loadConfig({ cwd: options.root, environment: {} });
   const models = await modelsOf(options, config.providers);
   const project = await openProject({ root: options.root, config });
+  const closing = new AsyncDisposableStack();
+  closing.defer(() => project.close());
   const folder = mkdtempSync(join(tmpdir(), "kit-test-app-"));
-  const clean = async (): Promise<void> => {
-    await project.close();
-    rmSync(folder, { recursive: true, force: true });
+  closing.defer(() => rmSync(folder, { recursive: true, force: true }));
+  const store = options.store ?? new InMemorySessionStore();
+  if (store !== options.store) closing.defer(() => store.close());
+  const context = createProjectContext(project);
+  closing.defer(() => context.close());
+  const { mcp, python } = await openOthers(project.root, config.mcp, options);
+  closing.defer(() => python?.close());
+  closing.defer(() => mcp?.close());
+  return {
+    root: project.root,
+    store,
+    sandbox: options.sandbox ?? virtual({ folder }),
+    ...models,
+    env: options.env ?? {},
+    keepsWrites: false,
+    mask: createSecretMask(knownSecrets(options.env ?? {}, config)),
+    retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 5 },
+    project: context,
+    mcp,
+    python,
+    defaults: mergeProfiles(toProfile(config.agent, config.compaction), options.defaults ?? {}),
+    close: () => closing.disposeAsync(),
   };
-  try {
-    const app = await createApp({
-      root: project.root,
-      store: options.store === undefined ? new stores.InMemorySessionStore() : lendStore(options.store),
-      sandbox: options.sandbox ?? virtual({ folder }),
-      ...models,
-      env: options.env ?? {},
-      keepsWrites: false,
-      mask: createSecretMask(knownSecrets(options.env ?? {}, config)),
-      retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 5 },
-      project: createProjectContext(project),
-      ...(await strangers(project.root, config.mcp, options)),
-      ...more,
-      defaults: mergeProfiles(toProfile(config.agent, config.compaction), options.defaults ?? {}),
-    });
-    const close = async (): Promise<void> => {
-      await app.close();
-      await clean();
-    };
-    return { ...app, close };
-  } catch (error) {
-    await clean();
-    throw error;
-  }
 }
 
 /** The models of a test: one for all names, or those of a recording. */
 async function modelsOf(
   { model, recording }: Pick<TestAppOptions, "model" | "recording">,
   providers: ProviderConfigs | undefined,
-): Promise<Pick<AppOptions, "resolveModel" | "defaultModel">> {
+): Promise<Pick<RuntimeParts, "resolveModel" | "defaultModel">> {
   if (model !== undefined) {
     return {
       resolveModel: async (name) => ({ name, model, structuredOutput: "never" }),
@@ -175,7 +171,7 @@ async function modelsOf(
 }
 
 /** What runs in processes of its own, as far as the test asks for it. */
-async function strangers(
+async function openOthers(
   root: string,
   config: McpConfig | undefined,
   { env = {}, mcp, python }: TestAppOptions,

@@ -2,7 +2,7 @@ import type { Service } from "../app/service/service.ts";
 import type { Clock } from "../base/clock.ts";
 import type { EngineLimits } from "../engine/embedded/engine-limits.ts";
 import type { WaitAnswers } from "./answer-waits.ts";
-import { createTestApp, type TestAppOptions } from "./test-app.ts";
+import { openTestParts, type TestAppOptions } from "./test-app.ts";
 
 export interface TestServiceOptions extends Omit<TestAppOptions, keyof WaitAnswers> {
   /** The engine's time, for sleeps and schedules; default: the system's. Nothing advances it but the test. */
@@ -36,24 +36,19 @@ export async function createTestService(
     import("../agents/approvals/create-approvals.ts"),
   ]);
   const { engineFolder, clock, ...project } = options;
-  const app = await createTestApp(project, { approvals: createApprovals(), onListenerError: onError });
+  const parts = await openTestParts(project);
   const engine = createEmbeddedEngine({
     limits,
     ...(clock === undefined ? {} : { clock }),
     ...(engineFolder === undefined ? {} : { folder: engineFolder }),
   });
   try {
-    const service = await createService({ app, engine, onError, restMs });
-    return {
-      ...service,
-      async close({ timeoutMs = 0 } = {}) {
-        await service.drain({ timeoutMs });
-        await app.close();
-      },
-    };
+    const given = { ...parts, approvals: createApprovals(), onListenerError: onError };
+    const service = await createService(given, { engine, onError, restMs });
+    return { ...service, close: ({ timeoutMs = 0 } = {}) => service.close({ timeoutMs }) };
   } catch (error) {
     await engine.drain({ timeoutMs: 0 });
-    await app.close();
+    await parts.close();
     throw error;
   }
 }

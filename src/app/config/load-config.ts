@@ -9,8 +9,8 @@ import { toSentence } from "../../base/to-sentence.ts";
 import type { ErrorIssue } from "../../protocol/errors.ts";
 import { secretsInFile } from "../runtime/known-secrets.ts";
 import { AgentWrites } from "../sources/agent-writes.ts";
-import { answerForKit } from "../sources/answer-for-kit.ts";
 import { describeFailure, failureLine } from "../sources/describe-failure.ts";
+import { resolveKitImports } from "../sources/follow-sources.ts";
 import { type Environment, parseEnvironment } from "./environment.ts";
 import type { KitConfig } from "./kit-config.ts";
 import { parseConfig } from "./parse-config.ts";
@@ -186,7 +186,7 @@ async function importDefault(
   file: string,
   { name, writes }: { readonly name: string; readonly writes: AgentWrites },
 ): Promise<unknown> {
-  const hooks = answerForKit((path, named) => writes.check(path, named));
+  const hooks = resolveKitImports((path, named) => writes.check(path, named));
   try {
     const module: { readonly default?: unknown } = await import(pathToFileURL(file).href);
     if (module.default !== undefined) return await module.default;

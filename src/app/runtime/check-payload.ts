@@ -1,7 +1,7 @@
 import type { ToolRunOptions } from "../../agents/turn/tool-calls.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { isStandardSchema, issueText } from "../../base/standard-schema.ts";
-import type { LoadedWorkflow } from "../sources/workflow-source.ts";
+import type { LoadedWorkflow } from "../sources/load-source.ts";
 
 /** The payload as the workflow's schema gives it. Throws `invalid_request` with an issue for each thing wrong. */
 export async function checkPayload(

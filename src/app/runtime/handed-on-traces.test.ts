@@ -13,8 +13,7 @@ import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { loadConfig } from "../config/load-config.ts";
-import { openApp } from "./open-app.ts";
-import { toAppOptions } from "./to-app-options.ts";
+import { openProjectService } from "../service/open-project-service.ts";
 
 /** Has the default agent of a project work under an observer, and gives the results of its calls. */
 async function work(config: string, script: Script, isTraced = true) {
@@ -23,9 +22,10 @@ async function work(config: string, script: Script, isTraced = true) {
   const project = await openProject({ root, indexFile: ":memory:" });
   const model = createScriptedModel(script);
   const loaded = await loadConfig({ cwd: root, environment: {} });
-  const app = await openApp({
-    ...toAppOptions(loaded, root),
+  const { app } = await openProjectService({
     project,
+    loaded,
+    engine: "memory",
     models: { "scripted/test": model },
     sandbox: local({ root }),
     store: new InMemorySessionStore(),

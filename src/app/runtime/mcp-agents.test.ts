@@ -7,8 +7,8 @@ import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel, type Script, type ScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import type { App } from "./app.ts";
-import { openApp } from "./open-app.ts";
+import type { App } from "../service/app.ts";
+import { openProjectService } from "../service/open-project-service.ts";
 
 const servers = join(import.meta.dirname, "../../mcp/client/testing");
 const tools = { command: process.execPath, args: [join(servers, "serve-process.ts")] };
@@ -23,10 +23,10 @@ async function open(mcp: McpConfig, script: Script, defaults: object = {}): Prom
   const folder = await createTemporaryRepository({ "src/agents/plain.ts": plainAgent });
   const project = await openProject({ root: folder.root, indexFile: ":memory:" });
   const model = createScriptedModel(script);
-  const app = await openApp({
+  const { app } = await openProjectService({
     project,
-    env: { PATH: process.env.PATH },
-    mcp,
+    loaded: { config: { mcp }, environment: { PATH: process.env.PATH } },
+    engine: "memory",
     defaults: { model: "scripted/test", ...defaults },
     models: { "scripted/test": model },
     sandbox: local({ root: folder.root }),

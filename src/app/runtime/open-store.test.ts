@@ -5,8 +5,8 @@ import type { SessionEntry } from "../../protocol/session-entry.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { openAgents } from "../service/open-agents.ts";
-import type { Agents } from "./app.ts";
+import type { Agents } from "../service/app.ts";
+import { openAgents } from "../service/open-service.ts";
 
 let server: PostgresServer;
 beforeAll(async () => {

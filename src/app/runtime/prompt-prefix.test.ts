@@ -10,7 +10,7 @@ import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import type { ProviderAnswer } from "../../testing/provider-server/protocols.ts";
 import { type ProviderServer, startProviderServer } from "../../testing/provider-server/provider-server.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { openApp } from "./open-app.ts";
+import { openProjectService } from "../service/open-project-service.ts";
 
 let server: ProviderServer;
 beforeAll(async () => {
@@ -45,11 +45,11 @@ async function open(model: string, defaults: AgentProfile = {}) {
   const opened: { close(): Promise<void> }[] = [];
   const start = async (): Promise<Session> => {
     const project = await openProject({ root: repository.root, indexFile: ":memory:" });
-    const app = await openApp({
+    const { app } = await openProjectService({
       project,
-      env: { TOKEN: "granted-secret-1" },
+      loaded: { config: { providers: server.providers }, environment: { TOKEN: "granted-secret-1" } },
+      engine: "memory",
       defaults: { model, allowShell: true, allowedCommands: ["echo *"], python: true, ...defaults },
-      providers: server.providers,
       sandbox: local({ root: repository.root }),
       store,
     });

@@ -4,8 +4,8 @@ import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import type { App } from "./app.ts";
-import { openApp } from "./open-app.ts";
+import type { App } from "../service/app.ts";
+import { openProjectService } from "../service/open-project-service.ts";
 
 // As `createAgent` of kit makes it.
 const counter = `export default { kind: "kit.agent", describe: async () => ({
@@ -16,9 +16,10 @@ const counter = `export default { kind: "kit.agent", describe: async () => ({
 async function open(script: Script): Promise<App> {
   const folder = await createTemporaryRepository({ "src/agents/counter.ts": counter });
   const project = await openProject({ root: folder.root, indexFile: ":memory:" });
-  const app = await openApp({
+  const { app } = await openProjectService({
     project,
-    env: { PATH: process.env.PATH },
+    loaded: { config: {}, environment: { PATH: process.env.PATH } },
+    engine: "memory",
     defaults: { model: "scripted/test" },
     models: { "scripted/test": createScriptedModel(script) },
     sandbox: local({ root: folder.root }),

@@ -15,7 +15,7 @@ import { type ProviderServer, startProviderServer } from "../../testing/provider
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
-import { openApp } from "./open-app.ts";
+import { openProjectService } from "../service/open-project-service.ts";
 
 let server: ProviderServer;
 beforeAll(async () => {
@@ -75,11 +75,11 @@ async function open(defaults: AgentProfile = {}) {
   const events: KitEvent[] = [];
   const start = async (): Promise<Session> => {
     const project = await openProject({ root: repository.root, indexFile: ":memory:" });
-    const app = await openApp({
+    const { app } = await openProjectService({
       project,
-      env: {},
+      loaded: { config: { providers: server.providers }, environment: {} },
+      engine: "memory",
       defaults: { model: "local/m", instructions: "CANARY-AGENT", tools: [recall], ...defaults },
-      providers: server.providers,
       sandbox: local({ root: repository.root }),
       store,
     });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { runCode } from "./run-code.suite.ts";
+import { runCode } from "../sources/run-code.suite.ts";
 
 const helper = `import { createAgent } from "kit";
 import { verb } from "./_verb.ts";

@@ -4,7 +4,7 @@ import { e2b } from "../../sandboxes/e2b/e2b-sandbox.ts";
 import { startFakeE2b } from "../../sandboxes/e2b/testing/fake-e2b.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { initAgent } from "../service/init-agent.ts";
+import { initAgent } from "../service/open-service.ts";
 
 test("a session that only talks starts no machine; its tools work on one, secrets are masked, and it goes with the session", async () => {
   const fake = await startFakeE2b();

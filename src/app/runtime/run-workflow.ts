@@ -1,39 +1,55 @@
-import type { AgentContext } from "../../agents/create-agent.ts";
+import type { AgentContext, AgentDefinition, Dispatch, DispatchInput } from "../../agents/create-agent.ts";
+import type { Agent } from "../../agents/harness.ts";
 import { maskError, maskValue, type SecretMask } from "../../agents/secrets.ts";
 import { isoTime } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
+import type { RunContext, RunRequest } from "../../engine/contract.ts";
 import { causeLine, type ErrorCause } from "../../protocol/error-cause.ts";
 import { isErrorCode } from "../../protocol/error-code.ts";
 import type { EventBody, EventError, KitEvent } from "../../protocol/event.ts";
-import type { PromptChoices } from "../../protocol/prompt.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
-import type { TracePlace, Tracing } from "../../protocol/tracing.ts";
-import type { WorkflowContext } from "../../workflows/workflow-context.ts";
-import type { LoadedWorkflow } from "../sources/workflow-source.ts";
+import type { TracePlace } from "../../protocol/tracing.ts";
+import type { AgentJournal } from "../../workflows/agent-journal.ts";
+import { journalAgent } from "../../workflows/journal-agent.ts";
+import type { WorkflowContext, WorkflowLog } from "../../workflows/workflow-context.ts";
+import type { LoadedWorkflow } from "../sources/load-source.ts";
+import type { AgentFactory } from "./agent-factory.ts";
 import { checkPayload } from "./check-payload.ts";
-import type { RunWork } from "./hosted-app.ts";
+import type { Observers } from "./observers.ts";
 import { origins } from "./origins.ts";
-import { createRunAgents, type RunAgentsOptions } from "./run-agents.ts";
-import { createRunLog } from "./run-log.ts";
-import { toSessionKey } from "./session-key.ts";
 
-/** What a run needs of the application it runs in. */
-export interface WorkflowHost extends Pick<RunAgentsOptions, "bring"> {
-  readonly root: string;
+/** What every run of a project's workflows is given. */
+export interface WorkflowRuntime {
   readonly env: AgentContext["env"];
-  readonly validateJson: RunAgentsOptions["journal"]["validateJson"];
-  /** The session that an input is for. Throws `unavailable` where it would be gone with the process. */
-  agentName(agent: Parameters<WorkflowContext["dispatch"]>[0]): string;
-  /** A dispatched input as the engine keeps it. */
-  toInput(input: unknown, choices?: PromptChoices): unknown;
+  readonly validateJson: AgentJournal["validateJson"];
+  /** Makes the agents of a run; what their tools dispatch goes through `dispatch`. */
+  readonly factory: AgentFactory;
+  readonly dispatch: Dispatch;
+  /** A dispatched input as the engine takes it. Throws `unavailable` where it would be gone with the process. */
+  toAdmitted(agent: string | AgentDefinition, input: DispatchInput): SessionKey & { readonly input: unknown };
   causeOf(error: unknown): ErrorCause | undefined;
-  /** Hears the run's own events; those of its agents come from the agents. */
-  publish(event: KitEvent): void;
-  /** The tracing of the first observer that has one; undefined where no observer traces. */
-  readonly tracing: Tracing | undefined;
+  /** Receive the run's own events; those of its agents come from the agents. */
+  readonly observers: Observers;
   /** Takes secrets out of events, results and errors. */
   readonly mask: SecretMask | undefined;
+}
+
+export interface RunWork {
+  readonly context: RunContext;
+  readonly request: RunRequest;
+  /** Whether its stream has the `run_start`: a killed process loses the events that it has not written. */
+  readonly hasStartEvent: boolean;
+  readonly local?: LocalRun | undefined;
+}
+
+/** What a run has of the process that started it; a run that resumes in another process has nothing of it. */
+export interface LocalRun {
+  readonly env?: AgentContext["env"] | undefined;
+  readonly request?: Request | undefined;
+  /** Receives the error of a failed run, which says more than its record. */
+  onFailure?(error: KitError): void;
 }
 
 /**
@@ -41,12 +57,12 @@ export interface WorkflowHost extends Pick<RunAgentsOptions, "bring"> {
  * it was. The agents that it brought along are closed when it ends, and when it is left behind.
  */
 export async function runWorkflow(
-  host: WorkflowHost,
+  runtime: WorkflowRuntime,
   workflow: LoadedWorkflow,
   work: RunWork,
 ): Promise<unknown> {
   const { id, signal, step, startedAt } = work.context;
-  const { emit, forward } = createRunEvents(host, work.context);
+  const { emit, forward } = createRunEvents(runtime, work.context);
   if (!work.hasStartEvent)
     emit({ type: "run_start", workflow: workflow.name, ...work.request.trace }, startedAt);
   const closing: (() => Promise<void>)[] = [];
@@ -55,14 +71,14 @@ export async function runWorkflow(
   let said: EventError | undefined;
   try {
     signal.throwIfAborted();
-    const payload = await checkPayload(workflow, work.request.payload, host.validateJson);
-    const run = { id, env: work.local?.env ?? host.env, payload: payload as WorkflowContext["payload"] };
-    const journal = { step, validateJson: host.validateJson };
-    const agents = createRunAgents({ run, journal, bring: host.bring, onEvent: forward });
+    const payload = await checkPayload(workflow, work.request.payload, runtime.validateJson);
+    const run = { id, env: work.local?.env ?? runtime.env, payload: payload as WorkflowContext["payload"] };
+    const journal = { step, validateJson: runtime.validateJson };
+    const agents = createRunAgents({ run, journal, runtime, onEvent: forward });
     closing.push(agents.close);
     const context: WorkflowContext = {
       ...run,
-      ...toJournaled(host, work, emit),
+      ...toJournaled(runtime, work, emit),
       log: createRunLog(emit),
       init: agents.init,
     };
@@ -70,14 +86,14 @@ export async function runWorkflow(
     const result = await untilAborted(Promise.resolve(running), signal);
     work.context.checkResult(result);
     failed = false;
-    return host.mask === undefined ? result : maskValue(result, host.mask);
+    return runtime.mask === undefined ? result : maskValue(result, runtime.mask);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     // The engine takes it up again when the store is back: nothing has ended.
     goesOnLater = isStoreUnavailable(error);
     if (goesOnLater) throw error;
-    const failure = masked(toRunError(error, { host, name: workflow.name, runId: id }), host);
-    said = toEventError(failure, host);
+    const failure = masked(toRunError(error, { runtime, name: workflow.name, runId: id }), runtime);
+    said = toEventError(failure, runtime);
     work.local?.onFailure?.(failure);
     throw failure;
   } finally {
@@ -94,21 +110,24 @@ export async function runWorkflow(
 type Journaled = Omit<WorkflowContext, "id" | "payload" | "env" | "log" | "init">;
 
 /** What of the context comes from the run's journal. */
-function toJournaled(host: WorkflowHost, { context, local }: RunWork, emit: RunEvents["emit"]): Journaled {
+function toJournaled(
+  runtime: WorkflowRuntime,
+  { context, local }: RunWork,
+  emit: RunEvents["emit"],
+): Journaled {
   return {
     signal: context.signal,
     attempt: context.attempt,
-    step: tellSteps(context, emit, host),
+    step: tellSteps(context, emit, runtime),
     sleep: context.sleep,
     now: context.now,
     uuid: context.uuid,
     waitFor: async <Value>(name: string, options?: { readonly timeoutMs?: number }) =>
       (await context.waitFor(name, options)) as Value | undefined,
-    dispatch: async (agent, { id, session = "default", input, ...choices }) =>
+    dispatch: async (agent, input) =>
       await context.dispatch({
-        ...toSessionKey({ agent: host.agentName(agent), instance_id: id, session }),
-        input: host.toInput(input, choices),
-        ...traceOf(host, { ...placeOf(context.id), step_id: origins.current()?.step_id }),
+        ...runtime.toAdmitted(agent, input),
+        ...traceOf(runtime, { ...placeOf(context.id), step_id: origins.current()?.step_id }),
       }),
     ...(local?.request === undefined ? {} : { req: local.request }),
   };
@@ -118,7 +137,10 @@ function placeOf(runId: string): TracePlace {
   return { instance_id: runId, operation_id: runId, run_id: runId };
 }
 
-function traceOf({ tracing }: WorkflowHost, place: TracePlace): { readonly trace?: TraceContext } {
+function traceOf(
+  { observers: { tracing } }: WorkflowRuntime,
+  place: TracePlace,
+): { readonly trace?: TraceContext } {
   const trace = tracing?.of(place);
   return trace === undefined ? {} : { trace };
 }
@@ -127,7 +149,7 @@ function traceOf({ tracing }: WorkflowHost, place: TracePlace): { readonly trace
 function tellSteps(
   { id, step }: Pick<RunWork["context"], "id" | "step">,
   emit: RunEvents["emit"],
-  host: WorkflowHost,
+  runtime: WorkflowRuntime,
 ): WorkflowContext["step"] {
   return (name, work, options) =>
     step(
@@ -141,16 +163,16 @@ function tellSteps(
           // Cancelled or out of its time it is over for the run, whatever its work still does.
           const place = { ...placeOf(id), step_id };
           const begin = async () => await work(given);
-          const { tracing } = host;
+          const { tracing } = runtime.observers;
           const working = origins.run({ step: name, step_id }, () =>
             tracing === undefined ? begin() : tracing.within(place, begin),
           );
           return await untilAborted(working, given.signal);
         } catch (error) {
-          const failure = masked(toStepFailure(error, name, host), host);
+          const failure = masked(toStepFailure(error, name, runtime), runtime);
           ending = endingOf(true, {
             aborted: failure.code === "aborted",
-            error: toEventError(failure, host),
+            error: toEventError(failure, runtime),
           });
           throw failure;
         } finally {
@@ -172,25 +194,25 @@ function endingOf(
   return { is_error: true, ...(error === undefined ? {} : { error }) };
 }
 
-function toEventError(error: KitError, { causeOf }: Pick<WorkflowHost, "causeOf">): EventError {
+function toEventError(error: KitError, { causeOf }: Pick<WorkflowRuntime, "causeOf">): EventError {
   const { code, message } = error;
   const cause = causeOf(error);
   const known = isErrorCode(code) ? code : "internal_error";
   return { type: known, message, ...(cause === undefined ? {} : { cause }) };
 }
 
-function masked(error: KitError, { mask }: Pick<WorkflowHost, "mask">): KitError {
+function masked(error: KitError, { mask }: Pick<WorkflowRuntime, "mask">): KitError {
   return mask === undefined ? error : maskError(error, mask);
 }
 
-function toStepFailure(error: unknown, step: string, host: WorkflowHost): KitError {
+function toStepFailure(error: unknown, step: string, runtime: WorkflowRuntime): KitError {
   return error instanceof KitError
     ? error
-    : toFailure(error, `The step ${JSON.stringify(step)} failed.`, host);
+    : toFailure(error, `The step ${JSON.stringify(step)} failed.`, runtime);
 }
 
 /** What somebody's code threw, with what it says and where in the hint. */
-function toFailure(error: unknown, message: string, { causeOf }: WorkflowHost): KitError {
+function toFailure(error: unknown, message: string, { causeOf }: WorkflowRuntime): KitError {
   const cause = causeOf(error);
   return new KitError({
     code: "internal_error",
@@ -216,30 +238,109 @@ interface RunEvents {
   forward(event: KitEvent): void;
 }
 
-function createRunEvents(host: WorkflowHost, { id, emit: record }: RunWork["context"]): RunEvents {
+function createRunEvents(runtime: WorkflowRuntime, { id, emit: record }: RunWork["context"]): RunEvents {
   const place = { instance_id: id, operation_id: id, run_id: id };
   return {
     forward({ index: _, ...event }) {
       record(event);
     },
     emit(body, at = Date.now()) {
-      const said = host.mask === undefined ? body : maskValue(body, host.mask);
+      const said = runtime.mask === undefined ? body : maskValue(body, runtime.mask);
       const event = { ...said, ...place, timestamp: isoTime(at) };
       const index = record(event);
-      if (index !== undefined) host.publish({ ...event, index });
+      if (index !== undefined) runtime.observers.publish({ ...event, index });
     },
   };
 }
 
 function toRunError(
   error: unknown,
-  run: { readonly host: WorkflowHost; readonly name: string; readonly runId: string },
+  run: { readonly runtime: WorkflowRuntime; readonly name: string; readonly runId: string },
 ): KitError {
   const known =
-    error instanceof KitError ? error : toFailure(error, `The workflow "${run.name}" failed.`, run.host);
+    error instanceof KitError ? error : toFailure(error, `The workflow "${run.name}" failed.`, run.runtime);
   const { code, message, hint } = known;
   const meta = { ...known.meta, run_id: run.runId };
   // Of what was not ours, the cause is what was thrown.
   const cause = known === error ? known : error;
   return new KitError({ code, message, meta, cause, ...(hint === undefined ? {} : { hint }) });
+}
+
+interface RunAgents {
+  readonly init: WorkflowContext["init"];
+  close(): Promise<void>;
+}
+
+interface RunAgentsOptions {
+  readonly run: Omit<AgentContext, "dispatch">;
+  readonly journal: AgentJournal;
+  readonly runtime: Pick<WorkflowRuntime, "factory" | "dispatch">;
+  onEvent(event: KitEvent): void;
+}
+
+/** The agents of a run: the same definition under the same name is one agent, however often it is asked for. */
+function createRunAgents({ run, journal, runtime, onEvent }: RunAgentsOptions): RunAgents {
+  const asked = new Map<AgentDefinition, Map<string, Promise<Agent>>>();
+  const owners = new Map<string, AgentDefinition>();
+  const alive: Agent[] = [];
+  let closed = false;
+  const start = async (definition: AgentDefinition, named: { id: string; name: string | undefined }) => {
+    const { factory, dispatch } = runtime;
+    const agent = await factory.create(definition, { ...run, ...named, dispatch, run_id: run.id });
+    const key = JSON.stringify([agent.name, agent.id]);
+    const owner = owners.get(key) ?? definition;
+    if (owner !== definition) throw sameName(agent.name);
+    owners.set(key, definition);
+    agent.subscribe(onEvent);
+    alive.push(agent);
+    if (closed) await agent.close();
+    return journalAgent(agent, journal);
+  };
+  return {
+    init(definition, { id = run.id, name } = {}) {
+      const mine = asked.get(definition) ?? new Map<string, Promise<Agent>>();
+      asked.set(definition, mine);
+      const key = JSON.stringify([id, name]);
+      const agent = mine.get(key) ?? start(definition, { id, name });
+      mine.set(key, agent);
+      agent.catch(() => mine.delete(key));
+      return agent;
+    },
+    async close() {
+      closed = true;
+      await Promise.allSettled(alive.map((agent) => agent.close()));
+    },
+  };
+}
+
+function sameName(name: string): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: `Two agents of this run are named "${name}", and would share one history.`,
+    hint: "Give each a `name` in its profile, or as ctx.init(agent, { name }).",
+  });
+}
+
+/** A run's log: what it says are events. */
+function createRunLog(emit: (body: EventBody) => void): WorkflowLog {
+  const write =
+    (level: Extract<EventBody, { type: "log" }>["level"]): WorkflowLog["info"] =>
+    (message, data) =>
+      emit({
+        type: "log",
+        level,
+        message,
+        ...(data === undefined ? {} : { data: toData(data) }),
+      });
+  return { info: write("info"), warn: write("warning"), error: write("error") };
+}
+
+/** What an event carries is JSON: what is none, such as an error or a cycle, becomes a text. */
+function toData(data: unknown): unknown {
+  try {
+    const plain = data instanceof Error ? { name: data.name, message: data.message } : data;
+    return JSON.parse(JSON.stringify(plain) ?? "null");
+  } catch {
+    return String(data);
+  }
 }

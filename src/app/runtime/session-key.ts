@@ -5,8 +5,8 @@ import type { SessionKey } from "../../protocol/session-entry.ts";
 const maxKeyLength = 256;
 
 /**
- * The key alone, whatever else the caller's object has. Ids are often made of what others send: throws
- * `invalid_request` for one that no path can name, because nobody could ever reach that session.
+ * The key alone, without other fields of the caller's object. Ids are often made of what others send: throws
+ * `invalid_request` for one that no path can name, because no request could ever reach that session.
  */
 export function toSessionKey({ agent, instance_id, session }: SessionKey): SessionKey {
   check("id", instance_id);
@@ -14,11 +14,11 @@ export function toSessionKey({ agent, instance_id, session }: SessionKey): Sessi
   return { agent, instance_id, session };
 }
 
-/** An idempotency key as the engine takes it. Throws `invalid_request` for one that is empty, or no text. */
-export function keyed(key: string | undefined): { readonly idempotency_key?: string } {
-  if (key === undefined) return {};
+/** Throws `invalid_request` for an idempotency key that is empty, too long or no text. */
+export function toIdempotencyKey<Key extends string | undefined>(key: Key): Key {
+  if (key === undefined) return key;
   const isKey = typeof key === "string" && key !== "" && key.length <= maxKeyLength;
-  if (isKey && key.isWellFormed() && !/\p{Cc}/u.test(key)) return { idempotency_key: key };
+  if (isKey && key.isWellFormed() && !/\p{Cc}/u.test(key)) return key;
   throw refused("idempotencyKey", `must have 1 to ${maxKeyLength} characters, and no control characters`);
 }
 

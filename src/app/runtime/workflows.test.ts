@@ -3,7 +3,7 @@ import type { KitEvent } from "../../protocol/event.ts";
 import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
 import { openTestApp } from "../../testing/test-app.ts";
-import type { App } from "./app.ts";
+import type { App } from "../service/app.ts";
 
 // As `createAgent` of kit makes it.
 const helper = `export default {

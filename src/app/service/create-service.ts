@@ -1,181 +1,325 @@
 import { createApprovals } from "../../agents/approvals/create-approvals.ts";
-import { createId } from "../../base/id.ts";
+import type { Dispatch, DispatchInput } from "../../agents/create-agent.ts";
+import { unsavedOf } from "../../agents/session/unsaved-work.ts";
+import { systemClock } from "../../base/clock.ts";
+import { defined } from "../../base/defined.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { agentStream, type Engine, type WorkContext } from "../../engine/contract.ts";
+import { causeOf, type ErrorCause } from "../../protocol/error-cause.ts";
 import { isRetryableCode } from "../../protocol/error-code.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import type { PromptReply } from "../../protocol/prompt.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
-import type { HostedApp } from "../runtime/hosted-app.ts";
+import { AgentFactory } from "../runtime/agent-factory.ts";
+import { type RuntimeParts, serverProblems, toAgentRuntime } from "../runtime/agent-runtime.ts";
+import { createInstances } from "../runtime/instances.ts";
+import { createObservers } from "../runtime/observers.ts";
 import { origins } from "../runtime/origins.ts";
-import { keyed, toSessionKey } from "../runtime/session-key.ts";
-import { createHeldSlots } from "./held-slots.ts";
+import type { WorkflowRuntime } from "../runtime/run-workflow.ts";
+import { toIdempotencyKey, toSessionKey } from "../runtime/session-key.ts";
+import { commandListProblems } from "../sources/command-list-problems.ts";
+import { createCauseReader } from "../sources/describe-failure.ts";
+import { Sources } from "../sources/sources.ts";
+import type { App } from "./app.ts";
 import { createInstanceAdmin } from "./instance-admin.ts";
-import { createOperationListeners } from "./operation-listeners.ts";
 import { createOutageLog } from "./outage-log.ts";
-import { promptDurably } from "./prompt-durably.ts";
-import { RestingWork } from "./resting-work.ts";
-import { createRetention } from "./retention.ts";
-import type { Service } from "./service.ts";
-import { toDispatchInput, toPromptInput } from "./session-input.ts";
-import { createSessionWork } from "./session-work.ts";
+import { Prompts } from "./prompts.ts";
+import { RestingWork, WorkSlots } from "./resting-work.ts";
+import { createRetention, pruneHourly } from "./retention.ts";
+import type { ProjectService, Service } from "./service.ts";
+import { operationOf, toDispatchInput, toPromptRequest } from "./session-input.ts";
+import { SessionWork, type TakenInput } from "./session-work.ts";
 import { syncSchedules } from "./sync-schedules.ts";
 import { createWorkTraces } from "./work-traces.ts";
-import { createWorkflowRuns } from "./workflow-runs.ts";
+import { WorkflowRuns } from "./workflow-runs.ts";
 
-export interface CreateServiceOptions {
-  readonly app: HostedApp;
-  /** Not started yet. */
+export interface ServiceOptions {
+  /** Not started yet; drained with the service. */
   readonly engine: Engine;
-  /** Whether workflows run by their schedules; default true. */
-  readonly schedules?: boolean;
-  /** Told of what fails beside the work: a listener that throws, a schedule that is none; and why a run or dispatch failed. */
-  readonly onError?: (error: unknown) => void;
-  /** After how long accepted work that waits for somebody's word leaves the memory; default 5,000. */
+  /** False for a command that reads and removes: the service takes up no work. Default true. */
+  readonly works?: boolean | undefined;
+  /** Whether the service does by itself what is due: workflows by their schedules, removal of old sessions. Default true. */
+  readonly housekeeping?: boolean | undefined;
+  /** Whether inputs may be dispatched, and instances' events read: not in a program that its callers wait for. Default true. */
+  readonly keepsWork?: boolean | undefined;
+  /** Receive the events of every agent and workflow, also of work that is taken up at once. */
+  readonly observers?: readonly Parameters<App["observe"]>[0][] | undefined;
+  /** Receives what fails beside the work: a listener that throws, a bad schedule; and why a run or a dispatch failed. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+  /** Sessions that nobody has touched for so long are removed, once an hour; default: none are. */
+  readonly pruneOlderThanMs?: number | undefined;
+  /** Receives one line about removed sessions. */
+  readonly onRemoved?: ((text: string) => void) | undefined;
+  /** After how long stored work that waits for a decision leaves the memory; default 5,000. */
   readonly restMs?: number | undefined;
 }
 
-/** Joins an application with an engine, and takes up work: also what a process that died has left. */
-export async function createService({
-  app,
-  engine,
-  schedules = true,
-  onError = () => undefined,
-  restMs,
-}: CreateServiceOptions): Promise<Service> {
+/**
+ * Composes a service: sources become live agents and workflows, whose work the engine accepts and starts. The one place
+ * where both are known; what it composes knows neither it nor each other. On failure the parts and the engine are
+ * their opener's to close.
+ */
+export async function createService(parts: RuntimeParts, options: ServiceOptions): Promise<ProjectService> {
+  const { engine, keepsWork = true, onError = () => undefined } = options;
+  const keepsHouse = options.works !== false && options.housekeeping !== false;
   const { events } = engine;
-  const listeners = createOperationListeners(onError);
-  const slots = createHeldSlots(restMs);
-  const work = createSessionWork(app);
-  const traces = createWorkTraces(app, engine);
-  const runs = createWorkflowRuns({ app, engine, traces }, onError);
-  const admin = createInstanceAdmin({ app, engine, work });
+  const { store } = parts;
+  const observers = createObservers(parts.onListenerError);
+  for (const observer of options.observers ?? []) observers.add(observer);
+  const slots = new WorkSlots(options.restMs);
+  const sources = await Sources.open(parts.root, parts);
+  const toCause = createToCause(sources.root, parts.mask);
+  const runtime = toAgentRuntime(parts, {
+    observers: observers.all,
+    causeOf: toCause,
+    sources: sources.guard,
+    approvals: parts.approvals === undefined ? undefined : slots.freeWhileDeciding(parts.approvals),
+  });
+  const factory = new AgentFactory({ sources, runtime, ...defined(parts) });
+  const traces = createWorkTraces(observers, engine);
+  const approvals = parts.approvals ?? createApprovals();
 
-  const append = (stream: string, event: KitEvent): void => {
+  const toAdmitted: WorkflowRuntime["toAdmitted"] = (agent, input) => {
+    const { id, session = "default", input: given, idempotencyKey: _, ...choices } = input;
+    const name = sources.agentName(agent);
+    if (!keepsWork) throw keepsNothing();
+    const key = toSessionKey({ agent: name, instance_id: id, session });
+    return { ...key, input: toDispatchInput(given, choices) };
+  };
+  const accept = async (
+    agent: Parameters<Dispatch>[0],
+    input: DispatchInput,
+    principal?: string,
+  ): ReturnType<Dispatch> => {
+    const admitted = toAdmitted(agent, input);
+    const idempotency_key = toIdempotencyKey(input.idempotencyKey);
+    return await engine.admit({
+      ...admitted,
+      ...defined({ idempotency_key }),
+      ...(principal === undefined ? slots.principal() : { principal }),
+      ...traces.asked(),
+    });
+  };
+  const dispatch: Dispatch = (agent, input) => accept(agent, input);
+  const around = { env: parts.env, payload: {}, dispatch };
+
+  const instances = createInstances(async ({ name, id, payload }) => {
+    const last_event = keepsWork ? await events.last(agentStream(name, id)) : 0;
+    const agent = await factory.createNamed(name, { ...around, id, payload, last_event });
+    agent.subscribe((event) => {
+      try {
+        if (keepsWork) record(event);
+      } finally {
+        // Listeners of the prompt receive the event even if the event log rejects it.
+        prompts.hear(event);
+      }
+    });
+    return agent;
+  }, parts.instances);
+  const record = (event: KitEvent): void => {
     try {
-      events.append(stream, event);
+      events.append(agentStream(event.agent ?? "", event.instance_id), event);
     } catch (error) {
-      // Another process works now, and this one is about to learn of it: what it still says is void.
+      // This process has lost the lease: its late events are dropped.
       if (!(error instanceof KitError && error.code === "lease_lost")) throw error;
     }
   };
-  const dispatch: Service["dispatch"] = async (
-    target,
-    input,
-    { idempotencyKey, principal, ...choices } = {},
-  ) => {
-    app.checkAgent(target.agent);
-    return engine.admit({
-      ...toSessionKey(target),
-      ...keyed(idempotencyKey),
-      ...(principal === undefined ? slots.principal() : { principal }),
-      ...traces.asked(),
-      input: toDispatchInput(input, choices),
-    });
+  const work = new SessionWork(instances, { isShared: engine.capabilities.durable });
+  /** Works on an input in its turn: `context` holds the line of its session and a slot. */
+  const perform = async (
+    context: WorkContext,
+    { principal, trace }: Pick<Parameters<typeof engine.admit>[0], "principal" | "trace">,
+    input: TakenInput,
+  ): ReturnType<SessionWork["run"]> => {
+    // The first event says what is wrong with the log.
+    if (keepsWork)
+      await events.begin(agentStream(input.key.agent, input.key.instance_id)).catch(() => undefined);
+    const held = { context, resting: input.resting, ...defined({ principal }) };
+    return await origins.run({ ...trace }, () => slots.hold(held, () => work.run(context, input)));
   };
-  app.host({
-    lastEvent: (agent, instanceId) => events.last(agentStream(agent, instanceId)),
-    record(event) {
-      try {
-        // Instances alone are recorded here; what a run says itself is in its own stream.
-        if (event.agent !== undefined) append(agentStream(event.agent, event.instance_id), event);
-      } finally {
-        // Who waits for the answer hears of it, whether or not the log has room for it.
-        listeners.hear(event);
-      }
-    },
+  const prompts = new Prompts({
+    engine,
+    traces,
+    onError,
+    perform: (context, { agent, instance_id, session, ...place }, input) =>
+      perform(context, place, { ...input, key: { agent, instance_id, session } }),
+  });
+  const workflows: WorkflowRuntime = {
+    env: parts.env,
+    validateJson: runtime.validateJson,
+    factory,
     dispatch,
-    run: runs.toEnd,
-    whileAside: slots.whileAside,
-  });
-  // Those that live already do not know how far their streams in the engine's log have come.
-  if (engine.capabilities.durable) app.renewInstances();
-  await engine.start({
-    dispatch: async (context, request) => {
-      try {
-        // What is wrong with it, the first event is told.
-        await events.begin(agentStream(request.agent, request.instance_id)).catch(() => undefined);
-        const { principal } = request;
-        const resting = isDispatch(context) ? new RestingWork(context) : undefined;
-        const held = { ...(principal === undefined ? {} : { principal }), context, resting };
-        // What frees a place in line is no part of what takes it.
-        if (context.attempt > 1) await traces.recallSession(request);
-        return await origins.run({ ...request.trace }, () =>
-          slots.hold(held, () => work.run(context, request, resting)),
-        );
-      } catch (error) {
-        // Nobody waits for a dispatch: why it failed is said here, or nowhere.
-        if (!context.signal.aborted && isDispatch(context) && !isStoreUnavailable(error))
-          onError(nameDispatch(error, context));
-        throw error;
-      }
-    },
-    run: (context, request) =>
-      origins.run({}, () => slots.hold({ ...request, context }, () => runs.perform(context, request))),
-    isRetryable,
-    onOutage: createOutageLog(onError),
-    onClockSet: (byMs) => onError(clockSet(byMs)),
-    causeOf: app.causeOf,
-  });
-  const renewSchedules = async (): Promise<void> => {
-    if (schedules) await syncSchedules(engine, app, onError);
+    toAdmitted,
+    causeOf: toCause,
+    observers,
+    mask: parts.mask,
   };
-  await renewSchedules();
+  const runs = new WorkflowRuns({ sources, engine, runtime: workflows, traces, onFailure: onError });
+  const admin = createInstanceAdmin({ sources, instances, engine, work });
+  const sandboxOf = (key: SessionKey) => factory.sandboxOf(key.agent, { ...around, id: key.instance_id });
 
-  return {
+  const sessions = createRetention({
+    root: sources.root,
+    store,
+    instances,
+    approvals,
+    engine,
+    sandboxOf,
+    isAtWork: (target) => work.running(target).length > 0,
+  });
+  const problem: Service["problem"] = () => engine.problem?.() ?? store.problem?.();
+  const endHousekeeping = keepsHouse ? keepHouse(problem, sessions, options) : async () => undefined;
+  const problems: App["problems"] = () => [
+    ...sources.loaded.problems,
+    ...commandListProblems(sources.loaded.agents, parts.defaults),
+    ...serverProblems(parts.mcp),
+  ];
+  const renewSchedules = async (): Promise<void> => {
+    if (!keepsHouse) return;
+    await syncSchedules(engine, { workflows: sources.loaded.workflows, problems: problems() }, onError);
+  };
+  const reload = async (): Promise<void> => {
+    await sources.reload();
+    instances.renew();
+    await renewSchedules();
+  };
+  const closeAll = async (how?: Parameters<Engine["drain"]>[0]): Promise<void> => {
+    await endHousekeeping();
+    await engine.drain(how);
+    await instances.close();
+    const lost = await unsavedOf(store, systemClock).close(unsavedPatienceMs);
+    if (lost > 0) parts.onListenerError?.(workLost(lost));
+    await parts.close();
+    sources.close();
+  };
+  let closed: Promise<void> | undefined;
+  const close: ProjectService["close"] = (how) => {
+    closed ??= closeAll(how);
+    return closed;
+  };
+  const app: App = {
+    root: sources.root,
+    env: parts.env,
+    mask: parts.mask ?? ((text) => text),
+    agents: () => sources.loaded.agents,
+    workflows: () => sources.loaded.workflows,
+    webhooks: () => sources.loaded.webhooks,
+    async sandboxes() {
+      const own = sources.loaded.agents.map(({ name: agent }) =>
+        // An agent whose description fails says so when it is asked for.
+        sandboxOf({ agent, instance_id: "default", session: "default" }).catch(() => undefined),
+      );
+      const found = (await Promise.all(own)).filter((sandbox) => sandbox !== undefined);
+      return [...new Set([parts.sandbox, ...found])];
+    },
+    problems,
+    hasChanged: () => sources.hasChanged(),
+    reload,
+    instance: (name, id, payload = {}) => instances.get({ name, id, payload }),
+    init: (definition, context = {}) =>
+      factory.create(definition, { ...around, ...context, dispatch, id: context.id ?? "default" }),
+    run: (name, run = {}) => runs.toEnd(name, run),
+    dispatch,
+    observe: (observer) => observers.add(observer),
+    close: () => close({ timeoutMs: 0 }),
+  };
+  const service: ProjectService = {
     app,
     engine,
-    approvals: app.approvals ?? createApprovals(),
-    sessions: createRetention({ app, engine, isAtWork: (target) => work.running(target).length > 0 }),
-    async prompt(target, request, { signal, idempotencyKey, principal, onEvent } = {}) {
-      app.checkAgent(target.agent);
-      const asked = { ...(principal === undefined ? {} : { principal }), ...traces.asked() };
-      const key = { ...toSessionKey(target), ...asked };
-      const wait = signal === undefined ? {} : { signal };
-      if (idempotencyKey !== undefined) {
-        const admitted = { ...key, ...keyed(idempotencyKey), input: toPromptInput(request) };
-        return promptDurably(engine, admitted, { ...wait, ...(onEvent === undefined ? {} : { onEvent }) });
-      }
-      const operationId = createId("op");
-      const stop = onEvent === undefined ? undefined : listeners.add(operationId, onEvent);
-      try {
-        const reply = await engine.call({ ...key, input: toPromptInput(request, operationId) }, wait);
-        return reply as PromptReply;
-      } finally {
-        stop?.();
-      }
+    approvals,
+    sessions,
+    async prompt(target, request, call = {}) {
+      sources.checkAgent(target.agent);
+      return await prompts.prompt(target, request, call);
     },
-    problem: () => engine.problem?.() ?? app.storeProblem(),
-    dispatch,
+    problem,
+    dispatch: ({ agent, instance_id: id, session }, input, { principal, ...how } = {}) =>
+      accept(agent, { ...how, id, session, input }, principal),
     ...admin,
-    startRun: (workflow, payload, { idempotencyKey, principal, request } = {}) =>
-      runs.start(workflow, payload, {
-        ...(principal === undefined ? {} : { principal }),
-        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-        ...(request === undefined ? {} : { local: { request } }),
-      }),
-    async reload() {
-      await app.reload();
-      await renewSchedules();
-    },
-    drain: (options) => engine.drain(options),
+    startRun: (workflow, payload, { request, ...how } = {}) =>
+      runs.start(workflow, payload, { ...how, ...(request === undefined ? {} : { local: { request } }) }),
+    reload,
+    drain: (how) => engine.drain(how),
+    close,
+  };
+  try {
+    if (options.works === false) return service;
+    await engine.start({
+      async dispatch(context, request) {
+        try {
+          const { agent, instance_id, session, input } = request;
+          if (context.attempt > 1) await traces.recallSession(request);
+          return await perform(context, request, {
+            key: { agent, instance_id, session },
+            request: toPromptRequest(input),
+            operationId: operationOf(context.id),
+            resting: new RestingWork(context),
+          });
+        } catch (error) {
+          // No caller waits for a dispatch: the log is the one place for the reason.
+          if (!context.signal.aborted && !isStoreUnavailable(error)) onError(nameDispatch(error, context));
+          throw error;
+        }
+      },
+      run: (context, request) =>
+        origins.run({}, () => slots.hold({ ...request, context }, () => runs.perform(context, request))),
+      isRetryable,
+      onOutage: createOutageLog(onError),
+      onClockSet: (byMs) => onError(clockSet(byMs)),
+      causeOf: toCause,
+    });
+    await renewSchedules();
+    return service;
+  } catch (error) {
+    await endHousekeeping();
+    await instances.close();
+    sources.close();
+    throw error;
+  }
+}
+
+/** How often the service checks whether its files are where they were, in ms. */
+const problemMs = 1_000;
+
+/** Reports each problem once, and removes old sessions. The function returned ends both. */
+function keepHouse(
+  problem: Service["problem"],
+  sessions: Service["sessions"],
+  { onError = () => undefined, onRemoved = () => undefined, pruneOlderThanMs: olderThanMs }: ServiceOptions,
+): () => Promise<void> {
+  let reported: string | undefined;
+  const watch = setInterval(() => {
+    const found = problem();
+    if (found !== undefined && found.message !== reported) onError(found);
+    reported = found?.message;
+  }, problemMs).unref();
+  const endPruning =
+    olderThanMs === undefined ? undefined : pruneHourly(sessions, { olderThanMs, onRemoved, onError });
+  return async () => {
+    clearInterval(watch);
+    await endPruning?.();
   };
 }
 
+/** Why something failed, as records keep it: without secrets and paths of the machine. */
+function createToCause(
+  root: string,
+  mask: RuntimeParts["mask"],
+): (error: unknown, also?: (text: string) => string) => ErrorCause | undefined {
+  const reader = createCauseReader(root, mask ?? ((text) => text));
+  return (error, also = (text) => text) =>
+    causeOf(error, { ...reader, clean: (text) => reader.clean(also(text)) });
+}
+
 /**
- * An input whose attempt failed in a way that may pass is tried again; one that somebody has stopped is not. A
- * conflict comes of a process that was frozen, and wrote what it had before it learned that another does this now:
- * that belongs to the same operation, which goes on from there.
+ * An input whose attempt failed in a way that may pass is tried again; one that was aborted is not. A conflict comes from a
+ * process that was frozen, and wrote what it had before it learned that another one works: that belongs to the same
+ * operation, which continues from there.
  */
 function isRetryable(error: unknown): boolean {
   if (!(error instanceof KitError) || error.code === "aborted") return false;
   if (error.code === "conflict") return true;
   return isRetryableCode(error.code);
-}
-
-/** A call lives in its caller, who is told what it failed with. */
-function isDispatch({ id }: WorkContext): boolean {
-  return id.startsWith("dispatch_");
 }
 
 function nameDispatch(error: unknown, { id: dispatch_id }: WorkContext): unknown {
@@ -196,5 +340,26 @@ function clockSet(byMs: number): KitError {
   return new KitError({
     code: "unavailable",
     message: `The clock was set ${byMs > 0 ? "forward" : "back"} by ${size.join(" ")}. What waits is not affected; schedules go by the new time.`,
+  });
+}
+
+function keepsNothing(): KitError {
+  return new KitError({
+    code: "unavailable",
+    message:
+      "This application keeps nothing on disk: what is dispatched here would be gone with the process.",
+    hint: "Open the project with openService, or have kit start serve it; or prompt the agent and wait.",
+  });
+}
+
+/** A stop does not wait for a store: what is left is written at once, or lost. */
+const unsavedPatienceMs = 1_000;
+
+function workLost(count: number): KitError {
+  const what = count === 1 ? "1 operation was" : `${count} operations were`;
+  return new KitError({
+    code: "store_unavailable",
+    message: `What ${what} about to keep is lost with this stop: the session store is away.`,
+    hint: "Where results of tools are missing, the model is told that their outcome is unknown.",
   });
 }

@@ -5,10 +5,8 @@ import { createAgent } from "../../agents/create-agent.ts";
 import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
-import type { App } from "../runtime/app.ts";
-import { initAgent } from "./init-agent.ts";
-import { openAgents } from "./open-agents.ts";
-import { openService } from "./open-service.ts";
+import type { App } from "./app.ts";
+import { initAgent, openAgents, openService } from "./open-service.ts";
 
 async function repository(): Promise<TemporaryRepository> {
   const folder = await createTemporaryRepository({

@@ -2,23 +2,26 @@ import { KitError } from "../../base/kit-error.ts";
 import { agentStream, type Engine } from "../../engine/contract.ts";
 import type { DispatchStatus } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import type { HostedApp } from "../runtime/hosted-app.ts";
+import type { Instances } from "../runtime/instances.ts";
+import type { Sources } from "../sources/sources.ts";
 import type { InstanceTarget, Service } from "./service.ts";
 import type { SessionWork } from "./session-work.ts";
 
 interface InstanceAdminOptions {
-  readonly app: HostedApp;
+  readonly sources: Pick<Sources, "checkAgent">;
+  readonly instances: Instances;
   readonly engine: Engine;
   readonly work: SessionWork;
 }
 
-/** Looks at instances, stops them, and removes them. */
+/** Reads, aborts and removes instances. */
 export function createInstanceAdmin({
-  app,
+  sources,
+  instances,
   engine,
   work,
 }: InstanceAdminOptions): Pick<Service, "history" | "abort" | "remove" | "events"> {
-  /** Takes back the accepted inputs of an instance, or of one of its sessions, that are in a state. */
+  /** Cancels the accepted inputs of an instance, or of one of its sessions, that have a status. */
   const cancel = async (
     { agent, instance_id, session }: InstanceTarget & { readonly session?: string | undefined },
     status: DispatchStatus,
@@ -42,7 +45,7 @@ export function createInstanceAdmin({
     return cancelled;
   };
   const abort: Service["abort"] = async (target) => {
-    app.checkAgent(target.agent);
+    sources.checkAgent(target.agent);
     const running = work.running(target);
     // An accepted input is cancelled, or the engine would take its end for a failure.
     const cancelled = await cancel(target, "running");
@@ -53,8 +56,8 @@ export function createInstanceAdmin({
 
   return {
     async history({ agent, instance_id, session }) {
-      app.checkAgent(agent);
-      const live = await app.instance(agent, instance_id);
+      sources.checkAgent(agent);
+      const live = await instances.get({ name: agent, id: instance_id, payload: {} });
       const known = await live.sessions.get(session);
       if (known !== undefined) return known.history();
       throw new KitError({
@@ -65,21 +68,21 @@ export function createInstanceAdmin({
     abort,
     async remove(target) {
       const { agent, instance_id } = target;
-      app.checkAgent(agent);
+      sources.checkAgent(agent);
       const taken = await cancel(target, "queued");
       const aborted = await abort(target);
-      const live = await app.instance(agent, instance_id);
+      const live = await instances.get({ name: agent, id: instance_id, payload: {} });
       const sessions = await live.sessions.list();
       for (const { session, parent } of sessions)
         if (parent === undefined) await live.sessions.delete(session);
-      await app.release(agent, instance_id);
+      await instances.release(agent, instance_id);
       const stream = agentStream(agent, instance_id);
       const said = (await engine.events.last(stream)) > 0;
       await engine.events.delete(stream);
       return taken || aborted || sessions.length > 0 || said;
     },
     events(target, { after, session, signal }) {
-      app.checkAgent(target.agent);
+      sources.checkAgent(target.agent);
       const all = engine.events.subscribe(agentStream(target.agent, target.instance_id), {
         ...(after === undefined ? {} : { after }),
         ...(signal === undefined ? {} : { signal }),
@@ -94,5 +97,16 @@ async function* ofSession(events: AsyncIterable<KitEvent>, session: string): Asy
   const below = `${session.slice(0, 80)}.task_`;
   for await (const event of events) {
     if (event.type === "gap" || event.session === session || event.session?.startsWith(below)) yield event;
+  }
+}
+
+/** Resolves once no accepted input waits or runs. */
+export async function finishDispatches(engine: Engine): Promise<void> {
+  for (const status of ["queued", "running"] as const) {
+    for (;;) {
+      const { items } = await engine.listDispatches({ status });
+      if (items.length === 0) break;
+      await Promise.all(items.map(({ dispatch_id }) => engine.awaitDispatch(dispatch_id)));
+    }
   }
 }

@@ -5,7 +5,8 @@ import { openProject } from "../../project/open-project.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { loadConfig } from "../config/load-config.ts";
-import { openProjectService, type ProjectService } from "./open-project-service.ts";
+import { openProjectService } from "./open-project-service.ts";
+import type { ProjectService } from "./service.ts";
 
 test("a project's service keeps what it accepts where the configuration says, under its limits", async () => {
   const repository = await createTemporaryRepository({

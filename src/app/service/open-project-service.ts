@@ -1,124 +1,75 @@
 import { join, resolve } from "node:path";
-import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Approvals } from "../../agents/approvals/approvals.ts";
 import { createApprovalsBy } from "../../agents/approvals/create-approvals.ts";
-import type { EventListener } from "../../agents/events/emitter.ts";
 import type { Engine } from "../../engine/contract.ts";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
 import { defaultLimits } from "../../engine/embedded/engine-limits.ts";
 import { createMachineClock } from "../../engine/embedded/time/machine-clock.ts";
-import type { Project } from "../../project/project.ts";
-import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import { sessionRetentionMs, toEngineLimits } from "../config/engine-config.ts";
-import type { LoadedConfig } from "../config/load-config.ts";
-import type { HostedApp } from "../runtime/hosted-app.ts";
-import { openApp } from "../runtime/open-app.ts";
-import { stateFolder } from "../runtime/state-folder.ts";
-import { toAppOptions } from "../runtime/to-app-options.ts";
-import { createService } from "./create-service.ts";
-import { pruneHourly } from "./retention.ts";
-import type { Service } from "./service.ts";
+import type { RuntimeParts } from "../runtime/agent-runtime.ts";
+import { type OpenPartsOptions, openParts } from "../runtime/open-parts.ts";
+import { stateFolder } from "../state-folder.ts";
+import { createService, type ServiceOptions } from "./create-service.ts";
+import type { ProjectService } from "./service.ts";
 
-const defaultIdleSeconds = 300;
-
-export interface ProjectServiceOptions {
-  readonly project: Project;
-  readonly loaded: Pick<LoadedConfig, "config" | "environment" | "fileSecrets">;
-  /** For agents that name none; default: what the configuration names, else a virtual workspace. */
-  readonly sandbox?: SandboxFactory;
-  /** Default: in the memory of this process, for as long as it takes. */
-  readonly approvals?: Approvals;
-  /** Models by their whole name, beside those of the providers. */
-  readonly models?: Readonly<Record<string, LanguageModelV4>>;
-  /** Hear the events of every agent and workflow, of work too that is taken up at once. */
-  readonly observers?: readonly EventListener[];
-  /** Told of what fails beside the work. */
-  readonly onError?: (error: unknown) => void;
-  /** Told in a line what was removed because nobody had touched it for long. */
-  readonly onRemoved?: (text: string) => void;
+export interface ProjectServiceOptions
+  extends OpenPartsOptions,
+    Pick<ServiceOptions, "works" | "housekeeping" | "keepsWork" | "observers" | "onError" | "onRemoved">,
+    Pick<RuntimeParts, "code" | "overrides" | "onListenerError"> {
+  /** "memory", or a folder from the root; default: what the configuration names, else `.kit/engine`; "memory" with `works: false`. */
+  readonly engine?: string | undefined;
+  /** Default: in the memory of this process, without a time limit; "none": calls that need approval are denied. */
+  readonly approvals?: Approvals | "none" | undefined;
+  /** Whether instances that nobody uses leave the memory after a while. Default true. */
+  readonly endsIdle?: boolean | undefined;
+  /** Whether the project is closed with the service. Default false. */
+  readonly closesProject?: boolean | undefined;
 }
 
-export interface ProjectService extends Service {
-  /** Drains, then closes the agents; the project is its opener's to close. */
-  close(options?: { readonly timeoutMs?: number }): Promise<void>;
-}
-
-/** Opens the agents and workflows of a project behind the engine that its configuration names, as `kit start` does. */
+/** Opens the agents and workflows of an open project behind the engine that its configuration names. */
 export async function openProjectService(options: ProjectServiceOptions): Promise<ProjectService> {
-  const app = await openProjectApp(options);
-  for (const observer of options.observers ?? []) app.observe(observer);
-  let engine: Engine | undefined;
+  const { project, loaded, closesProject = false } = options;
+  const closing = new AsyncDisposableStack();
+  if (closesProject) closing.defer(() => project.close());
   try {
-    engine = openEngine(options);
-    const { onError } = options;
-    const service = await createService({ app, engine, ...(onError === undefined ? {} : { onError }) });
-    const olderThanMs = sessionRetentionMs(options.loaded.config.sessions);
-    const { onRemoved = () => undefined } = options;
-    const endPruning =
-      olderThanMs === undefined
-        ? undefined
-        : pruneHourly(service.sessions, { olderThanMs, onRemoved, onError: onError ?? (() => undefined) });
-    const watch = setInterval(sayProblems(service, onError), problemMs).unref();
-    return {
-      ...service,
-      async close(how) {
-        clearInterval(watch);
-        await endPruning?.();
-        await service.drain(how);
-        await app.close();
-      },
-    };
+    const parts = await openServiceParts(options);
+    closing.defer(() => parts.close());
+    const engine = openEngine(options);
+    closing.defer(() => engine.drain({ timeoutMs: 0 }));
+    return await createService(
+      { ...parts, close: () => closing.disposeAsync() },
+      { ...options, engine, pruneOlderThanMs: sessionRetentionMs(loaded.config.sessions) },
+    );
   } catch (error) {
-    await engine?.drain({ timeoutMs: 0 });
-    await app.close();
+    await closing.disposeAsync();
     throw error;
   }
 }
 
-/** How often kit looks whether its files are where they were. */
-const problemMs = 1_000;
+const defaultIdleSeconds = 300;
 
-/** Tells of a problem once, when it comes. */
-function sayProblems(
-  service: Pick<Service, "problem">,
-  onError: (error: unknown) => void = () => undefined,
-): () => void {
-  let told: string | undefined;
-  return () => {
-    const problem = service.problem();
-    if (problem !== undefined && problem.message !== told) onError(problem);
-    told = problem?.message;
+async function openServiceParts(options: ProjectServiceOptions): Promise<RuntimeParts> {
+  const { loaded, code, overrides, approvals, endsIdle = true } = options;
+  const parts = await openParts(options);
+  const idleSeconds = loaded.config.agent?.idle_seconds ?? defaultIdleSeconds;
+  return {
+    ...parts,
+    code,
+    overrides,
+    approvals: approvals === "none" ? undefined : (approvals ?? createApprovalsBy(createMachineClock())),
+    instances: endsIdle ? { ...parts.instances, idleMs: idleSeconds * 1_000 } : parts.instances,
+    onListenerError: options.onListenerError ?? options.onError,
   };
 }
 
-async function openProjectApp({
-  project,
-  loaded,
-  sandbox,
-  approvals,
-  models,
-  onError,
-}: ProjectServiceOptions): Promise<HostedApp> {
-  const configured = toAppOptions(loaded, project.root);
-  const idleSeconds = loaded.config.agent?.idle_seconds ?? defaultIdleSeconds;
-  return await openApp({
-    ...configured,
-    project,
-    approvals: approvals ?? createApprovalsBy(createMachineClock()),
-    instances: { ...configured.instances, idleMs: idleSeconds * 1_000 },
-    ...(sandbox === undefined ? {} : { sandbox }),
-    ...(models === undefined ? {} : { models }),
-    ...(onError === undefined ? {} : { onListenerError: onError }),
-  });
-}
-
-function openEngine({ project, loaded }: ProjectServiceOptions): Engine {
+function openEngine({ project, loaded, ...options }: ProjectServiceOptions): Engine {
   const { agent, engine = {}, sessions } = loaded.config;
-  const folder =
-    engine.folder === undefined
-      ? join(stateFolder(project.root), "engine")
-      : resolve(project.root, engine.folder);
   const limits = toEngineLimits(engine, agent?.max_waiting);
+  const place = options.engine ?? (options.works === false ? "memory" : undefined);
+  if (place === "memory") return createEmbeddedEngine({ limits });
+  const named = place ?? engine.folder;
+  const folder =
+    named === undefined ? join(stateFolder(project.root), "engine") : resolve(project.root, named);
   const { retentionMs = defaultLimits.retentionMs } = limits;
   const longestRetentionMs = Math.max(retentionMs, sessionRetentionMs(sessions) ?? 0);
   return createEmbeddedEngine({ folder, limits: { ...limits, longestRetentionMs } });

@@ -1,10 +1,12 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { Approvals } from "../../agents/approvals/approvals.ts";
 import { goOnFrom, Rested } from "../../agents/session/rested.ts";
 import { isPutOff } from "../../agents/turn/put-off.ts";
-import type { WorkContext } from "../../engine/contract.ts";
+import type { LinePlace, WorkContext } from "../../engine/contract.ts";
 
-/** How something waits for somebody. */
+/** How an operation waits for a decision. */
 export interface Wait {
-  /** The same when it is waited for again. */
+  /** The same when the operation waits for the decision again. */
   readonly key: string;
   readonly signal: AbortSignal;
   /** Whether, at this moment, the operation does nothing but wait, and could go on from its log. */
@@ -19,12 +21,12 @@ interface Asked {
   hear: ((outcome: Outcome) => void) | undefined;
 }
 
-/** How long work that was stopped while it rested may take until it waits again, to end as others do. */
+/** How long work that was stopped while it rested may take to resume, so that it ends as other work does. */
 const patienceMs = 1_000;
 
 /**
- * Accepted work that may wait for somebody: while it rests, only what it has asked is kept, and its operation is begun again
- * from its log once there is an answer, or once it is stopped.
+ * Stored work that may wait for a decision. While it rests, memory holds its questions only; once there is an answer, or
+ * once the work is stopped, its operation resumes from its log.
  */
 export class RestingWork {
   readonly #context: WorkContext;
@@ -51,7 +53,7 @@ export class RestingWork {
         await this.#rest();
       }
     } finally {
-      for (const { stop } of this.#asked.values()) stop.abort(new Error("Nobody waits for it."));
+      for (const { stop } of this.#asked.values()) stop.abort(new Error("The work has ended."));
       this.#asked.clear();
     }
   }
@@ -85,7 +87,7 @@ export class RestingWork {
     });
   }
 
-  /** Gives the operation up in memory. */
+  /** Lets the operation go from memory. */
   rest(): void {
     this.#stop?.abort(new Rested());
   }
@@ -117,10 +119,10 @@ export class RestingWork {
     }
   }
 
-  /** Resolves once it is to go on. Throws why not, where another process or the next start goes on with it. */
+  /** Resolves once the work is to resume. Throws the reason where another process, or the next start, resumes it. */
   async #rest(): Promise<void> {
     const { signal } = this.#context;
-    const goOn = this.#context.standAside();
+    const takeSlot = this.#context.standAside();
     await new Promise<void>((resolve) => {
       const isDue = [...this.#asked.values()].some(({ outcome }) => outcome !== undefined);
       if (isDue || signal.aborted) return resolve();
@@ -128,7 +130,7 @@ export class RestingWork {
       signal.addEventListener("abort", () => resolve(), { once: true });
     });
     this.#wake = undefined;
-    goOn();
+    takeSlot();
     if (isPutOff(signal)) throw signal.reason;
   }
 
@@ -145,5 +147,105 @@ export class RestingWork {
     );
     this.#asked.set(key, asked);
     return asked;
+  }
+}
+
+interface HeldWork extends Pick<LinePlace, "principal"> {
+  readonly context: WorkContext;
+  /** Of work that is stored, and so can be resumed. */
+  readonly resting?: RestingWork | undefined;
+}
+
+interface Waiting {
+  readonly resting: RestingWork;
+  readonly mayRest: () => boolean;
+  readonly since: number;
+}
+
+/** Most decisions of a person at work are there by then. */
+const defaultRestMs = 5_000;
+
+/** Which of the engine's work the code that runs belongs to, however deep in an agent's tools it is. */
+export class WorkSlots {
+  readonly #restMs: number;
+  readonly #current = new AsyncLocalStorage<HeldWork>();
+  // In the order in which they began to wait.
+  readonly #waiting = new Set<Waiting>();
+  #hasTimer = false;
+
+  constructor(restMs: number = defaultRestMs) {
+    this.#restMs = restMs;
+  }
+
+  /** Runs code as part of a work of the engine. */
+  hold<Value>(work: HeldWork, run: () => Promise<Value>): Promise<Value> {
+    return this.#current.run(work, run);
+  }
+
+  /** For whom the code that runs works: what it dispatches has the same principal. */
+  principal(): Pick<LinePlace, "principal"> {
+    const principal = this.#current.getStore()?.principal;
+    return principal === undefined ? {} : { principal };
+  }
+
+  /** Approvals for agents of a service: while a call waits for its decision, other work has its slot. */
+  freeWhileDeciding(approvals: Approvals): Approvals {
+    const { timeoutMs } = approvals;
+    return {
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      request: (request, signal, mayRest) =>
+        this.#whileAside((stop) => approvals.request(request, stop), {
+          key: request.approval_id,
+          signal,
+          mayRest,
+        }),
+      decide: (approvalId, decision, within) => approvals.decide(approvalId, decision, within),
+      list: (filter) => approvals.list(filter),
+    };
+  }
+
+  /** Frees the slot until there is an answer: a person may take days. After a while the work rests, if it can. */
+  async #whileAside<Value>(ask: (signal: AbortSignal) => Promise<Value>, wait: Wait): Promise<Value> {
+    const { context, resting } = this.#current.getStore() ?? {};
+    const takeSlot = context?.standAside();
+    try {
+      return await (resting === undefined ? ask(wait.signal) : this.#askResting(resting, ask, wait));
+    } finally {
+      takeSlot?.();
+    }
+  }
+
+  async #askResting<Value>(
+    resting: RestingWork,
+    ask: (signal: AbortSignal) => Promise<Value>,
+    wait: Wait,
+  ): Promise<Value> {
+    const { mayRest } = wait;
+    if (mayRest === undefined) return await resting.ask(ask, wait);
+    const own: Waiting = { resting, mayRest, since: performance.now() };
+    this.#waiting.add(own);
+    this.#restLater();
+    try {
+      return await resting.ask(ask, wait);
+    } finally {
+      this.#waiting.delete(own);
+    }
+  }
+
+  #restDue(): void {
+    this.#hasTimer = false;
+    const before = performance.now() - this.#restMs;
+    for (const each of this.#waiting) {
+      if (each.since > before) break;
+      if (each.mayRest()) each.resting.rest();
+    }
+    this.#restLater();
+  }
+
+  /** One timer for all that wait. It keeps no process alive. */
+  #restLater(): void {
+    if (this.#hasTimer || this.#waiting.size === 0) return;
+    this.#hasTimer = true;
+    this.#current.exit(() => setTimeout(() => this.#restDue(), this.#restMs / 4).unref());
   }
 }

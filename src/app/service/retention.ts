@@ -1,10 +1,13 @@
 import { setImmediate } from "node:timers/promises";
 import { getSystemErrorMap } from "node:util";
+import type { Approvals } from "../../agents/approvals/approvals.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { agentStream, type Engine } from "../../engine/contract.ts";
 import type { SessionKey, TouchedSession, TouchedSessionPage } from "../../protocol/session-entry.ts";
 import type { PruneFailure } from "../../protocol/session-page.ts";
-import type { HostedApp } from "../runtime/hosted-app.ts";
+import type { SandboxFactory } from "../../sandboxes/contract.ts";
+import type { SessionStore } from "../../stores/contract.ts";
+import type { Instances } from "../runtime/instances.ts";
 
 type InstanceTarget = Omit<SessionKey, "session">;
 
@@ -32,9 +35,9 @@ export interface Pruned {
   readonly next_cursor?: string | undefined;
 }
 
-/** The sessions that there are, and those that nobody has touched for long. */
+/** All sessions of the store, and the removal of old ones. */
 export interface Retention {
-  /** In the order in which they were made. */
+  /** In the order in which they were made. Throws `unavailable` for a store of the project's own that cannot list. */
   list(page: { readonly limit: number; readonly cursor?: string | undefined }): Promise<TouchedSessionPage>;
   /**
    * Removes old sessions with the tasks below them and their workspaces, page by page; an instance without a session is then
@@ -46,33 +49,57 @@ export interface Retention {
 }
 
 export interface RetentionOptions {
-  readonly app: Pick<HostedApp, "listSessions" | "forget" | "approvals">;
+  readonly root: string;
+  readonly store: SessionStore;
+  readonly instances: Pick<Instances, "whileAtRest">;
+  readonly approvals: Pick<Approvals, "list">;
   readonly engine: Pick<Engine, "mayForget" | "events">;
+  /** Where an instance works. */
+  readonly sandboxOf: (key: SessionKey) => Promise<SandboxFactory>;
   /** Whether an input of the instance is worked on here. */
   readonly isAtWork: (target: InstanceTarget) => boolean;
 }
 
-export function createRetention({ app, engine, isAtWork }: RetentionOptions): Retention {
+export function createRetention(options: RetentionOptions): Retention {
+  const { root, store, instances, approvals, engine, sandboxOf, isAtWork } = options;
   const attached = new Map<string, number>();
 
   const isFree = async (session: TouchedSession): Promise<boolean> => {
     const { agent, instance_id } = session;
     if (attached.has(nameOf(session)) || isAtWork(session)) return false;
-    if (((await app.approvals?.list({ agent, instance_id })) ?? []).length > 0) return false;
+    if ((await approvals.list({ agent, instance_id })).length > 0) return false;
     return await engine.mayForget(session, Date.parse(session.touched_at));
   };
-  const remove = async (session: TouchedSession, before: number): Promise<boolean> => {
-    const { agent, instance_id, session: name } = session;
-    return await app.forget({ agent, instance_id, session: name }, before, () =>
-      engine.events.delete(agentStream(agent, instance_id)),
-    );
+  const listAll: Retention["list"] = async (page) => {
+    if (store.listAll === undefined) throw cannotList();
+    return await store.listAll(page);
+  };
+  const remove = async (
+    { agent, instance_id, session }: TouchedSession,
+    before: number,
+  ): Promise<boolean> => {
+    const key = { agent, instance_id, session };
+    const sandbox = await sandboxOf(key);
+    const removed = await instances.whileAtRest(agent, instance_id, async () => {
+      if ((await store.deleteUntouched?.(key, before)) !== true) return false;
+      try {
+        await sandbox.remove?.({ ...key, project_root: root });
+      } catch (cause) {
+        throw workspaceLeft(key, cause);
+      }
+      // Before the instance may come to life again.
+      const isLast = (await store.list({ agent, instance_id })).length === 0;
+      if (isLast) await engine.events.delete(agentStream(agent, instance_id));
+      return true;
+    });
+    return removed === true;
   };
 
   return {
-    list: (page) => app.listSessions(page),
+    list: listAll,
     async prune({ olderThanMs, dryRun = false, limit = 200, cursor, permit, onError = () => undefined }) {
       const before = Date.now() - olderThanMs;
-      const page = await app.listSessions({ limit, ...(cursor === undefined ? {} : { cursor }) });
+      const page = await listAll({ limit, ...(cursor === undefined ? {} : { cursor }) });
       const removed: TouchedSession[] = [];
       const failed: PruneFailure[] = [];
       let in_use = 0;
@@ -105,7 +132,25 @@ export function createRetention({ app, engine, isAtWork }: RetentionOptions): Re
   };
 }
 
-/** Why it stays, without the paths of this machine. */
+function workspaceLeft({ agent, instance_id }: SessionKey, cause: unknown): KitError {
+  const code = cause instanceof Error && "code" in cause ? ` (${String(cause.code)})` : "";
+  return new KitError({
+    code: "internal_error",
+    message: `The history of ${agent}/${instance_id} is removed, and its workspace could not be${code}.`,
+    hint: "Look at the rights of its folder below .kit/sandboxes, and remove it by hand.",
+    cause,
+  });
+}
+
+function cannotList(): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "The session store of this project cannot list its sessions.",
+    hint: "A store with `listAll` and `deleteUntouched` can: see SessionStore.",
+  });
+}
+
+/** Why a session stays, without the paths of this machine. */
 function toFailure({ agent, instance_id, session }: TouchedSession, error: unknown): PruneFailure {
   if (error instanceof KitError) {
     const { code: type, message } = error;

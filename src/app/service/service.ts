@@ -6,17 +6,17 @@ import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { PromptChoices, PromptReply, PromptRequest } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
-import type { App } from "../runtime/app.ts";
+import type { App } from "./app.ts";
 import type { Retention } from "./retention.ts";
 
 export interface PromptCall {
   /** Without an idempotency key, the prompt is aborted when this fires. */
-  readonly signal?: AbortSignal;
-  readonly idempotencyKey?: string;
+  readonly signal?: AbortSignal | undefined;
+  readonly idempotencyKey?: string | undefined;
   /** The caller's principal: principals have equal shares of the work. Default: the instance stands for one. */
-  readonly principal?: string;
-  /** Hears the events of this prompt as they are made, tasks included. */
-  readonly onEvent?: (event: KitEvent) => void;
+  readonly principal?: string | undefined;
+  /** Receives the events of this prompt as they are made, tasks included. */
+  readonly onEvent?: ((event: KitEvent) => void) | undefined;
 }
 
 export interface InstanceTarget {
@@ -74,6 +74,12 @@ export interface Service {
   ): Promise<RunReceipt>;
   /** Reads the source files again, as `App.reload` does, and puts the schedules that they declare by now. */
   reload(): Promise<void>;
-  /** Accepts nothing more, lets work end, and closes the engine; the app is the opener's to close. */
+  /** Accepts nothing more, lets work end, and closes the engine. The agents stay open: see `close`. */
   drain(options?: { readonly timeoutMs?: number }): Promise<void>;
+}
+
+/** A service that its opener closes. */
+export interface ProjectService extends Service {
+  /** Drains for at most `timeoutMs` (default 30,000), then closes the agents and what was opened for them. */
+  close(options?: { readonly timeoutMs?: number }): Promise<void>;
 }

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { toFilePart } from "../../agents/file-part.ts";
 import { toImagePart } from "../../agents/image-part.ts";
 import { modelChoice } from "../../agents/model-choice.ts";
@@ -5,29 +6,26 @@ import { checkedText } from "../../agents/operations/check-options.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { suggest } from "../../base/suggest.ts";
 import { toSentence } from "../../base/to-sentence.ts";
+import type { Principal } from "../../protocol/access.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import { backendNames } from "../../protocol/enums.ts";
 import type { PromptChoices, PromptRequest } from "../../protocol/prompt.ts";
-import { keyAsSent } from "./sender-key.ts";
 
 /**
- * What the engine keeps of an input. A dispatched one is kept as it was sent; a prompt has options beside its
- * message, and is told apart by a key that no dispatched input has: `toDispatchInput` sees to that.
+ * The engine keeps a dispatched input as it was sent. A stored prompt has options beside its message: it lies below a
+ * key that no dispatched input has, because `toDispatchInput` gives such an input as its text.
  */
 const promptKey = "$prompt";
 
 /** An input as the session takes it. */
 export interface SessionInput {
   readonly request: PromptRequest;
-  /** Chosen by whoever wants to hear of it; else it is made of the dispatch. */
-  readonly operationId?: string;
+  readonly operationId: string;
 }
 
-export function toPromptInput(request: PromptRequest, operationId?: string): unknown {
-  return {
-    [promptKey]: checkedPrompt(request),
-    ...(operationId === undefined ? {} : { operation_id: operationId }),
-  };
+/** A prompt with an idempotency key, as the engine keeps it. */
+export function toStoredPrompt(request: PromptRequest): unknown {
+  return { [promptKey]: checkedPrompt(request) };
 }
 
 /** Throws `invalid_request` for a text that is empty, and for choices that a dispatch cannot carry. */
@@ -42,13 +40,10 @@ export function toDispatchInput(input: unknown, choices: PromptChoices = {}): un
   return typeof sent === "object" && sent !== null && promptKey in sent ? JSON.stringify(sent) : sent;
 }
 
-export function toSessionInput(input: unknown): SessionInput {
-  if (typeof input === "string") return { request: { message: input } };
-  if (isPrompt(input)) {
-    const { [promptKey]: request, operation_id } = input;
-    return { request, ...(operation_id === undefined ? {} : { operationId: operation_id }) };
-  }
-  return { request: { message: JSON.stringify(input, null, 2) } };
+/** What the session is prompted with for a stored input. */
+export function toPromptRequest(input: unknown): PromptRequest {
+  if (typeof input === "string") return { message: input };
+  return isPrompt(input) ? input[promptKey] : { message: JSON.stringify(input, null, 2) };
 }
 
 /** A record as its reader is told of it: input and key as they were sent. */
@@ -68,12 +63,11 @@ export function operationOf(dispatchId: string): string {
 
 interface StoredPrompt {
   readonly [promptKey]: PromptRequest;
-  readonly operation_id?: string;
   /** Of a dispatch: what was sent. */
   readonly input?: unknown;
 }
 
-// Only `toPromptInput` and `toDispatchInput` make values that have the key.
+// Only `toStoredPrompt` and `toDispatchInput` make values that have the key.
 function isPrompt(input: unknown): input is StoredPrompt {
   return typeof input === "object" && input !== null && promptKey in input;
 }
@@ -94,9 +88,31 @@ function unfit(fault: string): KitError {
   return new KitError({ code: "invalid_request", message: toSentence(fault) });
 }
 
-function checkedPrompt(request: PromptRequest): PromptRequest {
+/** Throws `invalid_request` for an empty text, and for an image or a file that is none. */
+export function checkedPrompt(request: PromptRequest): PromptRequest {
   checkedText(request.message);
   request.images?.forEach(toImagePart);
   request.files?.forEach(toFilePart);
   return request;
+}
+
+/** Between whose a key is and the key: no character of a header's key, so that nobody can write another's. */
+const separator = "§";
+const ownerDigits = 32;
+const ownerPattern = new RegExp(`^[0-9a-f]{${ownerDigits}}${separator}`);
+
+/**
+ * The idempotency key under which work of somebody's is kept: each principal has keys of its own. Work that another
+ * asked for under the same key is other work, and its answer is not given away. Where nobody is asked who they are,
+ * the key is as it was sent.
+ */
+export function keyOfSender(principal: Principal | undefined, key: string): string {
+  if (principal === undefined) return key;
+  const owner = createHash("sha256").update(principal.id).digest("hex").slice(0, ownerDigits);
+  return `${owner}${separator}${key}`;
+}
+
+/** A kept key as its sender wrote it. */
+function keyAsSent(key: string): string {
+  return key.replace(ownerPattern, "");
 }

@@ -1,23 +1,14 @@
 import type { Agent } from "../../agents/harness.ts";
-import type { AdmitRequest, WorkContext } from "../../engine/contract.ts";
+import { defined } from "../../base/defined.ts";
+import type { WorkContext } from "../../engine/contract.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
-import type { HostedApp } from "../runtime/hosted-app.ts";
+import type { Instances } from "../runtime/instances.ts";
 import type { RestingWork } from "./resting-work.ts";
 import type { InstanceTarget } from "./service.ts";
-import { operationOf, toSessionInput } from "./session-input.ts";
-
-/** The inputs that this process works on. */
-export interface SessionWork {
-  /** Does the work of an input: prompts its session, or has it go on where a crash interrupted it. */
-  run(work: WorkContext, request: AdmitRequest, resting?: RestingWork): Promise<PromptReply>;
-  /** What runs for an instance, or for one of its sessions. */
-  running(target: InstanceTarget & { readonly session?: string | undefined }): readonly RunningInput[];
-}
+import type { SessionInput } from "./session-input.ts";
 
 export interface RunningInput {
-  /** Of the dispatch, or the call. */
-  readonly id: string;
   readonly key: SessionKey;
   /** Stops the operation and waits for its end. */
   abort(): Promise<boolean>;
@@ -25,75 +16,87 @@ export interface RunningInput {
   readonly ended: Promise<void>;
 }
 
-export function createSessionWork(app: HostedApp): SessionWork {
-  const inputs = new Map<string, Set<RunningInput>>();
-  let fence = 0;
-  return {
-    async run(work, request, resting) {
-      if (work.fence !== fence) {
-        fence = work.fence;
-        app.renewInstances();
-      }
-      const { agent, instance_id, session } = request;
-      // While it rests, nothing keeps its instance.
-      let live: Agent | undefined;
-      const attempt = async (signal: AbortSignal): Promise<PromptReply> => {
-        live = await app.instance(agent, instance_id);
-        try {
-          return await prompt(live, { ...work, signal }, request);
-        } finally {
-          live = undefined;
-        }
-      };
-      const reply = resting === undefined ? attempt(work.signal) : resting.run(attempt);
-      const input: RunningInput = {
-        id: work.id,
-        key: { agent, instance_id, session },
-        abort: async () => (await live?.session(session).abort()) ?? false,
-        ended: reply.then(
-          () => undefined,
-          () => undefined,
-        ),
-      };
-      const key = keyOf(request);
-      const others = inputs.get(key) ?? new Set();
-      inputs.set(key, others.add(input));
-      try {
-        return await reply;
-      } finally {
-        others.delete(input);
-        if (others.size === 0) inputs.delete(key);
-      }
-    },
-    running: (target) =>
-      [...(inputs.get(keyOf(target)) ?? [])].filter(
-        ({ key }) => target.session === undefined || key.session === target.session,
-      ),
-  };
+/** An input whose turn has come. */
+export interface TakenInput extends SessionInput {
+  readonly key: SessionKey;
+  /** Of an input that is stored, and so can be resumed from its log. */
+  readonly resting?: RestingWork | undefined;
 }
 
-async function prompt(agent: Agent, work: WorkContext, admitted: AdmitRequest): Promise<PromptReply> {
-  const { request, operationId = operationOf(work.id) } = toSessionInput(admitted.input);
-  const { message, model, backend, role, thinking_level, images, files } = request;
-  const options = {
-    signal: work.signal,
-    model,
-    backend,
-    role,
-    thinkingLevel: thinking_level,
-    images,
-    files,
-  };
-  const result = await agent
-    .session(admitted.session)
-    .prompt(message, { ...options, operationId, resumes: isStored(work) });
+/** Prompts sessions, and knows which inputs this process works on. */
+export class SessionWork {
+  readonly #instances: Pick<Instances, "get" | "renew">;
+  readonly #running = new Map<string, Set<RunningInput>>();
+  readonly #isShared: boolean;
+  #fence = 0;
+
+  /** `isShared`: whether several processes take turns at the work. */
+  constructor(instances: Pick<Instances, "get" | "renew">, { isShared }: { readonly isShared: boolean }) {
+    this.#instances = instances;
+    this.#isShared = isShared;
+  }
+
+  /** Prompts the session of an input, or resumes the operation of one that a crash interrupted. */
+  async run(work: WorkContext, { key, resting, ...input }: TakenInput): Promise<PromptReply> {
+    this.#renewAfterTakeover(work);
+    const { agent, instance_id, session } = key;
+    // Nothing keeps the instance of an operation that rests.
+    let live: Agent | undefined;
+    const attempt = async (signal: AbortSignal): Promise<PromptReply> => {
+      live = await this.#instances.get({ name: agent, id: instance_id, payload: {} });
+      try {
+        return await prompt(live.session(session), input, { signal, resumes: resting !== undefined });
+      } finally {
+        live = undefined;
+      }
+    };
+    const reply = resting === undefined ? attempt(work.signal) : resting.run(attempt);
+    const stop = this.#add({
+      key,
+      abort: async () => (await live?.session(session).abort()) ?? false,
+      ended: reply.then(
+        () => undefined,
+        () => undefined,
+      ),
+    });
+    return await reply.finally(stop);
+  }
+
+  /** What runs for an instance, or for one of its sessions. */
+  running(target: InstanceTarget & { readonly session?: string | undefined }): readonly RunningInput[] {
+    return [...(this.#running.get(keyOf(target)) ?? [])].filter(
+      ({ key }) => target.session === undefined || key.session === target.session,
+    );
+  }
+
+  /** Another process may have worked for the instances: they continue from what it has written. */
+  #renewAfterTakeover({ fence }: WorkContext): void {
+    if (!this.#isShared || fence === this.#fence) return;
+    this.#fence = fence;
+    this.#instances.renew();
+  }
+
+  #add(input: RunningInput): () => void {
+    const key = keyOf(input.key);
+    const others = this.#running.get(key) ?? new Set();
+    this.#running.set(key, others.add(input));
+    return () => {
+      others.delete(input);
+      if (others.size === 0 && this.#running.get(key) === others) this.#running.delete(key);
+    };
+  }
+}
+
+async function prompt(
+  session: ReturnType<Agent["session"]>,
+  { request, operationId }: SessionInput,
+  how: { readonly signal: AbortSignal; readonly resumes: boolean },
+): Promise<PromptReply> {
+  const { message, thinking_level: thinkingLevel, model, backend, role, images, files } = request;
+  const choices = defined({ model, backend, role, images, files, thinkingLevel });
+  const result = await session.prompt(message, { ...choices, ...how, operationId });
   const { text, usage, metadata } = result;
   return { text, usage, model: { id: result.model.id }, metadata };
-}
-
-/** A call lives in its caller and is tried once: nothing was done of it before. */
-function isStored({ id }: WorkContext): boolean {
-  return !id.startsWith("call_");
 }
 
 function keyOf({ agent, instance_id }: InstanceTarget): string {

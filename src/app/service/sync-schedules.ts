@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import { KitError } from "../../base/kit-error.ts";
 import type { Engine } from "../../engine/contract.ts";
 import type { ScheduleRecord } from "../../protocol/run.ts";
-import type { App } from "../runtime/app.ts";
-import type { LoadedWorkflow } from "../sources/workflow-source.ts";
+import type { LoadedWorkflow } from "../sources/load-source.ts";
+import type { ProjectSources } from "../sources/sources.ts";
 
 type Schedule = Parameters<Engine["putSchedule"]>[0];
 
@@ -17,12 +17,12 @@ const prefix = "file:";
  */
 export async function syncSchedules(
   engine: Engine,
-  app: Pick<App, "workflows" | "problems">,
+  { workflows, problems }: Pick<ProjectSources, "workflows" | "problems">,
   onError: (error: unknown) => void,
 ): Promise<void> {
   const known = new Map((await engine.listSchedules()).map((schedule) => [schedule.name, schedule]));
   const declared = new Set<string>();
-  for (const workflow of app.workflows()) {
+  for (const workflow of workflows) {
     for (const [index, declaration] of workflow.schedules.entries()) {
       const name = `${prefix}${workflow.name}${index === 0 ? "" : `#${index + 1}`}`;
       declared.add(name);
@@ -31,7 +31,7 @@ export async function syncSchedules(
       await engine.putSchedule(schedule).catch((error: unknown) => onError(unusable(workflow, error)));
     }
   }
-  const broken = new Set(app.problems().map(({ source }) => source?.kind === "workflow" && source.name));
+  const broken = new Set(problems.map(({ source }) => source?.kind === "workflow" && source.name));
   for (const { name, workflow } of known.values()) {
     const isOurs = name.startsWith(prefix) && !declared.has(name);
     if (isOurs && !broken.has(workflow)) await engine.deleteSchedule(name);

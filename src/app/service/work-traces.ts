@@ -1,7 +1,7 @@
 import { type AdmitRequest, agentStream, type Engine, runStream } from "../../engine/contract.ts";
 import type { EventType } from "../../protocol/event.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
-import type { HostedApp } from "../runtime/hosted-app.ts";
+import type { Observers } from "../runtime/observers.ts";
 import { origins } from "../runtime/origins.ts";
 
 /** The traces of what a service accepts and does. */
@@ -30,11 +30,11 @@ const ofSpans: readonly EventType[] = [
 ];
 
 export function createWorkTraces(
-  app: Pick<HostedApp, "tracing">,
+  observers: Pick<Observers, "tracing">,
   { events }: Pick<Engine, "events">,
 ): WorkTraces {
   async function recall(stream: string): Promise<void> {
-    const { tracing } = app;
+    const { tracing } = observers;
     if (tracing === undefined) return;
     const begun = await events.read(stream, { limit: 1 });
     const found = begun.filter(({ type }) => type === "run_start");
@@ -51,7 +51,7 @@ export function createWorkTraces(
   const quietly = (stream: string): Promise<void> => recall(stream).catch(() => undefined);
   return {
     asked() {
-      const { traceparent, tracestate } = origins.current() ?? app.tracing?.active() ?? {};
+      const { traceparent, tracestate } = origins.current() ?? observers.tracing?.active() ?? {};
       if (traceparent === undefined) return {};
       return { trace: tracestate === undefined ? { traceparent } : { traceparent, tracestate } };
     },

@@ -6,7 +6,7 @@ import { runStream } from "../../engine/contract.ts";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { createTestApp } from "../../testing/test-app.ts";
+import { openTestParts } from "../../testing/test-app.ts";
 import type { TestService } from "../../testing/test-service.ts";
 import { createService } from "./create-service.ts";
 import { eventsOf, openWorkflows, waiting } from "./testing/open-workflows.ts";
@@ -247,13 +247,12 @@ test("a time that a schedule missed while nobody worked is made up for once", as
   onTestFinished(() => repository[Symbol.asyncDispose]());
   const folder = join(repository.root, "engine");
   const open = async (now: () => number) => {
-    const app = await createTestApp({ root: repository.root, model: createScriptedModel([]) });
+    const parts = await openTestParts({ root: repository.root, model: createScriptedModel([]) });
     const engine = createEmbeddedEngine({ folder, clock: { ...systemClock, now } });
-    return { app, engine, service: await createService({ app, engine }) };
+    return { engine, service: await createService(parts, { engine }) };
   };
   const first = await open(Date.now);
-  await first.service.drain({ timeoutMs: 0 });
-  await first.app.close();
+  await first.service.close({ timeoutMs: 0 });
   const days = 5 * 24 * 3_600_000;
   const second = await open(() => Date.now() + days);
   let runs = await second.engine.listRuns();
@@ -267,8 +266,7 @@ test("a time that a schedule missed while nobody worked is made up for once", as
   });
   expect((await second.engine.listRuns()).items).toHaveLength(1);
   expect((await second.engine.listSchedules())[0]?.last_run_id).toBe(runs.items[0]?.run_id);
-  await second.service.drain({ timeoutMs: 0 });
-  await second.app.close();
+  await second.service.close({ timeoutMs: 0 });
 });
 
 test("a file's schedules are put at the start, and taken back when it has them no longer", async () => {

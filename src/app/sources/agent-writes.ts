@@ -10,8 +10,8 @@ import {
 import type { SourceGuard, Writer } from "../../agents/source-guard.ts";
 import { createUlid } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { stateFolder } from "../runtime/state-folder.ts";
-import { isLoadedFile, loadedBelow } from "./loaded-files.ts";
+import { stateFolder } from "../state-folder.ts";
+import { isLoadedFile, loadedBelow } from "./follow-sources.ts";
 
 /** A file that is not loaded, and why. */
 export interface HeldFile {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { inNode } from "../runtime/node-process.suite.ts";
+import { inNode } from "./node-process.suite.ts";
 
 const agentSaying = (text: string): string =>
   `import { createAgent } from "kit";\nexport default createAgent({ instructions: ${JSON.stringify(text)} });\n`;

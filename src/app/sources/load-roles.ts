@@ -1,9 +1,14 @@
 import { join } from "node:path";
+import { modelChoice } from "../../agents/model-choice.ts";
 import type { Role } from "../../agents/role.ts";
-import { nameKey } from "../../base/name-fault.ts";
+import type { JsonSchema } from "../../agents/tool.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { faultOfDefinedName, nameKey, shownName } from "../../base/name-fault.ts";
+import { suggest } from "../../base/suggest.ts";
+import { toSentence } from "../../base/to-sentence.ts";
 import { thinkingLevels } from "../../protocol/enums.ts";
+import type { ModelChoice } from "../../protocol/prompt.ts";
 import type { SourceProblem } from "./discover-sources.ts";
-import { alreadyNamed, createFieldReader } from "./front-matter-fields.ts";
 import { findMarkdown, type MarkdownFile, readMarkdownFile } from "./read-markdown-file.ts";
 
 /** The roles of a project: `.agents/roles/**\/*.md`. A file that is none is a problem, not an exception. */
@@ -45,4 +50,70 @@ function toRole(file: MarkdownFile): Role {
     ...(thinkingLevel === undefined ? {} : { thinkingLevel }),
     ...(file.path === undefined ? {} : { file: file.path }),
   };
+}
+
+/** Reads the front matter of one kind of file; what is wrong with it is said with the file's name. */
+export interface FieldReader {
+  text(key: string): string | undefined;
+  models(key: string): ModelChoice | undefined;
+  schema(key: string): JsonSchema | undefined;
+  /** `name`, or what the file is called; refused where nothing may be called so. */
+  name(): string;
+  refuse(why: string): KitError;
+}
+
+/**
+ * A reader for the keys of a file. A key that is nearly one of them is a slip of the pen; others are
+ * somebody else's (`license`, `allowed-tools`) and are left alone.
+ */
+export function createFieldReader(
+  kind: "skill" | "role",
+  file: MarkdownFile,
+  keys: readonly string[],
+): FieldReader {
+  const { data, name } = file;
+  const refuse = (why: string): KitError =>
+    new KitError({
+      code: "invalid_request",
+      message: toSentence(`The ${kind} ${shownName(name)} cannot be used: ${why}`),
+    });
+  for (const key of Object.keys(data)) {
+    if (keys.includes(key)) continue;
+    const near = suggest(key, keys);
+    if (near !== undefined) throw refuse(`\`${key}\` is no key of a ${kind}; did you mean ${near}?`);
+  }
+  const read = (key: string): unknown => data[key] ?? undefined;
+  return {
+    refuse,
+    text(key) {
+      const value = read(key);
+      if (value === undefined || typeof value === "string") return value;
+      throw refuse(`\`${key}\` must be a text`);
+    },
+    models(key) {
+      const value = read(key);
+      if (value === undefined) return undefined;
+      const [expected, accepts] = modelChoice;
+      if (accepts(value)) return value as ModelChoice;
+      throw refuse(`\`${key}\` must be ${expected}`);
+    },
+    name() {
+      const given = this.text("name") ?? name;
+      const fault = faultOfDefinedName(given);
+      if (fault === undefined) return given;
+      throw refuse(`its name ${shownName(given)} ${fault}`);
+    },
+    schema(key) {
+      const value = read(key);
+      if (value === undefined) return undefined;
+      if (typeof value === "object" && !Array.isArray(value)) return value as JsonSchema;
+      throw refuse(`\`${key}\` must be a JSON Schema`);
+    },
+  };
+}
+
+/** Says that a name is taken; where only the case differs, a reader and many disks take the two for one. */
+export function alreadyNamed(kind: "skill" | "role", first: string, second: string): string {
+  if (first === second) return `Another ${kind} is named "${second}" too.`;
+  return `Another ${kind} is named "${first}", which differs from "${second}" in case only.`;
 }

@@ -6,7 +6,7 @@ import { nameKey, shownName } from "../../base/name-fault.ts";
 import { readFileInside } from "../../project/features/write-file.ts";
 import { formatProblems, schemaKeys, skillFields } from "./agent-skills-format.ts";
 import type { SourceProblem } from "./discover-sources.ts";
-import { alreadyNamed, createFieldReader, type FieldReader } from "./front-matter-fields.ts";
+import { alreadyNamed, createFieldReader, type FieldReader } from "./load-roles.ts";
 import { findMarkdown, readMarkdownFile } from "./read-markdown-file.ts";
 
 /**

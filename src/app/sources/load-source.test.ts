@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { runCode } from "../runtime/run-code.suite.ts";
+import { runCode } from "./run-code.suite.ts";
 
 const agent = 'import { createAgent } from "kit";\nexport default createAgent({ instructions: "x" });\n';
 

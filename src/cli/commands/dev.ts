@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { basename } from "node:path";
-import type { ProjectService } from "../../app/service/open-project-service.ts";
+import type { ProjectService } from "../../app/service/service.ts";
 import type { ScanSummary } from "../../project/project.ts";
 import type { RequestEntry } from "../../server/request-entry.ts";
 import { type Command, defineCommand } from "../command.ts";

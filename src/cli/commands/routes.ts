@@ -1,10 +1,9 @@
-import type { App } from "../../app/runtime/app.ts";
+import type { App } from "../../app/service/app.ts";
 import type { LoadedWebhook } from "../../app/sources/load-source.ts";
 import { webhooksWithoutSecret } from "../../app/sources/webhooks-without-secret.ts";
 import { type Command, defineCommand } from "../command.ts";
 import type { Output } from "../output.ts";
 import { count } from "../render/places.ts";
-import { openTerminalApp } from "../run/open-terminal-app.ts";
 import { type Column, printTable } from "../table.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
@@ -16,7 +15,8 @@ export const routes: Command = defineCommand({
     "Loads the files of src/agents, src/workflows and src/webhooks as 'kit start' does, and says when they run by themselves and which of them it cannot use.",
   run: (_line, context) =>
     withProject(context, async ({ project, loaded }) => {
-      const { app } = await openTerminalApp({ project, loaded, options: {}, context });
+      const { openProjectService } = await import("../../app/service/open-project-service.ts");
+      const { app } = await openProjectService({ project, loaded, works: false });
       try {
         const found = describe(app, loaded.config.server?.expose === "all");
         if (context.json) context.output.json(found);

@@ -3,12 +3,13 @@ import { backendNames } from "../../protocol/enums.ts";
 import { parseBackend } from "../choices.ts";
 import { type Command, type CommandOption, defineCommand, flag, listOption, option } from "../command.ts";
 import { usageError } from "../report-error.ts";
-import { openTerminalApp } from "../run/open-terminal-app.ts";
+import { openTerminalService } from "../run/open-terminal-app.ts";
 import { parsePayload } from "../run/parse-payload.ts";
 import { createEventPrinter } from "../run/print-events.ts";
 import { printFailure } from "../run/print-outcome.ts";
 import { promptAgent } from "../run/prompt-agent.ts";
 import { startWorkflow } from "../run/start-workflow.ts";
+import { openTerminalFolder } from "../run/terminal-engines.ts";
 import { withProject } from "../with-project.ts";
 
 const text = (value: string): string => value;
@@ -103,12 +104,15 @@ export const run: Command = defineCommand({
       async ({ project, loaded }) => {
         const answers = workflow === undefined || context.output.isTerminal;
         const printer = createEventPrinter(context, { stream: options.stream === true, answers });
-        const { app, mask } = await openTerminalApp({ project, loaded, options, context });
+        using folder = workflow === undefined ? undefined : openTerminalFolder(context.root);
+        const engine = folder?.path ?? "memory";
+        const service = await openTerminalService({ project, loaded, engine, options, context });
+        const { app } = service;
         try {
           for (const problem of app.problems()) printer.problem(problem);
           return workflow === undefined
             ? await promptAgent({ app, context, options, printer })
-            : await startWorkflow({ app, context, name: workflow, options, printer });
+            : await startWorkflow({ service, context, name: workflow, options, printer });
         } catch (error) {
           printer.end();
           context.output.progress("");
@@ -120,7 +124,7 @@ export const run: Command = defineCommand({
             );
             throw context.signal.reason;
           }
-          return printFailure(maskError(error, mask), context, options.stream === true);
+          return printFailure(maskError(error, app.mask), context, options.stream === true);
         } finally {
           await app.close();
         }

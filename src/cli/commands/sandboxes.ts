@@ -233,11 +233,8 @@ async function withMachines(
   use: (vendors: Vendors) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   return await withProject(context, async ({ project, loaded }) => {
-    const [{ openApp }, { toAppOptions }] = await Promise.all([
-      import("../../app/runtime/open-app.ts"),
-      import("../../app/runtime/to-app-options.ts"),
-    ]);
-    const app = await openApp({ ...toAppOptions(loaded, project.root), project });
+    const { openProjectService } = await import("../../app/service/open-project-service.ts");
+    const { app } = await openProjectService({ project, loaded, works: false });
     try {
       const factories = new Set(await app.sandboxes());
       const vendors = await Promise.all([...factories].map((factory) => factory.machines?.(project.root)));

@@ -118,20 +118,14 @@ async function withSessionDesk(
   const client = await (await clientLocator(context, url))();
   if (client !== undefined) return await use(client.sessions);
   return await withProject(context, async ({ project, loaded }) => {
-    const [{ openApp }, { toAppOptions }, { createEmbeddedEngine }, { createRetention }] = await Promise.all([
-      import("../../app/runtime/open-app.ts"),
-      import("../../app/runtime/to-app-options.ts"),
-      import("../../engine/embedded/create-embedded-engine.ts"),
-      import("../../app/service/retention.ts"),
-    ]);
-    await using opened = new AsyncDisposableStack();
-    const app = await openApp({ ...toAppOptions(loaded, project.root), project });
-    opened.defer(() => app.close());
+    const { openProjectService } = await import("../../app/service/open-project-service.ts");
     const folder = resolve(project.root, loaded.config.engine?.folder ?? join(".kit", "engine"));
-    // It works on nothing: it is asked what waits.
-    const engine = createEmbeddedEngine(existsSync(folder) ? { folder } : {});
-    opened.defer(() => engine.drain({ timeoutMs: 0 }));
-    const retention = createRetention({ app, engine, isAtWork: () => false });
+    // The engine takes up no work: it says which sessions work waits for.
+    const engine = existsSync(folder) ? folder : "memory";
+    await using opened = new AsyncDisposableStack();
+    const service = await openProjectService({ project, loaded, engine, works: false });
+    opened.defer(() => service.close({ timeoutMs: 0 }));
+    const retention = service.sessions;
     return await use({
       list: (query) => retention.list(query),
       prune: ({ older_than_seconds, dry_run = false, cursor }) =>

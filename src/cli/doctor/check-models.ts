@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { StoreConfig } from "../../app/config/kit-config.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
-import { openStore } from "../../app/runtime/open-store.ts";
+import { openStore } from "../../app/runtime/open-parts.ts";
 import { withDeadline } from "../../base/abort.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { writeObstacle } from "../../files/obstacle.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { AgentProfile } from "../../agents/agent-profile.ts";
 import { createAgent } from "../../agents/create-agent.ts";
-import { openStore } from "../../app/runtime/open-store.ts";
+import { openStore } from "../../app/runtime/open-parts.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";

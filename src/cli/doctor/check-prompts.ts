@@ -1,6 +1,6 @@
 import type { AgentProfile } from "../../agents/agent-profile.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
-import { openStore } from "../../app/runtime/open-store.ts";
+import { openStore } from "../../app/runtime/open-parts.ts";
 import type { LoadedAgent } from "../../app/sources/load-source.ts";
 import { withDeadline } from "../../base/abort.ts";
 import type { SessionEntry, TouchedSession } from "../../protocol/session-entry.ts";

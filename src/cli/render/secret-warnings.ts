@@ -1,4 +1,4 @@
-import type { App } from "../../app/runtime/app.ts";
+import type { App } from "../../app/service/app.ts";
 import { webhooksWithoutSecret } from "../../app/sources/webhooks-without-secret.ts";
 
 /** A line for each webhook that refuses what comes, until its secret is there. */

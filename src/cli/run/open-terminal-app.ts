@@ -1,6 +1,7 @@
 import type { AgentProfile } from "../../agents/agent-profile.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
-import type { HostedApp } from "../../app/runtime/hosted-app.ts";
+import type { ProjectService } from "../../app/service/service.ts";
+import { defined } from "../../base/defined.ts";
 import type { Project } from "../../project/project.ts";
 import type { BackendName } from "../../protocol/enums.ts";
 import type { CommandContext } from "../command.ts";
@@ -8,10 +9,12 @@ import { canAsk } from "../input.ts";
 import { usageError } from "../report-error.ts";
 import { safeLine } from "../text/safe-text.ts";
 
-export interface TerminalAppOptions {
+export interface TerminalServiceOptions {
   readonly project: Project;
   readonly loaded: LoadedConfig;
   readonly context: CommandContext;
+  /** Where accepted work is kept while the command runs: "memory", or a folder. */
+  readonly engine: string;
   readonly options: {
     readonly model?: readonly string[] | undefined;
     readonly backend?: BackendName | undefined;
@@ -22,57 +25,65 @@ export interface TerminalAppOptions {
   };
 }
 
-/** The project's agents at a terminal: in the project itself unless its configuration names a sandbox, with the rights of the line. */
-export async function openTerminalApp({
+/**
+ * The project's service at a terminal: agents work in the project itself unless its configuration names a sandbox, with the
+ * rights of the line. Throws a usage error for `--allow-command` lines that allow nothing.
+ */
+export async function openTerminalService({
   project,
   loaded,
   context,
+  engine,
   options,
-}: TerminalAppOptions): Promise<{ readonly app: HostedApp; readonly mask: (text: string) => string }> {
-  const [{ openApp }, { toAppOptions }, { local }, { createTerminalApprovals }, { faultsOfCommandList }] =
-    await Promise.all([
-      import("../../app/runtime/open-app.ts"),
-      import("../../app/runtime/to-app-options.ts"),
-      import("../../sandboxes/local/local-sandbox.ts"),
-      import("./terminal-approvals.ts"),
-      import("../../agents/policy/command-list.ts"),
-    ]);
-  const { config } = loaded;
-  const configured = toAppOptions(loaded, project.root);
+}: TerminalServiceOptions): Promise<ProjectService> {
+  const [
+    { openProjectService },
+    { toProfile },
+    { maskOf },
+    { local },
+    { createTerminalApprovals },
+    { faultsOfCommandList },
+  ] = await Promise.all([
+    import("../../app/service/open-project-service.ts"),
+    import("../../app/config/agent-config.ts"),
+    import("../../app/runtime/known-secrets.ts"),
+    import("../../sandboxes/local/local-sandbox.ts"),
+    import("./terminal-approvals.ts"),
+    import("../../agents/policy/command-list.ts"),
+  ]);
+  const configured = toProfile(loaded.config.agent);
   const { input, output, json } = context;
   const { allowCommand = [] } = options;
   const [fault] = faultsOfCommandList({
     allowedCommands: allowCommand,
-    allowWrite: options.allowWrite === true || configured.defaults?.allowWrite === true,
+    allowWrite: options.allowWrite === true || configured.allowWrite === true,
   });
   if (fault !== undefined)
     throw usageError(`--allow-command: ${fault}.`, "'kit run --help' shows each option.");
-  const { mask } = configured;
+  const mask = maskOf(loaded);
   const defaults: AgentProfile = {
-    ...configured.defaults,
     ...(options.allowWrite === true ? { allowWrite: true } : {}),
     ...(options.allowShell === true || allowCommand.length > 0 ? { allowShell: true } : {}),
     ...(allowCommand.length === 0
       ? {}
-      : { allowedCommands: [...(configured.defaults?.allowedCommands ?? []), ...allowCommand] }),
+      : { allowedCommands: [...(configured.allowedCommands ?? []), ...allowCommand] }),
   };
-  // Whoever pipes something in, or reads JSON, cannot be asked: what needs approval is denied then.
+  // With input from a pipe, or output as JSON, there is nobody to ask: calls that need approval are denied.
   const asks = canAsk({ input, output }) && !json;
-  const app = await openApp({
-    ...configured,
+  return await openProjectService({
     project,
+    loaded,
+    engine,
+    housekeeping: false,
+    endsIdle: false,
     defaults,
     // The line wins over the agent's file.
-    overrides: {
-      ...(options.model === undefined ? {} : { model: options.model }),
-      ...(options.backend === undefined ? {} : { backend: options.backend }),
-    },
-    ...(config.agent?.sandbox === undefined ? { sandbox: local({ root: project.root }) } : {}),
-    ...(asks ? { approvals: createTerminalApprovals({ input, output, mask }) } : {}),
+    overrides: defined({ model: options.model, backend: options.backend }),
+    sandbox: loaded.config.agent?.sandbox === undefined ? local({ root: project.root }) : undefined,
+    approvals: asks ? createTerminalApprovals({ input, output, mask }) : "none",
     onListenerError: (error) => {
       const reason = safeLine(error instanceof Error ? error.message : String(error));
       output.note(output.noteStyle("yellow", `warning: a listener of events failed: ${mask(reason)}`));
     },
   });
-  return { app, mask };
 }

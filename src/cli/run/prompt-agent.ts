@@ -3,7 +3,7 @@ import type { FileInput } from "../../agents/file-part.ts";
 import type { Agent } from "../../agents/harness.ts";
 import type { PromptResult } from "../../agents/operations/prompt-options.ts";
 import type { Session } from "../../agents/session/session.ts";
-import type { App } from "../../app/runtime/app.ts";
+import type { App } from "../../app/service/app.ts";
 import { createUlid } from "../../base/id.ts";
 import type { BackendName } from "../../protocol/enums.ts";
 import type { CommandContext, ExitCode } from "../command.ts";

@@ -1,5 +1,5 @@
-import type { HostedApp } from "../../app/runtime/hosted-app.ts";
-import { KitError } from "../../base/kit-error.ts";
+import { finishDispatches } from "../../app/service/instance-admin.ts";
+import type { ProjectService } from "../../app/service/service.ts";
 import type { Engine } from "../../engine/contract.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
@@ -7,10 +7,9 @@ import { waitLines } from "../render/print-runs.ts";
 import { safeLine } from "../text/safe-text.ts";
 import type { EventPrinter } from "./print-events.ts";
 import { printRunResult } from "./print-outcome.ts";
-import { makeTerminalFolder } from "./terminal-engines.ts";
 
 export interface WorkflowRequest {
-  readonly app: HostedApp;
+  readonly service: ProjectService;
   readonly context: CommandContext;
   readonly name: string;
   readonly options: {
@@ -22,18 +21,14 @@ export interface WorkflowRequest {
 
 /** Runs a workflow and prints its result: a text as it is, anything else as JSON. */
 export async function startWorkflow({
-  app,
+  service,
   context,
   name,
   options,
   printer,
 }: WorkflowRequest): Promise<ExitCode> {
-  using folder = openFolder(context.root);
-  const { createEmbeddedEngine } = await import("../../engine/embedded/create-embedded-engine.ts");
-  const { openOwnService } = await import("../../app/service/open-own-service.ts");
-  const engine = createEmbeddedEngine(folder === undefined ? {} : { folder: folder.path });
-  const service = await openOwnService(app, engine);
-  const waits = sayWaits(engine, context, folder !== undefined);
+  const { app, engine } = service;
+  const waits = sayWaits(engine, context, engine.capabilities.durable);
   try {
     const { run_id, result } = await app.run(name, {
       payload: options.payload ?? {},
@@ -52,17 +47,7 @@ export async function startWorkflow({
     return 0;
   } finally {
     waits.stop();
-    await service.finish();
-  }
-}
-
-/** Undefined where kit may keep nothing, as with KIT_STORE=memory: nobody can signal the run then. */
-function openFolder(root: string): ReturnType<typeof makeTerminalFolder> | undefined {
-  try {
-    return makeTerminalFolder(root);
-  } catch (error) {
-    if (error instanceof KitError && error.code === "unavailable") return undefined;
-    throw error;
+    await finishDispatches(engine);
   }
 }
 

@@ -1,6 +1,7 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { stateFolder } from "../../app/runtime/state-folder.ts";
+import { stateFolder } from "../../app/state-folder.ts";
+import { KitError } from "../../base/kit-error.ts";
 import { makeFolderSync } from "../../files/make-folder.ts";
 import { isAlive } from "../running-server.ts";
 
@@ -11,7 +12,7 @@ const folderName = "terminals";
  * Makes the folder for the engine of this process, so that 'kit runs signal' reaches the run from another terminal,
  * and removes those that killed processes have left. It goes when it is disposed of.
  */
-export function makeTerminalFolder(root: string): Disposable & { readonly path: string } {
+function makeTerminalFolder(root: string): Disposable & { readonly path: string } {
   const folder = join(stateFolder(root), folderName);
   for (const pid of pidsIn(folder)) {
     if (!isAlive(pid)) rmSync(join(folder, String(pid)), { recursive: true, force: true });
@@ -24,6 +25,16 @@ export function makeTerminalFolder(root: string): Disposable & { readonly path: 
       rmSync(path, { recursive: true, force: true });
     },
   };
+}
+
+/** The folder of this process; undefined where kit may keep nothing, as with KIT_STORE=memory: no command can signal the run then. */
+export function openTerminalFolder(root: string): ReturnType<typeof makeTerminalFolder> | undefined {
+  try {
+    return makeTerminalFolder(root);
+  } catch (error) {
+    if (error instanceof KitError && error.code === "unavailable") return undefined;
+    throw error;
+  }
 }
 
 /** The engine folders of the `kit run` processes that run a workflow of this project now. */

@@ -245,16 +245,12 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     const engine = await tools.create();
     const begun = gate();
     const end = gate();
-    await engine.start(
-      handlers({
-        dispatch: async () => {
-          begun.open();
-          await end.opened;
-          return "in time";
-        },
-      }),
-    );
-    const call = engine.call({ ...key, input: 1 });
+    await engine.start(handlers({}));
+    const call = engine.inLine(key, async () => {
+      begun.open();
+      await end.opened;
+      return "in time";
+    });
     const { dispatch_id } = await engine.admit({ ...key, input: 2 });
     await begun.opened;
     const left = engine.awaitDispatch(dispatch_id).catch((error: unknown) => error);

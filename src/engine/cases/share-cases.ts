@@ -52,7 +52,7 @@ const shares: Readonly<Record<string, EngineCheck>> = {
     ]);
   },
 
-  "inputs, calls and runs of one principal have one share together": async (tools) => {
+  "inputs, work in line and runs of one principal have one share together": async (tools) => {
     const engine = await tools.create({ running: 1 });
     const first = gate();
     const order: unknown[] = [];
@@ -63,14 +63,14 @@ const shares: Readonly<Record<string, EngineCheck>> = {
     await engine.start(
       handlers({ dispatch: (_, { input }) => note(input), run: (_, { payload }) => note(payload) }),
     );
-    const all: Promise<unknown>[] = [engine.call({ ...at("x"), input: "first", principal: "x" })];
+    const all: Promise<unknown>[] = [engine.inLine({ ...at("x"), principal: "x" }, () => note("first"))];
     const principal = "loud";
     for (const number of [1, 2, 3, 4]) {
       const runs = await engine.startRun({ workflow: "w", payload: "loud", principal });
       all.push(engine.awaitRun(runs.run_id));
-      all.push(engine.call({ ...at(`c${number}`), input: "loud", principal }));
+      all.push(engine.inLine({ ...at(`c${number}`), principal }, () => note("loud")));
     }
-    all.push(engine.call({ ...at("shy"), input: "shy", principal: "shy" }));
+    all.push(engine.inLine({ ...at("shy"), principal: "shy" }, () => note("shy")));
     first.open();
     await Promise.all(all);
     assert.ok(order.indexOf("shy") <= 2, order.join(" "));

@@ -1,7 +1,7 @@
 import { endsWithin, raceSignal } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
-import type { AdmitRequest, Engine, EngineHandlers } from "../contract.ts";
+import type { Engine, EngineHandlers } from "../contract.ts";
 import { closing } from "./dispatches/attached-calls.ts";
 import { createDispatches } from "./dispatches/create-dispatches.ts";
 import { createEngineCore } from "./engine-core.ts";
@@ -81,15 +81,6 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
     if (state === "closed") throw closing();
   }
 
-  async function call(request: AdmitRequest, signal?: AbortSignal): Promise<unknown> {
-    if (request.idempotency_key !== undefined) return await dispatches.callDurably(request, signal);
-    // An attached input goes behind those that were accepted before, so it waits until they are in line.
-    if (state === "new") await raceSignal(started.promise, signal);
-    checkOpen();
-    if (!lease.isHeld) throw closing();
-    return await dispatches.callAttached(request, signal);
-  }
-
   async function drain(timeoutMs: number): Promise<void> {
     state = "closed";
     started.resolve();
@@ -135,9 +126,15 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
       checkOpen();
       return await dispatches.admit(request);
     },
-    async call(request, how) {
+    async inLine(place, work, how) {
       checkOpen();
-      return await call(request, how?.signal);
+      if (state === "new") {
+        // Work of callers goes behind the inputs that were accepted before, so it waits until those are in line.
+        await raceSignal(started.promise, how?.signal);
+        checkOpen();
+      }
+      if (!lease.isHeld) throw closing();
+      return await dispatches.inLine(place, work, how);
     },
     async once(key, work) {
       checkOpen();

@@ -24,12 +24,12 @@ test("one process works, another accepts and waits; when the first is killed, it
   };
   expect(await done(1)).toBe(child.pid);
   expect(await done(2)).toBe(child.pid);
-  await expect(engine.call({ ...key, input: 3 })).rejects.toMatchObject({ code: "unavailable" });
-  expect(await engine.call({ ...key, input: 3, idempotency_key: "k" })).toBe(child.pid);
+  const pid = async (): Promise<number> => process.pid;
+  await expect(engine.inLine(key, pid)).rejects.toMatchObject({ code: "unavailable" });
   child.signal("SIGKILL");
   await child.ended();
   expect(await done(4)).toBe(process.pid);
-  expect(await engine.call({ ...key, input: 5 })).toBe(process.pid);
+  expect(await engine.inLine(key, pid)).toBe(process.pid);
   await engine.drain();
 });
 

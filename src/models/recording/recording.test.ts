@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createSecretMask } from "../../agents/secrets.ts";
-import { openAgents } from "../../app/service/open-agents.ts";
+import { openAgents } from "../../app/service/open-service.ts";
 import { type ProviderServer, startProviderServer } from "../../testing/provider-server/provider-server.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";

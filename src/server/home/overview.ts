@@ -1,4 +1,4 @@
-import type { App } from "../../app/runtime/app.ts";
+import type { App } from "../../app/service/app.ts";
 import { version } from "../../base/version.ts";
 import type { Project } from "../../project/project.ts";
 import type { Principal } from "../../protocol/access.ts";

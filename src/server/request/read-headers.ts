@@ -1,4 +1,4 @@
-import { keyOfSender } from "../../app/service/sender-key.ts";
+import { keyOfSender } from "../../app/service/session-input.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { RouteRequest } from "../route.ts";
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { App } from "../../app/runtime/app.ts";
+import type { App } from "../../app/service/app.ts";
 import type { Project } from "../../project/project.ts";
 import { overviewSchema } from "../../protocol/service.ts";
 import { type Authorization, guardProject } from "../access/authorize.ts";

@@ -1,81 +1,94 @@
 import { linkSignals } from "../../../base/abort.ts";
 import { createId } from "../../../base/id.ts";
 import { KitError } from "../../../base/kit-error.ts";
-import type { AdmitRequest, EngineHandlers } from "../../contract.ts";
+import type { LinePlace, WorkContext } from "../../contract.ts";
 import { type EngineBase, fenceCheck } from "../engine-base.ts";
 import { ownerOfInput } from "../work/owner.ts";
 import type { LineScope, Work } from "../work/work-lines.ts";
 import { lineOf } from "./dispatch-rows.ts";
 
-export interface AttachedCalls {
-  /** Waits in line, is tried once, and lives no longer than its caller. */
-  call(request: AdmitRequest, handlers: EngineHandlers, signal?: AbortSignal): Promise<unknown>;
+/** Work of callers who wait for the answer: in line with the stored inputs of its session, but nowhere on disk. */
+export class AttachedCalls {
+  readonly #base: EngineBase;
+  readonly #ofLine = new Map<string, number>();
+  readonly #ofOwner = new Map<string, number>();
+  #total = 0;
+
+  constructor(base: EngineBase) {
+    this.#base = base;
+  }
+
   /** How many wait, in a session, of an owner, or in all. */
-  waiting(scope?: LineScope): number;
-}
+  waiting({ line, owner }: LineScope = {}): number {
+    if (line !== undefined) return this.#ofLine.get(line) ?? 0;
+    return owner === undefined ? this.#total : (this.#ofOwner.get(owner) ?? 0);
+  }
 
-/** Inputs of callers who wait for the answer: in line like others, but nowhere on disk. */
-export function createAttachedCalls(base: EngineBase): AttachedCalls {
-  const { lines, lease, stopping } = base;
-  const inLine = new Map<string, number>();
-  const ofOwner = new Map<string, number>();
-  let total = 0;
+  /** Runs `work` when its turn comes, once; see `Engine.inLine`. */
+  run<Value>(
+    at: LinePlace,
+    work: (context: WorkContext) => Promise<Value>,
+    signal?: AbortSignal,
+  ): Promise<Value> {
+    const { lines } = this.#base;
+    const place = { id: createId("call"), line: lineOf(at), owner: ownerOfInput(at) };
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) {
+        reject(signal.reason);
+        return;
+      }
+      const leaveCount = (): void => {
+        this.#count(place, -1);
+        signal?.removeEventListener("abort", leave);
+      };
+      const refuse = (reason: unknown): void => {
+        leaveCount();
+        reject(reason);
+      };
+      const leave = (): void => {
+        if (lines.leave(place)) refuse(signal?.reason);
+      };
+      const begin: Work["begin"] = async (standAside) => {
+        leaveCount();
+        await this.#perform({ id: place.id, standAside, signal }, work).then(resolve, reject);
+        return { ended: true };
+      };
+      this.#count(place, 1);
+      signal?.addEventListener("abort", leave, { once: true });
+      lines.join({ ...place, begin, forget: () => refuse(closing()) });
+    });
+  }
 
-  function count({ line, owner }: Pick<Work, "line" | "owner">, change: 1 | -1): void {
-    total += change;
+  async #perform<Value>(
+    {
+      id,
+      standAside,
+      signal,
+    }: Pick<WorkContext, "id" | "standAside"> & { readonly signal: AbortSignal | undefined },
+    work: (context: WorkContext) => Promise<Value>,
+  ): Promise<Value> {
+    const { lease, stopping } = this.#base;
+    const stop = linkSignals([lease.signal, stopping, signal]);
+    try {
+      const { fence } = lease;
+      const checkFence = fenceCheck(this.#base, fence);
+      return await work({ id, attempt: 1, fence, signal: stop.signal, standAside, checkFence });
+    } finally {
+      stop.unlink();
+    }
+  }
+
+  #count({ line, owner }: Pick<Work, "line" | "owner">, change: 1 | -1): void {
+    this.#total += change;
     for (const [counts, name] of [
-      [inLine, line],
-      [ofOwner, owner],
+      [this.#ofLine, line],
+      [this.#ofOwner, owner],
     ] as const) {
       const now = (counts.get(name) ?? 0) + change;
       if (now === 0) counts.delete(name);
       else counts.set(name, now);
     }
   }
-
-  return {
-    waiting: ({ line, owner } = {}) => {
-      if (line !== undefined) return inLine.get(line) ?? 0;
-      return owner === undefined ? total : (ofOwner.get(owner) ?? 0);
-    },
-    call: (request, handlers, signal) =>
-      new Promise((resolve, reject) => {
-        if (signal?.aborted) {
-          reject(signal.reason);
-          return;
-        }
-        const id = createId("call");
-        const place = { id, line: lineOf(request), owner: ownerOfInput(request) };
-        const leave = (): void => {
-          if (lines.leave(place)) refuse(signal?.reason);
-        };
-        const refuse = (reason: unknown): void => {
-          count(place, -1);
-          signal?.removeEventListener("abort", leave);
-          reject(reason);
-        };
-        const begin: Work["begin"] = async (standAside) => {
-          count(place, -1);
-          signal?.removeEventListener("abort", leave);
-          const signals = [lease.signal, stopping, ...(signal === undefined ? [] : [signal])];
-          const stop = linkSignals(signals);
-          try {
-            const { fence } = lease;
-            const checkFence = fenceCheck(base, fence);
-            const context = { id, attempt: 1, fence, signal: stop.signal, standAside, checkFence };
-            resolve(await handlers.dispatch(context, request));
-          } catch (error) {
-            reject(error);
-          } finally {
-            stop.unlink();
-          }
-          return { ended: true };
-        };
-        count(place, 1);
-        signal?.addEventListener("abort", leave, { once: true });
-        lines.join({ ...place, begin, forget: () => refuse(closing()) });
-      }),
-  };
 }
 
 export function closing(): KitError {

@@ -8,7 +8,7 @@ import type { EnginePart } from "../engine-part.ts";
 import { ownerOfInput } from "../work/owner.ts";
 import { createWaiters } from "../work/waiters.ts";
 import { createAdmissions } from "./admission.ts";
-import { createAttachedCalls } from "./attached-calls.ts";
+import { AttachedCalls } from "./attached-calls.ts";
 import { createDispatchAttempts } from "./dispatch-attempts.ts";
 import { type DispatchPlace, type DispatchRow, lineOf, toRecord } from "./dispatch-rows.ts";
 import { createDispatchList } from "./list-dispatches.ts";
@@ -24,10 +24,8 @@ export type Dispatches = EnginePart &
     | "listDeadLetters"
     | "redrive"
   > & {
-    /** `Engine.call` without a key, once the lease is held. */
-    callAttached(request: AdmitRequest, signal?: AbortSignal): Promise<unknown>;
-    /** `Engine.call` with one. */
-    callDurably(request: AdmitRequest, signal?: AbortSignal): Promise<unknown>;
+    /** `Engine.inLine`, once the lease is held. */
+    inLine: Engine["inLine"];
     /** How many inputs of callers wait without being stored. */
     attached(): number;
   };
@@ -38,8 +36,8 @@ const pruned = 500;
 export function createDispatches(base: EngineBase, limits: EngineLimits): Dispatches {
   const { clock, lease, lines } = base;
   const waiters = createWaiters();
-  const calls = createAttachedCalls(base);
-  const admissions = createAdmissions(base, { limits, attached: calls.waiting });
+  const calls = new AttachedCalls(base);
+  const admissions = createAdmissions(base, { limits, attached: (scope) => calls.waiting(scope) });
   const attempts = createDispatchAttempts(base, { limits, ended: waiters.wake });
   const list = createDispatchList(base);
   const sql = statements(base);
@@ -129,18 +127,9 @@ export function createDispatches(base: EngineBase, limits: EngineLimits): Dispat
       return record;
     },
 
-    async callAttached(request, signal) {
-      admissions.checkRoomInLine(request, ownerOfInput(request));
-      if (handlers === undefined) throw new Error("A call came before the handlers.");
-      return await calls.call(request, handlers, signal);
-    },
-
-    async callDurably(request, signal) {
-      const { dispatch_id } = await admit(request);
-      const record = await awaitDispatch(dispatch_id, signal);
-      if (record?.status === "completed") return record.result;
-      const { type, message } = record?.error ?? { type: "aborted", message: "The input was cancelled." };
-      throw new KitError({ code: type, message });
+    async inLine(place, work, options) {
+      admissions.checkRoomInLine(place, ownerOfInput(place));
+      return await calls.run(place, work, options?.signal);
     },
 
     async takeUp(given) {

@@ -1,12 +1,13 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
-import { loadSource } from "../sources/load-source.ts";
-import { createApp } from "./create-app.ts";
+import type { RuntimeParts } from "../runtime/agent-runtime.ts";
+import { createService } from "../service/create-service.ts";
+import { loadSource } from "./load-source.ts";
 
 type Script = Parameters<typeof createScriptedModel>[0];
-type AppOptions = Parameters<typeof createApp>[0];
 
 /** Runs code, in which `open` opens the app of `root`; gives what it says. Code that imports is for `inNode`. */
 export async function runCode(root: string, code: string): Promise<unknown> {
@@ -16,8 +17,8 @@ export async function runCode(root: string, code: string): Promise<unknown> {
     join,
     loadSource,
     write: (path: string, text: string) => writeFileSync(join(root, path), text),
-    open: (script: Script = () => ({ text: "ok" }), over: Partial<AppOptions> = {}) =>
-      createApp({
+    open: async (script: Script = () => ({ text: "ok" }), over: Partial<RuntimeParts> = {}) => {
+      const parts: RuntimeParts = {
         root,
         store: new InMemorySessionStore(),
         sandbox: {
@@ -33,8 +34,11 @@ export async function runCode(root: string, code: string): Promise<unknown> {
         }),
         defaultModel: "scripted/test",
         env: {},
+        close: async () => undefined,
         ...over,
-      }),
+      };
+      return (await createService(parts, { engine: createEmbeddedEngine(), keepsWork: false })).app;
+    },
     systemOf: (call: { readonly prompt: readonly { readonly content: unknown }[] }) =>
       call.prompt[0]?.content,
     say: (value: unknown) => {

@@ -6,21 +6,23 @@ const url = (file: string): string => JSON.stringify(new URL(file, import.meta.u
 const prelude = `
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createApp } from ${url("create-app.ts")};
+import { createService } from ${url("../service/create-service.ts")};
+import { createEmbeddedEngine } from ${url("../../engine/embedded/create-embedded-engine.ts")};
 import { loadSource } from ${url("load-source.ts")};
 import { InMemorySessionStore } from ${url("../../stores/memory/memory-store.ts")};
 import { createScriptedModel } from ${url("../../testing/scripted-model.ts")};
 const root = process.argv[1];
 const write = (path, text) => writeFileSync(join(root, path), text);
-const open = (script = () => ({ text: "ok" }), over = {}) => createApp({
+const open = async (script = () => ({ text: "ok" }), over = {}) => (await createService({
   root,
   store: new InMemorySessionStore(),
   sandbox: { name: "none", open: async () => { throw new Error("no sandbox"); } },
   resolveModel: async (name) => ({ name, model: createScriptedModel(script), structuredOutput: "never" }),
   defaultModel: "scripted/test",
   env: {},
+  close: async () => undefined,
   ...over,
-});
+}, { engine: createEmbeddedEngine(), keepsWork: false })).app;
 const systemOf = (call) => call.prompt[0].content;
 const say = (value) => console.log(JSON.stringify(value));
 `;

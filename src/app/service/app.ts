@@ -3,8 +3,7 @@ import type { EventListener } from "../../agents/events/emitter.ts";
 import type { Agent } from "../../agents/harness.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SourceProblem } from "../sources/discover-sources.ts";
-import type { LoadedAgent, LoadedWebhook } from "../sources/load-source.ts";
-import type { LoadedWorkflow } from "../sources/workflow-source.ts";
+import type { LoadedAgent, LoadedWebhook, LoadedWorkflow } from "../sources/load-source.ts";
 
 /** The agents and workflows of a project, alive on demand. */
 export interface App {
@@ -36,13 +35,13 @@ export interface App {
   init(definition: AgentDefinition, context?: InitContext): Promise<Agent>;
   /**
    * Runs a workflow and gives its result. A failure is a `KitError` whose `meta.run_id` names the run and
-   * whose `cause` is what the workflow threw. The run is as durable as the engine of the service that the
-   * application belongs to; without a service it ends with the process.
+   * whose `cause` is what the workflow threw. The run is as durable as the engine of its service; in memory it
+   * ends with the process.
    */
   run(workflow: string, options?: RunOptions): Promise<WorkflowResult>;
   /**
    * Gives an input to a session of an agent; resolves once it is on disk. Throws `unavailable` in an
-   * application that belongs to no service, since nothing would be there to go on with it.
+   * application of `openAgents`, which keeps nothing on disk.
    */
   readonly dispatch: Dispatch;
   /** Hears the events of every agent and workflow; the function returned ends it. */

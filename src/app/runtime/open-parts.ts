@@ -1,0 +1,129 @@
+import { join, resolve } from "node:path";
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { AgentProfile } from "../../agents/agent-profile.ts";
+import type { SecretMask } from "../../agents/secrets.ts";
+import { defined } from "../../base/defined.ts";
+import type { McpClient } from "../../mcp/client/create-mcp-client.ts";
+import { createModelResolver, defaultModelName } from "../../models/create-model-resolver.ts";
+import type { Recorder } from "../../models/recording/record-fetch.ts";
+import type { Project } from "../../project/project.ts";
+import { createPython } from "../../python/create-python.ts";
+import type { SandboxFactory } from "../../sandboxes/contract.ts";
+import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
+import type { SessionStore } from "../../stores/contract.ts";
+import { toProfile } from "../config/agent-config.ts";
+import type { StoreConfig } from "../config/kit-config.ts";
+import type { LoadedConfig } from "../config/load-config.ts";
+import { toIsolation, toSandboxFactory } from "../config/sandbox-config.ts";
+import { stateFolder } from "../state-folder.ts";
+import type { RuntimeParts } from "./agent-runtime.ts";
+import { maskOf } from "./known-secrets.ts";
+import { createProjectContext } from "./project-context.ts";
+import { createJsonValidator } from "./validate-json.ts";
+
+export interface OpenPartsOptions {
+  readonly project: Project;
+  readonly loaded: Pick<LoadedConfig, "config" | "environment" | "fileSecrets">;
+  /** What agents and workflows are given as `env`; default: the environment of `loaded`. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** The opener's to close; default: the store that the configuration names. */
+  readonly store?: SessionStore | undefined;
+  /** For agents that name none; default: what the configuration names, else a virtual workspace. */
+  readonly sandbox?: SandboxFactory | undefined;
+  /** Models by their whole name, beside those of the providers. */
+  readonly models?: Readonly<Record<string, LanguageModelV4>> | undefined;
+  /** Laid over the `agent` table of the configuration. */
+  readonly defaults?: AgentProfile | undefined;
+}
+
+/** Opens what the configuration of a project names: its store, its models, MCP servers, Python, sandboxes. */
+export async function openParts(options: OpenPartsOptions): Promise<RuntimeParts> {
+  const { project } = options;
+  const { config, fileSecrets } = options.loaded;
+  const env = options.env ?? options.loaded.environment;
+  const { agent = {}, compaction, providers, telemetry = {} } = config;
+  const mask = maskOf({ config, environment: env, ...defined({ fileSecrets }) });
+  const defaults = { ...toProfile(agent, compaction), ...options.defaults };
+  const models = {
+    env,
+    ...defined({ providers, models: options.models }),
+    ...(await openRecorder(project.root, env, mask)),
+  };
+  const mcp = await openMcp(options, env);
+  const python = createPython();
+  const context = createProjectContext(project);
+  const store = options.store ?? (await openStore(config.store ?? "sqlite", project.root));
+  return {
+    root: project.root,
+    store,
+    sandbox:
+      options.sandbox ??
+      toSandboxFactory(config, { root: project.root, environment: env }) ??
+      virtual({ root: project.root }),
+    isolation: toIsolation(config.sandbox),
+    resolveModel: createModelResolver(models),
+    defaultModel: defaults.model ?? defaultModelName(models),
+    env,
+    project: context,
+    mcp,
+    python,
+    mask,
+    defaults,
+    instances: defined({ maxIdle: agent.max_idle_instances }),
+    maxWaiting: agent.max_waiting,
+    tracesCommands: telemetry.trace_commands ?? false,
+    async close() {
+      await mcp?.close();
+      await python.close();
+      await context.close();
+      if (store !== options.store) await store.close();
+    },
+  };
+}
+
+/** Opens the store that the configuration names; of the implementations only that one is loaded. */
+export async function openStore(config: StoreConfig, root: string): Promise<SessionStore> {
+  if (typeof config === "object") return config;
+  switch (config) {
+    case "memory": {
+      const { InMemorySessionStore } = await import("../../stores/memory/memory-store.ts");
+      return new InMemorySessionStore();
+    }
+    case "sqlite": {
+      const { SqliteSessionStore } = await import("../../stores/sqlite/sqlite-store.ts");
+      return new SqliteSessionStore({ file: join(stateFolder(root), "sessions.db") });
+    }
+    default: {
+      const { PostgresSessionStore } = await import("../../stores/postgres/postgres-store.ts");
+      return new PostgresSessionStore({ url: config });
+    }
+  }
+}
+
+// Nothing of MCP is loaded where no server is configured.
+async function openMcp(
+  { project, loaded }: OpenPartsOptions,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<McpClient | undefined> {
+  const { mcp } = loaded.config;
+  if (Object.keys(mcp?.servers ?? {}).length === 0) return undefined;
+  const { createMcpClient } = await import("../../mcp/client/create-mcp-client.ts");
+  return createMcpClient({
+    config: mcp ?? {},
+    root: project.root,
+    env,
+    validateJson: createJsonValidator({ isLenient: true }),
+  });
+}
+
+/** `KIT_RECORD` names a file, from the project's root: provider calls are written to it, without keys. */
+async function openRecorder(
+  root: string,
+  env: Readonly<Record<string, string | undefined>>,
+  mask: SecretMask,
+): Promise<{ readonly fetchFor?: Recorder }> {
+  const file = env.KIT_RECORD?.trim() ?? "";
+  if (file === "") return {};
+  const { createRecorder } = await import("../../models/recording/record-fetch.ts");
+  return { fetchFor: createRecorder(resolve(root, file), mask) };
+}

@@ -1,0 +1,169 @@
+import type { EventListener } from "../../agents/events/emitter.ts";
+import { defined } from "../../base/defined.ts";
+import { createId } from "../../base/id.ts";
+import { KitError } from "../../base/kit-error.ts";
+import {
+  type AdmitRequest,
+  agentStream,
+  type Engine,
+  type EventLog,
+  type LinePlace,
+  type WorkContext,
+} from "../../engine/contract.ts";
+import type { DispatchRecord } from "../../protocol/dispatch.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import type { PromptReply, PromptRequest } from "../../protocol/prompt.ts";
+import { toIdempotencyKey, toSessionKey } from "../runtime/session-key.ts";
+import type { PromptCall } from "./service.ts";
+import { checkedPrompt, operationOf, type SessionInput, toStoredPrompt } from "./session-input.ts";
+import type { WorkTraces } from "./work-traces.ts";
+
+export interface PromptsOptions {
+  readonly engine: Engine;
+  readonly traces: Pick<WorkTraces, "asked">;
+  /** Works on an input once its turn in the line of its session has come. */
+  perform(context: WorkContext, place: AdmitPlace, input: SessionInput): Promise<PromptReply>;
+  /** Receives what a listener of a prompt throws. */
+  readonly onError: (error: unknown) => void;
+}
+
+export type AdmitPlace = LinePlace & Pick<AdmitRequest, "trace">;
+
+/** Prompts whose callers wait for the reply. */
+export class Prompts {
+  readonly #options: PromptsOptions;
+  readonly #listeners: OperationListeners;
+
+  constructor(options: PromptsOptions) {
+    this.#options = options;
+    this.#listeners = new OperationListeners(options.onError);
+  }
+
+  /** Takes a place in the line of the session, prompts it, and gives the reply. */
+  async prompt(target: LinePlace, request: PromptRequest, call: PromptCall): Promise<PromptReply> {
+    const { engine, traces, perform } = this.#options;
+    const { signal, idempotencyKey, principal, onEvent } = call;
+    const place: AdmitPlace = { ...toSessionKey(target), ...defined({ principal }), ...traces.asked() };
+    if (idempotencyKey !== undefined) {
+      const idempotency_key = toIdempotencyKey(idempotencyKey);
+      return await this.#promptOnce({ ...place, idempotency_key, input: toStoredPrompt(request) }, call);
+    }
+    const input = { request: checkedPrompt(request), operationId: createId("op") };
+    const stop = onEvent === undefined ? undefined : this.#listeners.add(input.operationId, onEvent);
+    try {
+      return await engine.inLine(place, (context) => perform(context, place, input), { signal });
+    } finally {
+      stop?.();
+    }
+  }
+
+  /** Tells the listener of the operation that an event belongs to. */
+  hear(event: KitEvent): void {
+    this.#listeners.hear(event);
+  }
+
+  /**
+   * Prompts under an idempotency key: the input outlives its sender, and the same key waits for the same reply. Its events
+   * come from the log, because the work may have begun before, or another process may do it.
+   */
+  async #promptOnce(request: AdmitRequest, { signal, onEvent }: PromptCall): Promise<PromptReply> {
+    const { engine } = this.#options;
+    const stream = agentStream(request.agent, request.instance_id);
+    const after = onEvent === undefined ? 0 : await engine.events.last(stream);
+    const { dispatch_id } = await engine.admit(request);
+    const reply = engine.awaitDispatch(dispatch_id, { signal }).then(toReply);
+    if (onEvent === undefined) return await reply;
+    const listeners = new OperationListeners(() => undefined);
+    listeners.add(operationOf(dispatch_id), onEvent);
+    const listener = (event: KitEvent): void => listeners.hear(event);
+    return await followEvents(engine.events, { stream, after, until: reply, listener });
+  }
+}
+
+function toReply(record: DispatchRecord | undefined): PromptReply {
+  if (record?.status === "completed") return record.result as PromptReply;
+  const { type, message } = record?.error ?? { type: "aborted", message: "The input was cancelled." };
+  throw new KitError({ code: type, message });
+}
+
+/** Listeners of operations and of the tasks below them. Each event costs one look-up, however many listen. */
+class OperationListeners {
+  readonly #families = new Map<string, Family>();
+  readonly #onError: (error: unknown) => void;
+
+  constructor(onError: (error: unknown) => void) {
+    this.#onError = onError;
+  }
+
+  /** Adds a listener; the function returned removes it. */
+  add(operationId: string, listener: EventListener): () => void {
+    const family: Family = { listener, members: new Set([operationId]) };
+    this.#families.set(operationId, family);
+    return () => {
+      for (const member of family.members) this.#families.delete(member);
+    };
+  }
+
+  hear(event: KitEvent): void {
+    if (this.#families.size === 0) return;
+    const family = this.#families.get(event.operation_id) ?? this.#adopt(event);
+    if (family === undefined) return;
+    try {
+      const heard = family.listener(event);
+      if (heard instanceof Promise) heard.catch(this.#onError);
+    } catch (error) {
+      this.#onError(error);
+    }
+  }
+
+  /** Adds the operation of a task to the family of the operation that has started it. */
+  #adopt({ operation_id, parent_operation_id: parent }: KitEvent): Family | undefined {
+    const family = parent === undefined ? undefined : this.#families.get(parent);
+    if (family === undefined) return undefined;
+    family.members.add(operation_id);
+    this.#families.set(operation_id, family);
+    return family;
+  }
+}
+
+interface Family {
+  readonly listener: EventListener;
+  readonly members: Set<string>;
+}
+
+/**
+ * Gives a listener the events of a stream after an index, until `until` has settled and the listener has received all that
+ * was appended by then. Gives what `until` gives.
+ */
+export async function followEvents<Value>(
+  events: EventLog,
+  request: {
+    readonly stream: string;
+    readonly after: number;
+    readonly until: Promise<Value>;
+    readonly listener: EventListener;
+  },
+): Promise<Value> {
+  const { stream, after, until, listener } = request;
+  const stop = new AbortController();
+  let received = after;
+  let last = Number.POSITIVE_INFINITY;
+  const reading = (async () => {
+    for await (const event of events.subscribe(stream, { after, signal: stop.signal })) {
+      received = event.index;
+      await listener(event);
+      if (received >= last) return;
+    }
+  })();
+  // Awaited below; a failure before that must not count as unhandled.
+  reading.catch(() => undefined);
+  try {
+    return await until;
+  } finally {
+    last = await events.last(stream);
+    if (received >= last) stop.abort();
+    await reading.catch((error: unknown) => {
+      if (!stop.signal.aborted) throw error;
+    });
+  }
+}

@@ -1,0 +1,250 @@
+import { realpathSync } from "node:fs";
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { AgentProfile } from "../../agents/agent-profile.ts";
+import type { AgentDefinition } from "../../agents/create-agent.ts";
+import type { SourceGuard } from "../../agents/source-guard.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { AgentWrites } from "./agent-writes.ts";
+import { discoverSources, type SourceFile, type SourceProblem } from "./discover-sources.ts";
+import { followSources, type SourceHooks } from "./follow-sources.ts";
+import { loadRoles } from "./load-roles.ts";
+import { findSkillFiles, loadSkills } from "./load-skills.ts";
+import {
+  type LoadedAgent,
+  type LoadedSource,
+  type LoadedWebhook,
+  type LoadedWorkflow,
+  loadSource,
+} from "./load-source.ts";
+import { findMarkdown } from "./read-markdown-file.ts";
+
+/** The agent that a project has without a file: it has the project's tools only. */
+export const defaultAgentName = "default";
+
+export interface OpenSourcesOptions {
+  /** False for a program that brings its agent along: no file of the project is run. Default true. */
+  readonly code?: boolean | undefined;
+  /** Whether the next process is to know which files models have written. Default true. */
+  readonly keepsWrites?: boolean | undefined;
+}
+
+/** The definitions in the files of a project, as they were when they were last read. */
+export class Sources {
+  /** The project's folder; a real path. */
+  readonly root: string;
+  readonly #writes: AgentWrites;
+  readonly #hooks: SourceHooks;
+  readonly #code: boolean;
+  #loaded: ProjectSources = noSources;
+  #version = "";
+
+  private constructor(root: string, { code, keepsWrites }: OpenSourcesOptions) {
+    this.root = realpathSync(root);
+    this.#code = code !== false;
+    this.#writes = new AgentWrites(this.root, { stored: keepsWrites !== false });
+    this.#hooks = followSources(this.root, (file, named) => this.#writes.check(file, named));
+  }
+
+  /** Reads the files. Broken ones are `problems()`; imports of `kit` resolve until `close`. */
+  static async open(root: string, options: OpenSourcesOptions = {}): Promise<Sources> {
+    const sources = new Sources(root, options);
+    try {
+      await sources.#load();
+      return sources;
+    } catch (error) {
+      sources.#hooks.deregister();
+      throw error;
+    }
+  }
+
+  /** A new object after each `reload`. */
+  get loaded(): ProjectSources {
+    return this.#loaded;
+  }
+
+  /** Keeps what models write apart from what the process runs. */
+  get guard(): SourceGuard {
+    return this.#writes;
+  }
+
+  agent(name: string): LoadedAgent | undefined {
+    return this.#loaded.agents.find((agent) => agent.name === name);
+  }
+
+  /** The file that exports the definition. */
+  fileOf(definition: AgentDefinition): LoadedAgent | undefined {
+    return this.#loaded.agents.find((agent) => agent.definition === definition);
+  }
+
+  /** Throws `agent_not_found` for a name that no agent has; the hint says why a broken file cannot be used. */
+  checkAgent(name: string): void {
+    if (this.agent(name) === undefined && name !== defaultAgentName) throw this.unknown("agent", name);
+  }
+
+  /** The name under which inputs reach an agent. Throws `agent_not_found`, also for a definition of no file. */
+  agentName(agent: string | AgentDefinition): string {
+    if (typeof agent === "string") {
+      this.checkAgent(agent);
+      return agent;
+    }
+    const file = this.fileOf(agent);
+    if (file !== undefined) return file.name;
+    throw new KitError({
+      code: "agent_not_found",
+      message: "An input can be given to an agent of a file only.",
+      hint: "Export it by default from a file in src/agents.",
+    });
+  }
+
+  /** Throws `workflow_not_found`; the hint says why a broken file cannot be used. */
+  workflow(name: string): LoadedWorkflow {
+    const workflow = this.#loaded.workflows.find((item) => item.name === name);
+    if (workflow === undefined) throw this.unknown("workflow", name);
+    return workflow;
+  }
+
+  /** The error for a name that no usable file has. */
+  unknown(kind: "agent" | "workflow", name: string): KitError {
+    const { agents, workflows, problems } = this.#loaded;
+    const broken = problems.find(({ source }) => source?.kind === kind && source.name === name);
+    const names = (kind === "agent" ? agents : workflows).map((item) => item.name).join(", ");
+    return new KitError({
+      code: kind === "agent" ? "agent_not_found" : "workflow_not_found",
+      message:
+        broken === undefined
+          ? `There is no ${kind} named "${name}".`
+          : `The ${kind} "${name}" cannot be used: its file is broken.`,
+      hint:
+        broken !== undefined
+          ? `${broken.path}: ${broken.message}`
+          : names === ""
+            ? `Add one as src/${kind}s/${name}.ts.`
+            : `The ${kind}s are: ${names}.`,
+    });
+  }
+
+  /** Whether a source file, or a file of the project that one imports, has changed since it was read. */
+  async hasChanged(): Promise<boolean> {
+    return (await this.#versionNow()) !== this.#version;
+  }
+
+  /** Reads the files again. */
+  async reload(): Promise<void> {
+    this.#hooks.renew();
+    await this.#load();
+  }
+
+  close(): void {
+    this.#writes.close();
+    this.#hooks.deregister();
+  }
+
+  async #load(): Promise<void> {
+    this.#loaded = await loadProjectSources(this.root, {
+      code: this.#code,
+      before: this.#loaded,
+      ...this.#writes.loading(),
+    });
+    this.#version = await this.#versionNow();
+  }
+
+  async #versionNow(): Promise<string> {
+    return `${this.#writes.version()} ${await sourceVersion(this.root, this.#hooks.files())}`;
+  }
+}
+
+/** What the files of a project give its agents. */
+export interface ProjectSources {
+  readonly agents: readonly LoadedAgent[];
+  readonly workflows: readonly LoadedWorkflow[];
+  readonly webhooks: readonly LoadedWebhook[];
+  readonly skills: NonNullable<AgentProfile["skills"]>;
+  readonly roles: NonNullable<AgentProfile["roles"]>;
+  /** Files that could not be used, and why. */
+  readonly problems: readonly SourceProblem[];
+}
+
+const noSources: ProjectSources = {
+  agents: [],
+  workflows: [],
+  webhooks: [],
+  skills: [],
+  roles: [],
+  problems: [],
+};
+
+export interface LoadOptions {
+  readonly code: boolean;
+  /** What was read before: it stays in use where a model has written over its file, or removed it. */
+  readonly before?: ProjectSources | undefined;
+  /** Throws for a file that must not be loaded. */
+  readonly check?: (file: string) => void;
+  /** The problem of a file that a model has removed; undefined for one that it has not. */
+  readonly removed?: (file: string) => string | undefined;
+}
+
+/**
+ * Reads agents, workflows, webhooks, skills and roles of a project. With `code: false` nothing of the project is
+ * run: a program that brings its agent along needs skills and roles only.
+ */
+export async function loadProjectSources(root: string, options: LoadOptions): Promise<ProjectSources> {
+  const [found, skills, roles] = await Promise.all([
+    options.code ? discoverSources(root) : { sources: [], problems: [] },
+    loadSkills(root, options.check),
+    loadRoles(root, options.check),
+  ]);
+  const results: (LoadedSource | SourceProblem)[] = [];
+  const { agents = [], workflows = [], webhooks = [] } = options.before ?? {};
+  const before = [...agents, ...workflows, ...webhooks];
+  for (const source of found.sources) {
+    const result = await loadSource(root, source);
+    results.push(result);
+    if ("message" in result && result.isHeld === true) results.push(...before.filter(isSame(source)));
+  }
+  for (const source of before) {
+    if (found.sources.some(isSame(source))) continue;
+    const message = options.removed?.(join(root, source.path));
+    const { kind, name, path } = source;
+    if (message !== undefined) results.push(source, { path, message, source: { kind, name }, isHeld: true });
+  }
+  return {
+    agents: results.filter((item) => "kind" in item && item.kind === "agent") as LoadedAgent[],
+    workflows: results.filter((item) => "kind" in item && item.kind === "workflow") as LoadedWorkflow[],
+    webhooks: results.filter((item) => "kind" in item && item.kind === "webhook") as LoadedWebhook[],
+    skills: skills.skills,
+    roles: roles.roles,
+    problems: [
+      ...found.problems,
+      ...skills.problems,
+      ...roles.problems,
+      ...results.filter((item) => "message" in item),
+    ],
+  };
+}
+
+function isSame({ kind, name }: Pick<SourceFile, "kind" | "name">): (other: SourceFile) => boolean {
+  return (other) => other.kind === kind && other.name === name;
+}
+
+/**
+ * A text that changes when a source file, a skill, a role or one of `files` changes, comes or goes. Costs one
+ * `stat` for each of them.
+ */
+async function sourceVersion(root: string, files: readonly string[]): Promise<string> {
+  const [{ sources, problems }, ...texts] = await Promise.all([
+    discoverSources(root),
+    findSkillFiles(root),
+    findMarkdown(root, ".agents/roles"),
+  ]);
+  const found = texts.flatMap(({ paths, unusable }) => [...paths, ...unusable.map(({ path }) => path)]);
+  const named = [...sources, ...problems].map(({ path }) => path);
+  const own = [...named, ...found].map((path) => join(root, path));
+  const all = [...new Set([...own, ...files])].sort();
+  return (await Promise.all(all.map(versionOf))).join("\n");
+}
+
+async function versionOf(file: string): Promise<string> {
+  const found = await stat(file, { bigint: true }).catch(() => undefined);
+  return `${file} ${found?.mtimeNs} ${found?.size} ${found?.ino}`;
+}
