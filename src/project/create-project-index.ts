@@ -7,11 +7,12 @@ import { loadOuterRules } from "../files/outer-rules.ts";
 import type { IndexingProgress } from "../protocol/indexing.ts";
 import type { Connection } from "../sqlite/connection.ts";
 import type { ScanSummary } from "./project.ts";
-import type { IndexRefreshOptions, ProjectIndex } from "./project-index.ts";
+import type { ProjectIndex } from "./project-index.ts";
 import { specDiagnostics } from "./query/spec-diagnostics.ts";
-import { readDates, readDatesUpdate } from "./refresh/commit-dates.ts";
-import type { PassContext, PassCounts } from "./refresh/index-pass.ts";
-import { refillIndex, refreshIndex, writeDates } from "./refresh/refresh-index.ts";
+import { readDates } from "./refresh/commit-dates.ts";
+import type { PassContext } from "./refresh/index-pass.ts";
+import { refillIndex } from "./refresh/refresh-index.ts";
+import { type PassResult, ProjectRefresh } from "./refresh/refresh-project.ts";
 import { IndexingState } from "./refresh/source-queue.ts";
 import { createAliases } from "./scan/aliases.ts";
 import { decodeText } from "./scan/decode-text.ts";
@@ -31,20 +32,12 @@ export interface ProjectIndexOptions {
   readonly catalog: SourceCatalog;
 }
 
-/** How long a refresh waits for Git once the rest is done; dates that come later are added then. */
-const maxDatesWaitMs = 3000;
-
-/** A damaged index, a disk that is full, and temporary files that cannot be written can come together. */
-const maxAttempts = 4;
-
-/** Creates the index of a project, as it was left; nothing is up to date before the first refresh. */
+/** Opens the index of a project as the last process left it. The first refresh brings it up to date. */
 export function createProjectIndex({ root, place, catalog }: ProjectIndexOptions): ProjectIndex {
   const readSource = createSourceReader(root);
   const guidelines = createGuidelineStore();
   const fileSet = createFileSet(() => session.tree());
   const state = new IndexingState();
-  const closing = new AbortController();
-  let last: Promise<unknown> = Promise.resolve();
 
   const readText = (path: string): string | undefined => {
     const real = insideRoot(root, path);
@@ -66,72 +59,7 @@ export function createProjectIndex({ root, place, catalog }: ProjectIndexOptions
   });
   const context: PassContext = { root, catalog, readSource, session, state, rules };
 
-  /** Runs a piece of work behind the one before it. */
-  const enqueue = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    const result = last.then(work);
-    last = result.catch(() => undefined);
-    return await result;
-  };
-
-  /** Work on an index that is damaged, or cannot be kept where it lies, is done again on a new one. */
-  const onWholeIndex = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await work();
-      } catch (error) {
-        if (attempt === maxAttempts || !session.beginAnew(error)) throw error;
-      }
-    }
-  };
-
-  /** Adds the dates of commits, and waits for Git, but not for long. */
-  const addDates = async (asked: ReturnType<typeof readDatesUpdate>): Promise<void> => {
-    const timer = Promise.withResolvers<"late">();
-    const timeout = setTimeout(() => timer.resolve("late"), maxDatesWaitMs);
-    const dates = await Promise.race([asked, timer.promise]);
-    clearTimeout(timeout);
-    if (dates === "late") {
-      asked
-        .then(async (late) => late && (await enqueue(() => onWholeIndex(() => writeDates(context, late)))))
-        // Whoever closes the project meanwhile gives up the dates.
-        .catch(() => undefined);
-    } else if (dates !== undefined) await onWholeIndex(() => writeDates(context, dates));
-  };
-
-  const refreshOnce = async (options: IndexRefreshOptions): Promise<ScanSummary> => {
-    const start = performance.now();
-    const signal = options.signal ? AbortSignal.any([options.signal, closing.signal]) : closing.signal;
-    signal.throwIfAborted();
-    try {
-      // Git works on another core meanwhile.
-      const dates = readDatesUpdate(session, { root, signal: closing.signal });
-      dates.catch(() => undefined);
-      const counts = await onWholeIndex(() => refreshIndex(context, { ...options, signal }));
-      state.end();
-      await addDates(dates);
-      return toSummary(counts, performance.now() - start);
-    } finally {
-      state.end();
-    }
-  };
-
-  const toSummary = ({ parsed, removed }: PassCounts, durationMs: number): ScanSummary => {
-    const rebuilt = session.takeRebuilt();
-    const guidelineCount = "SELECT total(guideline_count) FROM files WHERE guideline_count > 0";
-    return session.read((database) => ({
-      source_files: database.get<[number]>("SELECT count(*) FROM files")?.[0] ?? 0,
-      parsed_files: parsed,
-      removed_files: removed,
-      specs: database.get<[number]>("SELECT total(blocks) FROM classes")?.[0] ?? 0,
-      guidelines: database.get<[number]>(guidelineCount)?.[0] ?? 0,
-      // Looking for references that lead nowhere takes longer than most passes, so it is done on demand.
-      get diagnostics() {
-        return index.specDiagnostics().length + index.guidelineDiagnostics().length;
-      },
-      duration_ms: durationMs,
-      ...(rebuilt === undefined ? {} : { rebuilt }),
-    }));
-  };
+  const passes = new ProjectRefresh(context);
 
   const index: ProjectIndex = {
     root,
@@ -155,17 +83,34 @@ export function createProjectIndex({ root, place, catalog }: ProjectIndexOptions
     async ready(path) {
       await state.wait(path);
     },
-    refresh: async (options = {}) => await enqueue(() => refreshOnce(options)),
+    refresh: async (options = {}) => toSummary(index, session, await passes.run(options)),
     async close() {
-      closing.abort(new Error("The project was closed."));
-      await last;
+      await passes.close();
       session.close();
     },
   };
   return index;
 }
 
-/** How far another process has come that indexes the project. */
+function toSummary(index: ProjectIndex, session: IndexSession, pass: PassResult): ScanSummary {
+  const rebuilt = session.takeRebuilt();
+  const guidelineCount = "SELECT total(guideline_count) FROM files WHERE guideline_count > 0";
+  return session.read((database) => ({
+    source_files: database.get<[number]>("SELECT count(*) FROM files")?.[0] ?? 0,
+    parsed_files: pass.parsed,
+    removed_files: pass.removed,
+    specs: database.get<[number]>("SELECT total(blocks) FROM classes")?.[0] ?? 0,
+    guidelines: database.get<[number]>(guidelineCount)?.[0] ?? 0,
+    // Finding dangling references takes longer than most passes, so it is done when a caller reads it.
+    get diagnostics() {
+      return index.specDiagnostics().length + index.guidelineDiagnostics().length;
+    },
+    duration_ms: pass.durationMs,
+    ...(rebuilt === undefined ? {} : { rebuilt }),
+  }));
+}
+
+/** The progress of another process that indexes the project. */
 function indexingOf(database: Connection): IndexingProgress | undefined {
   const indexing = readMeta(database, "indexing");
   return indexing === undefined ? undefined : parseStored<IndexingProgress>(indexing);

@@ -54,18 +54,17 @@ test("a pass over many files lets other work of the process in between", async (
   await project.close();
 });
 
-test("ten thousand sources are put in order one at a time, guidelines first", () => {
+test("ten thousand sources are put in order with pauses in between, guidelines first", async () => {
   const paths = Array.from({ length: 10_000 }, (_, at) => (at % 2 === 0 ? `p${at}/CLAUDE.md` : `p${at}.md`));
   const { isGuidelineFile } = createSourceCatalog();
-  const steps = SourceQueue.create(
-    paths.map((path) => ({ path }) as Candidate),
-    isGuidelineFile,
-  );
-  let count = 0;
-  let step = steps.next();
-  for (; step.done !== true; step = steps.next()) count += 1;
-  expect(count).toBe(paths.length);
-  const order = paths.map(() => step.done === true && step.value.next()?.path);
+  const candidates = paths.map((path) => ({ path }) as Candidate);
+  let turns = 0;
+  const turn = async (): Promise<void> => {
+    turns += 1;
+  };
+  const queue = await SourceQueue.create(candidates, isGuidelineFile, turn);
+  expect(turns).toBe(paths.length);
+  const order = paths.map(() => queue.next()?.path);
   expect(order).toEqual([
     ...paths.filter(isGuidelineFile),
     ...paths.filter((path) => !isGuidelineFile(path)),

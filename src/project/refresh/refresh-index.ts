@@ -97,7 +97,7 @@ async function runPass(context: PassContext, options: PassOptions): Promise<Pass
   if (isMany) state.progress = { done: 0, total };
   const isGuideline = (path: string): boolean =>
     [path, ...change.aliases.namesOf(path)].some(catalog.isGuidelineFile);
-  const queue = await inTurns(SourceQueue.create(change.candidates, isGuideline), turn);
+  const queue = await SourceQueue.create(change.candidates, isGuideline, turn);
   const writer = isMany ? writerOfMany(session, start.database) : ownWriter(session);
   try {
     const pass = new IndexPass(context, { start, change, writer, outerRules, isMany });

@@ -1,7 +1,7 @@
 import type { IndexingProgress } from "../../protocol/indexing.ts";
 import type { Candidate } from "../scan/look-at-folder.ts";
 
-/** The sources that a pass has to read, in the order in which it reads them. */
+/** The sources that a pass reads, in the order in which it reads them. */
 export class SourceQueue {
   readonly #rest: Candidate[];
   readonly #urgent: Candidate[] = [];
@@ -10,18 +10,19 @@ export class SourceQueue {
     this.#rest = rest;
   }
 
-  /** Guideline files come first: there are few of them, and what an agent does depends on them. */
-  static *create(
+  /** Guideline files come first: there are few of them, and what an agent does depends on them. `turn` may pause. */
+  static async create(
     candidates: readonly Candidate[],
     isGuidelineFile: (path: string) => boolean,
-  ): Generator<undefined, SourceQueue> {
+    turn: () => Promise<void>,
+  ): Promise<SourceQueue> {
     const guidelines: Candidate[] = [];
     const others: Candidate[] = [];
     for (const candidate of candidates) {
       (isGuidelineFile(candidate.path) ? guidelines : others).push(candidate);
-      yield;
+      await turn();
     }
-    // Taken from the end.
+    // `next` takes from the end.
     return new SourceQueue([...guidelines, ...others].reverse());
   }
 
@@ -44,20 +45,20 @@ export class SourceQueue {
   }
 }
 
-/** A reader that waits for what may apply to a file. */
+/** A reader that waits for the guidelines of a file. */
 export interface WaitingReader {
   /** Names of the file, project-relative. */
   readonly file: string;
   readonly resolve: () => void;
 }
 
-/** How far the pass of this process has come, and who waits for a part of it. */
+/** The progress of the pass of this process, and the readers that wait for a part of it. */
 export class IndexingState {
-  /** Set while an answer may lack what is not read yet. */
+  /** Set while answers may lack files that are not read yet. */
   progress: IndexingProgress | undefined = { done: 0, total: 0 };
   #waiting: WaitingReader[] = [];
 
-  /** Resolves once all that may apply to a file can be read. */
+  /** Resolves once the index has all guidelines that may apply to a file. */
   async wait(file: string): Promise<void> {
     if (this.progress === undefined) return;
     await new Promise<void>((resolve) => this.#waiting.push({ file, resolve }));
@@ -67,17 +68,14 @@ export class IndexingState {
     return this.#waiting.splice(0);
   }
 
-  /** The pass is over, however it ended. */
+  /** Ends the pass, failed or not, and releases its readers. */
   end(): void {
     this.progress = undefined;
     for (const { resolve } of this.takeWaiting()) resolve();
   }
 }
 
-/**
- * Whether what a file says may apply to another one by where it lies: next to it or above it, in folders of
- * tools (`.cursor/rules`) too.
- */
+/** Whether the rules in `path` may apply to `file`: they lie beside it or above it, or there in a tool's folder (`.cursor/rules`). */
 export function liesOnTheWay(path: string, file: string): boolean {
   const parts = path.split("/");
   const folders = parts.slice(0, -1);

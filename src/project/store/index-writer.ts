@@ -61,7 +61,7 @@ export function writeBatch(database: Connection, batch: IndexBatch): WriteResult
 /** Returns how many files went. */
 function writeFiles(database: Connection, { files = [], removedFiles = [] }: IndexBatch): number {
   if (files.length + removedFiles.length === 0) return 0;
-  const content = createContentWriter(database);
+  const content = new ContentWriter(database);
   for (const entry of files) content.put(entry);
   const removed = removedFiles.filter((path) => content.remove(path)).length;
   content.finish();
@@ -91,102 +91,107 @@ function writeRest(database: Connection, batch: IndexBatch): boolean {
 const mergedPages = 32;
 const maxMergingBlocks = 500;
 
-/** Changes what source files hold, within a transaction of the caller's. */
-interface ContentWriter {
+/** Changes the content of source files, within a transaction of the caller. Call `finish` at the end. */
+class ContentWriter {
+  readonly #database: Connection;
+  readonly #classes: ClassCounts;
+  readonly #touchedBases = new Set<string>();
+  readonly #added: { readonly key: number; readonly block: BlockEntry }[] = [];
+  #number: number;
+
+  constructor(database: Connection) {
+    this.#database = database;
+    this.#classes = createClassCounts(database);
+    this.#number = readMeta(database, "next_number") ?? 0;
+  }
+
   /** Adds a file, or replaces what is known of it. */
-  put(entry: FileEntry): void;
+  put({ path, hash, aliases, guidelineCount, diagnostics, guidelines, blocks, features }: FileEntry): void {
+    const database = this.#database;
+    const known = this.#fileIdOf(path);
+    if (known !== undefined) this.#empty(known);
+    const [file = 0] =
+      database.get<[number]>(
+        `INSERT INTO files (path, hash, aliases, guideline_count, diagnostics, guidelines)
+         VALUES (?, ?, ?, ?, ?, ?)
+         ON CONFLICT (path) DO UPDATE SET hash = excluded.hash, aliases = excluded.aliases,
+           guideline_count = excluded.guideline_count, diagnostics = excluded.diagnostics,
+           guidelines = excluded.guidelines
+         RETURNING id`,
+        ...[path, hash, aliases, guidelineCount, diagnostics, guidelines],
+      ) ?? [];
+    for (const feature of features)
+      database.run("INSERT INTO features (feature, file) VALUES (?, ?)", feature, file);
+    const insertBlock = database.statement(insertBlockSql);
+    const insertRef = database.statement("INSERT INTO refs (target, key) VALUES (?, ?)");
+    for (const [position, block] of blocks.entries()) {
+      const { idKind, base, row } = block;
+      const key = toKey(this.#classes.add(block.class), this.#number);
+      this.#number += 1;
+      insertBlock.run(key, file, position, idKind, base, firstNumberOf(idKind), ...row);
+      for (const target of block.refs) insertRef.run(target, key);
+      this.#touchedBases.add(base);
+      this.#added.push({ key, block });
+    }
+  }
+
   /** Returns whether the path was known. */
-  remove(path: string): boolean;
-  /** Writes what depends on all changes together: words, numbers, counts. */
-  finish(): void;
-}
+  remove(path: string): boolean {
+    const file = this.#fileIdOf(path);
+    if (file === undefined) return false;
+    this.#empty(file);
+    this.#database.run("DELETE FROM files WHERE id = ?", file);
+    return true;
+  }
 
-function createContentWriter(database: Connection): ContentWriter {
-  const insertBlock = database.statement(
-    `INSERT INTO blocks (
-       key, file, position, id_kind, base, n, feature, links, mentions, aliases, start_line, end_line,
-       created_at, updated_at, title, summary, tags, metadata, content
-     ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
-  const insertRef = database.statement("INSERT INTO refs (target, key) VALUES (?, ?)");
-  const insertFeature = database.statement("INSERT INTO features (feature, file) VALUES (?, ?)");
-  const insertSearch = database.statement(
-    "INSERT INTO search (rowid, title, body, tags, marks) VALUES (?, ?, ?, ?, ?)",
-  );
-  const touchedBases = new Set<string>();
-  const added: { readonly key: number; readonly block: BlockEntry }[] = [];
-  const classes = createClassCounts(database);
-  let number = readMeta(database, "next_number") ?? 0;
+  /** Writes what depends on all changes together: full text, id numbers, counts. */
+  finish(): void {
+    const database = this.#database;
+    const insertSearch = database.statement(
+      "INSERT INTO search (rowid, title, body, tags, marks) VALUES (?, ?, ?, ?, ?)",
+    );
+    // FTS5 writes out a segment whenever a key is lower than the one before it.
+    this.#added.sort((a, b) => a.key - b.key);
+    for (const { key, block } of this.#added) {
+      const [ownTitle, ownBody, tags, marks] = block.search;
+      const title = ownTitle || (block.row[titleAt] ?? "");
+      insertSearch.run(key, title, ownBody || (block.row[contentAt] ?? ""), tags, marks);
+    }
+    // FTS5 keeps the additions of each transaction apart. Small transactions merge some, so that the parts stay few.
+    if (this.#added.length < maxMergingBlocks)
+      database.exec(`INSERT INTO search (search, rank) VALUES ('merge', ${mergedPages})`);
+    numberBlocks(database, this.#touchedBases);
+    this.#classes.save();
+    writeMeta(database, "next_number", this.#number);
+  }
 
-  const fileIdOf = (path: string): number | undefined =>
-    database.get<[number]>("SELECT id FROM files WHERE path = ?", path)?.[0];
+  #fileIdOf(path: string): number | undefined {
+    return this.#database.get<[number]>("SELECT id FROM files WHERE path = ?", path)?.[0];
+  }
 
-  /** Takes everything out of a file but its own row. */
-  const empty = (file: number): void => {
+  /** Deletes the content of a file, and keeps the row of the file itself. */
+  #empty(file: number): void {
+    const database = this.#database;
     const blocks = database.all<[key: number, base: string, ...EdgeColumns]>(
       "SELECT key, base, feature, links, mentions, aliases FROM blocks WHERE file = ?",
       file,
     );
     for (const [key, base, ...edges] of blocks) {
-      touchedBases.add(base);
-      classes.remove(key);
+      this.#touchedBases.add(base);
+      this.#classes.remove(key);
       for (const target of refsOf(toEdges(edges)))
         database.run("DELETE FROM refs WHERE target = ? AND key = ?", target, key);
       database.run("DELETE FROM search WHERE rowid = ?", key);
       database.run("DELETE FROM blocks WHERE key = ?", key);
     }
     database.run("DELETE FROM features WHERE file = ?", file);
-  };
-
-  return {
-    put({ path, hash, aliases, guidelineCount, diagnostics, guidelines, blocks, features }) {
-      const known = fileIdOf(path);
-      if (known !== undefined) empty(known);
-      const [file = 0] =
-        database.get<[number]>(
-          `INSERT INTO files (path, hash, aliases, guideline_count, diagnostics, guidelines)
-           VALUES (?, ?, ?, ?, ?, ?)
-           ON CONFLICT (path) DO UPDATE SET hash = excluded.hash, aliases = excluded.aliases,
-             guideline_count = excluded.guideline_count, diagnostics = excluded.diagnostics,
-             guidelines = excluded.guidelines
-           RETURNING id`,
-          ...[path, hash, aliases, guidelineCount, diagnostics, guidelines],
-        ) ?? [];
-      for (const feature of features) insertFeature.run(feature, file);
-      for (const [position, block] of blocks.entries()) {
-        const { idKind, base, row } = block;
-        const key = toKey(classes.add(block.class), number);
-        number += 1;
-        insertBlock.run(key, file, position, idKind, base, firstNumberOf(idKind), ...row);
-        for (const target of block.refs) insertRef.run(target, key);
-        touchedBases.add(base);
-        added.push({ key, block });
-      }
-    },
-    remove(path) {
-      const file = fileIdOf(path);
-      if (file === undefined) return false;
-      empty(file);
-      database.run("DELETE FROM files WHERE id = ?", file);
-      return true;
-    },
-    finish() {
-      // FTS5 writes out a segment whenever a key is lower than the one before it.
-      added.sort((a, b) => a.key - b.key);
-      for (const { key, block } of added) {
-        const [ownTitle, ownBody, tags, marks] = block.search;
-        const title = ownTitle || (block.row[titleAt] ?? "");
-        insertSearch.run(key, title, ownBody || (block.row[contentAt] ?? ""), tags, marks);
-      }
-      // FTS5 keeps what each transaction adds apart. Small ones merge a little of that, so that it stays few parts.
-      if (added.length < maxMergingBlocks)
-        database.exec(`INSERT INTO search (search, rank) VALUES ('merge', ${mergedPages})`);
-      numberBlocks(database, touchedBases);
-      classes.save();
-      writeMeta(database, "next_number", number);
-    },
-  };
+  }
 }
+
+const insertBlockSql = `INSERT INTO blocks (
+  key, file, position, id_kind, base, n, feature, links, mentions, aliases, start_line, end_line,
+  created_at, updated_at, title, summary, tags, metadata, content
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 interface ClassCounts {
   /** Counts one block more; returns the id of its class. */
