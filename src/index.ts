@@ -1,22 +1,27 @@
 import "./base/require-node.ts";
 
 export {
+  type ApprovalFilter,
+  type Approvals,
+  type ApprovalsOptions,
+  createApprovals,
+} from "./agents/approvals/approvals.ts";
+export {
   type AgentPolicy,
   type AgentProfile,
   type AllowedCommand,
   defineAgentProfile,
   mergeProfiles,
-} from "./agents/agent-profile.ts";
-
+  profileToRole,
+  type Role,
+  roleToProfile,
+} from "./agents/define/agent-profile.ts";
 /**
  * `kit`: agents and what they are made of, open a project and ask it, configure it, and the records
  * that cross the wire.
  */
-export type { ApprovalRules } from "./agents/approvals/approval-rules.ts";
-export type { ApprovalFilter, Approvals } from "./agents/approvals/approvals.ts";
-export { type ApprovalsOptions, createApprovals } from "./agents/approvals/create-approvals.ts";
-export { type CommandAction, defineCommand, type KitCommand } from "./agents/command.ts";
-export type { CompactionSettings } from "./agents/compaction/compaction-settings.ts";
+export type { ApprovalRules } from "./agents/define/approval-rules.ts";
+export { type CommandAction, defineCommand, type KitCommand } from "./agents/define/command.ts";
 export {
   type AgentContext,
   type AgentDefinition,
@@ -24,24 +29,9 @@ export {
   createAgent,
   type Dispatch,
   type DispatchInput,
-} from "./agents/create-agent.ts";
-export type { EventListener } from "./agents/events/emitter.ts";
-export type { FileInput } from "./agents/file-part.ts";
-export type { Agent } from "./agents/harness.ts";
-export type { ImageInput } from "./agents/image-part.ts";
-export type { PromptOptions, PromptResult } from "./agents/operations/prompt-options.ts";
-export type { ShellOptions } from "./agents/operations/shell.ts";
-export type { SkillOptions } from "./agents/operations/skill.ts";
-export type { TaskOptions } from "./agents/operations/task.ts";
-export {
-  type OutputSchema,
-  type TypedOutputAttempt,
-  TypedOutputError,
-} from "./agents/output/typed-output.ts";
-export type { Role } from "./agents/role.ts";
-export { profileToRole, roleToProfile } from "./agents/role-profile.ts";
-export type { Session, SessionStream } from "./agents/session/session.ts";
-export { defineSkill, type Skill } from "./agents/skill.ts";
+} from "./agents/define/create-agent.ts";
+export type { Budget, CompactionSettings } from "./agents/define/limits.ts";
+export { defineSkill, type Skill } from "./agents/define/skill.ts";
 export {
   type AnyTool,
   defineTool,
@@ -50,8 +40,20 @@ export {
   type ToolDef,
   type ToolDefinition,
   type ToolOutput,
-} from "./agents/tool.ts";
-export type { Budget } from "./agents/turn/budget.ts";
+} from "./agents/define/tool.ts";
+export type { EventListener } from "./agents/events.ts";
+export type { Agent } from "./agents/harness.ts";
+export type { PromptOptions, PromptResult } from "./agents/operations/prompt-options.ts";
+export type { ShellOptions } from "./agents/operations/run-shell.ts";
+export type { SkillOptions } from "./agents/operations/run-skill.ts";
+export type { TaskOptions } from "./agents/operations/run-task.ts";
+export {
+  type OutputSchema,
+  type TypedOutputAttempt,
+  TypedOutputError,
+} from "./agents/output/typed-output.ts";
+export type { FileInput, ImageInput } from "./agents/prompt/input-files.ts";
+export type { Session, SessionStream } from "./agents/session/session.ts";
 export type {
   AgentConfig,
   ApprovalsConfig,

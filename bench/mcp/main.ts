@@ -14,7 +14,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { repositoryRoot } from "../../scripts/files.ts";
-import type { ToolDefinition } from "../../src/agents/tool.ts";
+import type { ToolDefinition } from "../../src/agents/define/tool.ts";
 import { createMcpClient } from "../../src/mcp/client/create-mcp-client.ts";
 import type { McpServerConfig } from "../../src/mcp/client/mcp-config.ts";
 

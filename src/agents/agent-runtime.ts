@@ -9,25 +9,20 @@ import type { SessionEntry, SessionKey } from "../protocol/session-entry.ts";
 import type { PythonRunner, PythonSession } from "../python/contract.ts";
 import type { IsolationOptions, Sandbox, SandboxFactory } from "../sandboxes/contract.ts";
 import type { MaybePromise, SessionStore } from "../stores/contract.ts";
-import type { AgentProfile } from "./agent-profile.ts";
 import type { Approvals } from "./approvals/approvals.ts";
-import type { EventHub, EventListener, EventScope } from "./events/emitter.ts";
-
-import type { TaskCall } from "./operations/task-tool.ts";
-import type { ProjectContext, Repository, Workplace } from "./project-context.ts";
-
+import type { AgentProfile } from "./define/agent-profile.ts";
+import type { AnyTool, ToolLookup, ValidateJson } from "./define/tool.ts";
+import type { EventHub, EventListener, EventScope, OperationTracing } from "./events.ts";
+import type { PastOperation } from "./log/past-operation.ts";
+import type { SessionState } from "./log/session-state.ts";
+import type { Rested } from "./log/suspension.ts";
+import type { ProjectContext, Repository, SourceGuard, Workplace } from "./project-context.ts";
+import type { SessionPrompt } from "./prompt/session-prompt.ts";
 import type { SecretMask } from "./secrets.ts";
-
 import type { OperationQueue } from "./session/operation-queue.ts";
-import type { PastOperation } from "./session/past-operation.ts";
-import type { Rested } from "./session/rested.ts";
-import type { SessionPrompt } from "./session/session-prompt.ts";
-import type { SessionState } from "./session/session-state.ts";
-import type { SourceGuard } from "./source-guard.ts";
-import type { AnyTool, ToolLookup } from "./tool.ts";
+import type { TaskCall } from "./tools/task-tool.ts";
 import type { OperationPart } from "./turn/backend-work.ts";
 import type { Spending } from "./turn/budget.ts";
-import type { OperationTracing } from "./turn/operation-tracing.ts";
 import type { RetryPolicy } from "./turn/retry.ts";
 import type { ToolRunOptions } from "./turn/tool-calls.ts";
 
@@ -50,7 +45,7 @@ export interface AgentRuntime {
   readonly clock: Clock;
   readonly retry: RetryPolicy;
   readonly modelIdleTimeoutMs: number;
-  readonly validateJson: ToolRunOptions["validateJson"];
+  readonly validateJson: ValidateJson;
   /** Specs, guidelines and instructions of the repository; none for an agent without a project. */
   readonly project?: ProjectContext;
   /** Tools from elsewhere, asked for by every operation; a tool of the agent's own of the same name wins. */

@@ -7,8 +7,8 @@ import { local } from "../sandboxes/local/local-sandbox.ts";
 import { InMemorySessionStore } from "../stores/memory/memory-store.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";
+import { defineTool } from "./define/tool.ts";
 import { createSecretMask } from "./secrets.ts";
-import { defineTool } from "./tool.ts";
 
 const key = "sk-canary-0123456789";
 const granted = "granted-canary-9876";

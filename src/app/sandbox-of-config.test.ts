@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { createAgent } from "../agents/create-agent.ts";
+import { createAgent } from "../agents/define/create-agent.ts";
 import type { Sandbox, SandboxFactory } from "../sandboxes/contract.ts";
 import { local } from "../sandboxes/local/local-sandbox.ts";
 import { virtual } from "../sandboxes/virtual/virtual-sandbox.ts";

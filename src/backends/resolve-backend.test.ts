@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createAgent } from "../agents/create-agent.ts";
+import { createAgent } from "../agents/define/create-agent.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
 import { openTestApp } from "../testing/test-app.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";

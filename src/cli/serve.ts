@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import type { EventListener } from "../agents/events/emitter.ts";
+import type { EventListener } from "../agents/events.ts";
 import type { LoadedConfig } from "../app/config/load-config.ts";
 import { isolationOfConfig } from "../app/config/sandbox-config.ts";
 import { maskOf } from "../app/runtime/known-secrets.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { AgentProfile } from "../agents/agent-profile.ts";
+import type { AgentProfile } from "../agents/define/agent-profile.ts";
 import type { Agent } from "../agents/harness.ts";
 import type { PromptOptions } from "../agents/operations/prompt-options.ts";
 import { systemClock } from "../base/clock.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { defineTool } from "../agents/define/tool.ts";
 import type { Agent } from "../agents/harness.ts";
-import { defineTool } from "../agents/tool.ts";
 import { defaultRetryPolicy, type RetryPolicy } from "../agents/turn/retry.ts";
 import { providerProtocols } from "../testing/provider-server/protocols.ts";
 import { type ProviderServer, startProviderServer } from "../testing/provider-server/provider-server.ts";

@@ -5,7 +5,7 @@ import {
   PeriodicExportingMetricReader,
 } from "@opentelemetry/sdk-metrics";
 import { expect, onTestFinished, test } from "vitest";
-import { defineTool } from "../agents/tool.ts";
+import { defineTool } from "../agents/define/tool.ts";
 import { createScriptedModel, type Script } from "../testing/scripted-model.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";
 import { createOpenTelemetryObserver } from "./create-observer.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { AgentProfile } from "../agents/agent-profile.ts";
-import { createApprovals } from "../agents/approvals/create-approvals.ts";
-import { defineTool } from "../agents/tool.ts";
+import { createApprovals } from "../agents/approvals/approvals.ts";
+import type { AgentProfile } from "../agents/define/agent-profile.ts";
+import { defineTool } from "../agents/define/tool.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { KitEvent } from "../protocol/event.ts";
 import type { TurnReceipt } from "../protocol/receipt.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { AgentProfile } from "../agents/agent-profile.ts";
+import type { AgentProfile } from "../agents/define/agent-profile.ts";
 import type { RuntimeParts } from "../app/runtime/agent-runtime.ts";
 import type { App } from "../app/service/app.ts";
 import { KitError } from "../base/kit-error.ts";
@@ -91,7 +91,7 @@ export async function openTestParts(options: Omit<TestAppOptions, keyof WaitAnsw
     { createSecretMask },
     { knownSecrets },
   ] = await Promise.all([
-    import("../agents/agent-profile.ts"),
+    import("../agents/define/agent-profile.ts"),
     import("../app/runtime/project-context.ts"),
     import("../project/open-project.ts"),
     import("../app/config/load-config.ts"),

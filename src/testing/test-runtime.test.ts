@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { defineTool } from "../agents/tool.ts";
+import { defineTool } from "../agents/define/tool.ts";
 import { createScriptedModel } from "./scripted-model.ts";
 import { createTestAgent } from "./test-runtime.ts";
 

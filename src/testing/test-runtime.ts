@@ -1,6 +1,6 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { AgentProfile } from "../agents/agent-profile.ts";
 import type { AgentRuntime } from "../agents/agent-runtime.ts";
+import type { AgentProfile } from "../agents/define/agent-profile.ts";
 import { type Agent, createHarness } from "../agents/harness.ts";
 import { createJsonValidator } from "../app/runtime/validate-json.ts";
 import { resolveBackend } from "../backends/resolve-backend.ts";

@@ -33,7 +33,7 @@ export async function createTestService(
   const [{ createService }, { createEmbeddedEngine }, { createApprovals }] = await Promise.all([
     import("../app/service/create-service.ts"),
     import("../engine/embedded/create-embedded-engine.ts"),
-    import("../agents/approvals/create-approvals.ts"),
+    import("../agents/approvals/approvals.ts"),
   ]);
   const { engineFolder, clock, ...project } = options;
   const parts = await openTestParts(project);

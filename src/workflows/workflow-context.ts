@@ -1,4 +1,4 @@
-import type { AgentDefinition, DispatchInput } from "../agents/create-agent.ts";
+import type { AgentDefinition, DispatchInput } from "../agents/define/create-agent.ts";
 import type { Agent } from "../agents/harness.ts";
 import type { RunContext } from "../engine/contract.ts";
 import type { DispatchReceipt } from "../protocol/dispatch.ts";

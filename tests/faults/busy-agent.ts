@@ -1,6 +1,6 @@
 import type { LanguageModelV4Message } from "@ai-sdk/provider";
+import { defineTool } from "../../src/agents/define/tool.ts";
 import type { Agent } from "../../src/agents/harness.ts";
-import { defineTool } from "../../src/agents/tool.ts";
 import type { SessionStore } from "../../src/stores/contract.ts";
 import { createScriptedModel, type ScriptedTurn } from "../../src/testing/scripted-model.ts";
 import { createTestAgent } from "../../src/testing/test-runtime.ts";

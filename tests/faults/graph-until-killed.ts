@@ -7,7 +7,7 @@ import { writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { HumanMessage } from "@langchain/core/messages";
 import { END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
-import { defineTool } from "../../src/agents/tool.ts";
+import { defineTool } from "../../src/agents/define/tool.ts";
 import { graph } from "../../src/backends/graph/graph.ts";
 import type { GraphWork } from "../../src/backends/graph/graph-model.ts";
 import { SqliteSessionStore } from "../../src/stores/sqlite/sqlite-store.ts";

@@ -7,8 +7,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { Script } from "../../testing/scripted-model.ts";
 import type { PromptResult } from "../operations/prompt-options.ts";
 import { type Doom, type DoomedProcess, openDoomed } from "../session/crash.suite.ts";
-import type { Approvals } from "./approvals.ts";
-import { createApprovals } from "./create-approvals.ts";
+import { type Approvals, createApprovals } from "./approvals.ts";
 import { type Opened, open, type Place, resultOf } from "./paying-agent.suite.ts";
 
 let folder = "";

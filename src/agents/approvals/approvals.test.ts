@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import type { KitEvent } from "../../protocol/event.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
-import { defineCommand } from "../command.ts";
-import { defineTool } from "../tool.ts";
-import { createApprovals } from "./create-approvals.ts";
+import { defineCommand } from "../define/command.ts";
+import { defineTool } from "../define/tool.ts";
+import { createApprovals } from "./approvals.ts";
 import { open, payThenSay, resultOf } from "./paying-agent.suite.ts";
 
 test("a call that needs approval waits, and runs once it is approved", async () => {

@@ -4,12 +4,11 @@ import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.
 import type { ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
-import type { ToolDefinition } from "../tool.ts";
+import { needsApproval } from "../define/approval-rules.ts";
+import type { ToolDefinition } from "../define/tool.ts";
+import { isPutOff, PutOff } from "../log/suspension.ts";
 import { taskOfPart } from "../turn/backend-work.ts";
-import { isPutOff, PutOff } from "../turn/put-off.ts";
-import type { GatedCall, ToolGate } from "../turn/tool-gate.ts";
-import { needsApproval } from "./approval-rules.ts";
-import { type CallRecord, callNotes, recordOf } from "./call-record.ts";
+import { type CallRecord, callNotes, type GatedCall, recordOf, type ToolGate } from "../turn/tool-gate.ts";
 
 /**
  * Stands before the tools of one operation. What it is told goes into the session's log before anything

@@ -2,8 +2,7 @@ import { expect, test } from "vitest";
 import { isoTime } from "../../base/clock.ts";
 import type { ApprovalRequest } from "../../protocol/approval.ts";
 import { createManualClock, type ManualClock } from "../../testing/manual-clock.ts";
-import type { Approvals } from "./approvals.ts";
-import { createApprovals, createApprovalsBy } from "./create-approvals.ts";
+import { type Approvals, createApprovals, createApprovalsBy } from "./approvals.ts";
 
 function toRequest(number: number, now: number, ms?: number): ApprovalRequest {
   return {

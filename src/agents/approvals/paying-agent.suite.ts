@@ -2,11 +2,11 @@ import type { KitEvent } from "../../protocol/event.ts";
 import type { ToolResultPart } from "../../protocol/message.ts";
 import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
-import type { AgentProfile } from "../agent-profile.ts";
 import type { AgentRuntime } from "../agent-runtime.ts";
+import type { AgentProfile } from "../define/agent-profile.ts";
+import { defineTool, type ToolDefinition } from "../define/tool.ts";
 import type { Agent } from "../harness.ts";
-import { defineTool, type ToolDefinition } from "../tool.ts";
-import { createApprovals } from "./create-approvals.ts";
+import { createApprovals } from "./approvals.ts";
 
 export interface Place {
   readonly script?: Script;

@@ -2,12 +2,10 @@ import { isoTime } from "../../base/clock.ts";
 import { textTokens } from "../../base/text-tokens.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
-import { spentEntries } from "../turn/spent-entries.ts";
-import { chooseCut } from "./choose-cut.ts";
-import type { CompactionRequest } from "./compaction-request.ts";
-import type { CompactionSettings } from "./compaction-settings.ts";
-import { estimateTokens } from "./estimate-tokens.ts";
-import { summarize } from "./summarize.ts";
+import type { CompactionSettings } from "../define/limits.ts";
+import { estimateTokens } from "../log/session-state.ts";
+import { spentEntries } from "../turn/budget.ts";
+import { type CompactionRequest, summarize } from "./summarize.ts";
 
 /** Whether the history has grown past what leaves room for an answer. */
 export function needsCompaction(tokens: number, windowTokens: number, settings: CompactionSettings): boolean {
@@ -65,4 +63,38 @@ export async function compact(request: CompactionRequest): Promise<boolean> {
 
 function isSummary(message: Message | undefined): boolean {
   return message?.role === "user" && message.source === "summary";
+}
+
+/**
+ * Chooses the index of the first message to keep, so that what is kept fits into `keepTokens`.
+ *
+ * The cut never stands between a tool call and its result, and at least the newest exchange stays.
+ * Gives 0 when there is nothing to cut.
+ */
+export function chooseCut(messages: readonly Message[], keepTokens: number): number {
+  let tokens = 0;
+  let cut = messages.length;
+  while (cut > 0) {
+    const message = messages[cut - 1];
+    if (message === undefined) break;
+    tokens += estimateTokens(message);
+    if (tokens > keepTokens && cut < messages.length) break;
+    cut -= 1;
+  }
+  // A history starts with somebody's words: a result without its call, or an answer to nothing, is
+  // refused by some providers. Moving on keeps less, never splits.
+  while (cut < messages.length && messages[cut]?.role !== "user") cut += 1;
+  return cut >= messages.length ? lastExchange(messages) : cut;
+}
+
+// The newest exchange may alone be larger than what may be kept; it stays whole all the same, from
+// the last call of a model on whose results it hangs.
+function lastExchange(messages: readonly Message[]): number {
+  for (let index = messages.length - 1; index > 0; index -= 1) {
+    if (messages[index]?.role === "user") return index;
+  }
+  for (let index = messages.length - 1; index > 0; index -= 1) {
+    if (messages[index]?.role === "assistant") return index;
+  }
+  return 0;
 }

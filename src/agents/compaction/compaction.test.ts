@@ -6,7 +6,7 @@ import type { Message } from "../../protocol/message.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
-import { chooseCut } from "./choose-cut.ts";
+import { chooseCut } from "./compact.ts";
 
 const small = { contextWindowTokens: 2_000, reserveTokens: 500, keepRecentTokens: 300 };
 const long = "word ".repeat(400);

@@ -1,13 +1,29 @@
 import { createId } from "../../base/id.ts";
 import { textTokens } from "../../base/text-tokens.ts";
-import type { Message } from "../../protocol/message.ts";
-import { textOf } from "../../protocol/message.ts";
+import type { ResolvedModel } from "../../models/contract.ts";
+import type { CompactionReason } from "../../protocol/event.ts";
+import { type Message, textOf } from "../../protocol/message.ts";
+import type { AgentRuntime, Operation } from "../agent-runtime.ts";
+import type { CompactionSettings } from "../define/limits.ts";
+import { createUsageReader } from "../turn/budget.ts";
 import { callModel, InterruptedReply, type ModelReply } from "../turn/call-model.ts";
 import { CallWatch } from "../turn/call-watch.ts";
 import { planRetry, waitToRetry } from "../turn/retry.ts";
 import { sayTurnFailed } from "../turn/turn-loop.ts";
-import { createUsageReader } from "../turn/usage-reader.ts";
-import type { CompactionRequest } from "./compaction-request.ts";
+
+/** What one compaction is to do, and with what. */
+export interface CompactionRequest {
+  readonly operation: Operation;
+  readonly reason: CompactionReason;
+  readonly settings: CompactionSettings;
+  /** Of the model that goes on with the shortened history. */
+  readonly windowTokens: number;
+  /** The model that writes the summary. */
+  readonly writer: ResolvedModel;
+  readonly runtime: Pick<AgentRuntime, "clock" | "retry" | "modelIdleTimeoutMs">;
+  /** What the summary should keep in view, from the caller of `compact`. */
+  readonly focus?: string;
+}
 
 /** How often a transcript that the writer finds too long is halved. */
 const maxHalvings = 4;

@@ -11,19 +11,19 @@ import {
   hasName,
   isObject,
   type KnownFields,
+  modelChoice,
   named,
   oneOf,
   text,
   texts,
   tools,
-} from "../check-fields.ts";
-import { modelChoice } from "../model-choice.ts";
-import { budgetFields } from "../turn/budget.ts";
-import type { CompactOptions } from "./compact.ts";
+} from "../define/check-fields.ts";
+import { budgetFields } from "../define/limits.ts";
 import type { PromptOptions } from "./prompt-options.ts";
-import type { ShellOptions } from "./shell.ts";
-import type { SkillOptions } from "./skill.ts";
-import type { TaskOptions } from "./task.ts";
+import type { CompactOptions } from "./run-compact.ts";
+import type { ShellOptions } from "./run-shell.ts";
+import type { SkillOptions } from "./run-skill.ts";
+import type { TaskOptions } from "./run-task.ts";
 
 const signal: FieldCheck = ["an AbortSignal", (value) => isObject(value) && "aborted" in value];
 const table: FieldCheck = ["an object", isObject];

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import type { ResolvedModel } from "../../models/contract.ts";
 import { createScriptedModel, type ScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
-import { defineCommand } from "../command.ts";
-import { defineTool } from "../tool.ts";
+import { defineCommand } from "../define/command.ts";
+import { defineTool } from "../define/tool.ts";
 
 const look = defineTool({ name: "look", description: "", input: { type: "object" }, execute: () => "seen" });
 

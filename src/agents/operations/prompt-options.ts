@@ -4,13 +4,12 @@ import type { ThinkingLevel } from "../../protocol/enums.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { ModelChoice } from "../../protocol/prompt.ts";
 import type { Usage } from "../../protocol/usage.ts";
-import type { KitCommand } from "../command.ts";
-import type { FileInput } from "../file-part.ts";
-import type { ImageInput } from "../image-part.ts";
+import type { Role } from "../define/agent-profile.ts";
+import type { KitCommand } from "../define/command.ts";
+import type { Budget } from "../define/limits.ts";
+import type { AnyTool } from "../define/tool.ts";
 import type { OutputSchema } from "../output/typed-output.ts";
-import type { Role } from "../role.ts";
-import type { AnyTool } from "../tool.ts";
-import type { Budget } from "../turn/budget.ts";
+import type { FileInput, ImageInput } from "../prompt/input-files.ts";
 
 export interface PromptOptions<Result = unknown> {
   /** The answer is validated against it and comes back as `result`. */

@@ -4,17 +4,17 @@ import { textTokens } from "../../base/text-tokens.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
 import type { PythonSession } from "../../python/contract.ts";
-import type { AgentProfile } from "../agent-profile.ts";
 import type { AgentRuntime, Harness, LiveSession, Toolkit } from "../agent-runtime.ts";
-import type { KitCommand } from "../command.ts";
-import { commandTools } from "../command-tools.ts";
-import { inputSchemaOf } from "../output/json-schema-of.ts";
-import { skillItem } from "../system-prompt.ts";
-import type { AnyTool, ToolDefinition, ToolLookup } from "../tool.ts";
+import type { AgentProfile } from "../define/agent-profile.ts";
+import type { KitCommand } from "../define/command.ts";
+import type { AnyTool, ToolDefinition, ToolLookup } from "../define/tool.ts";
+import { inputSchemaOf } from "../output/native-output.ts";
+import { skillItem } from "../prompt/system-prompt.ts";
 import { builtInToolNames, createBuiltInTools } from "../tools/built-in-tools.ts";
-import { createPythonTool, pythonToolName } from "../tools/python-tool.ts";
+import { commandTools } from "../tools/command-tool.ts";
+import { createTaskTool, type StartTask } from "../tools/task-tool.ts";
 import type { ToolEnvironment } from "../tools/tool-environment.ts";
-import { createTaskTool, type StartTask } from "./task-tool.ts";
+import { createPythonTool, pythonToolName } from "./run-python.ts";
 
 /** The part of a toolkit that all sessions of an agent share. */
 interface ToolCatalogue {

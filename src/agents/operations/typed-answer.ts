@@ -1,6 +1,7 @@
-import type { AssistantMessage } from "../../protocol/message.ts";
-import { textOf } from "../../protocol/message.ts";
+import { type AssistantMessage, textOf } from "../../protocol/message.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
+import { runBackend } from "../backend/backend-run.ts";
+import type { JsonSchema } from "../define/tool.ts";
 import { isRefusal, type NativeOutput, nativeOutput } from "../output/native-output.ts";
 import {
   checkOutput,
@@ -9,13 +10,10 @@ import {
   type TypedOutputAttempt,
   TypedOutputError,
 } from "../output/typed-output.ts";
-import type { JsonSchema } from "../tool.ts";
-import { runBackend } from "../turn/backend-run.ts";
 import type { TurnLoop } from "../turn/turn-loop.ts";
+import { type PromptProgress, say } from "./input.ts";
 import type { Prepared } from "./prepare.ts";
 import type { PromptOptions } from "./prompt-options.ts";
-import type { PromptProgress } from "./resume-prompt.ts";
-import { say } from "./say.ts";
 
 const defaultTypedRetries = 3;
 

@@ -4,8 +4,8 @@ import { z } from "zod";
 import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
-import { defineTool } from "../tool.ts";
-import { findJson } from "./find-json.ts";
+import { defineTool } from "../define/tool.ts";
+import { findJson } from "./typed-output.ts";
 
 const Price = z.object({ cents: z.number() });
 

@@ -1,8 +1,6 @@
 import { isMarked, KitError, markInstances } from "../../base/kit-error.ts";
 import { isStandardSchema, issueText, type StandardSchemaV1 } from "../../base/standard-schema.ts";
-import type { JsonSchema } from "../tool.ts";
-import type { ToolRunOptions } from "../turn/tool-calls.ts";
-import { findJson } from "./find-json.ts";
+import type { JsonSchema, ValidateJson } from "../define/tool.ts";
 
 /** What a typed output is checked against: the caller's schema, or a skill's JSON Schema. */
 export type OutputSchema<Value = unknown> = StandardSchemaV1<unknown, Value> | JsonSchema;
@@ -70,7 +68,7 @@ export type OutputCheck<Value> =
 export async function checkOutput<Value>(
   text: string,
   schema: OutputSchema<Value>,
-  validateJson: ToolRunOptions["validateJson"],
+  validateJson: ValidateJson,
 ): Promise<OutputCheck<Value>> {
   let first: readonly string[] | undefined;
   for (const candidate of findJson(text)) {
@@ -84,7 +82,7 @@ export async function checkOutput<Value>(
 async function checkValue<Value>(
   value: unknown,
   schema: OutputSchema<Value>,
-  validateJson: ToolRunOptions["validateJson"],
+  validateJson: ValidateJson,
 ): Promise<OutputCheck<Value>> {
   if (isStandardSchema(schema)) {
     const result = await schema["~standard"].validate(value);
@@ -115,4 +113,67 @@ export function resultRequest(schema: JsonSchema | undefined): string {
       ? ""
       : ` It must be valid against this JSON Schema:\n\n\`\`\`json\n${JSON.stringify(schema)}\n\`\`\``;
   return `When you are done, give your final result as JSON in one \`\`\`json block and nothing after it.${shape}`;
+}
+
+/**
+ * The JSON values in a model's answer, likeliest first: the whole text, then fenced blocks from the
+ * last, then the outermost braces or brackets in the text. Linear in the text.
+ */
+export function findJson(text: string): readonly unknown[] {
+  const found: unknown[] = [];
+  for (const candidate of candidates(text)) {
+    try {
+      found.push(JSON.parse(candidate));
+    } catch {
+      // Not JSON: the next candidate may be.
+    }
+  }
+  return found;
+}
+
+function* candidates(text: string): Generator<string> {
+  const trimmed = text.trim();
+  yield trimmed;
+  const lines = trimmed.split("\n");
+  const fences: string[] = [];
+  let open = -1;
+  lines.forEach((line, index) => {
+    if (!line.trimStart().startsWith("```")) return;
+    if (open === -1) open = index;
+    else {
+      fences.push(lines.slice(open + 1, index).join("\n"));
+      open = -1;
+    }
+  });
+  yield* fences.reverse();
+  for (const [opener, closer] of [
+    ["{", "}"],
+    ["[", "]"],
+  ] as const) {
+    const from = trimmed.indexOf(opener);
+    const to = trimmed.lastIndexOf(closer);
+    if (from !== -1 && to > from) yield trimmed.slice(from, to + 1);
+  }
+  yield* balancedObjects(trimmed);
+}
+
+/** Every outermost `{…}` of the text, strings respected; for answers with prose on both sides. */
+function* balancedObjects(text: string): Generator<string> {
+  let depth = 0;
+  let from = 0;
+  let inString = false;
+  for (let index = 0; index < text.length; index += 1) {
+    const character = text[index];
+    if (inString) {
+      if (character === "\\") index += 1;
+      else if (character === '"') inString = false;
+    } else if (character === '"' && depth > 0) inString = true;
+    else if (character === "{") {
+      if (depth === 0) from = index;
+      depth += 1;
+    } else if (character === "}" && depth > 0) {
+      depth -= 1;
+      if (depth === 0) yield text.slice(from, index + 1);
+    }
+  }
 }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { argvOf, commandOf, readShellCases } from "../../../tests/security/shell-cases.ts";
 import { processorMs } from "../../testing/processor-time.ts";
-import type { AgentPolicy } from "../agent-profile.ts";
+import type { AgentPolicy } from "../define/agent-profile.ts";
 import { checkCommand } from "./check-command.ts";
 import { parseCommand } from "./parse-command.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { AllowedCommand } from "../agent-profile.ts";
+import type { AllowedCommand } from "../define/agent-profile.ts";
 import { checkCommand } from "./check-command.ts";
 import { entriesOf } from "./command-list.ts";
 

@@ -1,5 +1,5 @@
 import { suggest } from "../../base/suggest.ts";
-import type { AgentPolicy, AllowedCommand } from "../agent-profile.ts";
+import type { AgentPolicy, AllowedCommand } from "../define/agent-profile.ts";
 import { isSubcommandOfGit, subcommandsOfGit } from "./forms/git-form.ts";
 import { interpreterOf, isLauncher, knownProgram } from "./forms/programs.ts";
 import { parseCommand } from "./parse-command.ts";

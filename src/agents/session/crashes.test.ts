@@ -11,9 +11,9 @@ import type { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { createScriptedModel, type ScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
+import { defineTool } from "../define/tool.ts";
 import type { Agent } from "../harness.ts";
 import type { PromptResult } from "../operations/prompt-options.ts";
-import { defineTool } from "../tool.ts";
 import { type Doom, openDoomed } from "./crash.suite.ts";
 
 let folder = "";

@@ -4,7 +4,6 @@ import type { Message } from "../../protocol/message.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { Sandbox, SandboxFactory, SandboxOwner } from "../../sandboxes/contract.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
-import type { AgentProfile } from "../agent-profile.ts";
 import type {
   Harness,
   LiveSession,
@@ -13,13 +12,14 @@ import type {
   OperationRequest,
   Toolkit,
 } from "../agent-runtime.ts";
+import type { AgentProfile } from "../define/agent-profile.ts";
+import { loadState, type SessionState } from "../log/session-state.ts";
+import { isRest } from "../log/suspension.ts";
 import { createToolkit } from "../operations/toolkit.ts";
 import { folderAt, type Workplace } from "../project-context.ts";
+import { SessionPrompt } from "../prompt/session-prompt.ts";
 import { OperationQueue } from "./operation-queue.ts";
-import { isRest } from "./rested.ts";
 import { type RunningOperation, runOperation } from "./run-operation.ts";
-import { SessionPrompt } from "./session-prompt.ts";
-import { loadState, type SessionState } from "./session-state.ts";
 
 export function createLiveSession(harness: Harness, name: string, options: LiveSessionOptions): LiveSession {
   return new OpenSession(harness, name, options);

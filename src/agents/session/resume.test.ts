@@ -5,9 +5,9 @@ import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
 import { createScriptedModel, type ScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
+import { defineTool } from "../define/tool.ts";
 import type { Agent } from "../harness.ts";
 import type { PromptResult } from "../operations/prompt-options.ts";
-import { defineTool } from "../tool.ts";
 import type { Session } from "./session.ts";
 
 const key = { agent: "tester", instance_id: "1", session: "default" };

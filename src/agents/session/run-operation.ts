@@ -7,22 +7,14 @@ import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { TracePlace } from "../../protocol/tracing.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { Harness, LiveSession, Operation, OperationRequest } from "../agent-runtime.ts";
-import type { EventScope } from "../events/emitter.ts";
+import type { EventScope, OperationTracing } from "../events.ts";
+import { appendAhead, appendKeeping, appendLatest, appendWork, type LogEnd, settled } from "../log/append.ts";
+import { loadPastOperation, type PastOperation } from "../log/past-operation.ts";
+import { isRest, restedBefore } from "../log/suspension.ts";
+import { unsavedOf } from "../log/unsaved-work.ts";
 import { maskError, maskValue, type SecretMask } from "../secrets.ts";
 import { taskOfPart } from "../turn/backend-work.ts";
 import { Spending } from "../turn/budget.ts";
-import type { OperationTracing } from "../turn/operation-tracing.ts";
-import {
-  appendAhead,
-  appendKeeping,
-  appendLatest,
-  appendWork,
-  type LogEnd,
-  settled,
-} from "./append-latest.ts";
-import { loadPastOperation, type PastOperation } from "./past-operation.ts";
-import { isRest, restedBefore } from "./rested.ts";
-import { unsavedOf } from "./unsaved-work.ts";
 
 /** What a session knows of the operation that runs. */
 export interface RunningOperation {

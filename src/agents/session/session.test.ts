@@ -5,7 +5,7 @@ import { textOf } from "../../protocol/message.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
-import { defineTool } from "../tool.ts";
+import { defineTool } from "../define/tool.ts";
 import { defaultRetryPolicy } from "../turn/retry.ts";
 
 const noTokens = {

@@ -8,8 +8,8 @@ import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { createScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
+import { defineTool } from "../define/tool.ts";
 import type { Agent } from "../harness.ts";
-import { defineTool } from "../tool.ts";
 
 const key = { agent: "tester", instance_id: "1", session: "default" };
 

@@ -10,7 +10,7 @@ import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import { createScriptedModel, type ScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
-import type { AgentProfile } from "../agent-profile.ts";
+import type { AgentProfile } from "../define/agent-profile.ts";
 import type { Agent } from "../harness.ts";
 
 let base = "";

@@ -1,7 +1,6 @@
-import type { AnyTool } from "../tool.ts";
+import type { AnyTool } from "../define/tool.ts";
 import { createCommandTool } from "./command-tool.ts";
-import { createReadTools } from "./read-tools.ts";
-import { createSearchTools } from "./search-tools.ts";
+import { createReadTools, createSearchTools } from "./read-tools.ts";
 import type { ToolEnvironment } from "./tool-environment.ts";
 import { createWriteTools } from "./write-tools.ts";
 

@@ -1,6 +1,7 @@
 import type { ExecResult } from "../../sandboxes/contract.ts";
-import type { AllowedCommand } from "../agent-profile.ts";
-import type { ToolDefinition, ToolOutput } from "../tool.ts";
+import type { AllowedCommand } from "../define/agent-profile.ts";
+import type { KitCommand } from "../define/command.ts";
+import type { AnyTool, ToolDefinition, ToolOutput } from "../define/tool.ts";
 import { defaultCommandTimeoutMs, runCommand } from "./run-command.ts";
 import { objectSchema, pathProperty, type ToolEnvironment } from "./tool-environment.ts";
 
@@ -72,4 +73,59 @@ function describe(allowed: readonly string[], compound: boolean): string {
     ? " Commands may be joined with &&, ||, ; and |."
     : " One simple command without operators, redirects, variables or substitutions; quote with single quotes.";
   return `Runs a command in the workspace.${which}${form}`;
+}
+
+const noArguments = { type: "object", properties: {}, additionalProperties: false } as const;
+
+/**
+ * Commands as tools. A shell command runs as its author wrote it and needs no `allowShell`: the model
+ * chooses when it runs, never what it says. It may write and reach what the agent may, and what it says itself.
+ */
+export function commandTools(
+  commands: readonly KitCommand[],
+  environment: ToolEnvironment,
+): readonly AnyTool[] {
+  return commands.map((command) => toTool(command, environment));
+}
+
+function toTool(command: KitCommand, environment: ToolEnvironment): AnyTool {
+  const { action } = command;
+  const base = {
+    name: command.name,
+    ...(command.timeoutMs === undefined ? {} : { timeoutMs: command.timeoutMs }),
+    ...(command.needsApproval === undefined ? {} : { needsApproval: command.needsApproval }),
+  };
+  if (typeof action === "function") {
+    const tool: ToolDefinition = {
+      ...base,
+      description: command.description ?? `Runs the command "${command.name}".`,
+      input: command.input ?? noArguments,
+      execute: (input, context) => action(input, context),
+    };
+    return tool;
+  }
+  return {
+    ...base,
+    description: command.description ?? `Runs \`${action}\` in the workspace.`,
+    input: noArguments,
+    exclusive: true,
+    async execute(_input: never, context) {
+      const result = await runCommand({
+        command: action,
+        sandbox: await environment.sandbox(),
+        policy: {
+          allowShell: true,
+          allowCompoundCommands: true,
+          allowWrite: command.allowWrite ?? environment.policy.allowWrite === true,
+          allowNetwork: command.allowNetwork ?? environment.policy.allowNetwork ?? [],
+        },
+        env: environment.envOf(context),
+        signal: context.signal,
+        emit: environment.emit,
+        toolCallId: context.tool_call_id,
+        ...(command.timeoutMs === undefined ? {} : { timeoutMs: command.timeoutMs }),
+      });
+      return toOutput(result);
+    },
+  };
 }

@@ -15,7 +15,7 @@ import type { ExecRequest, ExecResult, Sandbox } from "../../sandboxes/contract.
 import { workspaceName } from "../../sandboxes/host/workspace-name.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
-import type { AgentPolicy } from "../agent-profile.ts";
+import type { AgentPolicy } from "../define/agent-profile.ts";
 import { runCommand } from "./run-command.ts";
 
 const { head, cases } = readShellCases();

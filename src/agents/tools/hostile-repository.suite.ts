@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import type { ExecResult, Sandbox } from "../../sandboxes/contract.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
-import type { AgentPolicy } from "../agent-profile.ts";
+import type { AgentPolicy } from "../define/agent-profile.ts";
 import { runCommand } from "./run-command.ts";
 
 /** A workspace whose repository runs programs wherever Git lets it, in a folder with a file that is nobody's. */

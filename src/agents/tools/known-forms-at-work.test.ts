@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ExecResult } from "../../sandboxes/contract.ts";
-import type { AgentPolicy } from "../agent-profile.ts";
+import type { AgentPolicy } from "../define/agent-profile.ts";
 import { checkCommand } from "../policy/check-command.ts";
 import { attackedPrograms, type HostileForms } from "../policy/hostile-forms.suite.ts";
 import { type HostileRepository, openHostileRepository } from "./hostile-repository.suite.ts";

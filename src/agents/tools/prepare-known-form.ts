@@ -1,6 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { Sandbox } from "../../sandboxes/contract.ts";
-import type { AgentPolicy } from "../agent-profile.ts";
+import type { AgentPolicy } from "../define/agent-profile.ts";
 import type { AllowedRun } from "../policy/check-command.ts";
 import type { GitCall, KnownForm, PathMention } from "../policy/forms/form.ts";
 import { gitEnvironment, guardDrivers, mayNameDrivers } from "../policy/forms/git-environment.ts";

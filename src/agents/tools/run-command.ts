@@ -1,7 +1,7 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { EventBody } from "../../protocol/event.ts";
 import type { CommandAccess, ExecResult, Sandbox } from "../../sandboxes/contract.ts";
-import type { AgentPolicy } from "../agent-profile.ts";
+import type { AgentPolicy } from "../define/agent-profile.ts";
 import { type AllowedRun, type CommandDecision, checkCommand } from "../policy/check-command.ts";
 import type { KnownForm } from "../policy/forms/form.ts";
 import type { PathChange } from "../policy/protected-paths.ts";

@@ -1,9 +1,11 @@
+import { KitError } from "../../base/kit-error.ts";
 import type { EventBody } from "../../protocol/event.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { Sandbox } from "../../sandboxes/contract.ts";
-import type { AgentPolicy } from "../agent-profile.ts";
-import type { SourceGuard, Writer } from "../source-guard.ts";
-import type { ToolContext } from "../tool.ts";
+import type { AgentPolicy } from "../define/agent-profile.ts";
+import type { ToolContext } from "../define/tool.ts";
+import { isGrantedPath, isSecretFile } from "../policy/protected-paths.ts";
+import type { SourceGuard, Writer } from "../project-context.ts";
 
 /** What the built-in tools of one operation work with. */
 export interface ToolEnvironment {
@@ -37,3 +39,24 @@ export const pathProperty = {
   minLength: 1,
   description: "Path in the workspace, such as src/app.ts.",
 } as const;
+
+/** Whether a path is a file of secrets that this agent is not granted, whatever a link calls it. */
+export async function isSecret(
+  path: string,
+  { sandbox, policy }: Pick<ToolEnvironment, "sandbox" | "policy">,
+): Promise<boolean> {
+  const files = await sandbox();
+  const granted = policy.allowProtectedPaths ?? [];
+  const isOne = (name: string): boolean => isSecretFile(name) && !isGrantedPath(name, granted);
+  if (isOne(`${files.cwd}/${path}`)) return true;
+  const target = await files.resolve(path).catch(() => "");
+  return isOne(target);
+}
+
+export function secretRefusal(path: string, { asks }: Pick<ToolEnvironment, "asks">): KitError {
+  const otherwise = asks ? "" : "; with `approvals`, a person is asked";
+  return new KitError({
+    code: "forbidden",
+    message: `${path} holds secrets, and is not for models to read. Grant it in allowProtectedPaths${otherwise}. What is set, .env.example may say.`,
+  });
+}

@@ -1,7 +1,7 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { Sandbox } from "../../sandboxes/contract.ts";
+import type { AnyTool, ToolContext, ToolDefinition } from "../define/tool.ts";
 import { isProtectedPath } from "../policy/protected-paths.ts";
-import type { AnyTool, ToolContext, ToolDefinition } from "../tool.ts";
 import { objectSchema, pathProperty, type ToolEnvironment } from "./tool-environment.ts";
 
 interface EditInput {

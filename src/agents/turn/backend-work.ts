@@ -1,8 +1,8 @@
 import type { AgentBackend } from "../../backends/contract.ts";
 import type { Sandbox } from "../../sandboxes/contract.ts";
+import type { JsonSchema } from "../define/tool.ts";
+import type { PastOperation } from "../log/past-operation.ts";
 import type { NativeOutput } from "../output/native-output.ts";
-import type { PastOperation } from "../session/past-operation.ts";
-import type { JsonSchema } from "../tool.ts";
 
 /** What decides the turns of an operation, and what it needs beside them. */
 export interface BackendWork {

@@ -1,26 +1,11 @@
+import type { LanguageModelV4Usage } from "@ai-sdk/provider";
+import { type Clock, isoTime } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { addUsage, noUsage } from "../../protocol/add-usage.ts";
-import type { Usage } from "../../protocol/usage.ts";
-import { count, type FieldChecks } from "../check-fields.ts";
-
-/** Limits of one operation; what is left out is not limited, except `maxTurns`. */
-export interface Budget {
-  /** Model calls; default 100. */
-  readonly maxTurns?: number;
-  /** Tokens of all calls together, those of tasks and compactions included. */
-  readonly maxTokens?: number;
-  /** US dollars, likewise; a call whose price is unknown counts as over. */
-  readonly maxCost?: number;
-}
-
-export const budgetFields: { readonly of: string; readonly fields: FieldChecks<Budget> } = {
-  of: "limit of a budget",
-  fields: {
-    maxTurns: count(1),
-    maxTokens: count(1),
-    maxCost: ["a number from 0 up", (value) => typeof value === "number" && value >= 0],
-  },
-};
+import { addUsage, noUsage, unknownCost } from "../../protocol/add-usage.ts";
+import type { SessionEntry } from "../../protocol/session-entry.ts";
+import type { Cost, ModelPrice, Usage } from "../../protocol/usage.ts";
+import type { Budget } from "../define/limits.ts";
+import { spentNote } from "../log/past-operation.ts";
 
 const defaultMaxTurns = 100;
 
@@ -97,4 +82,48 @@ function exceeded(limit: string, field: string): KitError {
     message: `The operation has used up its budget of ${limit}.`,
     hint: `Raise \`budget.${field}\`, or send another prompt to go on: the history is kept.`,
   });
+}
+
+/** The entry that tells the log what tasks and compactions have cost since the last one; none for nothing. */
+export function spentEntries(
+  spending: Spending,
+  operation: { readonly operationId: string; readonly clock: Clock },
+): readonly SessionEntry[] {
+  const value = spending.takeUnlogged();
+  if (value === undefined) return [];
+  const timestamp = isoTime(operation.clock.now());
+  return [
+    { version: 1, type: "note", name: spentNote, value, timestamp, operation_id: operation.operationId },
+  ];
+}
+
+export type UsageReader = (usage: LanguageModelV4Usage | undefined) => Usage;
+
+/** Reads a provider's usage and prices it. What a provider does not say counts as zero. */
+export function createUsageReader(price: ModelPrice | undefined): UsageReader {
+  return (usage) => {
+    const cacheRead = usage?.inputTokens.cacheRead ?? 0;
+    const cacheWrite = usage?.inputTokens.cacheWrite ?? 0;
+    const input = usage?.inputTokens.total ?? 0;
+    const output = usage?.outputTokens.total ?? 0;
+    const counts: Usage = {
+      input,
+      output,
+      cache_read: cacheRead,
+      cache_write: cacheWrite,
+      total_tokens: input + output,
+      cost: unknownCost,
+    };
+    return price === undefined ? counts : { ...counts, cost: toCost(counts, price) };
+  };
+}
+
+function toCost(counts: Usage, price: ModelPrice): Cost {
+  // `input` counts cached tokens too, and these have prices of their own.
+  const fresh = Math.max(0, counts.input - counts.cache_read - counts.cache_write);
+  const input = (fresh * price.input) / 1e6;
+  const output = (counts.output * price.output) / 1e6;
+  const cache_read = (counts.cache_read * (price.cache_read ?? price.input)) / 1e6;
+  const cache_write = (counts.cache_write * (price.cache_write ?? price.input)) / 1e6;
+  return { input, output, cache_read, cache_write, total: input + output + cache_read + cache_write };
 }

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { ToolMessage } from "../../protocol/message.ts";
 import { createScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
-import { type AnyTool, defineTool } from "../tool.ts";
+import { type AnyTool, defineTool } from "../define/tool.ts";
 
 /** Has a model make the calls in one turn, and gives their results as it reads them. */
 async function results(tools: readonly AnyTool[], toolCalls: NonNullable<ScriptedTurn["toolCalls"]>) {

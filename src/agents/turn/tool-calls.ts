@@ -6,16 +6,13 @@ import type { EventBody } from "../../protocol/event.ts";
 import type { ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
+import type { ToolContext, ToolDefinition, ToolLookup, ToolOutput, ValidateJson } from "../define/tool.ts";
+import type { OperationTracing } from "../events.ts";
+import { isPutOff, isRest, PutOff, type Rested } from "../log/suspension.ts";
 import type { SecretMask } from "../secrets.ts";
-import { isRest, type Rested } from "../session/rested.ts";
-import type { ToolContext, ToolDefinition, ToolLookup, ToolOutput } from "../tool.ts";
 import { builtInToolNames } from "../tools/built-in-tools.ts";
-import type { OperationTracing } from "./operation-tracing.ts";
-import { failed, type Outcome } from "./outcome.ts";
-import { isPutOff, PutOff } from "./put-off.ts";
-import { toOutcome } from "./to-outcome.ts";
 import { passGate, type ToolGate } from "./tool-gate.ts";
-import { resultText, toResult } from "./tool-result.ts";
+import { failed, type Outcome, resultText, toOutcome, toResult } from "./tool-result.ts";
 
 /** What the tool calls of one operation share. */
 export interface ToolRunOptions {
@@ -23,11 +20,7 @@ export interface ToolRunOptions {
   readonly operationId: string;
   readonly signal: AbortSignal;
   readonly emit: (body: EventBody, turnId: string) => void;
-  /** Validates arguments against a JSON Schema; gives the issues, none when they are fine. */
-  readonly validateJson: (
-    schema: Readonly<Record<string, unknown>>,
-    value: unknown,
-  ) => readonly string[] | Promise<readonly string[]>;
+  readonly validateJson: ValidateJson;
   /** What stands before every call. */
   readonly gate: ToolGate;
   /** Told that a tool runs; gives what to call at its end. */

@@ -1,8 +1,8 @@
 import type { ApprovalDecision } from "../../protocol/approval.ts";
 import type { ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
-import type { CallRecord } from "../approvals/call-record.ts";
-import type { ToolContext, ToolDefinition } from "../tool.ts";
-import { failed, type Outcome, unknownOutcome } from "./outcome.ts";
+import type { ToolContext, ToolDefinition } from "../define/tool.ts";
+import type { PastOperation } from "../log/past-operation.ts";
+import { failed, type Outcome, unknownOutcome } from "./tool-result.ts";
 
 /** A call before it is run. */
 export interface GatedCall {
@@ -61,4 +61,34 @@ function denied({ reason, by }: ApprovalDecision): Outcome {
   const who = by === undefined ? "" : ` by ${by}`;
   const why = reason === undefined || reason.trim() === "" ? "" : `\nReason: ${reason.trim()}`;
   return failed(`The call was denied${who}, and was not run. Do not repeat it unless you are told to.${why}`);
+}
+
+/** Names of the notes that a session's log has of single calls, each with the call's `key`. */
+export const callNotes = {
+  request: "approval_request",
+  decision: "approval",
+  result: "tool_result",
+} as const;
+
+/** What the log has of a call beside its message. */
+export interface CallRecord {
+  /** Somebody was asked about it; without a decision, it has not begun. */
+  readonly request?: { readonly approval_id: string; readonly expires_at?: string };
+  readonly decision?: ApprovalDecision;
+  /** It ended while others of its turn were put off. */
+  readonly result?: ToolResultPart;
+}
+
+/** Reads the notes of a call; of several of one name, the newest counts. */
+export function recordOf(past: PastOperation | undefined, key: string): CallRecord {
+  const record: { -readonly [Field in keyof CallRecord]: CallRecord[Field] } = {};
+  for (const { name, value } of past?.notes ?? []) {
+    // The gate wrote these, in the shapes that it reads here.
+    const note = value as { readonly key?: string };
+    if (note?.key !== key) continue;
+    if (name === callNotes.request) record.request = value as NonNullable<CallRecord["request"]>;
+    else if (name === callNotes.decision) record.decision = value as ApprovalDecision;
+    else if (name === callNotes.result) record.result = (value as { result: ToolResultPart }).result;
+  }
+  return record;
 }

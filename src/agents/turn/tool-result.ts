@@ -1,9 +1,11 @@
+import { codePointsIn } from "../../base/code-points.ts";
+import { receiptKinds } from "../../protocol/enums.ts";
 import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
+import type { ToolLookup, ToolOutput } from "../define/tool.ts";
+import { outcomeUnknownText } from "../log/append.ts";
+import { checkedImagePart } from "../prompt/input-files.ts";
 import { maskValue, type SecretMask } from "../secrets.ts";
-import type { ToolLookup } from "../tool.ts";
-import { cutParts, defaultMaxResultChars } from "./cut-text.ts";
-import { type Outcome, unknownOutcome } from "./outcome.ts";
 
 /** The result of a call as the history has it: without secrets, and cut to the length that the tool allows. */
 export function toResult(
@@ -27,22 +29,6 @@ export function toResult(
     is_error: outcome.isError === true,
     ...(outcome.outcome === undefined ? undefined : { outcome: outcome.outcome }),
     ...(shows.length === 0 ? undefined : { shows }),
-  };
-}
-
-/** A result for a call that a process was about to run, or was running, when it ended. */
-export function outcomeUnknown(call: ToolCallPart): ToolResultPart {
-  return { ...notRun(call, unknownOutcome.content), outcome: "unknown" };
-}
-
-/** A result for a call that was not run. */
-export function notRun(call: ToolCallPart, text: string): ToolResultPart {
-  return {
-    type: "tool_result",
-    tool_call_id: call.tool_call_id,
-    tool: call.tool,
-    content: [{ type: "text", text }],
-    is_error: true,
   };
 }
 
@@ -70,4 +56,139 @@ function maskParts(
   mask: (text: string) => string,
 ): readonly (TextPart | ImagePart)[] {
   return parts.map((part) => (part.type === "text" ? { ...part, text: mask(part.text) } : part));
+}
+
+/** What came of a call, before it is cut and masked for the model. */
+export type Outcome = Exclude<ToolOutput, string> & {
+  /** What the tool threw. */
+  readonly thrown?: unknown;
+};
+
+export function failed(text: string): Outcome {
+  return { content: text, isError: true };
+}
+
+/** Of a call that a process was about to run, or was running, when it ended. */
+export const unknownOutcome: Outcome & { readonly content: string } = {
+  content: outcomeUnknownText,
+  isError: true,
+  outcome: "unknown",
+};
+
+/**
+ * What a tool gave, as parts that every later prompt can send. A tool in plain JavaScript may give what its
+ * type forbids: that is told as JSON. Throws `invalid_request` for an image that is none.
+ */
+export function toOutcome(output: ToolOutput): Outcome {
+  if (typeof output === "string") return { content: output };
+  const content: unknown = typeof output === "object" && output !== null ? output.content : undefined;
+  if (typeof content === "string") return withReceipts(output);
+  if (Array.isArray(content) && content.every(isPart)) {
+    return withReceipts({
+      ...output,
+      content: content.map((part) => (part.type === "image" ? checkedImagePart(part) : part)),
+    });
+  }
+  return { content: JSON.stringify(output) ?? "" };
+}
+
+/** Items of one result; a list that is longer names nothing anybody looks for. */
+const maxItems = 200;
+
+/** What a tool in plain JavaScript says that it shows may be anything: what is no receipt is left out. */
+function withReceipts(outcome: Outcome): Outcome {
+  const { shows, ...rest } = outcome;
+  if (shows === undefined) return outcome;
+  const given: readonly unknown[] = Array.isArray(shows) ? shows : [];
+  const items = given.flatMap((item) => toItem(item) ?? []).slice(0, maxItems);
+  return items.length === 0 ? rest : { ...rest, shows: items };
+}
+
+function toItem(given: unknown): ReceiptItem | undefined {
+  if (typeof given !== "object" || given === null) return undefined;
+  const { kind, id, file, line, why, tokens } = given as Readonly<Record<keyof ReceiptItem, unknown>>;
+  const known = receiptKinds.find((each) => each === kind);
+  if (known === undefined || typeof id !== "string" || typeof why !== "string") return undefined;
+  return {
+    kind: known,
+    id,
+    ...(typeof file === "string" ? { file } : {}),
+    ...(typeof line === "number" && Number.isSafeInteger(line) && line > 0 ? { line } : {}),
+    why,
+    tokens: typeof tokens === "number" && tokens >= 0 ? Math.min(Math.ceil(tokens), 1e9) : 0,
+  };
+}
+
+function isPart(part: unknown): part is TextPart | ImagePart {
+  if (typeof part !== "object" || part === null || !("type" in part)) return false;
+  return part.type === "image" || (part.type === "text" && "text" in part && typeof part.text === "string");
+}
+
+type Part = TextPart | ImagePart;
+
+/** What the model sees of one result, in characters, where nothing else is said. */
+const defaultMaxResultChars = 50_000;
+
+/**
+ * A text of at most `limit` characters and a line that says how many were cut, in code points. The beginning and
+ * the end of an output say most; the middle is what one can do without.
+ */
+export function cutText(text: string, limit: number = defaultMaxResultChars): string {
+  return cutParts([{ type: "text", text }], limit)
+    .map((part) => (part.type === "text" ? part.text : ""))
+    .join("");
+}
+
+/** The same for texts one after the other: the end is that of the last one. Images stay where they are. */
+export function cutParts(parts: readonly Part[], limit: number): readonly Part[] {
+  const total = parts.reduce((sum, part) => sum + lengthOf(part), 0);
+  const head = Math.ceil(limit * 0.7);
+  // Half of a surrogate pair, from a tool or from a cut, is what providers refuse to read.
+  if (total <= limit) return parts.map((part) => withText(part, (text) => text.toWellFormed()));
+  let start = 0;
+  const pieces = parts.map((part) => {
+    const [cutFrom, cutTo] = [head - start, total - (limit - head) - start];
+    start += lengthOf(part);
+    return part.type === "text" && cutFrom < part.text.length && cutTo > 0
+      ? pieceOf(part.text, Math.max(0, cutFrom), cutTo)
+      : withText(part, (text) => text.toWellFormed());
+  });
+  const dropped = pieces.reduce((sum, piece) => sum + ("dropped" in piece ? piece.dropped : 0), 0);
+  let mark = `\n[… ${dropped} characters cut …]\n`;
+  return pieces.flatMap((piece): readonly Part[] => {
+    if (!("dropped" in piece)) return [piece];
+    const text = `${piece.before}${mark}${piece.after}`;
+    mark = "";
+    return text === "" ? [] : [{ type: "text", text: text.toWellFormed() }];
+  });
+}
+
+interface Piece {
+  readonly before: string;
+  readonly after: string;
+  /** Code points between the two. */
+  readonly dropped: number;
+}
+
+/** What is left of a text without the characters of a range. A pair on the edge goes as a whole. */
+function pieceOf(text: string, from: number, to: number): Piece {
+  const begin = isPairAt(text, from - 1) ? from - 1 : from;
+  const end = isPairAt(text, to - 1) ? to + 1 : to;
+  return {
+    before: text.slice(0, begin),
+    after: text.slice(end),
+    dropped: codePointsIn(text.slice(begin, end)),
+  };
+}
+
+function isPairAt(text: string, index: number): boolean {
+  return index >= 0 && (text.codePointAt(index) ?? 0) > 0xffff;
+}
+
+function lengthOf(part: Part): number {
+  return part.type === "text" ? part.text.length : 0;
+}
+
+function withText(part: Part, change: (text: string) => string): Part {
+  return part.type === "text" ? { ...part, text: change(part.text) } : part;
 }

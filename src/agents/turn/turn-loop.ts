@@ -17,23 +17,20 @@ import type {
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { Operation } from "../agent-runtime.ts";
-import { takesFile } from "../file-part.ts";
+import type { OperationTracing } from "../events.ts";
+import { notRun } from "../log/append.ts";
+import { promptOf, type SessionState } from "../log/session-state.ts";
+import { isPutOff, isRest, type Rested } from "../log/suspension.ts";
 import { isRefusal } from "../output/native-output.ts";
+import { takesFile } from "../prompt/input-files.ts";
+import type { LoopPrompt, TurnSaid } from "../prompt/turn-records.ts";
 import { maskValue } from "../secrets.ts";
-import { isRest, type Rested } from "../session/rested.ts";
-import { promptOf, type SessionState } from "../session/session-state.ts";
 import type { BackendWork } from "./backend-work.ts";
-import type { Spending } from "./budget.ts";
+import { type Spending, spentEntries, type UsageReader } from "./budget.ts";
 import { callModel, InterruptedReply, type ModelCall, type ModelReply } from "./call-model.ts";
 import type { CallWatch } from "./call-watch.ts";
-import type { OperationTracing } from "./operation-tracing.ts";
-import { isPutOff } from "./put-off.ts";
 import { type ModelFailure, planRetry, type RetryPolicy, waitToRetry } from "./retry.ts";
-import { spentEntries } from "./spent-entries.ts";
 import { keyOf, runToolCalls, type ToolRunOptions } from "./tool-calls.ts";
-import { notRun } from "./tool-result.ts";
-import type { LoopPrompt, TurnSaid } from "./turn-records.ts";
-import type { UsageReader } from "./usage-reader.ts";
 
 /** What turns need of a model. */
 export interface ModelParts {

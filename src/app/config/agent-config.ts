@@ -1,6 +1,6 @@
-import type { AgentProfile, AllowedCommand } from "../../agents/agent-profile.ts";
-import type { ApprovalRules } from "../../agents/approvals/approval-rules.ts";
-import type { CompactionSettings } from "../../agents/compaction/compaction-settings.ts";
+import type { AgentProfile, AllowedCommand } from "../../agents/define/agent-profile.ts";
+import type { ApprovalRules } from "../../agents/define/approval-rules.ts";
+import type { CompactionSettings } from "../../agents/define/limits.ts";
 import type { BackendChoice } from "../../backends/contract.ts";
 import { defined } from "../../base/defined.ts";
 import type { ThinkingLevel } from "../../protocol/enums.ts";

@@ -1,4 +1,4 @@
-import type { AllowedCommand } from "../../agents/agent-profile.ts";
+import type { AllowedCommand } from "../../agents/define/agent-profile.ts";
 import { type BackendChoice, isBackend } from "../../backends/contract.ts";
 import { sourceTypeOf } from "../../guidelines/convert/source-aliases.ts";
 import type { ProviderConfig } from "../../models/provider-config.ts";

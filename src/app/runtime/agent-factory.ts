@@ -1,6 +1,10 @@
-import { type AgentProfile, mergeProfiles } from "../../agents/agent-profile.ts";
 import type { AgentRuntime } from "../../agents/agent-runtime.ts";
-import { type AgentContext, type AgentDefinition, isAgentDefinition } from "../../agents/create-agent.ts";
+import { type AgentProfile, mergeProfiles } from "../../agents/define/agent-profile.ts";
+import {
+  type AgentContext,
+  type AgentDefinition,
+  isAgentDefinition,
+} from "../../agents/define/create-agent.ts";
 import { type Agent, type AgentIdentity, createHarness } from "../../agents/harness.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { toSentence } from "../../base/to-sentence.ts";

@@ -1,6 +1,6 @@
-import type { AgentProfile } from "../../agents/agent-profile.ts";
 import type { AgentRuntime, ToolSource } from "../../agents/agent-runtime.ts";
 import type { Approvals } from "../../agents/approvals/approvals.ts";
+import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import type { SecretMask } from "../../agents/secrets.ts";
 import { defaultRetryPolicy, type RetryPolicy } from "../../agents/turn/retry.ts";
 import { resolveBackend } from "../../backends/resolve-backend.ts";

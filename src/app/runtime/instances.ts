@@ -1,4 +1,4 @@
-import type { AgentContext } from "../../agents/create-agent.ts";
+import type { AgentContext } from "../../agents/define/create-agent.ts";
 import type { Agent } from "../../agents/harness.ts";
 
 /** How many instances stay alive while nobody uses them; those used longest ago go first. */

@@ -1,4 +1,4 @@
-import type { EventListener } from "../../agents/events/emitter.ts";
+import type { EventListener } from "../../agents/events.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { type Tracing, tracingOf } from "../../protocol/tracing.ts";
 

@@ -1,6 +1,6 @@
 import { join, resolve } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { AgentProfile } from "../../agents/agent-profile.ts";
+import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import type { SecretMask } from "../../agents/secrets.ts";
 import { defined } from "../../base/defined.ts";
 import type { McpClient } from "../../mcp/client/create-mcp-client.ts";

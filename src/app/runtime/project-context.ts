@@ -1,8 +1,8 @@
 import { existsSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
+import type { AnyTool, ToolDefinition } from "../../agents/define/tool.ts";
 import type { ProjectContext, Repository, Workplace } from "../../agents/project-context.ts";
-import type { AnyTool, ToolDefinition } from "../../agents/tool.ts";
 import { isOnlyImports } from "../../guidelines/guideline-imports.ts";
 import { guidelineAdapterFor } from "../../guidelines/registry.ts";
 import type { ReadTool } from "../../mcp/tool.ts";

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { AgentProfile } from "../../agents/agent-profile.ts";
+import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";

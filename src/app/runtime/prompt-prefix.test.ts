@@ -1,7 +1,7 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import type { AgentProfile } from "../../agents/agent-profile.ts";
+import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import type { Session } from "../../agents/session/session.ts";
 import { openProject } from "../../project/open-project.ts";
 import type { KitEvent } from "../../protocol/event.ts";

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { createAgent } from "../../agents/create-agent.ts";
+import { createAgent } from "../../agents/define/create-agent.ts";
 import { e2b } from "../../sandboxes/e2b/e2b-sandbox.ts";
 import { startFakeE2b } from "../../sandboxes/e2b/testing/fake-e2b.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { cp, readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { AgentProfile } from "../../agents/agent-profile.ts";
+import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import type { Session } from "../../agents/session/session.ts";
 import type { Sandbox, SandboxFactory, SandboxOwner } from "../../sandboxes/contract.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";

@@ -1,4 +1,9 @@
-import type { AgentContext, AgentDefinition, Dispatch, DispatchInput } from "../../agents/create-agent.ts";
+import type {
+  AgentContext,
+  AgentDefinition,
+  Dispatch,
+  DispatchInput,
+} from "../../agents/define/create-agent.ts";
 import type { Agent } from "../../agents/harness.ts";
 import { maskError, maskValue, type SecretMask } from "../../agents/secrets.ts";
 import { isoTime } from "../../base/clock.ts";

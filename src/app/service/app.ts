@@ -1,5 +1,5 @@
-import type { AgentContext, AgentDefinition, Dispatch } from "../../agents/create-agent.ts";
-import type { EventListener } from "../../agents/events/emitter.ts";
+import type { AgentContext, AgentDefinition, Dispatch } from "../../agents/define/create-agent.ts";
+import type { EventListener } from "../../agents/events.ts";
 import type { Agent } from "../../agents/harness.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SourceProblem } from "../sources/discover-sources.ts";

@@ -1,6 +1,6 @@
-import { createApprovals } from "../../agents/approvals/create-approvals.ts";
-import type { Dispatch, DispatchInput } from "../../agents/create-agent.ts";
-import { unsavedOf } from "../../agents/session/unsaved-work.ts";
+import { createApprovals } from "../../agents/approvals/approvals.ts";
+import type { Dispatch, DispatchInput } from "../../agents/define/create-agent.ts";
+import { unsavedOf } from "../../agents/log/unsaved-work.ts";
 import { systemClock } from "../../base/clock.ts";
 import { defined } from "../../base/defined.ts";
 import { KitError } from "../../base/kit-error.ts";

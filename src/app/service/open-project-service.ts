@@ -1,6 +1,5 @@
 import { join, resolve } from "node:path";
-import type { Approvals } from "../../agents/approvals/approvals.ts";
-import { createApprovalsBy } from "../../agents/approvals/create-approvals.ts";
+import { type Approvals, createApprovalsBy } from "../../agents/approvals/approvals.ts";
 import type { Engine } from "../../engine/contract.ts";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
 import { defaultLimits } from "../../engine/embedded/engine-limits.ts";

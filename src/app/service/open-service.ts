@@ -1,7 +1,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Approvals } from "../../agents/approvals/approvals.ts";
-import type { AgentContext, AgentDefinition } from "../../agents/create-agent.ts";
-import type { EventListener } from "../../agents/events/emitter.ts";
+import type { AgentContext, AgentDefinition } from "../../agents/define/create-agent.ts";
+import type { EventListener } from "../../agents/events.ts";
 import type { Agent } from "../../agents/harness.ts";
 import { defined } from "../../base/defined.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";

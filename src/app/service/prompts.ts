@@ -1,4 +1,4 @@
-import type { EventListener } from "../../agents/events/emitter.ts";
+import type { EventListener } from "../../agents/events.ts";
 import { defined } from "../../base/defined.ts";
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";

@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Approvals } from "../../agents/approvals/approvals.ts";
-import { goOnFrom, Rested } from "../../agents/session/rested.ts";
-import { isPutOff } from "../../agents/turn/put-off.ts";
+import { goOnFrom, isPutOff, Rested } from "../../agents/log/suspension.ts";
 import type { LinePlace, WorkContext } from "../../engine/contract.ts";
 
 /** How an operation waits for a decision. */

@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
-import { toFilePart } from "../../agents/file-part.ts";
-import { toImagePart } from "../../agents/image-part.ts";
-import { modelChoice } from "../../agents/model-choice.ts";
+import { modelChoice } from "../../agents/define/check-fields.ts";
 import { checkedText } from "../../agents/operations/check-options.ts";
+import { toFilePart, toImagePart } from "../../agents/prompt/input-files.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { suggest } from "../../base/suggest.ts";
 import { toSentence } from "../../base/to-sentence.ts";

@@ -7,7 +7,7 @@ import {
   isGrantedPath,
   isProtectedPath,
 } from "../../agents/policy/protected-paths.ts";
-import type { SourceGuard, Writer } from "../../agents/source-guard.ts";
+import type { SourceGuard, Writer } from "../../agents/project-context.ts";
 import { createUlid } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { stateFolder } from "../state-folder.ts";

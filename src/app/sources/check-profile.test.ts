@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { AgentProfile } from "../../agents/agent-profile.ts";
+import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import { faultOfProfile } from "./check-profile.ts";
 
 test.each<readonly [unknown, string]>([

@@ -1,5 +1,5 @@
-import type { AgentProfile, AllowedCommand } from "../../agents/agent-profile.ts";
-import type { ApprovalRules } from "../../agents/approvals/approval-rules.ts";
+import type { AgentProfile, AllowedCommand, PythonProfile, Role } from "../../agents/define/agent-profile.ts";
+import type { ApprovalRules } from "../../agents/define/approval-rules.ts";
 import {
   backend,
   count,
@@ -11,20 +11,17 @@ import {
   isObject,
   isTexts,
   type KnownFields,
+  modelChoice,
   named,
   oneOf,
   text,
   texts,
   tools,
-} from "../../agents/check-fields.ts";
-import type { KitCommand } from "../../agents/command.ts";
-import { compactionFields } from "../../agents/compaction/compaction-settings.ts";
-import { modelChoice } from "../../agents/model-choice.ts";
-import type { PythonProfile } from "../../agents/python-profile.ts";
-import type { Role } from "../../agents/role.ts";
-import type { Skill } from "../../agents/skill.ts";
-import { faultOfTool } from "../../agents/tool.ts";
-import { budgetFields } from "../../agents/turn/budget.ts";
+} from "../../agents/define/check-fields.ts";
+import type { KitCommand } from "../../agents/define/command.ts";
+import { budgetFields, compactionFields } from "../../agents/define/limits.ts";
+import type { Skill } from "../../agents/define/skill.ts";
+import { faultOfTool } from "../../agents/define/tool.ts";
 import { faultOfDefinedName, shownName } from "../../base/name-fault.ts";
 import { thinkingLevels } from "../../protocol/enums.ts";
 import type { PythonResourceLimits } from "../../python/contract.ts";

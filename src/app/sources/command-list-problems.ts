@@ -1,4 +1,4 @@
-import { type AgentProfile, mergeProfiles } from "../../agents/agent-profile.ts";
+import { type AgentProfile, mergeProfiles } from "../../agents/define/agent-profile.ts";
 import { faultsOfCommandList } from "../../agents/policy/command-list.ts";
 import { toSentence } from "../../base/to-sentence.ts";
 import type { SourceProblem } from "./discover-sources.ts";

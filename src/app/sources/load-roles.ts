@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { modelChoice } from "../../agents/model-choice.ts";
-import type { Role } from "../../agents/role.ts";
-import type { JsonSchema } from "../../agents/tool.ts";
+import type { Role } from "../../agents/define/agent-profile.ts";
+import { modelChoice } from "../../agents/define/check-fields.ts";
+import type { JsonSchema } from "../../agents/define/tool.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { faultOfDefinedName, nameKey, shownName } from "../../base/name-fault.ts";
 import { suggest } from "../../base/suggest.ts";

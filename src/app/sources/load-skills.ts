@@ -1,7 +1,7 @@
 import { readFile, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import type { Skill } from "../../agents/skill.ts";
-import type { JsonSchema } from "../../agents/tool.ts";
+import type { Skill } from "../../agents/define/skill.ts";
+import type { JsonSchema } from "../../agents/define/tool.ts";
 import { nameKey, shownName } from "../../base/name-fault.ts";
 import { readFileInside } from "../../project/features/write-file.ts";
 import { formatProblems, schemaKeys, skillFields } from "./agent-skills-format.ts";

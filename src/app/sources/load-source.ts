@@ -1,8 +1,8 @@
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type FieldChecks, faultOfFields, flag, isObject } from "../../agents/check-fields.ts";
-import { type AgentDefinition, isAgentDefinition } from "../../agents/create-agent.ts";
+import { type FieldChecks, faultOfFields, flag, isObject } from "../../agents/define/check-fields.ts";
+import { type AgentDefinition, isAgentDefinition } from "../../agents/define/create-agent.ts";
 import { isStandardSchema, type StandardSchemaV1 } from "../../base/standard-schema.ts";
 import { suggest } from "../../base/suggest.ts";
 import { toSentence } from "../../base/to-sentence.ts";

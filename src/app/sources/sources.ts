@@ -1,9 +1,9 @@
 import { realpathSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { AgentProfile } from "../../agents/agent-profile.ts";
-import type { AgentDefinition } from "../../agents/create-agent.ts";
-import type { SourceGuard } from "../../agents/source-guard.ts";
+import type { AgentProfile } from "../../agents/define/agent-profile.ts";
+import type { AgentDefinition } from "../../agents/define/create-agent.ts";
+import type { SourceGuard } from "../../agents/project-context.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { AgentWrites } from "./agent-writes.ts";
 import { discoverSources, type SourceFile, type SourceProblem } from "./discover-sources.ts";

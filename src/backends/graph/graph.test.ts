@@ -18,7 +18,7 @@ import { createReactAgent } from "@langchain/langgraph/prebuilt";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import type { AgentRuntime } from "../../agents/agent-runtime.ts";
-import { createApprovals } from "../../agents/approvals/create-approvals.ts";
+import { createApprovals } from "../../agents/approvals/approvals.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { asks, nextEvent, openStage, resultsOf, rolesOf } from "../../testing/backend/backend-stage.ts";

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { Agent, handoff, type JsonSchemaDefinition } from "@openai/agents";
 import { expect, test, vi } from "vitest";
-import { createApprovals } from "../../agents/approvals/create-approvals.ts";
+import { createApprovals } from "../../agents/approvals/approvals.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { asks, nextEvent, openStage, resultsOf, rolesOf } from "../../testing/backend/backend-stage.ts";
 import type { Script, ScriptedTurn } from "../../testing/scripted-model.ts";

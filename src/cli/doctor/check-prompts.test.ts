@@ -1,8 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { AgentProfile } from "../../agents/agent-profile.ts";
-import { createAgent } from "../../agents/create-agent.ts";
+import type { AgentProfile } from "../../agents/define/agent-profile.ts";
+import { createAgent } from "../../agents/define/create-agent.ts";
 import { openStore } from "../../app/runtime/open-parts.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";

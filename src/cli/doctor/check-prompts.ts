@@ -1,4 +1,4 @@
-import type { AgentProfile } from "../../agents/agent-profile.ts";
+import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { openStore } from "../../app/runtime/open-parts.ts";
 import type { LoadedAgent } from "../../app/sources/load-source.ts";

@@ -1,4 +1,4 @@
-import type { AgentProfile } from "../../agents/agent-profile.ts";
+import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import type { ProjectService } from "../../app/service/service.ts";
 import { defined } from "../../base/defined.ts";

@@ -1,7 +1,7 @@
 import { text as readText } from "node:stream/consumers";
-import type { FileInput } from "../../agents/file-part.ts";
 import type { Agent } from "../../agents/harness.ts";
 import type { PromptResult } from "../../agents/operations/prompt-options.ts";
+import type { FileInput } from "../../agents/prompt/input-files.ts";
 import type { Session } from "../../agents/session/session.ts";
 import type { App } from "../../app/service/app.ts";
 import { createUlid } from "../../base/id.ts";

@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { basename, extname, resolve } from "node:path";
-import type { FileInput } from "../../agents/file-part.ts";
+import type { FileInput } from "../../agents/prompt/input-files.ts";
 import { usageError } from "../report-error.ts";
 
 interface FileKind {

@@ -1,7 +1,6 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import type { Approvals } from "../../agents/approvals/approvals.ts";
-import { createApprovals } from "../../agents/approvals/create-approvals.ts";
+import { type Approvals, createApprovals } from "../../agents/approvals/approvals.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
 import type { Output } from "../output.ts";
 import { safeLine, toSafeJson } from "../text/safe-text.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { AnyTool, ToolContext, ToolDefinition, ToolOutput } from "../../agents/tool.ts";
+import type { AnyTool, ToolContext, ToolDefinition, ToolOutput } from "../../agents/define/tool.ts";
 import { createJsonValidator } from "../../app/runtime/validate-json.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import {

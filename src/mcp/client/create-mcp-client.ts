@@ -1,5 +1,5 @@
+import type { AnyTool } from "../../agents/define/tool.ts";
 import { maskSecrets } from "../../agents/secrets.ts";
-import type { AnyTool } from "../../agents/tool.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { cleanLine } from "./clean-text.ts";
 import { createFindAndCallTools } from "./find-and-call-tools.ts";

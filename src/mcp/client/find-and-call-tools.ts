@@ -1,5 +1,5 @@
+import type { AnyTool, ToolDefinition, ToolOutput } from "../../agents/define/tool.ts";
 import { maskSecrets } from "../../agents/secrets.ts";
-import type { AnyTool, ToolDefinition, ToolOutput } from "../../agents/tool.ts";
 import { suggest } from "../../base/suggest.ts";
 import type { McpOrigin } from "../../protocol/event.ts";
 import { times } from "./limits.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
-import type { ToolDefinition } from "../../agents/tool.ts";
+import type { ToolDefinition } from "../../agents/define/tool.ts";
 import {
   callTool,
   createSkippingClock,

@@ -1,5 +1,5 @@
+import type { AnyTool, ToolContext, ToolDefinition, ToolOutput } from "../../agents/define/tool.ts";
 import { maskSecrets } from "../../agents/secrets.ts";
-import type { AnyTool, ToolContext, ToolDefinition, ToolOutput } from "../../agents/tool.ts";
 import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
 import type { McpOrigin } from "../../protocol/event.ts";
 import { times } from "./limits.ts";

@@ -1,4 +1,4 @@
-import type { ToolOutput } from "../../agents/tool.ts";
+import type { ToolOutput } from "../../agents/define/tool.ts";
 import type { ImagePart, TextPart } from "../../protocol/message.ts";
 import { cleanLine } from "./clean-text.ts";
 import { limits } from "./limits.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
-import { defineTool } from "../../agents/tool.ts";
+import { defineTool } from "../../agents/define/tool.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { createOfflineGuide } from "./offline-guide.ts";

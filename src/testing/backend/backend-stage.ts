@@ -1,7 +1,7 @@
-import type { AgentProfile } from "../../agents/agent-profile.ts";
 import type { AgentRuntime } from "../../agents/agent-runtime.ts";
+import type { AgentProfile } from "../../agents/define/agent-profile.ts";
+import { defineTool } from "../../agents/define/tool.ts";
 import type { Agent } from "../../agents/harness.ts";
-import { defineTool } from "../../agents/tool.ts";
 import type { BackendChoice } from "../../backends/contract.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";

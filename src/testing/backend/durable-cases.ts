@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { createApprovals } from "../../agents/approvals/create-approvals.ts";
-import { defineTool } from "../../agents/tool.ts";
+import { createApprovals } from "../../agents/approvals/approvals.ts";
+import { defineTool } from "../../agents/define/tool.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import type { Script, ScriptedTurn } from "../scripted-model.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { defineTool } from "../../agents/tool.ts";
+import { defineTool } from "../../agents/define/tool.ts";
 import type { ToolCallPart } from "../../protocol/message.ts";
 import { asks, type BackendSubject, openStage, resultsOf, rolesOf } from "./backend-stage.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import { defineTool } from "../../agents/define/tool.ts";
 import type { ProjectContext } from "../../agents/project-context.ts";
-import { defineTool } from "../../agents/tool.ts";
 import { asks, type BackendSubject, openStage, resultsOf, rolesOf } from "./backend-stage.ts";
 
 type Check = (subject: BackendSubject) => Promise<void>;

@@ -1,6 +1,167 @@
-import { type Form, type KnownForm, knownWords } from "./form.ts";
-import { readingSubcommands } from "./git-reading.ts";
-import { writingSubcommands } from "./git-writing.ts";
+import { type Form, form, type Given, type KnownForm, knownWords, type PathMention } from "./form.ts";
+import { oneOf, readingSubcommands } from "./git-reading.ts";
+
+const write = (operands: readonly string[]): readonly PathMention[] =>
+  operands.map((path) => ({ path, use: "write" }));
+
+const strategies = "ort|recursive|resolve|octopus|ours";
+const sides =
+  "ours|theirs|patience|minimal|histogram|ignore-space-change|ignore-all-space|ignore-space-at-eol|ignore-cr-at-eol|renormalize|no-renames";
+const merging = `-s=${strategies} --strategy=${strategies} -X=${sides} --strategy-option=${sides}`;
+const goesOn = "--continue --abort --skip --quit";
+
+/** Writes the workspace's files or the repository. */
+function writes(options: string, operands: "revision" | typeof write = "revision"): Form {
+  return form({ writes: true, options, operands });
+}
+
+const localName = /^\w[\w./-]*$/;
+const address = /^((https?|ssh|git):\/\/[^-]|\w[\w.-]*@[\w.-]+:)/;
+
+/** Repositories by the names that the configuration gives them, and addresses; what is local runs its own hooks. */
+function faultOfRemote({ operands: [remote] }: Given): string | undefined {
+  return remote === undefined || localName.test(remote) || address.test(remote)
+    ? undefined
+    : `"${remote}" is no remote's name and no https:, ssh: or git: address`;
+}
+
+const network = "-q --quiet -v --verbose --progress --no-progress -4 --ipv4 -6 --ipv6";
+const fetching = `${network} --all -p --prune -P --prune-tags -t --tags --no-tags -f --force -a --append -j=number --jobs=number --atomic --depth=number --deepen=number --unshallow --shallow-since=text --set-upstream --no-recurse-submodules --dry-run`;
+const merges = `--ff --ff-only --no-ff --no-commit --commit --squash --no-squash -m=message --no-edit --stat -n --no-stat -q --quiet -v --verbose --allow-unrelated-histories --autostash --no-autostash --signoff --no-gpg-sign --no-verify ${merging}`;
+
+/** The keys of a configuration that name nobody's program, nor where to find one. */
+const harmlessKeys =
+  /^(user\.(name|email)|author\.(name|email)|committer\.(name|email)|core\.(autocrlf|eol|filemode|quotepath|whitespace|abbrev|logallrefupdates)|branch\.[^\n]*\.(remote|merge|rebase|description)|pull\.(rebase|ff)|push\.(default|autosetupremote)|merge\.(conflictstyle|ff|renames|stat)|diff\.(algorithm|renames|colormoved|context|mnemonicprefix|noprefix)|rebase\.(autostash|autosquash)|log\.(date|decorate)|color\.\w+|commit\.verbose|advice\.\w+|init\.defaultbranch|rerere\.enabled|status\.\w+|fetch\.prune)$/i;
+
+/** Git's subcommands that write, by the names that a list gives them: their known forms, and no more. */
+const writingSubcommands: Readonly<Record<string, Form>> = {
+  add: writes(
+    "-A --all --no-all -u --update -v --verbose -n --dry-run -f --force -N --intent-to-add --ignore-errors --ignore-missing --renormalize --refresh --sparse --chmod=+x|-x",
+  ),
+  branch: writes(
+    "-d -D --delete -m -M --move -c -C --copy -f --force -t[=direct|inherit] --track[=direct|inherit] --no-track -u=text --set-upstream-to=text --unset-upstream --create-reflog -q --quiet",
+  ),
+  checkout: form({
+    writes: true,
+    options:
+      "-b=text -B=text -d --detach -f --force -q --quiet --ours --theirs -m --merge --orphan=text -t[=direct|inherit] --track[=direct|inherit] --no-track --guess --no-guess --conflict=merge|diff3|zdiff3 --overlay --no-overlay --progress --no-progress --ignore-other-worktrees",
+    operands: write,
+  }),
+  "cherry-pick": writes(
+    `${goesOn} -n --no-commit -s --signoff -m=number --mainline=number -x --ff --allow-empty --allow-empty-message --keep-redundant-commits --no-gpg-sign ${merging}`,
+  ),
+  commit: writes(
+    "-m=message --message=message -F=read --file=read -a --all -s --signoff --no-signoff --amend --no-edit --allow-empty --allow-empty-message -q --quiet -v --verbose --dry-run --author=text --date=text --fixup=text --squash=text -C=text --reuse-message=text --reset-author -n --no-verify --no-gpg-sign --no-post-rewrite -o --only -i --include --short --long --branch --porcelain --status --no-status -u[=no|normal|all] --untracked-files[=no|normal|all] --cleanup=strip|whitespace|verbatim|scissors|default",
+  ),
+  merge: writes(`${merges} --abort --continue --quit`),
+  mv: form({
+    writes: true,
+    options: "-f --force -k -n --dry-run -v --verbose",
+    min: 2,
+    operands: (operands) => {
+      const target = operands.at(-1) ?? "";
+      return operands.slice(0, -1).flatMap((path): readonly PathMention[] => [
+        { path, use: "remove" },
+        { path: target, use: "place" },
+        { path: `${target.replace(/\/+$/, "")}/${path.replace(/\/+$/, "").split("/").at(-1)}`, use: "tree" },
+      ]);
+    },
+  }),
+  notes: form({
+    writes: true,
+    options: "-m=message --message=message -f --force",
+    operands: ([word = "", ...operands]) =>
+      ["add", "append", "remove", "copy"].includes(word)
+        ? operands.length > 2
+          ? "it takes two revisions at most"
+          : []
+        : `"${word}" is none that kit knows; known: add, append, copy, remove`,
+  }),
+  rebase: writes(
+    `${goesOn} --onto=text --root --keep-base --autosquash --no-autosquash --autostash --no-autostash --no-ff -f --force-rebase -q --quiet -v --verbose --stat -n --no-stat --fork-point --no-fork-point -r[=rebase-cousins|no-rebase-cousins] --rebase-merges[=rebase-cousins|no-rebase-cousins] --update-refs --no-update-refs --committer-date-is-author-date --ignore-date --reset-author-date --signoff --apply -m --merge --empty=drop|keep|ask --no-verify --no-gpg-sign --reapply-cherry-picks --no-reapply-cherry-picks --show-current-patch ${merging}`,
+  ),
+  reset: writes("--soft --mixed --hard --keep --merge -q --quiet -N --intent-to-add --no-refresh"),
+  restore: form({
+    writes: true,
+    options:
+      "-s=text --source=text -S --staged -W --worktree -q --quiet -m --merge --ours --theirs --overlay --no-overlay --ignore-unmerged --conflict=merge|diff3|zdiff3",
+    operands: write,
+    min: 1,
+  }),
+  revert: writes(
+    `${goesOn} -n --no-commit --no-edit -s --signoff -m=number --mainline=number --no-gpg-sign ${merging}`,
+  ),
+  rm: form({
+    writes: true,
+    options: "-r -f --force --cached -n --dry-run -q --quiet --ignore-unmatch --sparse",
+    operands: (operands) => {
+      const pattern = operands.find((operand) => /^:|[*?[]/.test(operand));
+      return pattern === undefined
+        ? operands.map((path) => ({ path, use: "remove" }))
+        : `"${pattern}" is a pattern; name the files`;
+    },
+    min: 1,
+  }),
+  stash: oneOf(
+    {
+      push: writes("-m=message --message=message -k --keep-index --no-keep-index -q --quiet -S --staged"),
+      pop: writes("--index -q --quiet"),
+      apply: writes("--index -q --quiet"),
+      drop: writes("-q --quiet"),
+      clear: writes(""),
+      branch: writes(""),
+    },
+    writes("-m=message --message=message -k --keep-index -q --quiet -S --staged"),
+  ),
+  switch: writes(
+    "-c=text --create=text -C=text --force-create=text -d --detach -f --force --discard-changes -q --quiet -m --merge --guess --no-guess -t[=direct|inherit] --track[=direct|inherit] --no-track --orphan=text --conflict=merge|diff3|zdiff3 --progress --no-progress --ignore-other-worktrees",
+  ),
+  tag: writes(
+    "-a --annotate -m=message --message=message -F=read --file=read -d --delete -f --force --no-sign --create-reflog --cleanup=strip|whitespace|verbatim",
+  ),
+  // Programs are run by what configuration says, so few of its keys are known.
+  config: form({
+    writes: true,
+    options: "--local --add --replace-all --unset --unset-all --type=bool|int --bool --int",
+    operands: ([key = "", ...values]) =>
+      !harmlessKeys.test(key)
+        ? `"${key}" is no key that kit sets; known: user.name, user.email, branch.*, pull.rebase and others that run nothing`
+        : values.length > 1
+          ? `"${values[1]}" is one value too many`
+          : [],
+    min: 1,
+  }),
+  clone: form({
+    writes: true,
+    connects: true,
+    options: `${network} --depth=number -b=text --branch=text --single-branch --no-single-branch --no-tags -n --no-checkout --bare --mirror -o=text --origin=text --filter=text --sparse --shallow-since=text --no-recurse-submodules`,
+    operands: ([, folder]) => (folder === undefined ? [] : [{ path: folder, use: "tree" }]),
+    min: 1,
+    max: 2,
+    check: (given) =>
+      localName.test(given.operands[0] ?? "")
+        ? `"${given.operands[0]}" is a local folder; name an address`
+        : faultOfRemote(given),
+  }),
+  fetch: form({ writes: true, connects: true, options: fetching, check: faultOfRemote }),
+  "ls-remote": form({
+    connects: true,
+    options: `-b -h --heads --branches -t --tags --refs -q --quiet --exit-code --get-url --sort=text --symref`,
+    check: faultOfRemote,
+  }),
+  pull: form({
+    writes: true,
+    connects: true,
+    options: `${fetching} -r[=false|true|merges] --rebase[=false|true|merges] --no-rebase ${merges}`,
+    check: faultOfRemote,
+  }),
+  push: form({
+    writes: true,
+    connects: true,
+    options: `${network} -u --set-upstream --all --branches --mirror --tags --follow-tags -f --force --force-with-lease[=text] --no-force-with-lease --force-if-includes -n --dry-run -d --delete --porcelain --prune --atomic --no-verify --thin --no-thin --no-recurse-submodules`,
+    check: faultOfRemote,
+  }),
+};
 
 /** Options of Git itself that change no more than how it prints, and where it looks. */
 const globalFlags: ReadonlySet<string> = new Set([

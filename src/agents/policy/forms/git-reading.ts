@@ -1,5 +1,5 @@
 import { type Form, form, type Given } from "./form.ts";
-import { searches } from "./search-programs.ts";
+import { searches } from "./other-programs.ts";
 
 /** What diffs are made of, and how they look. */
 const diffOptions =

@@ -1,10 +1,8 @@
-import { filePrograms } from "./file-programs.ts";
+import { filePrograms, textPrograms } from "./file-programs.ts";
 import { type Form, form } from "./form.ts";
 import { git } from "./git-form.ts";
-import { npmForm, otherPrograms, versionForm } from "./other-programs.ts";
-import { searchPrograms } from "./search-programs.ts";
+import { npmForm, otherPrograms, searchPrograms, versionForm } from "./other-programs.ts";
 import { sed } from "./sed-form.ts";
-import { textPrograms } from "./text-programs.ts";
 
 const known: ReadonlyMap<string, Form> = new Map(
   Object.entries({ ...textPrograms, ...filePrograms, ...searchPrograms, ...otherPrograms, git, sed }),

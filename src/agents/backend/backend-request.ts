@@ -1,0 +1,159 @@
+import type { LanguageModelV4FunctionTool, LanguageModelV4Message } from "@ai-sdk/provider";
+import type { OwnTool, TurnRequest } from "../../backends/contract.ts";
+import { digestOf } from "../../base/digest.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { suggest } from "../../base/suggest.ts";
+import { type AssistantMessage, textOf } from "../../protocol/message.ts";
+import type { JsonSchema, ToolDefinition, ToolLookup } from "../define/tool.ts";
+import { promptOf } from "../log/session-state.ts";
+import { toPromptMessage } from "../log/to-prompt.ts";
+import { findJson, resultRequest } from "../output/typed-output.ts";
+import { TurnRecords } from "../prompt/turn-records.ts";
+import { maskValue } from "../secrets.ts";
+import type { TurnLoop } from "../turn/turn-loop.ts";
+import { beginPart } from "./backend-steps.ts";
+
+/** The loop as one request of a backend wants it. Throws `invalid_request` for what no turn can be. */
+export function toRequestLoop(loop: TurnLoop, request: TurnRequest): TurnLoop {
+  const { mask } = loop.toolRun;
+  const { tools, toolRun } = offered(loop, request);
+  const { schema } = request;
+  const native = schema === undefined ? undefined : loop.work.nativeOutput(schema, tools.length > 0);
+  const { current, records } = loop.prompt;
+  const given = request.system ?? current.text;
+  const asked = schema === undefined || native !== undefined ? given : `${given}\n\n${resultRequest(schema)}`;
+  const system = mask === undefined ? asked : mask(asked);
+  const own: TurnLoop = {
+    ...loop,
+    prompt: {
+      current:
+        system === current.text
+          ? current
+          : { ...current, text: system, digests: { ...current.digests, backend: digestOf(system) } },
+      // What is asked aside is no turn of the session, whose receipts build on each other.
+      records: request.aside === true ? new TurnRecords() : records,
+    },
+    // Readers take deltas for the answer.
+    ...(request.aside === true && {
+      emit: (body, turnId) => {
+        if (body.type !== "text_delta" && body.type !== "reasoning_delta") loop.emit(body, turnId);
+      },
+    }),
+    tools,
+    toolRun,
+    ...(native === undefined ? undefined : { settings: { ...loop.settings, ...native } }),
+  };
+  if (request.messages === undefined && request.aside !== true) return own;
+  const sent = request.messages === undefined ? settledPrompt(own) : sentPrompt(own, request.messages);
+  // What a backend puts together itself is not the history: shortening that would not help.
+  return { ...own, sent, makesRoom: () => false };
+}
+
+/** What a request is known by after a restart: the same one is not asked again. Undefined for the next turn as it is. */
+export function fingerprintOf(request: TurnRequest | undefined): string | undefined {
+  if (request === undefined || Object.keys(request).length === 0) return undefined;
+  return digestOf(
+    JSON.stringify(request, (key, value: unknown) =>
+      key === "timestamp" || key === "id" ? undefined : value,
+    ),
+  );
+}
+
+/** The loop after calls that kit has answered itself: the model sees them, whatever it was sent. */
+export function withAnswered(loop: TurnLoop, message: AssistantMessage): TurnLoop {
+  const { messages } = loop.state;
+  const results = messages[messages.indexOf(message) + 1];
+  if (loop.sent === undefined || results?.role !== "tool") return loop;
+  return { ...loop, sent: [...loop.sent, toPromptMessage(message), toPromptMessage(results)] };
+}
+
+/** The JSON in an answer that fits the schema; undefined where none does. */
+export async function valueIn(
+  message: AssistantMessage,
+  schema: JsonSchema,
+  { toolRun }: TurnLoop,
+): Promise<unknown> {
+  for (const candidate of findJson(textOf(message))) {
+    const issues = await toolRun.validateJson(schema, candidate);
+    if (issues.length === 0) return candidate;
+  }
+  return undefined;
+}
+
+function sentPrompt(
+  loop: TurnLoop,
+  messages: NonNullable<TurnRequest["messages"]>,
+): LanguageModelV4Message[] {
+  const { mask } = loop.toolRun;
+  const sent = (mask === undefined ? messages : maskValue(messages, mask)).map(toPromptMessage);
+  return [
+    { role: "system", content: loop.prompt.current.text },
+    ...sent.filter(({ content }) => content.length > 0),
+  ];
+}
+
+/** The history as it stands, without an answer whose calls have no results yet. */
+function settledPrompt({ state, prompt: { current } }: TurnLoop): LanguageModelV4Message[] {
+  const prompt = [...promptOf(state, current.text)];
+  if (state.messages.at(-1)?.content.some((part) => part.type === "tool_call")) prompt.pop();
+  return prompt;
+}
+
+function offered(loop: TurnLoop, { tools, aside }: TurnRequest): Pick<TurnLoop, "tools" | "toolRun"> {
+  if (aside === true) {
+    if ((tools ?? []).length > 0) throw refused("A turn that is `aside` has no tools.");
+    return { tools: [], toolRun: loop.toolRun };
+  }
+  if (tools === undefined) return loop;
+  const own = new Map<string, ToolDefinition>();
+  const schemas: LanguageModelV4FunctionTool[] = [];
+  for (const tool of tools) {
+    if (typeof tool === "string") schemas.push(namedTool(loop, tool));
+    else {
+      own.set(tool.name, toDefinition(tool, loop));
+      schemas.push({
+        type: "function",
+        name: tool.name,
+        description: tool.description,
+        inputSchema: tool.schema,
+      });
+    }
+  }
+  const names = schemas.map(({ name }) => name);
+  const known = new Set(names);
+  const lookup: ToolLookup = {
+    get: (name) => own.get(name) ?? (known.has(name) ? loop.toolRun.tools.get(name) : undefined),
+    names: () => names,
+  };
+  return { tools: schemas, toolRun: { ...loop.toolRun, tools: lookup } };
+}
+
+function namedTool(loop: TurnLoop, name: string): LanguageModelV4FunctionTool {
+  const found = loop.tools.find((tool) => tool.name === name);
+  if (found !== undefined) return found;
+  const names = loop.tools.map((tool) => tool.name);
+  const near = suggest(name, names);
+  throw refused(
+    `The operation has no tool named "${name}"${near === undefined ? "" : `; did you mean ${near}?`}`,
+  );
+}
+
+function toDefinition(tool: OwnTool, loop: TurnLoop): ToolDefinition {
+  const { name, description, schema, run, handsTo } = tool;
+  return {
+    name,
+    description,
+    input: schema,
+    async execute(input, call) {
+      const args = input as Readonly<Record<string, unknown>>;
+      const said = await run(args);
+      const task_agent = typeof handsTo === "function" ? handsTo(args) : handsTo;
+      if (task_agent !== undefined) await beginPart(loop, { task_agent, prompt: description }, call);
+      return said;
+    },
+  };
+}
+
+function refused(message: string): KitError {
+  return new KitError({ code: "invalid_request", message });
+}

@@ -1,0 +1,398 @@
+import type {
+  BackendMessage,
+  BackendOperation,
+  BackendQuestion,
+  BackendState,
+  BackendTool,
+  BackendTurn,
+  TurnRequest,
+} from "../../backends/contract.ts";
+import { isoTime } from "../../base/clock.ts";
+import { createId } from "../../base/id.ts";
+import type { ApprovalDecision } from "../../protocol/approval.ts";
+import type { AssistantMessage, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
+import type { SessionEntry } from "../../protocol/session-entry.ts";
+import { notRun } from "../log/append.ts";
+import { type AsideNote, asideNote } from "../log/past-operation.ts";
+import { maskValue } from "../secrets.ts";
+import type { BackendWork } from "../turn/backend-work.ts";
+import { CallWatch } from "../turn/call-watch.ts";
+import { callsOf, runModelTurn, runTools, sayTurnFailed, type TurnLoop, toEntry } from "../turn/turn-loop.ts";
+import { BackendNotes, endNote, noteEntry, stateNote } from "./backend-notes.ts";
+import { fingerprintOf, toRequestLoop, valueIn, withAnswered } from "./backend-request.ts";
+import { askSomebody, concludingAnswer, noAnswer, ownMessage } from "./backend-steps.ts";
+import {
+  callId,
+  ended,
+  messageId,
+  type OpenTurn,
+  type PastTurn,
+  PastTurns,
+  placeOfCall,
+  requestNote,
+  storedResult,
+  Turn,
+  toBackendCalls,
+  toBackendMessages,
+  unknownCall,
+} from "./backend-turn.ts";
+import { heard, Lane } from "./lane.ts";
+
+/** Runs the operation's backend until nothing is left to do, and gives the operation's answer. */
+export async function runBackend(loop: TurnLoop): Promise<AssistantMessage> {
+  const run = new BackendRun(loop);
+  try {
+    return await run.perform();
+  } finally {
+    run[Symbol.dispose]();
+  }
+}
+
+/**
+ * What a backend sees of its operation. Each turn writes only what is new. However it ends, by an answer, an error or an
+ * abort, every tool call in the history has a result, so that the next operation can go on from it.
+ */
+class BackendRun implements BackendOperation, Disposable {
+  readonly run: number;
+  readonly #loop: TurnLoop;
+  readonly #work: BackendWork;
+  readonly #watch: CallWatch;
+  #tools: readonly BackendTool[] | undefined;
+  #state: BackendState | undefined;
+  #newest: OpenTurn | undefined;
+  #past: PastTurns | undefined;
+  #answer: AssistantMessage | undefined;
+  #words: string | undefined;
+  /** The first thing that went wrong: nothing of the operation is done after it. */
+  #failure: { readonly error: unknown } | undefined;
+  /** It has its answer: a backend that comes late is refused. */
+  #isOver = false;
+  readonly #lane = new Lane();
+
+  constructor(loop: TurnLoop) {
+    this.#loop = loop;
+    this.#work = loop.work;
+    this.run = loop.work.runs;
+    this.#watch = new CallWatch(loop);
+  }
+
+  get state(): BackendState {
+    this.#state ??= this.#toState();
+    return this.#state;
+  }
+
+  get files(): BackendOperation["files"] {
+    const { sandbox } = this.#work;
+    return {
+      upload: async (path, content) => (await sandbox()).upload(path, content),
+      download: async (path) => (await sandbox()).download(path),
+    };
+  }
+
+  get operation_id(): string {
+    return this.#loop.operationId;
+  }
+
+  get project_root(): string | undefined {
+    return this.#work.projectRoot;
+  }
+
+  get system(): string {
+    return this.#loop.prompt.current.text;
+  }
+
+  get signal(): AbortSignal {
+    return this.#loop.signal;
+  }
+
+  get tools(): readonly BackendTool[] {
+    this.#tools ??= this.#loop.tools.map(({ name, description = "", inputSchema }) => ({
+      name,
+      description,
+      schema: inputSchema as BackendTool["schema"],
+    }));
+    return this.#tools;
+  }
+
+  history(): readonly BackendMessage[] {
+    return toBackendMessages(this.#loop.state);
+  }
+
+  turn(request?: TurnRequest): Promise<BackendTurn> {
+    return heard(request?.aside === true ? this.#aside(request) : this.#next(request));
+  }
+
+  tool(id: string): Promise<ToolResultPart> {
+    return heard(this.#resultOf(id));
+  }
+
+  call(tool: string, args: Readonly<Record<string, unknown>>): Promise<ToolResultPart> {
+    return heard(this.#exclusively(() => this.#callOwn(tool, args)));
+  }
+
+  ask(question: BackendQuestion): Promise<ApprovalDecision> {
+    return heard(this.#guarded(() => askSomebody(this.#loop, question)));
+  }
+
+  answer(text: string): void {
+    this.#words = text;
+  }
+
+  /** Runs the backend; gives the newest answer in the log. */
+  async perform(): Promise<AssistantMessage> {
+    const { backend } = this.#work;
+    const { signal } = this.#loop;
+    let thrown: { readonly error: unknown } | undefined;
+    try {
+      await backend.run(this);
+    } catch (error) {
+      thrown = { error: signal.aborted ? signal.reason : error };
+    }
+    this.#failure ??= thrown;
+    // What it left behind ends before its operation does.
+    await this.#lane.quiet();
+    if (this.#failure !== undefined) throw this.#failure.error;
+    this.#isOver = true;
+    await this.#closeCalls();
+    const answer = await this.#conclude();
+    if (answer === undefined) throw noAnswer(backend);
+    this.#work.runs += 1;
+    return answer;
+  }
+
+  [Symbol.dispose](): void {
+    this.#watch[Symbol.dispose]();
+  }
+
+  async #next(request: TurnRequest | undefined): Promise<BackendTurn> {
+    while (!this.#lane.enter()) await this.#lane.change();
+    let asking: string | undefined;
+    try {
+      this.#refuseFailed();
+      const asked = fingerprintOf(request);
+      let loop = asked === undefined ? this.#loop : this.#requestLoop(request ?? {}, asked);
+      for (;;) {
+        const open = this.#newest;
+        if (open !== undefined && open.results === undefined) await this.#runCalls(open);
+        let turn = this.#past?.next(asked);
+        if (turn === undefined) {
+          loop.spending.check();
+          if (loop.makesRoom("threshold")) await loop.makeRoom("threshold");
+          asking = createId("turn");
+          const message = await runModelTurn(loop, asking, this.#watch);
+          turn = this.#heardOf(message, loop, asking);
+          asking = undefined;
+        }
+        const { message, position } = turn;
+        this.#answer = message;
+        const calls = callsOf(message);
+        const known = toBackendCalls(calls, position, loop.toolRun.tools);
+        if (calls.length === 0 || known.length > 0) {
+          const given = new Turn(messageId(position), message, known);
+          if (request?.schema !== undefined) given.value = await valueIn(message, request.schema, this.#loop);
+          return given;
+        }
+        if (this.#newest?.position === position) await this.#runCalls(this.#newest);
+        loop = withAnswered(loop, message);
+      }
+    } catch (error) {
+      if (asking !== undefined) sayTurnFailed(this.#loop, asking, 0);
+      throw this.#failed(error);
+    } finally {
+      this.#lane.leave();
+    }
+  }
+
+  /** A new answer of the model; its calls are to be run. */
+  #heardOf(message: AssistantMessage, loop: TurnLoop, turnId: string): PastTurn {
+    const position = loop.state.positions.at(-1) ?? 0;
+    const calls = callsOf(message);
+    this.#newest =
+      calls.length === 0
+        ? undefined
+        : { loop, turnId, position, calls, running: undefined, results: undefined };
+    if (calls.length === 0) loop.emit({ type: "turn_end", tool_calls: 0 }, turnId);
+    return { message, position };
+  }
+
+  async #aside(request: TurnRequest): Promise<BackendTurn> {
+    this.#lane.besides += 1;
+    try {
+      this.#refuseFailed();
+      const asked = fingerprintOf(request) ?? "";
+      const turn = this.#past?.next(asked);
+      const message = turn?.message ?? (await this.#askAside(this.#requestLoop(request, asked)));
+      const given = new Turn(`a${asked}`, message, []);
+      if (request.schema !== undefined) given.value = await valueIn(message, request.schema, this.#loop);
+      return given;
+    } catch (error) {
+      throw this.#failed(error);
+    } finally {
+      this.#lane.besides -= 1;
+      this.#lane.wake();
+    }
+  }
+
+  async #askAside(loop: TurnLoop): Promise<AssistantMessage> {
+    loop.spending.check();
+    const turnId = createId("turn");
+    using watch = new CallWatch(loop);
+    try {
+      const message = await runModelTurn(loop, turnId, watch);
+      loop.emit({ type: "turn_end", tool_calls: 0 }, turnId);
+      return message;
+    } catch (error) {
+      sayTurnFailed(loop, turnId, 0);
+      throw error;
+    }
+  }
+
+  #requestLoop(request: TurnRequest, asked: string): TurnLoop {
+    const loop = toRequestLoop(this.#loop, request);
+    const toEntries = (entry: SessionEntry, message: AssistantMessage): readonly SessionEntry[] => {
+      if (request.aside !== true) return [entry, noteEntry(this.#loop, requestNote, asked)];
+      const note: AsideNote = { message, request: asked };
+      return [noteEntry(this.#loop, asideNote, note)];
+    };
+    return { ...loop, toEntries };
+  }
+
+  async #resultOf(id: string): Promise<ToolResultPart> {
+    try {
+      this.#refuseFailed();
+      const place = placeOfCall(id);
+      const open = this.#newest;
+      if (open?.position === place.position && open.results === undefined) await this.#runCalls(open);
+      const log = { state: this.#loop.state, past: this.#work.past };
+      const result = open?.position === place.position ? open.results?.[place.at] : storedResult(log, place);
+      if (result === undefined) throw unknownCall(id);
+      return { ...result, tool_call_id: id };
+    } catch (error) {
+      throw this.#failed(error);
+    }
+  }
+
+  /** Runs the calls of a turn, once, whoever asks. */
+  #runCalls(open: OpenTurn): Promise<void> {
+    open.running ??= this.#runOpen(open);
+    return open.running;
+  }
+
+  async #runOpen(open: OpenTurn): Promise<void> {
+    const { loop, calls, turnId } = open;
+    this.#lane.besides += 1;
+    try {
+      open.results = await runTools(loop, calls, { turnId });
+    } catch (error) {
+      sayTurnFailed(loop, turnId, calls.length);
+      throw error;
+    } finally {
+      this.#lane.besides -= 1;
+      this.#lane.wake();
+    }
+    loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
+    if (loop.signal.aborted) throw loop.signal.reason;
+  }
+
+  async #callOwn(tool: string, args: Readonly<Record<string, unknown>>): Promise<ToolResultPart> {
+    const loop = this.#loop;
+    const { mask } = loop.toolRun;
+    const part: ToolCallPart = {
+      type: "tool_call",
+      tool_call_id: createId("call"),
+      tool,
+      args: mask === undefined ? args : maskValue(args, mask),
+    };
+    if (this.#newest !== undefined && this.#newest.results === undefined) await this.#runCalls(this.#newest);
+    const done = this.#past?.call(part);
+    if (done !== undefined) {
+      const result = storedResult({ state: loop.state, past: this.#work.past }, { ...done, at: 0 });
+      if (result !== undefined) return { ...result, tool_call_id: callId(done.position, 0) };
+    }
+    await this.#commit([toEntry(loop, ownMessage(loop, [part]))]);
+    const position = loop.state.positions.at(-1) ?? 0;
+    const turnId = createId("turn");
+    const open: OpenTurn = { loop, turnId, position, calls: [part], running: undefined, results: undefined };
+    this.#newest = open;
+    await this.#runCalls(open);
+    const [result] = open.results ?? [];
+    if (result === undefined) throw unknownCall(tool);
+    return { ...result, tool_call_id: callId(position, 0) };
+  }
+
+  #toState(): BackendState {
+    const { past, backend } = this.#work;
+    const notes = new BackendNotes({ backend: backend.name, run: this.run });
+    return {
+      load: () => {
+        const { saved, position } = notes.read(past);
+        if (past !== undefined && position > 0) this.#past = new PastTurns(past, position);
+        return saved;
+      },
+      save: (value) =>
+        heard(this.#guarded(() => this.#commit([noteEntry(this.#loop, stateNote, notes.toNote(value))]))),
+    };
+  }
+
+  /** Calls that the backend ended without asking for. */
+  async #closeCalls(): Promise<void> {
+    const open = this.#newest;
+    if (open === undefined || open.results !== undefined) return;
+    const { loop, calls, turnId } = open;
+    const content = calls.map((call) => notRun(call, "The call was not run: the agent had ended by then."));
+    await this.#commit([toEntry(loop, { role: "tool", content, timestamp: isoTime(loop.clock.now()) })]);
+    loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
+  }
+
+  /** The answer, which is the last message of the log then. */
+  async #conclude(): Promise<AssistantMessage | undefined> {
+    const { toolRun, emit } = this.#loop;
+    const end =
+      this.#work.backend.capabilities?.state === true ? [noteEntry(this.#loop, endNote, this.run)] : [];
+    const words = this.#words === undefined ? undefined : (toolRun.mask?.(this.#words) ?? this.#words);
+    const { message, isNew } = concludingAnswer(this.#loop, { words, newest: this.#answer });
+    if (message === undefined) return undefined;
+    if (!isNew) {
+      if (end.length > 0) await this.#commit(end);
+      return message;
+    }
+    const turnId = createId("turn");
+    if (words !== undefined) emit({ type: "text_delta", text: words }, turnId);
+    await this.#commit([toEntry(this.#loop, message), ...end]);
+    emit({ type: "turn_end", tool_calls: 0 }, turnId);
+    return message;
+  }
+
+  async #commit(entries: readonly SessionEntry[]): Promise<void> {
+    await this.#loop.commit(entries);
+  }
+
+  /** Does one thing at a time of those that go into the history. */
+  async #exclusively<Value>(work: () => Promise<Value>): Promise<Value> {
+    while (!this.#lane.enter()) await this.#lane.change();
+    try {
+      return await this.#guarded(work);
+    } finally {
+      this.#lane.leave();
+    }
+  }
+
+  async #guarded<Value>(work: () => Promise<Value>): Promise<Value> {
+    try {
+      this.#refuseFailed();
+      return await work();
+    } catch (error) {
+      throw this.#failed(error);
+    }
+  }
+
+  #refuseFailed(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+    if (this.#isOver) throw ended();
+  }
+
+  #failed(error: unknown): unknown {
+    this.#failure ??= { error };
+    return error;
+  }
+}

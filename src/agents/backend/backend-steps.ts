@@ -1,0 +1,141 @@
+import type { AgentBackend, BackendQuestion } from "../../backends/contract.ts";
+import { isoTime } from "../../base/clock.ts";
+import { createId } from "../../base/id.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { noUsage } from "../../protocol/add-usage.ts";
+import type { ApprovalDecision } from "../../protocol/approval.ts";
+import { type AssistantMessage, type Message, type ToolCallPart, textOf } from "../../protocol/message.ts";
+import type { ToolContext } from "../define/tool.ts";
+import { isRest, PutOff } from "../log/suspension.ts";
+import { taskOfPart } from "../turn/backend-work.ts";
+import type { GatedCall } from "../turn/tool-gate.ts";
+import type { TurnLoop } from "../turn/turn-loop.ts";
+
+/**
+ * Waits for somebody's word on a question of a backend: readers see it as a call that needs approval, and so does the
+ * gate, which keeps the request and the word in the log.
+ */
+export async function askSomebody(
+  { operationId, toolRun, emit }: TurnLoop,
+  { id, name, args }: BackendQuestion,
+): Promise<ApprovalDecision> {
+  const { gate, signal } = toolRun;
+  const key = `${operationId}:ask:${id}`;
+  const record = gate.record(key);
+  if (record.decision !== undefined) return record.decision;
+  const call: ToolCallPart = { type: "tool_call", tool_call_id: id, tool: name, args };
+  const turnId = createId("turn");
+  const context = { tool_call_id: id, operation_id: operationId, idempotency_key: key, signal };
+  const gated: GatedCall = { call, turnId, input: args, context };
+  const started = performance.now();
+  emit({ type: "tool_start", tool_call_id: id, tool: name, args }, turnId);
+  gate.begin(1);
+  try {
+    const decision = await gate.word(gated, record);
+    gate.ended();
+    const { approved, reason } = decision;
+    const result = `${approved ? "Approved" : "Denied"}${reason === undefined ? "." : `: ${reason}`}`;
+    const duration_ms = Math.round(performance.now() - started);
+    emit({ type: "tool_end", tool_call_id: id, tool: name, result, is_error: false, duration_ms }, turnId);
+    return decision;
+  } catch (error) {
+    if (isRest(signal)) signal.reason.add(id, started);
+    if (!(error instanceof PutOff)) throw error;
+    throw signal.aborted ? signal.reason : (error.cause ?? error);
+  }
+}
+
+/** The id of a task: of its key, and therefore the same whenever it is asked for again. */
+export async function taskIdOf(key: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
+  let text = "";
+  for (const byte of new Uint8Array(digest, 0, 13)) text += byte.toString(16).padStart(2, "0");
+  return `task_${text}`;
+}
+
+/** Tells of an agent of the backend that goes on from here, as of a task. */
+export async function beginPart(
+  loop: TurnLoop,
+  part: { readonly task_agent: string; readonly prompt: string },
+  call: ToolContext,
+): Promise<void> {
+  const task_id = await taskIdOf(call.idempotency_key);
+  const { tool_call_id, turn_id: turnId = "" } = call;
+  const before = taskOfPart(loop.work.whole.part, turnId);
+  endPart(loop, false);
+  loop.work.whole.part = { task_id, turnId, before, startedAt: loop.clock.now() };
+  loop.emit({ type: "task_start", task_id, tool_call_id, ...part }, turnId);
+}
+
+/** Runs a backend, again for each repair, and tells that the agent is done which goes on at its end, where there is one. */
+export async function withParts<Answer>(loop: TurnLoop, run: () => Promise<Answer>): Promise<Answer> {
+  let failed = true;
+  try {
+    const answer = await run();
+    failed = false;
+    return answer;
+  } finally {
+    endPart(loop, failed);
+  }
+}
+
+function endPart({ work, clock, emit }: TurnLoop, is_error: boolean): void {
+  const { part } = work.whole;
+  if (part === undefined) return;
+  work.whole.part = undefined;
+  const duration_ms = clock.now() - part.startedAt;
+  emit({ type: "task_end", task_id: part.task_id, is_error, duration_ms }, part.turnId);
+}
+
+/** A message that the backend says, and not the model. */
+export function ownMessage(
+  { clock, modelName }: Pick<TurnLoop, "clock" | "modelName">,
+  content: AssistantMessage["content"],
+): AssistantMessage {
+  return {
+    role: "assistant",
+    content,
+    timestamp: isoTime(clock.now()),
+    model: modelName,
+    usage: noUsage,
+    finish_reason: content.some(({ type }) => type === "tool_call") ? "tool-calls" : "stop",
+    source: "backend",
+  };
+}
+
+/**
+ * The answer of an operation whose backend has ended: the newest one of the model where that is the last message, else a
+ * message with the backend's own words, or with those of the model where more came behind them.
+ */
+export function concludingAnswer(
+  loop: TurnLoop,
+  said: { readonly words: string | undefined; readonly newest: AssistantMessage | undefined },
+): { readonly message: AssistantMessage | undefined; readonly isNew: boolean } {
+  const { messages } = loop.state;
+  const last = messages.at(-1);
+  const newest = said.newest ?? newestAnswer(messages);
+  const { words = newest === undefined ? undefined : textOf(newest) } = said;
+  if (words === undefined) return { message: undefined, isNew: false };
+  if (last?.role === "assistant" && (said.words === undefined || textOf(last) === words))
+    return { message: last, isNew: false };
+  return { message: ownMessage(loop, [{ type: "text", text: words }]), isNew: true };
+}
+
+/** The answer that the log has already, of an operation which is gone on with at its very end. */
+function newestAnswer(messages: readonly Message[]): AssistantMessage | undefined {
+  for (let index = messages.length - 1; index >= 0; index -= 1) {
+    const message = messages[index];
+    if (message?.role === "assistant") return message;
+    if (message?.role === "user" && message.source !== "guidelines" && message.source !== "resume")
+      return undefined;
+  }
+  return undefined;
+}
+
+export function noAnswer({ name }: AgentBackend): KitError {
+  return new KitError({
+    code: "internal_error",
+    message: `The backend "${name}" ended without an answer.`,
+    hint: "It has to ask the model with `turn`, or to give words of its own with `answer`.",
+  });
+}

@@ -1,0 +1,181 @@
+import type { BackendMessage, BackendTurn } from "../../backends/contract.ts";
+import { KitError } from "../../base/kit-error.ts";
+import {
+  type AssistantMessage,
+  type ToolCallPart,
+  type ToolResultPart,
+  textOf,
+} from "../../protocol/message.ts";
+import type { ToolLookup } from "../define/tool.ts";
+import { type AsideNote, asideNote, type PastOperation } from "../log/past-operation.ts";
+import type { SessionState } from "../log/session-state.ts";
+import type { TurnLoop } from "../turn/turn-loop.ts";
+
+/** A turn whose calls may still have to be run. */
+export interface OpenTurn {
+  readonly loop: TurnLoop;
+  readonly turnId: string;
+  readonly position: number;
+  readonly calls: readonly ToolCallPart[];
+  running: Promise<void> | undefined;
+  results: readonly ToolResultPart[] | undefined;
+}
+
+/** An answer as a backend is given it. */
+export class Turn implements BackendTurn {
+  readonly id: string;
+  readonly calls: BackendTurn["calls"];
+  value: unknown;
+  readonly #message: AssistantMessage;
+
+  constructor(id: string, message: AssistantMessage, calls: BackendTurn["calls"]) {
+    this.id = id;
+    this.calls = calls;
+    this.#message = message;
+  }
+
+  get text(): string {
+    const text = textOf(this.#message);
+    // Of an answer that is nothing at all, frameworks ask again without end.
+    return text === "" && this.calls.length === 0 ? "\u200b" : text;
+  }
+
+  get usage(): BackendTurn["usage"] {
+    return this.#message.usage;
+  }
+}
+
+/** The place of an answer in the log, and of a call in it, names it in this session for good. */
+const callPattern = /^call_(\d+)_(\d+)$/;
+
+export function callId(position: number, at: number): string {
+  return `call_${position}_${at}`;
+}
+
+export function messageId(position: number): string {
+  return `message_${position}`;
+}
+
+/** The calls of an answer that a backend is told of: those of tools that are there. */
+export function toBackendCalls(
+  calls: readonly ToolCallPart[],
+  position: number,
+  tools: ToolLookup,
+): BackendTurn["calls"] {
+  const known: BackendTurn["calls"][number][] = [];
+  for (const [at, { tool, args }] of calls.entries()) {
+    if (tools.get(tool) === undefined) continue;
+    const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
+    const given = isObject ? (args as Readonly<Record<string, unknown>>) : {};
+    known.push({ id: callId(position, at), tool, args: given });
+  }
+  return known;
+}
+
+/** Where the log has the call of an id that `callId` made; nowhere for another one. */
+export function placeOfCall(id: string): { readonly position: number; readonly at: number } {
+  const [, position, at] = callPattern.exec(id) ?? [];
+  return { position: Number(position), at: Number(at) };
+}
+
+/** The history as a backend is given it: ids of calls come from providers, and may repeat. */
+export function toBackendMessages({
+  messages,
+  positions,
+}: Pick<SessionState, "messages" | "positions">): readonly BackendMessage[] {
+  let asked = 0;
+  return messages.map((message, index): BackendMessage => {
+    const position = positions[index] ?? 0;
+    const id = messageId(position);
+    if (message.role === "user") return { ...message, id };
+    if (message.role === "assistant") asked = position;
+    let at = 0;
+    const content = message.content.map((part) => {
+      if (part.type !== "tool_call" && part.type !== "tool_result") return part;
+      const named = { ...part, tool_call_id: callId(asked, at) };
+      at += 1;
+      return named;
+    });
+    return { ...message, content, id } as BackendMessage;
+  });
+}
+
+export function unknownCall(id: string): KitError {
+  return new KitError({ code: "invalid_request", message: `No turn of this operation has a call "${id}".` });
+}
+
+export function ended(): KitError {
+  return new KitError({ code: "invalid_request", message: "The operation has ended." });
+}
+
+/** The note that says what the answer before it was asked with, where that was not the next turn as it is. */
+export const requestNote = "backend_request";
+
+/** An answer of the model that the log has already. */
+export interface PastTurn {
+  readonly message: AssistantMessage;
+  readonly position: number;
+}
+
+interface AskedTurn extends PastTurn {
+  readonly request: string | undefined;
+}
+
+/** Turns that a backend did not hear of before its operation was interrupted: it is given them in place of new ones. */
+export class PastTurns {
+  readonly #left: AskedTurn[] = [];
+
+  /** `after`: the position in the log of the last thing that it heard of. */
+  constructor({ messages, positions, notes }: PastOperation, after: number) {
+    const requests = new Map<number, string>();
+    for (const { name, value, position } of notes) {
+      if (name === requestNote) requests.set(position - 1, String(value));
+      if (name !== asideNote || position <= after) continue;
+      const { message, request } = value as AsideNote;
+      this.#left.push({ message, position, request });
+    }
+    messages.forEach((message, index) => {
+      const position = positions[index] ?? 0;
+      if (message.role !== "assistant" || position <= after) return;
+      // One that broke off was never heard of.
+      if (message.finish_reason === "aborted" || message.finish_reason === "error") return;
+      this.#left.push({ message, position, request: requests.get(position) });
+    });
+    this.#left.sort((one, other) => one.position - other.position);
+  }
+
+  /** The next answer to such a request. */
+  next(request: string | undefined): PastTurn | undefined {
+    return this.#take((turn) => turn.message.source === undefined && turn.request === request);
+  }
+
+  /** The next call that the backend made itself, where it is that one. */
+  call({ tool, args }: Pick<ToolCallPart, "tool" | "args">): PastTurn | undefined {
+    const wanted = JSON.stringify([tool, args]);
+    return this.#take(
+      ({ message: { source, content } }) =>
+        source === "backend" &&
+        content.some(
+          (part) => part.type === "tool_call" && JSON.stringify([part.tool, part.args]) === wanted,
+        ),
+    );
+  }
+
+  #take(isWanted: (turn: AskedTurn) => boolean): PastTurn | undefined {
+    const at = this.#left.findIndex(isWanted);
+    return at === -1 ? undefined : this.#left.splice(at, 1)[0];
+  }
+}
+
+/** The result that the log has of a call, by the place of the answer which asked for it. */
+export function storedResult(
+  { state, past }: { readonly state: SessionState; readonly past: PastOperation | undefined },
+  place: { readonly position: number; readonly at: number },
+): ToolResultPart | undefined {
+  for (const { messages, positions } of past === undefined ? [state] : [state, past]) {
+    const index = positions.lastIndexOf(place.position);
+    const next = index === -1 ? undefined : messages[index + 1];
+    if (next?.role === "tool") return next.content[place.at];
+  }
+  return undefined;
+}

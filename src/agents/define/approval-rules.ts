@@ -1,0 +1,47 @@
+import type { ToolContext, ToolDefinition } from "./tool.ts";
+
+/** Which calls of an agent need somebody's word, beside those whose tools say so themselves. */
+export interface ApprovalRules {
+  /** Names of tools and commands; `*` stands for any characters: `["bash", "mcp__github__*"]`. */
+  readonly tools: readonly string[];
+  /** Milliseconds before a call that nobody decided on counts as denied; default: as its server says. */
+  readonly timeoutMs?: number;
+}
+
+/** Rules of both: what one asks for, the other cannot take back. The shorter time counts. */
+export function mergeApprovals(base: ApprovalRules, over: ApprovalRules): ApprovalRules {
+  const tools = [...new Set([...base.tools, ...over.tools])];
+  const times = [base.timeoutMs, over.timeoutMs].filter((time) => time !== undefined);
+  return { tools, ...(times.length === 0 ? {} : { timeoutMs: Math.min(...times) }) };
+}
+
+/** Whether a call needs somebody's word before it is run. Throws what the tool's own function throws. */
+export function needsApproval(
+  tool: ToolDefinition,
+  call: { readonly input: unknown; readonly context: ToolContext },
+  rules: ApprovalRules | undefined,
+): boolean | Promise<boolean> {
+  if (rules !== undefined) {
+    const other = tool.standsFor?.(call.input);
+    const matches = (pattern: string): boolean =>
+      matchesName(pattern, tool.name) || (other !== undefined && matchesName(pattern, other));
+    if (rules.tools.some(matches)) return true;
+  }
+  const own = tool.needsApproval;
+  return typeof own === "function" ? own(call.input, call.context) : own === true;
+}
+
+/** Greedy from left to right, without backtracking: linear in the name for each part of the pattern. */
+function matchesName(pattern: string, name: string): boolean {
+  const [head = "", ...rest] = pattern.split("*");
+  if (rest.length === 0) return pattern === name;
+  if (!name.startsWith(head)) return false;
+  const tail = rest.pop() ?? "";
+  let at = head.length;
+  for (const part of rest) {
+    const found = name.indexOf(part, at);
+    if (found === -1) return false;
+    at = found + part.length;
+  }
+  return name.length - tail.length >= at && name.endsWith(tail);
+}

@@ -1,0 +1,151 @@
+import { isStandardSchema, type StandardSchemaV1 } from "../../base/standard-schema.ts";
+import { toSentence } from "../../base/to-sentence.ts";
+import type { McpOrigin } from "../../protocol/event.ts";
+import type { ImagePart, TextPart } from "../../protocol/message.ts";
+import type { ReceiptItem } from "../../protocol/receipt.ts";
+import type { TraceContext } from "../../protocol/trace-context.ts";
+import { type FieldChecks, faultOfFields, flag, isObject, text } from "./check-fields.ts";
+
+/** A JSON Schema, as providers take it. */
+export type JsonSchema = { readonly [keyword: string]: unknown };
+
+/** Validates a value against a JSON Schema; gives the issues, none when it is valid. */
+export type ValidateJson = (
+  schema: JsonSchema,
+  value: unknown,
+) => readonly string[] | Promise<readonly string[]>;
+
+/** What a tool is told beside its arguments. */
+export interface ToolContext {
+  readonly tool_call_id: string;
+  /** The turn of the model that asks for the call. */
+  readonly turn_id?: string;
+  readonly operation_id: string;
+  /** Fires when the call is aborted or its time is over; pass it on to whatever waits. */
+  readonly signal: AbortSignal;
+  /**
+   * The same for every attempt at this call, also after a crash: give it to services that accept an
+   * idempotency key.
+   */
+  readonly idempotency_key: string;
+  /** Whether a person approved this very call. */
+  readonly approved?: boolean;
+  /**
+   * The call's place in its trace, where there is one: pass it on to what the tool asks, as headers of a request for
+   * instance.
+   */
+  readonly trace?: TraceContext | undefined;
+}
+
+/** A plain text, parts, or `isError` with a text that tells the model what went wrong. */
+export type ToolOutput =
+  | string
+  | {
+      readonly content: string | readonly (TextPart | ImagePart)[];
+      readonly isError?: boolean;
+      /** Nobody knows whether the call was done: a connection was lost, a time limit passed. */
+      readonly outcome?: "unknown";
+      /** Rules, specs, memories and the like that the content shows the model: for the receipt of its turns. */
+      readonly shows?: readonly ReceiptItem[];
+    };
+
+/** A tool the model can call. Make one with `defineTool`. */
+export interface ToolDefinition<Input = unknown> {
+  readonly name: string;
+  readonly description: string;
+  /** Standard Schema (zod, valibot, …) or JSON Schema of the arguments: an object. */
+  readonly input: StandardSchemaV1<unknown, Input> | JsonSchema;
+  execute(input: Input, context: ToolContext): ToolOutput | Promise<ToolOutput>;
+  /** Milliseconds before the call is stopped; default 120,000, at most 24 days. */
+  readonly timeoutMs?: number;
+  /** Characters of result the model sees; the rest is cut and marked. Default 50,000. */
+  readonly maxResultChars?: number;
+  /** Never runs beside another call of the same turn; for tools that change what others read. */
+  readonly exclusive?: boolean;
+  /** The workspace paths a call touches: their guidelines are shown to the model. */
+  touches?(input: Input): readonly string[];
+  /** May be run again when a crash left its outcome unknown. */
+  readonly idempotent?: boolean;
+  /**
+   * Calls wait until somebody approves them: all, or those for which the function says so. It is told the
+   * validated arguments; where it throws, the call fails and is not run.
+   */
+  readonly needsApproval?: boolean | ((input: Input, context: ToolContext) => boolean | Promise<boolean>);
+  /** The tool that a call is for, where this one calls others: rules that ask for approval know both names. */
+  standsFor?(input: Input): string | undefined;
+  /** The MCP server that does the work of a call; the call's `tool_start` names it. */
+  servedBy?(args: unknown): McpOrigin | undefined;
+}
+
+/** A tool of any input type, as lists of tools hold them. */
+export type AnyTool = Omit<ToolDefinition<never>, "input"> & {
+  readonly input: StandardSchemaV1 | JsonSchema;
+};
+
+/** The name of the requirements for a tool definition. */
+export type ToolDef<Input = unknown> = ToolDefinition<Input>;
+
+const isFunction = (value: unknown): boolean => typeof value === "function";
+const toolFields: FieldChecks<ToolDefinition> = {
+  name: text,
+  description: text,
+  input: ["a schema of an object: of zod, valibot, …, or JSON Schema", isSchema],
+  execute: ["a function", isFunction],
+  timeoutMs: ["a number of milliseconds", (value) => typeof value === "number"],
+  maxResultChars: ["a number of characters", (value) => typeof value === "number"],
+  exclusive: flag,
+  touches: ["a function", isFunction],
+  idempotent: flag,
+  needsApproval: ["true, false or a function", (value) => typeof value === "boolean" || isFunction(value)],
+  standsFor: ["a function", isFunction],
+  servedBy: ["a function", isFunction],
+};
+const otherNames = {
+  parameters: "input",
+  inputSchema: "input",
+  input_schema: "input",
+  schema: "input",
+  args: "input",
+  handler: "execute",
+  run: "execute",
+  func: "execute",
+};
+
+/** What is wrong with a tool; undefined for one that is fine. */
+export function faultOfTool(tool: object, above = ""): string | undefined {
+  const fault = faultOfFields(tool, { of: "field of a tool", fields: toolFields, otherNames }, above);
+  if (fault !== undefined) return fault;
+  return Reflect.get(tool, "input") === undefined
+    ? `\`${above}input\` is missing: the schema of the tool's arguments`
+    : undefined;
+}
+
+// A schema of zod is an object, one of ArkType a function.
+function isSchema(value: unknown): boolean {
+  return isStandardSchema(value) || (isObject(value) && !Array.isArray(value));
+}
+
+const toolName = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
+
+/**
+ * Defines a tool. Throws `TypeError` for a name that providers refuse: letters, digits, `_` and `-`,
+ * starting with a letter, at most 64; and for a field that no tool has.
+ */
+export function defineTool<Input>(definition: ToolDefinition<Input>): ToolDefinition<Input> {
+  const fault = isObject(definition) ? faultOfTool(definition) : undefined;
+  if (fault !== undefined) throw new TypeError(toSentence(`The tool "${definition.name}": ${fault}`));
+  if (!toolName.test(definition.name)) {
+    throw new TypeError(
+      `"${definition.name}" cannot be a tool's name: use letters, digits, _ and -, start with a letter, at most 64.`,
+    );
+  }
+  return definition;
+}
+
+/** Tools by name. */
+export interface ToolLookup {
+  get(name: string): ToolDefinition | undefined;
+  names(): readonly string[];
+  /** Why there is no tool of a name that others than the agent know, in sentences. */
+  whyMissing?(name: string): string | undefined;
+}

@@ -1,0 +1,142 @@
+import { type Clock, isoTime } from "../base/clock.ts";
+import type { EventBody, KitEvent } from "../protocol/event.ts";
+import type { TraceContext } from "../protocol/trace-context.ts";
+import { type TracePlace, type Tracing, type TurnContent, tracingOf } from "../protocol/tracing.ts";
+import type { SecretMask } from "./secrets.ts";
+
+export type EventListener = (event: KitEvent) => unknown;
+
+/** What an emitter puts on every event. */
+export type EventScope = Pick<
+  KitEvent,
+  "instance_id" | "operation_id" | "run_id" | "task_id" | "parent_operation_id"
+> & { readonly agent: string; readonly session: string };
+
+/** Delivers events in order to whoever listens. */
+export interface EventHub {
+  /** Adds a listener; the returned function removes it. */
+  subscribe(listener: EventListener): () => void;
+  publish(body: EventBody, scope: EventScope, turnId?: string): void;
+  /** The tracing of the first listener that has one. */
+  readonly tracing: Tracing | undefined;
+}
+
+/**
+ * Creates a hub for one stream of events.
+ *
+ * A listener is called at once, in the order of events. One that throws, or whose promise rejects,
+ * is reported to `onListenerError` and heard again with the next event: it never harms the run.
+ */
+export function createEventHub(options: {
+  readonly clock: Clock;
+  /** The index of the newest event of the stream so far; default 0. */
+  readonly last?: number;
+  /** Others who hear every event, as they come and go. */
+  readonly observers?: ReadonlySet<EventListener>;
+  readonly onListenerError?: (error: unknown) => void;
+}): EventHub {
+  const { observers = nobody } = options;
+  const listeners = new Set<{ readonly listener: EventListener }>();
+  let index = options.last ?? 0;
+  const report = (error: unknown): void => {
+    try {
+      options.onListenerError?.(error);
+    } catch {
+      // Who is told of the fault has one of its own; there is nobody left to tell.
+    }
+  };
+  const tell = (listener: EventListener, event: KitEvent): void => {
+    try {
+      const result = listener(event);
+      if (result instanceof Promise) result.catch(report);
+    } catch (error) {
+      report(error);
+    }
+  };
+  return {
+    get tracing() {
+      if (observers.size === 0 && listeners.size === 0) return undefined;
+      return tracingOf(observers) ?? tracingOf(Array.from(listeners, ({ listener }) => listener));
+    },
+    subscribe(listener) {
+      // An object of its own, so that subscribing the same listener twice means two listeners.
+      const entry = { listener };
+      listeners.add(entry);
+      return () => listeners.delete(entry);
+    },
+    publish(body, scope, turnId) {
+      index += 1;
+      if (listeners.size === 0 && observers.size === 0) return;
+      const timestamp = isoTime(options.clock.now());
+      const own = { index, timestamp, turnId };
+      const isDelta = body.type === "text_delta" || body.type === "reasoning_delta";
+      const event = isDelta ? toDelta(body, scope, own) : toEvent(body, scope, own);
+      for (const observer of observers) tell(observer, event);
+      for (const { listener } of listeners) tell(listener, event);
+    },
+  };
+}
+
+interface OwnFields {
+  readonly index: number;
+  readonly timestamp: string;
+  readonly turnId: string | undefined;
+}
+
+/** Named one by one: spreading a scope into each event costs more than all else that happens to it. */
+function toEvent(body: EventBody, scope: EventScope, own: OwnFields): KitEvent {
+  const event: Writable<KitEvent> = {
+    ...body,
+    index: own.index,
+    timestamp: own.timestamp,
+    agent: scope.agent,
+    instance_id: scope.instance_id,
+    session: scope.session,
+    operation_id: scope.operation_id,
+  };
+  if (scope.run_id !== undefined) event.run_id = scope.run_id;
+  // A task that starts or ends below another task carries its own id, not that of the outer one.
+  if (scope.task_id !== undefined && body.type !== "task_start" && body.type !== "task_end")
+    event.task_id = scope.task_id;
+  if (scope.parent_operation_id !== undefined) event.parent_operation_id = scope.parent_operation_id;
+  if (own.turnId !== undefined) event.turn_id = own.turnId;
+  return event;
+}
+
+/** The same for what comes by the thousand: one object, of one shape, without what does not apply. */
+function toDelta(body: DeltaBody, scope: EventScope, own: OwnFields): KitEvent {
+  if (own.turnId === undefined) return toEvent(body, scope, own);
+  const event: Writable<KitEvent> = {
+    type: body.type,
+    text: body.text,
+    index: own.index,
+    timestamp: own.timestamp,
+    agent: scope.agent,
+    instance_id: scope.instance_id,
+    session: scope.session,
+    operation_id: scope.operation_id,
+    turn_id: own.turnId,
+  };
+  if (scope.run_id !== undefined) event.run_id = scope.run_id;
+  if (scope.task_id !== undefined) event.task_id = scope.task_id;
+  if (scope.parent_operation_id !== undefined) event.parent_operation_id = scope.parent_operation_id;
+  return event;
+}
+
+type DeltaBody = Extract<EventBody, { readonly type: "text_delta" | "reasoning_delta" }>;
+type Writable<Value> = { -readonly [Field in keyof Value]: Value[Field] };
+
+const nobody: ReadonlySet<EventListener> = new Set();
+
+/** A turn of an operation, or a call of one. */
+type TurnPlace = Pick<TracePlace, "turn_id" | "tool_call_id">;
+
+/** The spans of one operation, as those who ask others for something hand them on. */
+export interface OperationTracing {
+  /** The headers for what is asked of others; undefined where nothing is traced. */
+  headers(place: TurnPlace): TraceContext | undefined;
+  /** Runs work as part of a call: what it asks of kit, and of instrumented clients, is below its span. */
+  within<Value>(place: TurnPlace, work: () => Value): Value;
+  /** Tells what a turn asks its model, where somebody wants to know. */
+  tell(place: TurnPlace, content: () => TurnContent, mask: SecretMask | undefined): void;
+}

@@ -1,0 +1,160 @@
+import { endsWithin } from "../../base/abort.ts";
+import type { Clock } from "../../base/clock.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
+import { isStoreUnavailable } from "../../protocol/store-fault.ts";
+import type { SessionStore } from "../../stores/contract.ts";
+import { afterOthers, closingEntry, type RebasePlace } from "./append.ts";
+import { commit, loadState, reloadState } from "./session-state.ts";
+
+/** What an operation has done and its store, which was away, could not take. */
+export interface Unsaved {
+  readonly key: SessionKey;
+  readonly parent: SessionKey | undefined;
+  readonly operationId: string;
+  /** Where the log ended, as far as the operation knew. */
+  readonly position: number;
+  readonly entries: readonly SessionEntry[];
+  /** Whether somebody asks for the operation again, and so has it written. */
+  readonly resumes: boolean;
+}
+
+interface Kept extends Unsaved {
+  readonly chars: number;
+  writing: Promise<void> | undefined;
+}
+
+/** Of all that one store could not take, in characters of JSON: what comes on top is given up. */
+const maxChars = 64 * 1024 * 1024;
+const firstPauseMs = 250;
+const longestPauseMs = 5_000;
+/** Other writers that an append is tried behind. */
+const maxReloads = 20;
+
+/**
+ * Finished work in the memory of this process while its store is away: results of tools say, which no one could have
+ * again. The next operation of the session writes it first; what nobody will ask for is tried again until it is in.
+ */
+export class UnsavedWork {
+  readonly #store: SessionStore;
+  readonly #clock: Pick<Clock, "now">;
+  readonly #kept = new Map<string, Kept>();
+  #chars = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #pauseMs = firstPauseMs;
+
+  constructor(store: SessionStore, clock: Pick<Clock, "now">) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** False when there is too much already. */
+  keep(unsaved: Unsaved): boolean {
+    const name = nameOf(unsaved.key);
+    const chars = JSON.stringify(unsaved.entries).length;
+    if (this.#kept.has(name) || this.#chars + chars > maxChars) return false;
+    this.#kept.set(name, { ...unsaved, chars, writing: undefined });
+    this.#chars += chars;
+    if (!unsaved.resumes) this.#tryLater();
+    return true;
+  }
+
+  /** Undefined when there is nothing of the session. Rejects with `store_unavailable` while the store is away. */
+  write(key: SessionKey): Promise<void> | undefined {
+    const kept = this.#kept.get(nameOf(key));
+    if (kept === undefined) return undefined;
+    kept.writing ??= this.#append(kept).then(
+      () => this.#forget(kept),
+      (error: unknown) => {
+        kept.writing = undefined;
+        // What the store refuses once it is back, it refuses for good.
+        if (!isStoreUnavailable(error)) this.#forget(kept);
+        throw error;
+      },
+    );
+    return kept.writing;
+  }
+
+  /** Tries once more, for a moment; gives how many operations' work is lost with this process. */
+  async close(patienceMs: number): Promise<number> {
+    clearTimeout(this.#timer);
+    const writes = Promise.allSettled([...this.#kept.values()].map(({ key }) => this.write(key)));
+    await endsWithin(patienceMs, writes);
+    return this.#kept.size;
+  }
+
+  #forget(kept: Kept): void {
+    if (this.#kept.delete(nameOf(kept.key))) this.#chars -= kept.chars;
+  }
+
+  /** One timer for all: a store that is away takes nothing of anybody. It keeps no process alive. */
+  #tryLater(): void {
+    if (this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => void this.#tryAll(), this.#pauseMs * (0.5 + Math.random() / 2));
+    this.#timer.unref();
+  }
+
+  async #tryAll(): Promise<void> {
+    let isAway = false;
+    for (const { key, resumes } of [...this.#kept.values()]) {
+      if (resumes) continue;
+      try {
+        await this.write(key);
+      } catch (error) {
+        isAway = isStoreUnavailable(error);
+        if (isAway) break;
+      }
+    }
+    this.#timer = undefined;
+    this.#pauseMs = isAway ? Math.min(longestPauseMs, this.#pauseMs * 2) : firstPauseMs;
+    if (isAway) this.#tryLater();
+  }
+
+  async #append(work: Kept): Promise<void> {
+    const { key, parent, operationId: id, position, entries } = work;
+    const state = await loadState(this.#store, key, parent);
+    for (let reload = 0; ; reload += 1) {
+      // The session was deleted meanwhile.
+      if (state.position < position) return;
+      const others = state.position > position ? await this.#store.read(key, position) : [];
+      // It is in after all, or another process has gone on with the operation.
+      if (others.some(({ operation_id }) => operation_id === id)) return;
+      const { now } = this.#clock;
+      const left = others.length === 0 ? entries : behindOthers(entries, others, { state, id, now });
+      try {
+        if (left.length > 0) await commit({ store: this.#store, state }, left);
+        return;
+      } catch (error) {
+        if (!(error instanceof KitError) || error.code !== "conflict" || reload >= maxReloads) throw error;
+        await reloadState(this.#store, state);
+      }
+    }
+  }
+}
+
+/** Words of a user, such as what a command of theirs gave, stand behind results of the calls that others have made. */
+function behindOthers(
+  entries: readonly SessionEntry[],
+  others: readonly SessionEntry[],
+  place: RebasePlace,
+): readonly SessionEntry[] {
+  const [first] = entries;
+  const isOfUser = first?.type === "message" && first.message.role === "user";
+  const closing = isOfUser ? closingEntry(place.state, place) : undefined;
+  return [...(closing === undefined ? [] : [closing]), ...afterOthers(entries, others, place)];
+}
+
+const ofStores = new WeakMap<SessionStore, UnsavedWork>();
+
+/** What a store could not take, in this process: whichever agent it is of. */
+export function unsavedOf(store: SessionStore, clock: Pick<Clock, "now">): UnsavedWork {
+  const known = ofStores.get(store);
+  if (known !== undefined) return known;
+  const made = new UnsavedWork(store, clock);
+  ofStores.set(store, made);
+  return made;
+}
+
+function nameOf({ agent, instance_id, session }: SessionKey): string {
+  return JSON.stringify([agent, instance_id, session]);
+}

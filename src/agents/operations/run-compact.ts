@@ -1,0 +1,49 @@
+import type { ResolvedModel } from "../../models/contract.ts";
+import type { CompactionReason } from "../../protocol/event.ts";
+import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
+import { compact } from "../compaction/compact.ts";
+import { defaultCompaction } from "../define/limits.ts";
+import { resumable } from "./input.ts";
+import { ModelLine } from "./model-line.ts";
+
+export interface CompactOptions {
+  /** What the summary should keep in view. */
+  readonly focus?: string;
+  readonly signal?: AbortSignal;
+  /** Asking again with the same id, after a crash, does not shorten the history twice. See `PromptOptions`. */
+  readonly operationId?: string;
+}
+
+/** Shortens the history of a session because somebody asks for it. */
+export function runCompact(harness: Harness, live: LiveSession, options: CompactOptions): Promise<boolean> {
+  const { signal, focus, operationId } = options;
+  const request = { kind: "compact", ...resumable(operationId), ...(signal && { signal }) } as const;
+  return live.operate(request, async (operation) => {
+    if (operation.past?.compacted === true) return true;
+    operation.spending.budget = live.profile.budget ?? {};
+    const choice = live.profile.model ?? harness.runtime.defaultModel;
+    const { current: resolved } = await ModelLine.open(choice, harness.runtime);
+    return compactWith(harness, operation, { reason: "manual", resolved, ...(focus && { focus }) });
+  });
+}
+
+/** Shortens the history with the model that the settings name for it, else with the one at work. */
+export async function compactWith(
+  harness: Harness,
+  operation: Operation,
+  wish: { readonly reason: CompactionReason; readonly resolved: ResolvedModel; readonly focus?: string },
+): Promise<boolean> {
+  const { runtime } = harness;
+  const settings = { ...defaultCompaction, ...operation.live.profile.compaction };
+  const writer = settings.model === undefined ? wish.resolved : await runtime.resolveModel(settings.model);
+  return compact({
+    operation,
+    reason: wish.reason,
+    settings,
+    // The window is that of the model which will read the summary.
+    windowTokens: wish.resolved.contextWindowTokens ?? settings.contextWindowTokens,
+    writer,
+    runtime,
+    ...(wish.focus === undefined ? {} : { focus: wish.focus }),
+  });
+}

@@ -1,0 +1,314 @@
+import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import type { ResolvedModel } from "../../models/contract.ts";
+import { type AssistantMessage, textOf, type UserMessage } from "../../protocol/message.ts";
+import type { MaybePromise } from "../../stores/contract.ts";
+import type { Harness, Operation } from "../agent-runtime.ts";
+import { CallGate } from "../approvals/call-gate.ts";
+import { withParts } from "../backend/backend-steps.ts";
+import { needsCompaction } from "../compaction/compact.ts";
+import { defaultCompaction } from "../define/limits.ts";
+import type { PastOperation } from "../log/past-operation.ts";
+import type { SessionState } from "../log/session-state.ts";
+import { jsonSchemaOf, nativeOutput } from "../output/native-output.ts";
+import { checkOutput, nativeResultRequest, resultRequest } from "../output/typed-output.ts";
+import { guidelineEntries } from "../prompt/guidelines.ts";
+import { checkFiles, toFilePart, toImagePart } from "../prompt/input-files.ts";
+import { builtInToolNames } from "../tools/built-in-tools.ts";
+import type { BackendWork } from "../turn/backend-work.ts";
+import { createUsageReader } from "../turn/budget.ts";
+import type { ToolRunOptions } from "../turn/tool-calls.ts";
+import type { ModelParts, TurnLoop } from "../turn/turn-loop.ts";
+import { notBegun, pastPrompt, progressOf, say, settle } from "./input.ts";
+import type { ModelLine } from "./model-line.ts";
+import { type Prepared, prepare } from "./prepare.ts";
+import type { PromptOptions, PromptResult } from "./prompt-options.ts";
+import { compactWith } from "./run-compact.ts";
+import { firstAnswer, repairLoop, typedOutput } from "./typed-answer.ts";
+
+interface PromptWork<Result> {
+  readonly text: string;
+  readonly options: PromptOptions<Result>;
+  readonly source?: UserMessage["source"];
+  /** The skill whose instructions the text has. */
+  readonly skill?: string;
+  readonly shows?: UserMessage["shows"];
+}
+
+/**
+ * Prompts the session's model and works until it has answered; the heart of every operation. One that
+ * was interrupted goes on where the log says it stopped; one that has its answer gives it again.
+ */
+export async function runPrompt<Result>(
+  harness: Harness,
+  operation: Operation,
+  request: PromptWork<Result>,
+): Promise<PromptResult<Result>> {
+  const { options } = request;
+  const { spending, state } = operation;
+  spending.budget = { ...operation.live.profile.budget, ...options.budget };
+  const past = pastPrompt(operation);
+  const { backend: choice = operation.live.profile.backend } = options;
+  const resolving = harness.runtime.resolveBackend(choice);
+  const backend = resolving instanceof Promise ? await resolving : resolving;
+  const progress = past === undefined ? notBegun : progressOf(past, backend);
+  const given =
+    progress.answer === undefined ? undefined : await givenBefore(harness, progress.answer, options);
+  if (past !== undefined && given !== undefined) {
+    const until = Date.parse(given.message.timestamp);
+    return toResult(operation, { ...given, from: fromPast(past, state), until });
+  }
+  const started = harness.runtime.clock.now();
+  const prepared = await prepare(harness, operation, options);
+  const plain = toLoop(harness, operation, { ...prepared, backend, runs: progress.runs });
+  operation.emit({ type: "agent_start", model: prepared.models.current.name });
+  const schema = options.result === undefined ? undefined : jsonSchemaOf(options.result);
+  const native = progress.nativeRefused
+    ? undefined
+    : nativeOutput(prepared.models.current, schema, plain.tools.length > 0);
+  if (past === undefined) {
+    // A model that answers in place of another may not hold itself to a schema: the words say it as well.
+    const isHeld = native !== undefined && !prepared.models.hasOthers;
+    const wanted = isHeld ? nativeResultRequest : resultRequest(schema);
+    const written = putWords(harness, operation, {
+      ...request,
+      wanted,
+      news: prepared.news,
+      model: prepared.models.current,
+    });
+    if (written !== undefined) await written;
+  }
+  const from = past === undefined ? { first: state.position, started, before: [] } : fromPast(past, state);
+  if (past !== undefined) {
+    await settle(harness, operation, plain);
+    if (prepared.news.length > 0) await operation.append(prepared.news);
+  }
+  const repairOf = (loop: TurnLoop): TurnLoop => ({
+    ...repairLoop(loop, prepared, schema),
+    purpose: "repair",
+  });
+  const answer = await withParts(plain, async () => {
+    const { loop, message } = await firstAnswer(harness, operation, {
+      plain,
+      native,
+      schema,
+      progress,
+      repairOf,
+    });
+    if (options.result === undefined) return { message, value: undefined };
+    return typedOutput(harness, {
+      operation,
+      repair: repairOf(loop),
+      message,
+      schema: options.result,
+      refused: progress.refused,
+      skill: request.skill,
+    });
+  });
+  const { message, value: result } = answer;
+  return toResult(operation, { message, result, from, until: harness.runtime.clock.now() });
+}
+
+/** Puts what is asked into the history, with how its result is wanted. */
+function putWords<Result>(
+  harness: Harness,
+  operation: Operation,
+  words: PromptWork<Result> & {
+    readonly wanted: string;
+    readonly news: Prepared["news"];
+    readonly model: ResolvedModel;
+  },
+): MaybePromise<void> {
+  const { text, options, source, shows, wanted, news, model } = words;
+  const files = [...(options.images ?? []).map(toImagePart), ...(options.files ?? []).map(toFilePart)];
+  checkFiles(model, files);
+  return say(harness, operation, {
+    before: news,
+    text: options.result === undefined ? text : `${text}\n\n${wanted}`,
+    files,
+    ...(source === undefined ? {} : { source }),
+    ...(shows === undefined ? {} : { shows }),
+    isInput: true,
+  });
+}
+
+/** The answer that the log has already, if it is the one that is wanted. */
+async function givenBefore<Result>(
+  harness: Harness,
+  message: AssistantMessage,
+  { result: schema }: PromptOptions<Result>,
+): Promise<{ readonly message: AssistantMessage; readonly result: Result | undefined } | undefined> {
+  if (schema === undefined) return { message, result: undefined };
+  const check = await checkOutput(textOf(message), schema, harness.runtime.validateJson);
+  return check.ok ? { message, result: check.value } : undefined;
+}
+
+/** Where a prompt began: its place in the log, and the time in milliseconds. */
+interface PromptStart {
+  readonly first: number;
+  readonly started: number;
+  /** Its messages before that: others stand between. */
+  readonly before: PromptResult["messages"];
+}
+
+/** One that others have gone past goes on behind them. */
+function fromPast({ first, messages, overtaken }: PastOperation, state: SessionState): PromptStart {
+  const started = Date.parse(messages[0]?.timestamp ?? "");
+  return overtaken
+    ? { first: state.position + 1, started, before: messages }
+    : { first, started, before: [] };
+}
+
+function toResult<Result>(
+  { id, spending, state }: Operation,
+  end: {
+    readonly message: AssistantMessage;
+    readonly result: Result | undefined;
+    readonly from: PromptStart;
+    readonly until: number;
+  },
+): PromptResult<Result> {
+  const { message, from } = end;
+  return {
+    text: textOf(message),
+    result: end.result as Result,
+    usage: spending.usage,
+    model: { id: message.model },
+    metadata: {
+      operation_id: id,
+      turns: spending.turns,
+      duration_ms: end.until - from.started,
+      finish_reason: message.finish_reason,
+    },
+    messages: [...from.before, ...messagesFrom(state, from.first)],
+  };
+}
+
+function toLoop(
+  harness: Harness,
+  operation: Operation,
+  prepared: Prepared & Pick<BackendWork, "backend" | "runs">,
+): TurnLoop {
+  const { runtime } = harness;
+  const { models, tools } = prepared;
+  const { profile } = operation.live;
+  const settings = { ...defaultCompaction, ...profile.compaction };
+  const { repository } = prepared;
+  return {
+    work: {
+      backend: prepared.backend,
+      runs: prepared.runs,
+      past: operation.past,
+      projectRoot: runtime.projectRoot,
+      sandbox: () => operation.live.sandbox(),
+      whole: operation,
+      nativeOutput: (schema, offersTools) => nativeOutput(models.current, schema, offersTools),
+    },
+    state: operation.state,
+    commit: operation.commit,
+    commitAhead: operation.commitAhead,
+    stored: operation.stored,
+    keeping: operation.keeping,
+    ...partsOf(models.current),
+    ...(models.hasOthers && { fallback: toFallback(models) }),
+    prompt: prepared.prompt,
+    tools: prepared.schemas,
+    toolRun: {
+      tools,
+      operationId: operation.id,
+      signal: operation.signal,
+      emit: operation.emit,
+      validateJson: runtime.validateJson,
+      ...(runtime.causeOf === undefined ? {} : { causeOf: runtime.causeOf }),
+      gate: new CallGate(harness, operation),
+      begin: beginOf(harness, operation),
+      tracing: operation.tracing,
+      ...(operation.mask === undefined ? undefined : { mask: operation.mask }),
+    },
+    settings: reasoningOf(prepared),
+    operationId: operation.id,
+    purpose: "agent",
+    spending: operation.spending,
+    retry: runtime.retry,
+    idleTimeoutMs: profile.modelIdleTimeoutMs ?? runtime.modelIdleTimeoutMs,
+    clock: runtime.clock,
+    signal: operation.signal,
+    emit: operation.emit,
+    tracing: operation.tracing,
+    makesRoom: (reason) =>
+      reason === "overflow"
+        ? settings.enabled
+        : needsCompaction(
+            operation.state.tokens,
+            models.current.contextWindowTokens ?? settings.contextWindowTokens,
+            settings,
+          ),
+    makeRoom: async (reason) => {
+      await compactWith(harness, operation, { reason, resolved: models.current });
+      prepared.renew();
+    },
+    ...(profile.guidelines !== false &&
+      repository !== undefined && {
+        afterTools: guidelineEntries(repository, {
+          operation,
+          tools,
+          told: prepared.told,
+          clock: runtime.clock,
+        }),
+      }),
+  };
+}
+
+/** What turns need of a model. */
+function partsOf({ name, model, promptCache, files, limiter, price }: ResolvedModel): ModelParts {
+  return { modelName: name, model, promptCache, files, limiter, usageOf: createUsageReader(price) };
+}
+
+/** The models that answer where the first one cannot. */
+function toFallback(models: ModelLine): NonNullable<TurnLoop["fallback"]> {
+  const { current: first } = models;
+  return {
+    current: ({ settings, tools }) =>
+      models.current === first
+        ? undefined
+        : { ...partsOf(models.current), settings: settingsFor(settings, models.current, tools.length > 0) },
+    next: async (failure) => ((await models.next(failure)) ? models.current.name : undefined),
+  };
+}
+
+/** The settings of turns for another model: it is held to a schema only where it can be. */
+function settingsFor(
+  { responseFormat, providerOptions, ...settings }: TurnLoop["settings"],
+  { structuredOutput, looseSchemaOptions }: ResolvedModel,
+  offersTools: boolean,
+): TurnLoop["settings"] {
+  const isHeld =
+    structuredOutput === "always" ||
+    (structuredOutput !== "never" && !offersTools) ||
+    (structuredOutput === "without_calls" && settings.toolChoice?.type === "none");
+  if (responseFormat === undefined || !isHeld) return settings;
+  const isLoose = providerOptions !== undefined && looseSchemaOptions !== undefined;
+  return { ...settings, responseFormat, ...(isLoose && { providerOptions: looseSchemaOptions }) };
+}
+
+/** Kit's own tools say themselves what they write: commands by their time, and files by their names. */
+function beginOf({ runtime }: Harness, { live }: Operation): ToolRunOptions["begin"] {
+  const { sources, project } = runtime;
+  if (sources === undefined) return undefined;
+  const isOwn = (tool: string): boolean =>
+    builtInToolNames.has(tool) || project?.tools.some(({ name }) => name === tool) === true;
+  return (tool) => (isOwn(tool) ? undefined : sources.begin({ ...live.key, tool }));
+}
+
+function reasoningOf(prepared: Prepared): Pick<LanguageModelV4CallOptions, "reasoning"> {
+  const level = prepared.thinkingLevel;
+  if (level === undefined) return {};
+  return { reasoning: level === "off" ? "none" : level };
+}
+
+/** The messages from a position of the log on: what was said, and all that came of it. */
+function messagesFrom({ messages, positions }: SessionState, position: number): PromptResult["messages"] {
+  // Positions ascend, so the operation's own messages are at the end.
+  let from = messages.length;
+  while (from > 0 && (positions[from - 1] ?? 0) >= position) from -= 1;
+  return messages.slice(from);
+}

@@ -1,0 +1,114 @@
+import { isoTime } from "../../base/clock.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { SessionEntry } from "../../protocol/session-entry.ts";
+import type { ExecResult } from "../../sandboxes/contract.ts";
+import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
+import { secretsFor } from "../secrets.ts";
+import { runCommand } from "../tools/run-command.ts";
+import { cutText } from "../turn/tool-result.ts";
+import { resumable } from "./input.ts";
+import { grant } from "./prepare.ts";
+
+export interface ShellOptions {
+  readonly cwd?: string;
+  readonly timeoutMs?: number;
+  /** Names in `env` whose values this command gets. */
+  readonly secrets?: readonly string[];
+  readonly signal?: AbortSignal;
+  /**
+   * Asking again with the same id, after a crash, gives what the command gave, and never runs it twice:
+   * throws `conflict` when the process ended while it ran. See `PromptOptions`.
+   */
+  readonly operationId?: string;
+}
+
+/** Notes of commands whose operation has a caller's id: before they run, and what came of them. */
+const begunNote = "shell_begun";
+const endedNote = "shell_ended";
+
+/** Runs a command under the agent's policy, and notes it in the history for the model to see. */
+export function runShell(
+  harness: Harness,
+  live: LiveSession,
+  call: { readonly command: string; readonly options: ShellOptions },
+): Promise<ExecResult> {
+  const { command, options } = call;
+  return live.operate(
+    {
+      kind: "shell",
+      ...resumable(options.operationId),
+      ...(options.signal && { signal: options.signal }),
+    },
+    async (operation) => {
+      const ended = noteOf(operation, endedNote);
+      if (ended !== undefined) return ended as ExecResult;
+      if (noteOf(operation, begunNote) === true) return await outcomeUnknown(harness, operation);
+      grant(operation, secretsFor(harness.runtime.env, options.secrets ?? []));
+      const sandbox = await live.sandbox();
+      const named = options.operationId !== undefined;
+      if (named) await operation.commit([toNote(harness, operation, { name: begunNote, value: true })]);
+      const raw = await runCommand({
+        command,
+        sandbox,
+        policy: live.profile,
+        projectRoot: harness.runtime.projectRoot,
+        env: operation.secrets,
+        signal: operation.signal,
+        emit: operation.emit,
+        ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+        ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
+      }).catch(async (error: unknown) => {
+        // What was refused was never begun, and may be asked for again.
+        if (named && !operation.signal.aborted)
+          await operation.commit([toNote(harness, operation, { name: begunNote, value: false })]);
+        throw error;
+      });
+      const { mask = asItIs } = operation;
+      const result = { ...raw, stdout: mask(raw.stdout), stderr: mask(raw.stderr) };
+      const output = cutText(result.stdout + result.stderr);
+      const text = `The user ran \`${mask(command)}\` (exit code ${result.exit_code ?? "none"}):\n\n${output}`;
+      const entries = [
+        toMessage(harness, operation, text),
+        ...(named ? [toNote(harness, operation, { name: endedNote, value: result })] : []),
+      ];
+      await operation.keeping(entries, operation.append);
+      // The history keeps what an aborted command had said; for the caller it is an abort like any other.
+      operation.signal.throwIfAborted();
+      return result;
+    },
+  );
+}
+
+const asItIs = (text: string): string => text;
+
+/** The process ended while the command ran: the model is told, once, and so is the caller. */
+async function outcomeUnknown(harness: Harness, operation: Operation): Promise<never> {
+  if (operation.past?.messages.length === 0) {
+    const text = "A command that the user ran was cut off: nobody knows what it did.";
+    await operation.append([toMessage(harness, operation, text)]);
+  }
+  throw new KitError({
+    code: "conflict",
+    message: "The process ended while the command ran: its outcome is unknown.",
+    hint: "Check what it did, then run it under another operation id.",
+  });
+}
+
+function noteOf({ past }: Operation, name: string): unknown {
+  return past?.notes.findLast((note) => note.name === name)?.value;
+}
+
+function toNote(
+  harness: Harness,
+  operation: Operation,
+  note: { readonly name: string; readonly value: unknown },
+): SessionEntry {
+  const timestamp = isoTime(harness.runtime.clock.now());
+  return { version: 1, type: "note", ...note, timestamp, operation_id: operation.id };
+}
+
+function toMessage(harness: Harness, operation: Operation, text: string): SessionEntry {
+  const timestamp = isoTime(harness.runtime.clock.now());
+  const message = { role: "user", content: [{ type: "text", text }], timestamp } as const;
+  return { version: 1, type: "message", message, operation_id: operation.id };
+}

@@ -1,0 +1,66 @@
+import { KitError } from "../../base/kit-error.ts";
+import type { Harness, LiveSession } from "../agent-runtime.ts";
+import type { Skill } from "../define/skill.ts";
+import { skillItem } from "../prompt/system-prompt.ts";
+import { resumable } from "./input.ts";
+import type { PromptOptions, PromptResult } from "./prompt-options.ts";
+import { runPrompt } from "./run-prompt.ts";
+
+export interface SkillOptions<Result = unknown> extends PromptOptions<Result> {
+  /** Validated against the skill's `input_schema`, where it has one. */
+  readonly args?: Readonly<Record<string, unknown>>;
+}
+
+/** Runs a skill: its instructions and the arguments become the prompt. */
+export function runSkill<Result>(
+  harness: Harness,
+  live: LiveSession,
+  call: { readonly skill: string | Skill; readonly options: SkillOptions<Result> },
+): Promise<PromptResult<Result>> {
+  const { options } = call;
+  return live.operate(
+    { kind: "skill", ...resumable(options.operationId), ...(options.signal && { signal: options.signal }) },
+    async (operation) => {
+      const skill = typeof call.skill === "string" ? findSkill(live, call.skill) : call.skill;
+      if (skill.inputSchema !== undefined) await checkArgs(harness, skill, options.args ?? {});
+      const result = options.result ?? (skill.outputSchema as PromptOptions<Result>["result"]);
+      const text = toPrompt(skill, options.args);
+      return runPrompt(harness, operation, {
+        text,
+        shows: [skillItem(skill, "called", text)],
+        options: { ...options, ...(result === undefined ? {} : { result }) },
+        source: "skill",
+        skill: skill.name,
+      });
+    },
+  );
+}
+
+function findSkill(live: LiveSession, name: string): Skill {
+  const skills = live.profile.skills ?? [];
+  const found = skills.find((skill) => skill.name === name);
+  if (found !== undefined) return found;
+  const names = skills.map((skill) => skill.name).join(", ");
+  throw new KitError({
+    code: "invalid_request",
+    message: `There is no skill named "${name}".`,
+    hint: names === "" ? `Add one with: kit skill new ${name}` : `The skills are: ${names}.`,
+  });
+}
+
+async function checkArgs(harness: Harness, skill: Skill, args: unknown): Promise<void> {
+  const issues = await harness.runtime.validateJson(skill.inputSchema ?? {}, args);
+  if (issues.length === 0) return;
+  throw new KitError({
+    code: "invalid_request",
+    message: `The arguments are not what the skill "${skill.name}" takes: ${issues.join("; ")}.`,
+    meta: { issues: issues.map((message) => ({ path: "args", message })) },
+  });
+}
+
+function toPrompt(skill: Skill, args: Readonly<Record<string, unknown>> | undefined): string {
+  const parts = [`# Skill: ${skill.name}\n\n${skill.instructions}`];
+  if (skill.folder !== undefined) parts.push(`The files of this skill lie in ${skill.folder}.`);
+  if (args !== undefined) parts.push(`Arguments:\n\n\`\`\`json\n${JSON.stringify(args, null, 2)}\n\`\`\``);
+  return parts.join("\n\n");
+}

@@ -1,0 +1,142 @@
+import { KitError } from "../../base/kit-error.ts";
+import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
+import { taskIdOf } from "../backend/backend-steps.ts";
+import { type AgentProfile, mergeProfiles } from "../define/agent-profile.ts";
+import { folderAt } from "../project-context.ts";
+import type { TaskCall } from "../tools/task-tool.ts";
+import { resumable } from "./input.ts";
+import type { PromptOptions, PromptResult } from "./prompt-options.ts";
+import { runPrompt } from "./run-prompt.ts";
+
+const defaultMaxTaskDepth = 8;
+
+export interface TaskOptions<Result = unknown> extends PromptOptions<Result> {
+  /** A subagent of the profile by name; default: the agent itself, without its history. */
+  readonly agent?: string;
+  /** Working folder inside the shared sandbox. */
+  readonly cwd?: string;
+}
+
+/** Runs a task as an operation of its own on the session. */
+export function runTask<Result>(
+  harness: Harness,
+  live: LiveSession,
+  task: { readonly text: string; readonly options: TaskOptions<Result> },
+): Promise<PromptResult<Result>> {
+  return live.operate(
+    {
+      kind: "task",
+      ...resumable(task.options.operationId),
+      ...(task.options.signal && { signal: task.options.signal }),
+    },
+    (operation) => startTask(harness, operation, { ...task, key: operation.id }),
+  );
+}
+
+/**
+ * Starts a session below that of `operation` and prompts it: own history, shared sandbox. It is
+ * aborted with its parent, and deleted with it. Session and operation have their names from the key, so
+ * that the same task, asked for again after a crash, goes on where it was.
+ */
+export async function startTask<Result>(
+  harness: Harness,
+  operation: Operation,
+  task: {
+    readonly text: string;
+    readonly key: string;
+    /** Where the model has asked for it. */
+    readonly call?: TaskCall;
+    readonly options: TaskOptions<Result>;
+  },
+): Promise<PromptResult<Result>> {
+  const parent = operation.live;
+  const { options } = task;
+  const maxDepth = parent.profile.maxTaskDepth ?? defaultMaxTaskDepth;
+  if (parent.depth >= maxDepth) {
+    throw new KitError({
+      code: "invalid_request",
+      message: `Tasks may start tasks ${maxDepth} levels deep, and this is the last.`,
+    });
+  }
+  const taskId = await taskIdOf(task.key);
+  const child = harness.live(`${parent.key.session.slice(0, 80)}.${taskId}`, {
+    parent: parent.key,
+    profile: profileFor(parent.profile, options.agent),
+    sandbox: below(parent, options.cwd),
+    depth: parent.depth + 1,
+  });
+  const started = harness.runtime.clock.now();
+  const role = typeof options.role === "object" ? options.role.name : options.role;
+  const scope = { task_id: taskId, parent_operation_id: operation.id };
+  const { call } = task;
+  operation.emit(
+    {
+      type: "task_start",
+      task_id: taskId,
+      ...(call === undefined ? {} : { tool_call_id: call.tool_call_id }),
+      prompt: task.text,
+      ...(role === undefined ? {} : { role }),
+      ...(options.agent === undefined ? {} : { task_agent: options.agent }),
+      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    },
+    call?.turn_id,
+  );
+  let failed = true;
+  const running = child.operate(
+    { kind: "prompt", id: `op_${taskId}`, resumes: true, signal: operation.signal, scope, parent: operation },
+    (childOperation) => runPrompt(harness, childOperation, { text: task.text, options }),
+  );
+  operation.tasks = [...operation.tasks, running];
+  try {
+    const result = await running;
+    failed = false;
+    return result;
+  } finally {
+    operation.tasks = operation.tasks.filter((each) => each !== running);
+    const duration_ms = harness.runtime.clock.now() - started;
+    operation.emit({ type: "task_end", task_id: taskId, is_error: failed, duration_ms }, call?.turn_id);
+    harness.drop(child);
+  }
+}
+
+/** The sandbox of a session, with a working folder below its own. */
+function below(parent: LiveSession, cwd: string | undefined): Pick<LiveSession, "sandbox" | "workplace"> {
+  if (cwd === undefined) return parent;
+  return {
+    sandbox: async () => (await parent.sandbox()).at(cwd),
+    async workplace(signal) {
+      const place = await parent.workplace(signal);
+      return { ...place, cwd: folderAt(place, cwd) };
+    },
+  };
+}
+
+function profileFor(parent: AgentProfile, name: string | undefined): AgentProfile {
+  if (name === undefined) return parent;
+  const subagents = parent.subagents ?? [];
+  const found = subagents.find((agent) => agent.name === name);
+  if (found !== undefined) {
+    // What a subagent does not say it has from its parent, except what the parent may do: rights are
+    // given, not inherited.
+    const {
+      allowWrite,
+      allowShell,
+      allowedCommands,
+      allowCompoundCommands,
+      allowProtectedPaths,
+      allowNetwork,
+      tools,
+      commands,
+      python,
+      instructions,
+      ...rest
+    } = parent;
+    return mergeProfiles({ ...rest, subagents: [] }, found);
+  }
+  const names = subagents.flatMap((agent) => (agent.name === undefined ? [] : [agent.name])).join(", ");
+  throw new KitError({
+    code: "invalid_request",
+    message: `There is no subagent named "${name}".`,
+    hint: names === "" ? "Add it to the agent's `subagents`." : `The subagents are: ${names}.`,
+  });
+}

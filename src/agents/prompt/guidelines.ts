@@ -1,0 +1,135 @@
+import { type Clock, isoTime } from "../../base/clock.ts";
+import { textTokens } from "../../base/text-tokens.ts";
+import type { ToolCallPart } from "../../protocol/message.ts";
+import type { ReceiptItem } from "../../protocol/receipt.ts";
+import type { SessionEntry } from "../../protocol/session-entry.ts";
+import type { MaybePromise } from "../../stores/contract.ts";
+import type { Operation } from "../agent-runtime.ts";
+import type { ToolLookup } from "../define/tool.ts";
+import type { Repository, ShownGuideline } from "../project-context.ts";
+
+const noteName = "guidelines_shown";
+
+/** Of one guideline and of all that are shown at once, in characters; the rest is named. */
+const maxGuideline = 20_000;
+const maxShown = 60_000;
+
+/** What the showing of guidelines works with in one operation. */
+export interface GuidelineWork {
+  readonly operation: Operation;
+  readonly tools: ToolLookup;
+  /** Files that the system prompt holds whole. */
+  readonly told: ReadonlySet<string>;
+  readonly clock: Clock;
+}
+
+/**
+ * Makes the entries that put guidelines before the model when its tools first touch a file that they
+ * apply to: once per session and guideline, and again when a compaction took them away.
+ */
+export function guidelineEntries(
+  repository: Repository,
+  work: GuidelineWork,
+): (calls: readonly ToolCallPart[]) => MaybePromise<readonly SessionEntry[]> {
+  const told = async (named: ReadonlySet<string>): Promise<readonly SessionEntry[]> => {
+    const paths = await pathsOf(named, work);
+    if (paths.size === 0) return [];
+    const shown = new Set(shownIn(work.operation));
+    const fresh = new Map<string, { readonly guideline: ShownGuideline; readonly path: string }>();
+    for (const path of paths) {
+      for (const guideline of await repository.guidelinesFor(path)) {
+        if (shown.has(guideline.id) || fresh.has(guideline.id) || isTold(guideline, work.told)) continue;
+        fresh.set(guideline.id, { guideline, path });
+      }
+    }
+    if (fresh.size === 0) return [];
+    const timestamp = isoTime(work.clock.now());
+    const { text: listed, shows } = toText([...fresh.values()]);
+    const text = `Guidelines of this repository for the files you just touched:\n\n${listed}`;
+    return [
+      {
+        version: 1,
+        type: "message",
+        operation_id: work.operation.id,
+        message: { role: "user", content: [{ type: "text", text }], timestamp, source: "guidelines", shows },
+      },
+      { version: 1, type: "note", name: noteName, value: [...fresh.keys()], timestamp },
+    ];
+  };
+  return (calls) => {
+    const named = namesIn(calls, work);
+    return named === undefined ? [] : told(named);
+  };
+}
+
+/** Whether the system prompt holds the guideline's file, under whichever of its names. */
+function isTold({ source_file, aliases = [] }: ShownGuideline, told: ReadonlySet<string>): boolean {
+  return told.has(source_file) || aliases.some((name) => told.has(name));
+}
+
+function shownIn(operation: Operation): readonly string[] {
+  return operation.state.notes.flatMap(({ name, value }) =>
+    name === noteName && Array.isArray(value) ? value.map(String) : [],
+  );
+}
+
+/** The files that the calls were about, as they name them; undefined for calls of tools that touch none. */
+function namesIn(calls: readonly ToolCallPart[], { tools }: GuidelineWork): ReadonlySet<string> | undefined {
+  let named: Set<string> | undefined;
+  for (const call of calls) {
+    const tool = tools.get(call.tool);
+    if (tool?.touches === undefined || call.invalid === true) continue;
+    try {
+      named ??= new Set();
+      for (const path of tool.touches(call.args)) named.add(path);
+    } catch {
+      // The arguments were not what the tool takes: it was not run, and touched nothing.
+    }
+  }
+  return named;
+}
+
+/** The same files relative to the workspace, wherever the session works in it. */
+async function pathsOf(named: ReadonlySet<string>, work: GuidelineWork): Promise<ReadonlySet<string>> {
+  if (named.size === 0) return named;
+  const sandbox = await work.operation.live.sandbox().catch(() => undefined);
+  const paths = new Set<string>();
+  for (const path of named) {
+    const place = sandbox === undefined ? path : await sandbox.resolve(path).catch(() => undefined);
+    // What leads nowhere in the workspace was refused, and is no file of the project.
+    if (place !== undefined) paths.add(place);
+  }
+  return paths;
+}
+
+function toText(shown: readonly { readonly guideline: ShownGuideline; readonly path: string }[]): {
+  readonly text: string;
+  readonly shows: readonly ReceiptItem[];
+} {
+  const shows: ReceiptItem[] = [];
+  const parts: string[] = [];
+  const left: string[] = [];
+  let length = 0;
+  for (const { guideline, path } of shown) {
+    const { id, title, source_file, line } = guideline;
+    const show = (why: string, text: string): string => {
+      const place = { file: source_file, ...(line === undefined ? {} : { line }) };
+      shows.push({ kind: "guideline", id, ...place, why, tokens: textTokens(text) });
+      return text;
+    };
+    const content =
+      guideline.content.length > maxGuideline
+        ? `${guideline.content.slice(0, maxGuideline)}\n[cut: guidelines_for has the whole]`
+        : guideline.content;
+    if (length + content.length > maxShown)
+      left.push(show(`named only: applies to ${path}`, `- ${title} (${source_file}), for ${path}`));
+    else {
+      length += content.length;
+      const text = `<guideline source="${source_file}" applies-to="${path}">\n## ${title}\n\n${content}\n</guideline>`;
+      parts.push(show(`applies to ${path}`, text));
+    }
+  }
+  if (left.length > 0) parts.push(`Ask guidelines_for about these too:\n${left.join("\n")}`);
+  // As in the system prompt: a guideline may have been cut through a surrogate pair.
+  return { text: parts.join("\n\n").toWellFormed(), shows };
+}

@@ -1,0 +1,201 @@
+import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool } from "@ai-sdk/provider";
+import { digestOf } from "../../base/digest.ts";
+import type { PromptPrefix, ReceiptItem, TurnReceipt, TurnRecord } from "../../protocol/receipt.ts";
+import { nothingTold, remembered, type SessionState, type ToldLists, turnOf } from "../log/session-state.ts";
+import type { SystemPrompt } from "./system-prompt.ts";
+
+/** What a turn says of its prompt, and what its session's log is to keep of that. */
+export interface TurnSaid {
+  readonly said: { readonly prefix: PromptPrefix; readonly receipt: TurnReceipt };
+  /** Absent where the log has it of an earlier turn. */
+  readonly logged?: TurnRecord;
+}
+
+/** What stands before the history. A compaction may bring another one. */
+export interface LoopPrompt {
+  current: SystemPrompt;
+  /** Says of each turn what its prompt is made of. */
+  readonly records: TurnRecords;
+}
+
+/** What the prompt of a turn is made of: a `TurnLoop` has it. */
+interface PromptSource {
+  readonly state: SessionState;
+  readonly modelName: string;
+  readonly settings: Pick<LanguageModelV4CallOptions, "reasoning" | "responseFormat">;
+  readonly tools: readonly LanguageModelV4FunctionTool[];
+  readonly prompt: Pick<LoopPrompt, "current">;
+}
+
+/** All that a prompt is made of, by identity: as long as none is another, nothing is counted again. */
+interface PromptState {
+  readonly model: string;
+  readonly settings: PromptSource["settings"];
+  readonly tools: PromptSource["tools"];
+  readonly prompt: SystemPrompt;
+  readonly shown: SessionState["shown"];
+  readonly compactedAt: number;
+}
+
+/** Items of one receipt; of more, they are counted only. */
+const maxItems = 200;
+/** Characters of one field of an item: names of files and guidelines are somebody else's. */
+const maxField = 300;
+
+/** What is counted of a prompt's state, whichever sessions are in it. */
+interface Counted {
+  readonly of: PromptState;
+  readonly parts: Readonly<Record<string, string>>;
+  readonly prefix: PromptPrefix;
+  readonly list: readonly ReceiptItem[];
+  /** The digests of the list's beginnings: that of its first item, of its first two, … */
+  readonly digests: readonly string[];
+  /** The receipt of a turn before which nothing was told. */
+  readonly whole: TurnReceipt;
+}
+
+/** Says of the turns of a session what is in front of the model; made once for each state of its prompt. */
+export class TurnRecords {
+  #counted: Counted | undefined;
+  /** What is said of a turn whose state has been told. */
+  #again: TurnSaid | undefined;
+  /** The turns whose events have told a list. */
+  #told: ToldLists = nothingTold;
+
+  of(loop: PromptSource, turnId: string): TurnSaid {
+    if (this.#counted === undefined || !isSameState(this.#counted.of, loop)) {
+      this.#counted = countedOf(loop);
+      this.#again = undefined;
+    }
+    const counted = this.#counted;
+    const { turn, listed } = loop.state;
+    const { digest, items, tokens } = counted.whole;
+    const isLogged = turn?.prefix === counted.prefix.digest && turn.receipt === digest;
+    if (isLogged && this.#again !== undefined) return this.#again;
+    const changed = turn === undefined ? [] : changesOf(turn, { parts: counted.parts, state: loop.state });
+    const prefix = changed.length === 0 ? counted.prefix : { ...counted.prefix, changed };
+    const receipt = receiptOf(counted, this.#told);
+    this.#told = remembered(this.#told, digest, turnId);
+    if (!isLogged) {
+      const logged = { turn_id: turnId, prefix, parts: counted.parts, receipt: receiptOf(counted, listed) };
+      return { said: { prefix, receipt }, logged };
+    }
+    const before = turnOf(this.#told, digest);
+    const again = before === undefined ? counted.whole : { digest, items, tokens, before };
+    this.#again = { said: { prefix: counted.prefix, receipt: again } };
+    return { said: { prefix, receipt } };
+  }
+}
+
+function isSameState(
+  known: PromptState,
+  { state, prompt, tools, modelName, settings }: PromptSource,
+): boolean {
+  return (
+    known.prompt === prompt.current &&
+    known.shown === state.shown &&
+    known.tools === tools &&
+    known.model === modelName &&
+    known.compactedAt === state.compactedAt &&
+    (known.settings === settings ||
+      (known.settings.reasoning === settings.reasoning &&
+        known.settings.responseFormat === settings.responseFormat))
+  );
+}
+
+/** What was counted last for a system prompt: thousands of sessions may begin with the same. */
+const lastCounts = new WeakMap<SystemPrompt, Counted>();
+
+function countedOf(loop: PromptSource): Counted {
+  const last = lastCounts.get(loop.prompt.current);
+  if (last !== undefined && isSameState(last.of, loop)) return last;
+  const { state, prompt, tools, modelName, settings } = loop;
+  const { shown, compactedAt } = state;
+  const of = { prompt: prompt.current, tools, model: modelName, settings, shown, compactedAt };
+  const parts = partsOf(of);
+  const list = [...of.prompt.items, ...shown].map(bounded);
+  const digests = chainOf(list);
+  const whole = receiptFrom(list, { digests, from: 0 });
+  const prefix = { digest: digestOf(JSON.stringify([parts, compactedAt])) };
+  const counted = { of, parts, prefix, list, digests, whole };
+  lastCounts.set(prompt.current, counted);
+  return counted;
+}
+
+function receiptOf({ list, digests, whole }: Counted, told: ToldLists = nothingTold): TurnReceipt {
+  if (told.length === 0) return whole;
+  const known = digests.findLastIndex((digest) => turnOf(told, digest) !== undefined);
+  const before = turnOf(told, digests[known] ?? "");
+  return before === undefined ? whole : { ...receiptFrom(list, { digests, from: known + 1 }), before };
+}
+
+/** Tells the items of a list from a place on. */
+function receiptFrom(
+  list: readonly ReceiptItem[],
+  { digests, from }: { readonly digests: readonly string[]; readonly from: number },
+): TurnReceipt {
+  const added = list.slice(from, from + maxItems);
+  const omitted = list.length - from - added.length;
+  return {
+    digest: digests.at(-1) ?? "",
+    items: list.length,
+    tokens: list.reduce((sum, { tokens }) => sum + tokens, 0),
+    ...(added.length === 0 ? {} : { added }),
+    ...(omitted === 0 ? {} : { omitted }),
+  };
+}
+
+function chainOf(list: readonly ReceiptItem[]): readonly string[] {
+  let digest = "";
+  return list.map((item) => {
+    digest = digestOf(digest + JSON.stringify(item));
+    return digest;
+  });
+}
+
+function bounded(item: ReceiptItem): ReceiptItem {
+  const { id, file = "", why } = item;
+  if (id.length <= maxField && file.length <= maxField && why.length <= maxField) return item;
+  const cut = (text: string): string => text.slice(0, maxField).toWellFormed();
+  return { ...item, id: cut(id), ...(item.file === undefined ? {} : { file: cut(file) }), why: cut(why) };
+}
+
+function partsOf({ model, settings, tools, prompt }: PromptState): Readonly<Record<string, string>> {
+  const { reasoning, responseFormat } = settings;
+  return {
+    model,
+    settings: digestOf(JSON.stringify([reasoning, responseFormat])),
+    tools: toolsDigest(tools),
+    ...prompt.digests,
+  };
+}
+
+function changesOf(
+  before: NonNullable<SessionState["turn"]>,
+  now: { readonly parts: Readonly<Record<string, string>>; readonly state: SessionState },
+): readonly string[] {
+  const names = new Set([...Object.keys(before.parts), ...Object.keys(now.parts)]);
+  const changed = [...names].filter((name) => before.parts[name] !== now.parts[name]);
+  return before.compactedAt === now.state.compactedAt ? changed : ["compaction", ...changed];
+}
+
+const listDigests = new WeakMap<readonly LanguageModelV4FunctionTool[], string>();
+const toolDigests = new WeakMap<LanguageModelV4FunctionTool, string>();
+
+function toolsDigest(tools: readonly LanguageModelV4FunctionTool[]): string {
+  let digest = listDigests.get(tools);
+  if (digest === undefined) {
+    digest = digestOf(tools.map(toolDigest).join());
+    listDigests.set(tools, digest);
+  }
+  return digest;
+}
+
+function toolDigest(tool: LanguageModelV4FunctionTool): string {
+  let digest = toolDigests.get(tool);
+  if (digest === undefined) {
+    digest = digestOf(JSON.stringify(tool));
+    toolDigests.set(tool, digest);
+  }
+  return digest;
+}

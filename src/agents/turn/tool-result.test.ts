@@ -1,0 +1,55 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { ImagePart, TextPart } from "../../protocol/message.ts";
+import { cutParts, cutText } from "./tool-result.ts";
+
+const text = (value: string): TextPart => ({ type: "text", text: value });
+const image: ImagePart = { type: "image", media_type: "image/png", data: "AAAA" };
+
+test("a text that fits is as it was, and one that does not keeps its beginning and its end", () => {
+  expect(cutText("short", 5)).toBe("short");
+  expect(cutText("0123456789", 5)).toBe("0123\n[… 5 characters cut …]\n9");
+  expect(cutText("0123456789", 0)).toBe("\n[… 10 characters cut …]\n");
+});
+
+test("what was cut is counted in code points, and no emoji is cut in two", () => {
+  expect(cutText("😀".repeat(10), 10)).toBe(`${"😀".repeat(3)}\n[… 6 characters cut …]\n😀`);
+  expect(cutText("a\ud800b", 10)).toBe("a\ufffdb");
+});
+
+test("the end of several texts is that of the last one, and one mark says what is missing", () => {
+  const parts = [
+    text("begin".padEnd(100, "x")),
+    image,
+    text("y".repeat(1_000)),
+    text("z".repeat(97)),
+    text("end"),
+  ];
+  expect(cutParts(parts, 20)).toEqual([
+    text("beginxxxxxxxxx\n[… 1180 characters cut …]\n"),
+    image,
+    text("zzz"),
+    text("end"),
+  ]);
+  expect(cutParts([text("a"), image, text("b")], 2)).toEqual([text("a"), image, text("b")]);
+});
+
+test("whatever the parts, what is shown and what is cut are the whole, and begin and end as it does", () => {
+  const part = fc.oneof(fc.string({ unit: "grapheme", maxLength: 30 }).map(text), fc.constant(image));
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 8 }), fc.nat(60), (parts, limit) => {
+      const join = (all: readonly (TextPart | ImagePart)[]): string =>
+        all.map((one) => (one.type === "text" ? one.text : "")).join("");
+      const [whole, shown] = [join(parts), join(cutParts(parts, limit))];
+      const found = /^(.*)\n\[… (\d+) characters cut …\]\n(.*)$/s.exec(shown);
+      if (whole.length <= limit) {
+        expect(shown).toBe(whole);
+        return;
+      }
+      const [, before = "", count, after = ""] = found ?? [];
+      expect(whole.startsWith(before) && whole.endsWith(after)).toBe(true);
+      expect(before.length + after.length).toBeLessThanOrEqual(limit);
+      expect([...before].length + [...after].length + Number(count)).toBe([...whole].length);
+    }),
+  );
+});
