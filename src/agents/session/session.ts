@@ -1,5 +1,6 @@
 import { createId } from "../../base/id.ts";
 import type { KitEvent } from "../../protocol/event.ts";
+import { EventBuffer, toDelta } from "../../protocol/event-buffer.ts";
 import type { Message } from "../../protocol/message.ts";
 import type {
   AnyPythonDataclass,
@@ -94,7 +95,7 @@ class NamedSession implements Session {
 
   stream<Result = unknown>(text: string, options: PromptOptions<Result> = {}): SessionStream<Result> {
     const id = options.operationId ?? createId("op");
-    const events = createEventStream(this.#harness.events, id);
+    const events = collectEvents(this.#harness.events, id);
     const result = this.#prompt("stream", { text, options, id }).finally(events.end);
     // Who reads the events only must not be punished for not awaiting the result.
     result.catch(() => undefined);
@@ -179,75 +180,33 @@ class NamedSession implements Session {
   }
 }
 
-/** Past this many unread events, neighbouring deltas of one turn are joined. */
-const joinBeyond = 1_000;
-
-interface EventStream {
-  /** Several readers share what is unread: each event goes to one of them. */
-  iterate(): AsyncIterator<KitEvent>;
-  /** No more events come; readers get what is left. */
-  end(): void;
-}
-
-/**
- * Collects the events of one operation and of the tasks below it, for a reader in its own time. A
- * slow reader delays nobody: deltas it has not read are joined, so that what waits stays small.
- */
-function createEventStream(hub: EventHub, operationId: string): EventStream {
-  const unread: KitEvent[] = [];
-  let next = 0;
+/** Collects the events of an operation and of the tasks below it, for a reader in its own time. */
+function collectEvents(
+  hub: EventHub,
+  operationId: string,
+): { iterate(): AsyncIterator<KitEvent>; end(): void } {
   const family = new Set([operationId]);
-  let waiting: (() => void)[] = [];
-  let ended = false;
-  const wake = (): void => {
-    const all = waiting;
-    if (all.length === 0) return;
-    waiting = [];
-    for (const go of all) go();
-  };
+  const buffer = new EventBuffer<KitEvent>({ deltaOf: toDelta, ofDelta: (delta) => delta });
   const unsubscribe = hub.subscribe((event) => {
     if (!family.has(event.operation_id)) {
       if (event.parent_operation_id === undefined || !family.has(event.parent_operation_id)) return;
       family.add(event.operation_id);
     }
-    if (unread.length - next < joinBeyond || !joinDelta(unread, event)) unread.push(event);
-    wake();
+    buffer.push(event);
   });
-  const end = (): void => {
-    ended = true;
-    unsubscribe();
-    wake();
-  };
   return {
-    end,
-    iterate: () => ({
-      async next() {
-        for (;;) {
-          const event = unread[next];
-          if (event !== undefined) {
-            next += 1;
-            if (next > joinBeyond) {
-              unread.splice(0, next);
-              next = 0;
-            }
-            return { done: false, value: event };
-          }
-          if (ended) return { done: true, value: undefined };
-          await new Promise<void>((resolve) => waiting.push(resolve));
-        }
-      },
-      async return() {
+    end() {
+      unsubscribe();
+      buffer.end();
+    },
+    iterate() {
+      const { next } = buffer[Symbol.asyncIterator]();
+      // A reader that leaves: nothing more is collected.
+      const leave = async (): Promise<IteratorResult<KitEvent>> => {
         unsubscribe();
         return { done: true, value: undefined };
-      },
-    }),
+      };
+      return { next, return: leave };
+    },
   };
-}
-
-function joinDelta(unread: KitEvent[], event: KitEvent): boolean {
-  const last = unread.at(-1);
-  if (event.type !== "text_delta" && event.type !== "reasoning_delta") return false;
-  if (last === undefined || last.type !== event.type || last.turn_id !== event.turn_id) return false;
-  unread[unread.length - 1] = { ...event, text: last.text + event.text };
-  return true;
 }

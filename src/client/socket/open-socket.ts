@@ -1,5 +1,6 @@
 import { longestTimerMs } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { EventBuffer, toDelta } from "../../protocol/event-buffer.ts";
 import type { ClientFrame, ServerFrame } from "../../protocol/socket-frame.ts";
 import { bearerProtocolPrefix, socketProtocol } from "../../protocol/socket-protocol.ts";
 import type { CallOptions } from "../call-options.ts";
@@ -8,7 +9,6 @@ import { isKnownEvent } from "../known-events.ts";
 import type { StreamItem } from "../read-stream.ts";
 import { connectionClosed, connectionLost, fromEnvelope, unreachable } from "../to-kit-error.ts";
 import type { Call, Transport } from "../transport.ts";
-import { createFrameQueue, type FrameQueue } from "./frame-queue.ts";
 
 type Asking = Extract<ClientFrame, { readonly request_id?: string | undefined }>;
 
@@ -53,7 +53,7 @@ export async function openSocket(transport: Transport, { path, options }: Socket
   const signal = anyOf([transport.signal, options.signal, timeout]);
   signal.throwIfAborted();
   const socket = new WebSocket(url, protocolsOf(transport.apiKey));
-  const requests = new Map<string, SocketRequest & { readonly queue: FrameQueue }>();
+  const requests = new Map<string, SocketRequest & { readonly queue: EventBuffer<StreamItem> }>();
   const ready = Promise.withResolvers<void>();
   const pings: (() => void)[] = [];
   let isReady = false;
@@ -153,7 +153,11 @@ export async function openSocket(transport: Transport, { path, options }: Socket
     async *ask(request) {
       const { frame, signal: leaving } = request;
       leaving?.throwIfAborted();
-      const queue = createFrameQueue();
+      // A socket cannot be slowed down: what it brings waits here for the reader.
+      const queue = new EventBuffer<StreamItem>({
+        deltaOf: (item) => (item.kind === "event" ? toDelta(item.event) : undefined),
+        ofDelta: (event) => ({ kind: "event", event }),
+      });
       const leave = (): void => queue.fail(leaving?.reason);
       let ended = false;
       leaving?.addEventListener("abort", leave, { once: true });

@@ -5,7 +5,7 @@ import type { ClientFrame, ServerFrame } from "../../protocol/socket-frame.ts";
 import { principalOf } from "../instance-request.ts";
 import { checkAgent } from "../reachable-agent.ts";
 import type { ServiceContext } from "../service-context.ts";
-import { createEventQueue } from "../stream/event-queue.ts";
+import { createSendBuffer } from "../stream/send-buffer.ts";
 import { type Connection, closeCodes, type FrameHandler, inTraceOf, misplacedFrame } from "./connection.ts";
 
 export interface ConnectionPeer {
@@ -74,7 +74,7 @@ export function serveAgent(
     session: string,
     controller: AbortController,
   ): Promise<unknown> => {
-    const queue = createEventQueue({
+    const queue = createSendBuffer({
       encode: (event) => JSON.stringify({ type: "event", request_id, event } satisfies ServerFrame),
       maxLength: limits.unreadBytes,
       onOverflow() {

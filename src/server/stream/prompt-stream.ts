@@ -3,7 +3,7 @@ import type { Principal } from "../../protocol/access.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";
 import type { ServiceContext } from "../service-context.ts";
-import { createEventQueue } from "./event-queue.ts";
+import { createSendBuffer } from "./send-buffer.ts";
 import { encodeEvent, encodeOutcome } from "./server-sent-events.ts";
 
 /** How a prompt is begun: with who hears its events, and what aborts it. */
@@ -32,7 +32,7 @@ export async function streamPrompt(
   const abort = (): void => controller.abort(gone.aborted ? gone.reason : clientGone());
   gone.addEventListener("abort", abort, { once: true });
   const started = Promise.withResolvers<void>();
-  const queue = createEventQueue({
+  const queue = createSendBuffer({
     encode: encodeEvent,
     maxLength: limits.unreadBytes,
     onOverflow: () => controller.abort(tooSlow()),

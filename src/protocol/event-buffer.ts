@@ -1,0 +1,137 @@
+import type { KitEvent } from "./event.ts";
+
+/** A piece of what a model says. */
+export type DeltaEvent = Extract<KitEvent, { readonly type: "text_delta" | "reasoning_delta" }>;
+
+export interface EventBufferOptions<Item> {
+  /** The delta that an item carries; undefined for any other item. */
+  readonly deltaOf: (item: Item) => DeltaEvent | undefined;
+  readonly ofDelta: (delta: DeltaEvent) => Item;
+  /** Past this many unread items, neighbouring deltas of one turn are joined; default 1,000. */
+  readonly joinBeyond?: number | undefined;
+  /** A limit for the unread items, in the unit of `lengthOf`. */
+  readonly limit?:
+    | {
+        readonly maxLength: number;
+        readonly lengthOf: (item: Item) => number;
+        /** Called once, when more would wait than may: the buffer has dropped everything, and has ended. */
+        readonly onOverflow: () => void;
+      }
+    | undefined;
+}
+
+/**
+ * Unread events between their maker and a reader who takes them in its own time. A slow reader delays no maker and
+ * holds little: deltas that it has not read are joined, and a limit ends it. Several readers share the items: each goes
+ * to one of them.
+ */
+export class EventBuffer<Item> implements AsyncIterable<Item, undefined> {
+  readonly #options: EventBufferOptions<Item>;
+  #unread: Item[] = [];
+  #next = 0;
+  #length = 0;
+  #end: { readonly error?: unknown } | undefined;
+  #readers: (() => void)[] = [];
+
+  constructor(options: EventBufferOptions<Item>) {
+    this.#options = options;
+  }
+
+  /** Does nothing once the buffer has ended. */
+  push(item: Item): void {
+    if (this.#end !== undefined) return;
+    const { joinBeyond = 1_000, limit } = this.#options;
+    const joined = this.#unread.length - this.#next < joinBeyond ? undefined : this.#join(item);
+    if (joined === undefined) this.#unread.push(item);
+    else this.#unread[this.#unread.length - 1] = joined;
+    if (limit !== undefined) {
+      // The fields of a joined delta are there already: its text alone is new.
+      this.#length +=
+        joined === undefined ? limit.lengthOf(item) : (this.#options.deltaOf(item)?.text.length ?? 0);
+      if (this.#length > limit.maxLength) {
+        this.#unread = [];
+        this.#next = 0;
+        this.end();
+        limit.onOverflow();
+        return;
+      }
+    }
+    this.#wake();
+  }
+
+  /** Nothing more comes: readers get what is left. */
+  end(): void {
+    this.#end ??= {};
+    this.#wake();
+  }
+
+  /** The same; then readers get the error. */
+  fail(error: unknown): void {
+    this.#end ??= { error };
+    this.#wake();
+  }
+
+  /** All unread items, as soon as there is one; undefined at the end. */
+  take(): Promise<readonly Item[] | undefined> {
+    return this.#when(() => {
+      const taken = this.#next === 0 ? this.#unread : this.#unread.slice(this.#next);
+      this.#unread = [];
+      this.#next = 0;
+      this.#length = 0;
+      return taken;
+    });
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Item, undefined> {
+    return {
+      next: async () => {
+        const item = await this.#when(() => ({ value: this.#shift() }));
+        return item === undefined ? { done: true, value: undefined } : { done: false, ...item };
+      },
+    };
+  }
+
+  /** What `read` gives once there is an unread item; undefined at the end. Throws what the buffer has failed with. */
+  async #when<Value>(read: () => Value): Promise<Value | undefined> {
+    for (;;) {
+      if (this.#next < this.#unread.length) return read();
+      if (this.#end !== undefined) {
+        if ("error" in this.#end) throw this.#end.error;
+        return undefined;
+      }
+      await new Promise<void>((resolve) => this.#readers.push(resolve));
+    }
+  }
+
+  #shift(): Item {
+    const item = this.#unread[this.#next] as Item;
+    this.#next += 1;
+    if (this.#next === this.#unread.length || this.#next > 1_000) {
+      this.#unread.splice(0, this.#next);
+      this.#next = 0;
+    }
+    return item;
+  }
+
+  #wake(): void {
+    if (this.#readers.length === 0) return;
+    const readers = this.#readers;
+    this.#readers = [];
+    for (const resume of readers) resume();
+  }
+
+  #join(item: Item): Item | undefined {
+    const { deltaOf, ofDelta } = this.#options;
+    const last = this.#unread.at(-1);
+    const earlier = last === undefined ? undefined : deltaOf(last);
+    const later = deltaOf(item);
+    if (earlier === undefined || later === undefined || earlier.type !== later.type) return undefined;
+    if (earlier.operation_id !== later.operation_id || earlier.turn_id !== later.turn_id) return undefined;
+    return ofDelta({ ...later, text: earlier.text + later.text });
+  }
+}
+
+/** The event itself where it is a delta. */
+export function toDelta(event: KitEvent): DeltaEvent | undefined {
+  return event.type === "text_delta" || event.type === "reasoning_delta" ? event : undefined;
+}
