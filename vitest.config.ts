@@ -17,7 +17,7 @@ const apart = [
   "src/cli/telemetry.test.ts",
   "src/engine/embedded/runs/create-runs.test.ts",
   "src/engine/embedded/work/claim-cost.test.ts",
-  "src/mcp/client/hostile-server.test.ts",
+  "src/mcp/servers/hostile-server.test.ts",
   "src/processes/bounded-output.test.ts",
 ];
 /** So many rounds of faults take as much longer. */

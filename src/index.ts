@@ -129,7 +129,7 @@ export type {
   WaitOptions,
   WorkContext,
 } from "./engine/contract.ts";
-export type { McpConfig, McpMode, McpServerConfig } from "./mcp/client/mcp-config.ts";
+export type { McpConfig, McpMode, McpServerConfig } from "./mcp/servers/mcp-config.ts";
 export type { ProviderConfig, ProviderConfigs } from "./models/provider-config.ts";
 export { openProject } from "./project/open-project.ts";
 export type {

@@ -15,8 +15,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { repositoryRoot } from "../../scripts/files.ts";
 import type { ToolDefinition } from "../../src/agents/define/tool.ts";
-import { createMcpClient } from "../../src/mcp/client/create-mcp-client.ts";
-import type { McpServerConfig } from "../../src/mcp/client/mcp-config.ts";
+import { createMcpClient } from "../../src/mcp/create-mcp-client.ts";
+import type { McpServerConfig } from "../../src/mcp/servers/mcp-config.ts";
 
 const { values } = parseArgs({
   options: { seconds: { type: "string", default: "10" }, only: { type: "string", default: "" } },
@@ -28,7 +28,7 @@ const isWanted = (name: string): boolean => only.length === 0 || only.some((word
 /** At most so much of one processor, so long a wait of the event loop, and so much more memory. */
 const targets = { share: 0.15, gapMs: 100, memoryMb: 150, streamsPerSecond: 1 };
 
-const hostile = join(repositoryRoot, "src/mcp/client/testing/hostile/serve-process.ts");
+const hostile = join(repositoryRoot, "src/mcp/testing/hostile/serve-process.ts");
 const processes: Readonly<Record<string, string>> = {
   "no flood": "harmless",
   "blank lines": "flood-blank",

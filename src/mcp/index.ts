@@ -3,6 +3,6 @@
  */
 import "../base/require-node.ts";
 
-export { createMcpServer } from "./create-mcp-server.ts";
-export { type ServeMcpOptions, serveMcp } from "./serve-mcp.ts";
-export type { ToolOptions } from "./tool.ts";
+export { createMcpServer } from "./server/create-mcp-server.ts";
+export { type ServeMcpOptions, serveMcp } from "./server/serve-mcp.ts";
+export type { ToolOptions } from "./server/tool.ts";

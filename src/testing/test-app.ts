@@ -6,8 +6,8 @@ import type { AgentProfile } from "../agents/define/agent-profile.ts";
 import type { RuntimeParts } from "../app/runtime/agent-runtime.ts";
 import type { App } from "../app/service/app.ts";
 import { KitError } from "../base/kit-error.ts";
-import type { McpClient } from "../mcp/client/create-mcp-client.ts";
-import type { McpConfig } from "../mcp/client/mcp-config.ts";
+import type { McpClient } from "../mcp/create-mcp-client.ts";
+import type { McpConfig } from "../mcp/servers/mcp-config.ts";
 import type { ProviderConfigs } from "../models/provider-config.ts";
 import type { Recording } from "../models/recording/read-recording.ts";
 import type { PythonRunner } from "../python/contract.ts";
@@ -183,7 +183,7 @@ async function openOthers(
   }
   if (mcp === true) {
     const [{ createMcpClient }, { createJsonValidator }] = await Promise.all([
-      import("../mcp/client/create-mcp-client.ts"),
+      import("../mcp/create-mcp-client.ts"),
       import("../app/runtime/validate-json.ts"),
     ]);
     parts.mcp = createMcpClient({

@@ -1,4 +1,4 @@
-import type { McpConfig } from "../../mcp/client/mcp-config.ts";
+import type { McpConfig } from "../../mcp/servers/mcp-config.ts";
 import type { ProviderConfigs } from "../../models/provider-config.ts";
 import type { ProjectConfig } from "../../project/project.ts";
 import type { AuthorizeHook, AuthResult, RateLimit } from "../../protocol/access.ts";

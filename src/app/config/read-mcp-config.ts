@@ -1,5 +1,10 @@
-import { type McpConfig, type McpMode, type McpServerConfig, mcpModes } from "../../mcp/client/mcp-config.ts";
-import { faultOf } from "../../mcp/client/server-settings.ts";
+import {
+  type McpConfig,
+  type McpMode,
+  type McpServerConfig,
+  mcpModes,
+} from "../../mcp/servers/mcp-config.ts";
+import { faultOf } from "../../mcp/servers/server-settings.ts";
 import { dictionary, integer, list, name, type Reader, table, text, variables } from "./readers.ts";
 
 const readServer = table<McpServerConfig>({

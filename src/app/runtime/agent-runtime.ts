@@ -6,7 +6,7 @@ import { defaultRetryPolicy, type RetryPolicy } from "../../agents/turn/retry.ts
 import { resolveBackend } from "../../backends/resolve-backend.ts";
 import { systemClock } from "../../base/clock.ts";
 import { defined } from "../../base/defined.ts";
-import type { McpClient } from "../../mcp/client/create-mcp-client.ts";
+import type { McpClient } from "../../mcp/create-mcp-client.ts";
 import type { ModelResolver } from "../../models/contract.ts";
 import type { ModelChoice } from "../../protocol/prompt.ts";
 import type { PythonRunner } from "../../python/contract.ts";

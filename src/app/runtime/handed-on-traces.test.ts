@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { createMcpHandler } from "@modelcontextprotocol/server";
 import { expect, onTestFinished, test } from "vitest";
-import { createToolServer } from "../../mcp/client/testing/create-tool-server.ts";
+import { createToolServer } from "../../mcp/testing/create-tool-server.ts";
 import { createOpenTelemetryObserver } from "../../otel/create-observer.ts";
 import { recordSpans } from "../../otel/testing/recorded-spans.ts";
 import { openProject } from "../../project/open-project.ts";

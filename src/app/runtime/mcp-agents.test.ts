@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { McpConfig } from "../../mcp/client/mcp-config.ts";
+import type { McpConfig } from "../../mcp/servers/mcp-config.ts";
 import { openProject } from "../../project/open-project.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
@@ -10,7 +10,7 @@ import { createTemporaryRepository } from "../../testing/temporary-repository.ts
 import type { App } from "../service/app.ts";
 import { openProjectService } from "../service/open-project-service.ts";
 
-const servers = join(import.meta.dirname, "../../mcp/client/testing");
+const servers = join(import.meta.dirname, "../../mcp/testing");
 const tools = { command: process.execPath, args: [join(servers, "serve-process.ts")] };
 
 interface Opened {

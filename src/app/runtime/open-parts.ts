@@ -3,7 +3,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import type { SecretMask } from "../../agents/secrets.ts";
 import { defined } from "../../base/defined.ts";
-import type { McpClient } from "../../mcp/client/create-mcp-client.ts";
+import type { McpClient } from "../../mcp/create-mcp-client.ts";
 import { createModelResolver, defaultModelName } from "../../models/create-model-resolver.ts";
 import type { Recorder } from "../../models/recording/record-fetch.ts";
 import type { Project } from "../../project/project.ts";
@@ -107,7 +107,7 @@ async function openMcp(
 ): Promise<McpClient | undefined> {
   const { mcp } = loaded.config;
   if (Object.keys(mcp?.servers ?? {}).length === 0) return undefined;
-  const { createMcpClient } = await import("../../mcp/client/create-mcp-client.ts");
+  const { createMcpClient } = await import("../../mcp/create-mcp-client.ts");
   return createMcpClient({
     config: mcp ?? {},
     root: project.root,

@@ -180,7 +180,7 @@ test("a folder without Git and without sources is no error", async () => {
 
 test("every MCP server of the configuration is started once, and told when it does not work", async () => {
   await using served = await createSampleProject();
-  const script = join(import.meta.dirname, "../../mcp/client/testing/serve-process.ts");
+  const script = join(import.meta.dirname, "../../mcp/testing/serve-process.ts");
   const command = JSON.stringify(process.execPath);
   await served.write(
     "kit.toml",

@@ -24,7 +24,7 @@ export const mcp: Command = defineCommand({
             "kit mcp speaks JSON-RPC on stdin and stdout; a coding agent starts it. Ctrl-C ends it.",
           );
         }
-        const { serveMcp } = await import("../../mcp/serve-mcp.ts");
+        const { serveMcp } = await import("../../mcp/server/serve-mcp.ts");
         await serveMcp(project, { signal, onError });
         return 0;
       },

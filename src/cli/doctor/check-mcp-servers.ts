@@ -1,6 +1,6 @@
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { createJsonValidator } from "../../app/runtime/validate-json.ts";
-import type { McpServerState } from "../../mcp/client/create-mcp-client.ts";
+import type { McpServerState } from "../../mcp/create-mcp-client.ts";
 import type { CommandContext } from "../command.ts";
 import { count } from "../render/places.ts";
 import type { Check } from "./check.ts";
@@ -11,7 +11,7 @@ export async function checkMcpServers(
   { config, environment }: LoadedConfig,
 ): Promise<readonly Check[]> {
   if (Object.keys(config.mcp?.servers ?? {}).length === 0) return [];
-  const { createMcpClient } = await import("../../mcp/client/create-mcp-client.ts");
+  const { createMcpClient } = await import("../../mcp/create-mcp-client.ts");
   const client = createMcpClient({
     config: config.mcp ?? {},
     root,

@@ -1,8 +1,23 @@
-/** A process of its own that serves a project over MCP, as `kit mcp` does. Argument: the root. */
-import { openProject } from "../../project/open-project.ts";
-import { serveMcp } from "../serve-mcp.ts";
+/**
+ * A process of its own that serves tools over stdin and stdout with the MCP server library. Arguments: a
+ * file that gets a line for every call, and `late=<ms>` to start slowly.
+ */
+import { spawn } from "node:child_process";
+import { appendFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { createToolServer } from "./create-tool-server.ts";
 
-const project = await openProject({ root: process.argv[2] ?? "", indexFile: ":memory:" });
-await project.refresh();
-await serveMcp(project, { onError: (error) => process.stderr.write(`${String(error)}\n`) });
-await project.close();
+const [log = "", ...options] = process.argv.slice(2);
+const late = options.find((option) => option.startsWith("late="));
+if (late !== undefined) await sleep(Number(late.slice("late=".length)));
+
+serveStdio(() =>
+  createToolServer({
+    onCall(line) {
+      if (log !== "") appendFileSync(log, `${line}\n`);
+    },
+    exit: (code) => process.exit(code),
+    startChild: () => spawn("sleep", ["600"], { stdio: "inherit" }).pid ?? 0,
+  }),
+);

@@ -1,0 +1,260 @@
+import { cleanText } from "../clean-text.ts";
+import { limits } from "../limits.ts";
+
+/** A schema object after the check: known keywords only, each of the right shape. */
+export type SchemaObject = { readonly [keyword: string]: unknown };
+
+/** Why a schema cannot be used, as the end of a sentence: "its schema …". */
+export class SchemaFault extends Error {}
+
+/** A schema without what no provider needs, and its parts by JSON pointer. */
+export interface NormalizedSchema {
+  readonly schema: SchemaObject;
+  readonly parts: ReadonlyMap<string, unknown>;
+}
+
+/**
+ * Reads a JSON Schema that a server sent. Throws `SchemaFault` where it is none, or one that a
+ * provider would refuse together with every other tool of the request.
+ *
+ * Tuples of older drafts (`items: [...]`) become `prefixItems`; texts are cleaned; keywords that are not
+ * JSON Schema are dropped, and patterns that the caller does not keep.
+ */
+export function normalizeSchema(raw: unknown, keepsPattern: (pattern: string) => boolean): NormalizedSchema {
+  const parts = new Map<string, unknown>();
+  const references: string[] = [];
+  const schema = readSchema(raw, { pointer: "", depth: 0 }, { parts, references, keepsPattern });
+  if (!isPlainObject(schema)) throw new SchemaFault("is not an object");
+  for (const reference of references) {
+    if (!parts.has(pointerOf(reference)))
+      throw new SchemaFault(`refers to ${shown(reference)}, which it does not hold`);
+  }
+  return { schema, parts };
+}
+
+/** The pointer of a local `$ref`: `#/$defs/a%20b` is `/$defs/a b`. */
+export function pointerOf(reference: string): string {
+  try {
+    return decodeURIComponent(reference.slice(1));
+  } catch {
+    return reference.slice(1);
+  }
+}
+
+interface Place {
+  readonly pointer: string;
+  readonly depth: number;
+}
+
+interface Reading {
+  readonly parts: Map<string, unknown>;
+  readonly references: string[];
+  readonly keepsPattern: (pattern: string) => boolean;
+}
+
+function readSchema(raw: unknown, place: Place, reading: Reading): unknown {
+  if (place.depth > limits.schemaDepth) throw new SchemaFault(`is deeper than ${limits.schemaDepth} levels`);
+  if (typeof raw !== "boolean" && !isPlainObject(raw)) throw new SchemaFault(`has no schema at ${at(place)}`);
+  const schema = typeof raw === "boolean" ? raw : readKeywords(withPrefixItems(raw), place, reading);
+  reading.parts.set(place.pointer, schema);
+  return schema;
+}
+
+function readKeywords(raw: SchemaObject, place: Place, reading: Reading): SchemaObject {
+  const entries: [string, unknown][] = [];
+  for (const [keyword, value] of Object.entries(raw)) {
+    if (!schemaKeywords.has(keyword)) continue;
+    if (keyword === "pattern" && !(typeof value === "string" && reading.keepsPattern(value))) continue;
+    const below = { pointer: `${place.pointer}/${escaped(keyword)}`, depth: place.depth };
+    entries.push([keyword, readKeyword(keyword, value, { place: below, reading })]);
+  }
+  return Object.fromEntries(entries);
+}
+
+function readKeyword(
+  keyword: string,
+  value: unknown,
+  { place, reading }: { readonly place: Place; readonly reading: Reading },
+): unknown {
+  const below = (name: string | number): Place => ({
+    pointer: `${place.pointer}/${escaped(String(name))}`,
+    depth: place.depth + 1,
+  });
+  const wrong = (): SchemaFault => new SchemaFault(`is wrong at ${at(place)}`);
+  switch (schemaKeywords.get(keyword)) {
+    case "schema":
+      return readSchema(value, { ...place, depth: place.depth + 1 }, reading);
+    case "schemas":
+      if (!Array.isArray(value) || value.length === 0) throw wrong();
+      return value.map((item, index) => readSchema(item, below(index), reading));
+    case "schema_map":
+      if (!isPlainObject(value)) throw wrong();
+      return Object.fromEntries(
+        Object.entries(value).map(([name, item]) => [
+          checkedName(name),
+          readSchema(item, below(name), reading),
+        ]),
+      );
+    case "reference":
+      if (typeof value !== "string") throw wrong();
+      if (!value.startsWith("#")) throw new SchemaFault(`refers to ${shown(value)}, outside of itself`);
+      reading.references.push(value);
+      return value;
+    case "types":
+      if (!isTypes(value)) throw wrong();
+      return value;
+    case "number":
+      if (typeof value !== "number" || !Number.isFinite(value)) throw wrong();
+      return value;
+    case "count":
+      if (typeof value !== "number" || !Number.isInteger(value) || value < 0) throw wrong();
+      return value;
+    case "flag":
+      if (typeof value !== "boolean") throw wrong();
+      return value;
+    case "text":
+      if (typeof value !== "string") throw wrong();
+      return keyword === "pattern" ? value : cleanText(value, limits.descriptionChars);
+    case "texts":
+      if (!isTexts(value)) throw wrong();
+      return [...new Set(value)];
+    case "text_lists":
+      if (!isPlainObject(value) || !Object.values(value).every(isTexts)) throw wrong();
+      return value;
+    case "values":
+      if (!Array.isArray(value) || value.length === 0 || !isShallow(value, limits.schemaDepth)) throw wrong();
+      return value;
+    default:
+      if (!isShallow(value, limits.schemaDepth)) throw wrong();
+      return value;
+  }
+}
+
+// Before 2020-12, `items` was a list for tuples, and `additionalItems` was about what follows them.
+function withPrefixItems(raw: SchemaObject): SchemaObject {
+  const { items, additionalItems, ...rest } = raw;
+  if (!Array.isArray(items)) return raw;
+  return {
+    ...rest,
+    prefixItems: items,
+    ...(additionalItems === undefined ? {} : { items: additionalItems }),
+  };
+}
+
+function checkedName(name: string): string {
+  if (name === "__proto__") throw new SchemaFault("has a property named __proto__");
+  return name;
+}
+
+function isTypes(value: unknown): boolean {
+  if (!Array.isArray(value)) return schemaTypes.has(value);
+  return (
+    value.length > 0 && new Set(value).size === value.length && value.every((type) => schemaTypes.has(type))
+  );
+}
+
+// Deeper values can be written here, but overflow the stack of code that makes a request of them.
+function isShallow(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  return levels > 0 && Object.values(value).every((item) => isShallow(item, levels - 1));
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+export function isPlainObject(value: unknown): value is SchemaObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function escaped(token: string): string {
+  return token.replaceAll("~", "~0").replaceAll("/", "~1");
+}
+
+function at(place: Place): string {
+  return place.pointer === "" ? "its root" : shown(place.pointer);
+}
+
+function shown(text: string): string {
+  return `"${cleanText(text, 100)}"`;
+}
+
+/** The shape of the value of a keyword of JSON Schema. */
+type KeywordShape =
+  | "schema"
+  | "schemas"
+  | "schema_map"
+  | "number"
+  | "count"
+  | "flag"
+  | "text"
+  | "texts"
+  | "text_lists"
+  | "types"
+  | "value"
+  | "values"
+  | "reference";
+
+/**
+ * The keywords of JSON Schema 2020-12 that are handed on, and `definitions`, its older name of `$defs`.
+ * Everything else says nothing about the shape of arguments, or is one provider's own, and is dropped.
+ *
+ * @see https://json-schema.org/draft/2020-12/json-schema-validation
+ */
+const schemaKeywords: ReadonlyMap<string, KeywordShape> = new Map<string, KeywordShape>([
+  ["$ref", "reference"],
+  ["$defs", "schema_map"],
+  ["definitions", "schema_map"],
+  ["type", "types"],
+  ["enum", "values"],
+  ["const", "value"],
+  ["title", "text"],
+  ["description", "text"],
+  ["default", "value"],
+  ["examples", "values"],
+  ["format", "text"],
+  ["pattern", "text"],
+  ["minLength", "count"],
+  ["maxLength", "count"],
+  ["minimum", "number"],
+  ["maximum", "number"],
+  ["exclusiveMinimum", "number"],
+  ["exclusiveMaximum", "number"],
+  ["multipleOf", "number"],
+  ["properties", "schema_map"],
+  ["required", "texts"],
+  ["additionalProperties", "schema"],
+  ["patternProperties", "schema_map"],
+  ["propertyNames", "schema"],
+  ["minProperties", "count"],
+  ["maxProperties", "count"],
+  ["dependentRequired", "text_lists"],
+  ["dependentSchemas", "schema_map"],
+  ["unevaluatedProperties", "schema"],
+  ["items", "schema"],
+  ["prefixItems", "schemas"],
+  ["contains", "schema"],
+  ["minContains", "count"],
+  ["maxContains", "count"],
+  ["minItems", "count"],
+  ["maxItems", "count"],
+  ["uniqueItems", "flag"],
+  ["unevaluatedItems", "schema"],
+  ["allOf", "schemas"],
+  ["anyOf", "schemas"],
+  ["oneOf", "schemas"],
+  ["not", "schema"],
+  ["if", "schema"],
+  ["then", "schema"],
+  ["else", "schema"],
+]);
+
+const schemaTypes: ReadonlySet<unknown> = new Set([
+  "null",
+  "boolean",
+  "object",
+  "array",
+  "number",
+  "integer",
+  "string",
+]);

@@ -1,0 +1,81 @@
+import { McpServer, type ReadResourceResult, ResourceTemplate } from "@modelcontextprotocol/server";
+import { KitError } from "../../base/kit-error.ts";
+import { version } from "../../base/version.ts";
+import type { Project } from "../../project/project.ts";
+import { cutText, maxAnswerLength } from "./bounds.ts";
+import { cutMark } from "./text.ts";
+import { addTool, type ToolOptions } from "./tool.ts";
+import { guidelineConvertTool } from "./tools/guideline-convert.ts";
+import { guidelineGetTool } from "./tools/guideline-get.ts";
+import { guidelinesForTool } from "./tools/guidelines-for.ts";
+import { guidelinesSearchTool } from "./tools/guidelines-search.ts";
+import { specCoverageTool } from "./tools/spec-coverage.ts";
+import { specGetTool } from "./tools/spec-get.ts";
+import { specImpactTool } from "./tools/spec-impact.ts";
+import { specSearchTool } from "./tools/spec-search.ts";
+import { specStaleTool } from "./tools/spec-stale.ts";
+
+const instructions =
+  "kit knows the specifications and coding guidelines of this repository. Before you write or change a file, ask guidelines_for which rules apply to it. Ask spec_search what a feature must do. Before you finish, ask spec_impact what your change affects and which tests to run. Answers name file and line. An answer that ends in [cut: …] goes on with its cursor.";
+
+/** An MCP server with a project's specs, guidelines and impact as tools that only read. */
+export function createMcpServer(project: Project, options: ToolOptions = {}): McpServer {
+  const { specs, guidelines } = project;
+  const server = new McpServer(
+    { name: "kit", title: `kit: ${project.name}`, version },
+    { instructions, capabilities: { tools: {}, resources: {} }, maxToolInputElements: 5_000 },
+  );
+  const signed = { ...options, indexing: project.indexing };
+  // The guidelines of a file are complete from the first answer on.
+  addTool(server, guidelinesForTool(project), options);
+  addTool(server, guidelinesSearchTool(guidelines), signed);
+  addTool(server, guidelineGetTool(guidelines), signed);
+  addTool(server, guidelineConvertTool(guidelines), signed);
+  addTool(server, specSearchTool(specs), signed);
+  addTool(server, specGetTool(specs), signed);
+  addTool(server, specImpactTool(project), signed);
+  addTool(server, specCoverageTool(project), signed);
+  addTool(server, specStaleTool(project), signed);
+  addResources(server, project);
+  return server;
+}
+
+/**
+ * Adds `kit://specs/{id}` and `kit://guidelines/{id}`, for clients that let a person attach a resource
+ * to a prompt. There may be a hundred thousand of them, so they are not listed: search finds ids.
+ */
+function addResources(server: McpServer, { specs, guidelines }: Project): void {
+  const mimeType = "text/markdown";
+  server.registerResource(
+    "spec",
+    new ResourceTemplate("kit://specs/{id}", { list: undefined }),
+    { title: "One spec block", description: "Its text, by id.", mimeType },
+    (uri, { id }) => textOf(uri, specs.get(idOf(id)), "spec_get"),
+  );
+  server.registerResource(
+    "guideline",
+    new ResourceTemplate("kit://guidelines/{id}", { list: undefined }),
+    { title: "One guideline", description: "Its text, by id.", mimeType },
+    (uri, { id }) => textOf(uri, guidelines.get(idOf(id)), "guideline_get"),
+  );
+}
+
+function idOf(value: string | string[] | undefined): string {
+  const raw = Array.isArray(value) ? value[0] : value;
+  try {
+    return decodeURIComponent(raw ?? "");
+  } catch {
+    return raw ?? "";
+  }
+}
+
+function textOf(
+  uri: URL,
+  record: { title: string; content: string } | undefined,
+  tool: string,
+): ReadResourceResult {
+  if (record === undefined) throw new KitError({ code: "not_found", message: `There is no ${uri.href}.` });
+  const { content, content_cut } = cutText(record.content, maxAnswerLength);
+  const text = `# ${record.title}\n\n${content}${cutMark(content_cut, tool)}`;
+  return { contents: [{ uri: uri.href, mimeType: "text/markdown", text }] };
+}

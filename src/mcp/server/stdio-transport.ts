@@ -1,0 +1,211 @@
+import type { Readable, Writable } from "node:stream";
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
+import { parseJSONRPCMessage } from "@modelcontextprotocol/server";
+import { LineReader } from "../line-reader.ts";
+
+export interface StdioStreams {
+  readonly input: Readable;
+  readonly output: Writable;
+  /** Longer lines are refused; default 10 MB. */
+  readonly maxLineBytes?: number;
+}
+
+/** JSON-RPC's codes of errors. */
+const parseError = -32_700;
+const invalidRequest = -32_600;
+const invalidParams = -32_602;
+
+const messagesInTurn = 16;
+
+/** How long a client that has closed its end may wait for the answers that it has asked for. */
+const lastAnswersMs = 2_000;
+
+/** Why a line is refused, as the client is told. */
+interface Refusal {
+  readonly code: number;
+  readonly message: string;
+  readonly id?: string | number;
+}
+
+/**
+ * The protocol over stdin and stdout, one message a line. Lines are read in linear time and up to a limit; what is
+ * no message is answered with JSON-RPC's errors, and the next line is read. Reading waits while the client does not
+ * take its answers.
+ */
+export class StdioTransport implements Transport {
+  onmessage?: Transport["onmessage"];
+  onclose?: Transport["onclose"];
+  onerror?: Transport["onerror"];
+  /** Resolves when the client has left, and has the answers it asked for. */
+  readonly ended: Promise<void>;
+  readonly #input: Readable;
+  readonly #output: Writable;
+  readonly #reader: LineReader;
+  readonly #waiting: JSONRPCMessage[] = [];
+  /** Requests that have no answer yet. */
+  readonly #open = new Set<string | number>();
+  #end: () => void = () => undefined;
+  #isClosed = false;
+  #hasInputEnded = false;
+
+  constructor({ input, output, maxLineBytes = 10_485_760 }: StdioStreams) {
+    this.#input = input;
+    this.#output = output;
+    this.#reader = new LineReader(maxLineBytes, {
+      onLine: (line) => this.#onLine(line),
+      onTooLong: () => {
+        const limit = `${maxLineBytes / 1_048_576} MB`;
+        this.#refuse({ code: invalidRequest, message: `Invalid Request: a line is longer than ${limit}.` });
+      },
+    });
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+    // Listened for at once: a client may leave before the first line is read.
+    input.once("end", this.#onInputEnd).once("close", this.#onInputEnd).once("error", this.#onInputEnd);
+    output.once("close", this.#end).on("error", this.#onOutputError);
+  }
+
+  async start(): Promise<void> {
+    this.#input.on("data", this.#onData);
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    if (this.#isClosed) return;
+    if (!("method" in message) && message.id !== undefined) this.#open.delete(message.id);
+    await new Promise<void>((resolve, reject) => {
+      this.#output.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()));
+    });
+    if (this.#hasInputEnded && this.#open.size === 0) this.#end();
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#input.off("data", this.#onData).pause();
+    this.#end();
+    this.onclose?.();
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    // The reason for refusing a chunk is written at once.
+    this.#output.cork();
+    this.#reader.push(chunk);
+    this.#output.uncork();
+    this.#input.pause();
+    this.#deliver();
+  };
+
+  /** Hands on a few messages at a time: whether the client is still there is noticed between them. */
+  readonly #deliver = (): void => {
+    for (const message of this.#waiting.splice(0, messagesInTurn)) {
+      if ("method" in message && "id" in message) this.#open.add(message.id);
+      this.onmessage?.(message);
+    }
+    if (this.#isClosed) return;
+    if (this.#waiting.length > 0) setImmediate(this.#deliver);
+    else if (this.#output.writableNeedDrain) this.#output.once("drain", this.#deliver);
+    else this.#input.resume();
+  };
+
+  readonly #onInputEnd = (): void => {
+    if (this.#hasInputEnded) return;
+    this.#hasInputEnded = true;
+    // The last line may have no end.
+    this.#reader.push(Buffer.from("\n"));
+    this.#deliver();
+    if (this.#open.size === 0) this.#end();
+    else setTimeout(this.#end, lastAnswersMs).unref();
+  };
+
+  readonly #onOutputError = (error: Error): void => {
+    // The client has left without a word: that is no failure of ours.
+    if (!("code" in error && error.code === "EPIPE")) this.onerror?.(error);
+    this.#end();
+  };
+
+  #onLine(line: Buffer): void {
+    if (this.#isClosed) return;
+    const text = decode(line);
+    if (text !== undefined && text.trim() === "") return;
+    const value = text === undefined ? undefined : parseJson(text);
+    if (value === undefined) {
+      const what = text === undefined ? "UTF-8" : "JSON";
+      this.#refuse({ code: parseError, message: `Parse error: the line is no ${what}.` });
+      return;
+    }
+    const refusal = refusalOf(value);
+    if (refusal !== undefined) {
+      this.#refuse(refusal);
+      return;
+    }
+    let message: JSONRPCMessage;
+    try {
+      message = parseJSONRPCMessage(value);
+    } catch (error) {
+      // A malformed answer or notification: neither is answered.
+      this.onerror?.(new Error("The client sent a message that is none.", { cause: error }));
+      return;
+    }
+    this.#waiting.push(message);
+  }
+
+  #refuse({ code, message, id }: Refusal): void {
+    const answer = { jsonrpc: "2.0", id: id ?? null, error: { code, message } };
+    this.#output.write(`${JSON.stringify(answer)}\n`);
+  }
+}
+
+/** The text of a line, a mark of byte order left out; undefined for what is no UTF-8. */
+function decode(line: Buffer): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(line);
+  } catch {
+    return undefined;
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Why a value is no request, answer or notification that the protocol knows; undefined for one that may be. */
+function refusalOf(value: unknown): Refusal | undefined {
+  const refused = (reason: string, code = invalidRequest): Refusal => ({
+    code,
+    message: `${code === invalidParams ? "Invalid params" : "Invalid Request"}: ${reason}.`,
+    ...idOf(value),
+  });
+  if (Array.isArray(value)) return refused("there are no batches in this protocol: send one message a line");
+  if (typeof value !== "object" || value === null) return refused("a message is an object");
+  const message = value as Readonly<Record<string, unknown>>;
+  if (message.jsonrpc !== "2.0") return refused('"jsonrpc" must be "2.0"');
+  if (!("method" in message)) {
+    return "result" in message || "error" in message ? undefined : refused('"method" is missing');
+  }
+  if (typeof message.method !== "string") return refused('"method" must be a string');
+  if ("id" in message && !isId(message.id)) return refused('"id" must be a string or a whole number');
+  const { params } = message;
+  if (params === undefined || (typeof params === "object" && params !== null && !Array.isArray(params)))
+    return undefined;
+  if (!Array.isArray(params)) return refused('"params" must be an object');
+  // Arguments by position are JSON-RPC, but none of this protocol's methods takes them; a notification gets no answer.
+  return "id" in message ? refused('"params" must be an object', invalidParams) : undefined;
+}
+
+function isId(id: unknown): id is string | number {
+  return typeof id === "string" || Number.isSafeInteger(id);
+}
+
+/** The id to answer with, where there is one that can be. */
+function idOf(value: unknown): Pick<Refusal, "id"> {
+  if (typeof value !== "object" || value === null || !("id" in value)) return {};
+  const { id } = value;
+  // A whole number that is not safe would come back as another one.
+  const isFraction = typeof id === "number" && Number.isFinite(id) && !Number.isInteger(id);
+  return isId(id) || isFraction ? { id } : {};
+}

@@ -1,0 +1,70 @@
+import { z } from "zod";
+import { conversionFormatOf, sourceTypeOf } from "../../../guidelines/convert/source-aliases.ts";
+import { conversionFormats, explainTools, frameworks, sourceTypes } from "../../../protocol/enums.ts";
+import { cursorField, textField } from "../../../protocol/fields.ts";
+import type { ConversionFormat, SourceType } from "../../../protocol/guideline.ts";
+import type { ExplainTool } from "../../../protocol/guideline-query.ts";
+import type { Framework } from "../../../protocol/spec-block.ts";
+import { frameworkInfos, frameworkOf } from "../../../specs/frameworks.ts";
+
+const frameworkNames = frameworkInfos.flatMap(({ aliases }) => aliases);
+const frameworkList = frameworkInfos.map(({ id, label }) => `${id} = ${label}`).join(", ");
+
+/** An input that takes a framework's id or name and gives the id. */
+export const frameworkInput: z.ZodType<Framework> = named(
+  [...frameworks, ...frameworkNames],
+  frameworkOf,
+).meta({
+  description: `The tool a spec was written for: ${frameworkList}.`,
+});
+
+export const sourceInput: z.ZodType<SourceType> = named(
+  [...sourceTypes, "kiro", "cursor", "claude"],
+  sourceTypeOf,
+).meta({
+  description:
+    "Where a guideline comes from: claude = CLAUDE.md, cursor = .cursor/rules, kiro = steering, agents = AGENTS.md.",
+});
+
+export const formatInput: z.ZodType<ConversionFormat> = named(
+  [...conversionFormats, "kiro", "cursor", "claude"],
+  conversionFormatOf,
+).meta({ description: "claude = CLAUDE.md section, cursor = .cursorrules section, kiro = steering file." });
+
+export const toolInput: z.ZodType<ExplainTool> = named(
+  [...explainTools, "kiro", "cursor", "claude"],
+  (name) => {
+    const wanted = frameworkOf(name) ?? name;
+    return explainTools.find((tool) => tool === wanted);
+  },
+).meta({ description: "The coding tool whose view to take; without it, every guideline that applies." });
+
+export const nextCursor: z.ZodType<string> = cursorField.meta({
+  description: "`next_cursor` of the answer before: gives what was cut there.",
+});
+
+export const fileInput: z.ZodType<string> = textField(4_096).meta({
+  description: "A file of the project: relative to its root, or absolute.",
+});
+
+export const guidelineIdInput: z.ZodType<string> = textField(128)
+  .min(1)
+  .meta({ description: "The guideline's id, as the other tools give it." });
+
+/** A page size from 1 to `max`. */
+export function limitInput(max: number): z.ZodInt {
+  return z.int().min(1).max(max);
+}
+
+// The schema lists the names, so that a model sees them; the value inside kit is the id.
+function named<Value extends string>(
+  names: readonly string[],
+  resolve: (name: string) => Value | undefined,
+): z.ZodType<Value> {
+  return z.enum(names).transform((name, context) => {
+    const value = resolve(name);
+    if (value !== undefined) return value;
+    context.addIssue({ code: "custom", message: `must be one of: ${names.join(", ")}` });
+    return z.NEVER;
+  });
+}

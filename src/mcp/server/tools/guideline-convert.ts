@@ -1,0 +1,46 @@
+import { z } from "zod";
+import type { ProjectGuidelines } from "../../../project/project.ts";
+import type { ConversionFormat, ConversionResult } from "../../../protocol/guideline.ts";
+import { partOf } from "../bounds.ts";
+import { nextPageMark } from "../text.ts";
+import type { ReadTool } from "../tool.ts";
+import { formatInput, guidelineIdInput, nextCursor } from "./fields.ts";
+
+interface Input {
+  readonly id: string;
+  readonly format: ConversionFormat;
+  readonly cursor?: string;
+}
+
+interface Output extends Omit<ConversionResult, "written_to"> {
+  readonly next_cursor?: string;
+}
+
+const output: z.ZodType<Output> = z.object({
+  filename: z.string(),
+  content: z.string(),
+  frontmatter: z.record(z.string(), z.unknown()),
+  source_id: z.string(),
+  losses: z.array(z.string()).meta({ description: "What the format cannot express." }),
+  next_cursor: z.string().exactOptional(),
+});
+
+/** `guideline_convert`: a guideline in another tool's format, as a preview. */
+export function guidelineConvertTool(guidelines: ProjectGuidelines): ReadTool<Input, Output> {
+  return {
+    name: "guideline_convert",
+    title: "Convert a guideline",
+    description:
+      "Shows a guideline in another tool's format, and what that format cannot express. Writes nothing.",
+    input: z.strictObject({ id: guidelineIdInput, format: formatInput, cursor: nextCursor.exactOptional() }),
+    output,
+    run: async ({ id, format, cursor }) => {
+      const result = await guidelines.convert({ guideline_id: id, format, preview: true });
+      return { ...result, ...partOf(result.content, cursor) };
+    },
+    toText: ({ filename, content, losses, next_cursor }) => {
+      const lost = losses.length === 0 ? "" : `\n\nLost:\n${losses.map((loss) => `- ${loss}`).join("\n")}`;
+      return `${filename}:\n\n${content}${lost}${nextPageMark(next_cursor)}`;
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import { z } from "zod";
+import { KitError } from "../../../base/kit-error.ts";
+import type { ProjectGuidelines } from "../../../project/project.ts";
+import type { Guideline } from "../../../protocol/guideline.ts";
+import { guidelineSchema } from "../../../protocol/guideline.ts";
+import { partOf } from "../bounds.ts";
+import { nextPageMark } from "../text.ts";
+import type { ReadTool } from "../tool.ts";
+import { guidelineIdInput, nextCursor } from "./fields.ts";
+
+interface Input {
+  readonly id: string;
+  readonly cursor?: string;
+}
+
+interface Output {
+  readonly guideline: Guideline;
+  readonly next_cursor?: string;
+}
+
+/** `guideline_get`: one guideline with its whole content. */
+export function guidelineGetTool(guidelines: ProjectGuidelines): ReadTool<Input, Output> {
+  return {
+    name: "guideline_get",
+    title: "One guideline",
+    description: "Gives one coding guideline with its whole content.",
+    input: z.strictObject({ id: guidelineIdInput, cursor: nextCursor.exactOptional() }),
+    output: z.object({ guideline: guidelineSchema, next_cursor: z.string().exactOptional() }),
+    run: ({ id, cursor }) => {
+      const guideline = guidelines.get(id);
+      if (guideline === undefined) throw unknownGuideline(id);
+      const { content, ...rest } = partOf(guideline.content, cursor);
+      return { guideline: { ...guideline, content }, ...rest };
+    },
+    toText: ({ guideline: { title, source_file, file_pattern, content }, next_cursor }) => {
+      const pattern = file_pattern === undefined ? "" : `; for ${file_pattern}`;
+      return `# ${title}\n(${source_file}${pattern})\n\n${content}${nextPageMark(next_cursor)}`;
+    },
+  };
+}
+
+function unknownGuideline(id: string): KitError {
+  const message = `There is no guideline with the id "${id}"; guidelines_search lists them.`;
+  return new KitError({ code: "guideline_not_found", message });
+}

@@ -1,0 +1,171 @@
+import { z } from "zod";
+import { textTokens } from "../../../base/text-tokens.ts";
+import { isOnlyImports } from "../../../guidelines/guideline-imports.ts";
+import type { Project } from "../../../project/project.ts";
+import { explainTools } from "../../../protocol/enums.ts";
+import type {
+  AppliedGuideline,
+  ExplainTool,
+  Explanation,
+  ShadowedGuideline,
+} from "../../../protocol/guideline-query.ts";
+import { type CutText, cutText, maxListedContent, pageOf } from "../bounds.ts";
+import { toProjectPath } from "../project-path.ts";
+import { cutMark, nextPageMark } from "../text.ts";
+import type { ReadTool } from "../tool.ts";
+import { fileInput, nextCursor, toolInput } from "./fields.ts";
+
+interface Input {
+  readonly file: string;
+  readonly tool?: ExplainTool;
+  readonly cursor?: string;
+}
+
+interface Applied extends Pick<AppliedGuideline, "reason" | "detail" | "line">, CutText {
+  readonly id: string;
+  readonly title: string;
+  readonly source_file: string;
+  readonly is_sample: boolean;
+}
+
+interface Shadowed extends Pick<ShadowedGuideline, "shadowed_by" | "rule"> {
+  readonly id: string;
+  readonly title: string;
+  readonly source_file: string;
+}
+
+interface Output {
+  readonly file: string;
+  readonly tool?: ExplainTool;
+  readonly total: number;
+  readonly tokens: number;
+  readonly applied: readonly Applied[];
+  readonly shadowed: readonly Shadowed[];
+  readonly next_cursor?: string;
+}
+
+const place = { id: z.string(), title: z.string(), source_file: z.string() };
+
+const output: z.ZodType<Output> = z.object({
+  file: z.string(),
+  tool: z.enum(explainTools).exactOptional(),
+  total: z.int().meta({ description: "How many guidelines apply." }),
+  applied: z
+    .array(
+      z.object({
+        ...place,
+        is_sample: z.boolean().meta({ description: "An example of kit's: the repository has no rules." }),
+        line: z.int(),
+        reason: z.enum(["always", "pattern", "nested", "import", "manual", "auto"]),
+        detail: z.string().exactOptional(),
+        content: z.string(),
+        content_cut: z.int().exactOptional(),
+      }),
+    )
+    .meta({ description: "In the order in which the tool reads them." }),
+  tokens: z.int().meta({ description: "About what those cost that apply without being asked for." }),
+  shadowed: z.array(z.object({ ...place, shadowed_by: z.string(), rule: z.string() })),
+  next_cursor: z.string().exactOptional(),
+});
+
+const maxShadowed = 20;
+
+/** `guidelines_for`: the rules for one file, with the reason each applies. */
+export function guidelinesForTool(project: Project): ReadTool<Input, Output> {
+  return {
+    name: "guidelines_for",
+    title: "Guidelines for a file",
+    description:
+      "Which coding guidelines of this repository apply to a file, and why. Call it before you write or change a file. The file need not exist yet.",
+    input: z.strictObject({
+      file: fileInput,
+      tool: toolInput.exactOptional(),
+      cursor: nextCursor.exactOptional(),
+    }),
+    output,
+    async run({ file, tool, cursor }) {
+      const path = toProjectPath(file, project.root);
+      await project.ready(path);
+      return toOutput(project.guidelines.explain(path, tool), cursor);
+    },
+    toText,
+    shows: ({ file, applied }) =>
+      applied.map(({ id, source_file, line, content }) => ({
+        kind: "guideline",
+        id,
+        file: source_file,
+        line,
+        why: `guidelines_for ${file}`,
+        tokens: textTokens(content),
+      })),
+  };
+}
+
+function toOutput(explanation: Explanation, cursor: string | undefined): Output {
+  const { file, tool, applied, shadowed, tokens } = explanation;
+  // One that only imports others says nothing beside them.
+  const own = applied.filter(({ guideline }) => !isOnlyImports(guideline.content));
+  const { items, total, next_cursor } = pageOf(own, { cursor, toItem });
+  return {
+    file,
+    ...(tool === undefined ? {} : { tool }),
+    total,
+    tokens,
+    applied: items,
+    shadowed: shadowed
+      .slice(0, maxShadowed)
+      .map(({ guideline: { id, title, source_file }, shadowed_by, rule }) => ({
+        id,
+        title,
+        source_file,
+        shadowed_by,
+        rule,
+      })),
+    ...(next_cursor === undefined ? {} : { next_cursor }),
+  };
+}
+
+function toItem({ guideline, line, reason, detail }: AppliedGuideline): Applied {
+  const { id, title, source_file, is_sample, content } = guideline;
+  return {
+    id,
+    title,
+    source_file,
+    is_sample,
+    line,
+    reason,
+    ...(detail === undefined ? {} : { detail }),
+    ...cutText(content, maxListedContent),
+  };
+}
+
+const reasons: Readonly<Record<AppliedGuideline["reason"], string>> = {
+  always: "always",
+  pattern: "its pattern matches",
+  nested: "the file lies in its folder",
+  import: "imported",
+  manual: "only when asked for",
+  auto: "when the task fits its description",
+};
+
+const samplesOnly =
+  "This repository has no guidelines of its own. What follows are samples of kit's, which nobody here has agreed on.";
+
+function toText({ file, total, applied, shadowed, next_cursor }: Output): string {
+  const parts = [`${total} ${total === 1 ? "guideline applies" : "guidelines apply"} to ${file}.`];
+  if (applied.some(({ is_sample }) => is_sample)) parts[0] = samplesOnly;
+  for (const { title, source_file, line, reason, detail, content, content_cut, id } of applied) {
+    const why = detail === undefined ? reasons[reason] : `${reasons[reason]}: ${detail}`;
+    parts.push(
+      `## ${title}\n(${source_file}:${line}; ${why}; id ${id})\n\n${content}${cutMark(content_cut, "guideline_get")}`,
+    );
+  }
+  if (shadowed.length > 0) {
+    const lines = shadowed.map(
+      ({ title, source_file, shadowed_by, rule }) =>
+        `- ${title} (${source_file}), by ${shadowed_by}: ${rule}`,
+    );
+    parts.push(`Not in force here:\n${lines.join("\n")}`);
+  }
+  return `${parts.join("\n\n")}${nextPageMark(next_cursor)}`;
+}

@@ -1,0 +1,93 @@
+import { z } from "zod";
+import { KitError } from "../../../base/kit-error.ts";
+import type { ProjectSpecs } from "../../../project/project.ts";
+import { textField } from "../../../protocol/fields.ts";
+import type { SpecBlock, SpecMetadata } from "../../../protocol/spec-block.ts";
+import { specBlockSchema } from "../../../protocol/spec-block.ts";
+import { frameworkLabel } from "../../../specs/frameworks.ts";
+import { maxListedContent, partOf } from "../bounds.ts";
+import { nextPageMark, placeOf } from "../text.ts";
+import type { ReadTool } from "../tool.ts";
+import { nextCursor } from "./fields.ts";
+
+interface Input {
+  readonly id: string;
+  readonly cursor?: string;
+}
+
+interface Output {
+  readonly spec: SpecBlock;
+  /** Keys of the metadata that were left out because their values are long. */
+  readonly metadata_cut?: readonly string[];
+  readonly next_cursor?: string;
+}
+
+const output: z.ZodType<Output> = z.object({
+  spec: specBlockSchema,
+  metadata_cut: z.array(z.string()).exactOptional(),
+  next_cursor: z.string().exactOptional(),
+});
+
+/** `spec_get`: one spec block with its content, links and criteria. */
+export function specGetTool(specs: ProjectSpecs): ReadTool<Input, Output> {
+  return {
+    name: "spec_get",
+    title: "One spec",
+    description:
+      "Gives one spec block: its whole text, acceptance criteria, related specs, and the code and tests it names.",
+    input: z.strictObject({
+      id: textField(1_000).min(1).meta({ description: "The block's id, as spec_search gives it." }),
+      cursor: nextCursor.exactOptional(),
+    }),
+    output,
+    run: ({ id, cursor }) => {
+      const block = specs.get(id);
+      if (block === undefined) throw unknownSpec(id);
+      const { content, ...rest } = partOf(block.content, cursor);
+      const { metadata, cut } = boundedMetadata(block.metadata);
+      return {
+        spec: { ...block, content, metadata },
+        ...(cut.length === 0 ? {} : { metadata_cut: cut }),
+        ...rest,
+      };
+    },
+    toText,
+  };
+}
+
+function unknownSpec(id: string): KitError {
+  const message = `There is no spec block with the id "${id}"; spec_search finds them.`;
+  return new KitError({ code: "spec_not_found", message });
+}
+
+function boundedMetadata(metadata: SpecMetadata): { metadata: SpecMetadata; cut: readonly string[] } {
+  const isShort = ([, value]: readonly [string, unknown]): boolean =>
+    (JSON.stringify(value)?.length ?? 0) <= maxListedContent;
+  const entries = Object.entries(metadata);
+  return {
+    metadata: Object.fromEntries(entries.filter(isShort)),
+    cut: entries.filter((entry) => !isShort(entry)).map(([key]) => key),
+  };
+}
+
+function toText({ spec, metadata_cut = [], next_cursor }: Output): string {
+  const { id, title, content, spec_type, framework, lifecycle, priority, path, metadata } = spec;
+  const place = placeOf(path, metadata.source?.start_line);
+  const kind = `${frameworkLabel(framework)} ${spec_type}, ${lifecycle}, priority ${priority}`;
+  const links = [
+    listed("Related", metadata.related_specs),
+    listed("Code", metadata.code_refs),
+    listed("Tests", metadata.test_refs),
+    listed("[cut] Left out, too long", metadata_cut),
+  ];
+  const parts = [
+    `# ${title}\n(${kind}; ${place}; id ${id})`,
+    content,
+    links.filter((line) => line !== "").join("\n"),
+  ];
+  return `${parts.filter((part) => part !== "").join("\n\n")}${nextPageMark(next_cursor)}`;
+}
+
+function listed(name: string, values: readonly string[] | undefined): string {
+  return values === undefined || values.length === 0 ? "" : `${name}: ${values.join(", ")}`;
+}

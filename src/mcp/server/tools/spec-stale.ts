@@ -1,0 +1,72 @@
+import { z } from "zod";
+import { staleSpecs } from "../../../project/features/stale.ts";
+import type { Project } from "../../../project/project.ts";
+import type { StaleSpec } from "../../../protocol/stale.ts";
+import { pageOf } from "../bounds.ts";
+import { excerptOf, nextPageMark, placeOf } from "../text.ts";
+import type { ReadTool } from "../tool.ts";
+import { nextCursor } from "./fields.ts";
+
+interface Input {
+  readonly cursor?: string;
+}
+
+interface Stale extends Pick<StaleSpec, "id" | "title" | "path" | "line"> {
+  /** The files that changed after the spec. */
+  readonly files: readonly string[];
+}
+
+interface Output {
+  readonly checked: number;
+  readonly total: number;
+  readonly stale: readonly Stale[];
+  readonly notes: readonly string[];
+  readonly next_cursor?: string;
+}
+
+const output: z.ZodType<Output> = z.object({
+  checked: z.int().meta({ description: "Specs that name code at all." }),
+  total: z.int(),
+  stale: z.array(
+    z.object({
+      id: z.string(),
+      title: z.string(),
+      path: z.string(),
+      line: z.int(),
+      files: z.array(z.string()).meta({ description: "Files that changed after the spec." }),
+    }),
+  ),
+  notes: z.array(z.string()),
+  next_cursor: z.string().exactOptional(),
+});
+
+/** `spec_stale`: specs whose code changed after them. */
+export function specStaleTool(project: Project): ReadTool<Input, Output> {
+  return {
+    name: "spec_stale",
+    title: "Stale specs",
+    description:
+      "Specs whose referenced code changed in Git after the spec did: read them with doubt, and bring them up to date when you work on that code.",
+    input: z.strictObject({ cursor: nextCursor.exactOptional() }),
+    output,
+    run: async ({ cursor }, signal) => {
+      const { stale, checked, notes } = await staleSpecs(project, { signal });
+      const { items, ...rest } = pageOf(stale, { cursor, limit: 50, toItem: toStale });
+      return { checked, stale: items, notes, ...rest };
+    },
+    toText,
+  };
+}
+
+function toStale({ id, title, path, line, files }: StaleSpec): Stale {
+  return { id, title: excerptOf(title, 200), path, line, files: files.slice(0, 20).map((file) => file.path) };
+}
+
+function toText({ total, checked, stale, notes, next_cursor }: Output): string {
+  const lines = stale.map(
+    ({ id, title, path, line, files }) =>
+      `- ${title} (${placeOf(path, line)}; id ${id})\n  changed since: ${files.join(", ")}`,
+  );
+  const head = `${total} of ${checked} specs that name code are older than it.`;
+  return `${[head, ...notes, ...lines].join("\n")}${nextPageMark(next_cursor)}`;
+}

@@ -1,0 +1,253 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { subscribe } from "node:diagnostics_channel";
+import type { JSONRPCMessage } from "@modelcontextprotocol/client";
+import type { Clock } from "../../base/clock.ts";
+import { limits, times } from "../limits.ts";
+import { boundResponse, isEventStream, TooLongError } from "./bound-response.ts";
+import { createFloodGate, type FloodGate } from "./flood-gate.ts";
+import type { McpSdk } from "./load-sdk.ts";
+import { refusedResponse } from "./refused-response.ts";
+import { closedTooOften, ServerFailure } from "./server-failure.ts";
+
+/** The protocol over streamable HTTP. */
+export type AddressTransport = InstanceType<McpSdk["StreamableHTTPClientTransport"]> & {
+  /** Why kit cut it off; undefined while it did not. */
+  readonly failure: ServerFailure | undefined;
+};
+
+type SendOptions = NonNullable<Parameters<AddressTransport["send"]>[1]>;
+
+/** A message that was sent, with the streams of events that are opened for it, one after the other. */
+interface Exchange {
+  /** A subscription and what follows the greeting bring notifications for as long as the connection lasts. */
+  readonly kind: "request" | "subscription" | "notification";
+  readonly ending: AbortController;
+  /** Tells that no answer comes. */
+  lost: () => void;
+  /** Why its last answer was of no use. */
+  failure: ServerFailure | undefined;
+  /** Times in a row that its stream was opened again. */
+  reconnects: number;
+  openedAt: number;
+}
+
+/**
+ * Creates a transport over the SDK's that a server cannot use against kit. Answers are bounded, and those that are
+ * of no use are told apart by their status. A stream that the server closes is opened again after pauses of kit's
+ * own, whatever the server asks for, and not for ever; those of a call end with the call. `onUnheard` is told why the
+ * stream of notifications is not opened again.
+ */
+export function createAddressTransport(
+  sdk: Pick<McpSdk, "StreamableHTTPClientTransport">,
+  endpoint: { readonly url: URL; readonly headers: Readonly<Record<string, string>> },
+  { clock, onUnheard }: { readonly clock: Clock; readonly onUnheard: (why: unknown) => void },
+): AddressTransport {
+  // The SDK says neither to `fetch` nor to the scheduler which message they are asked for.
+  const current = new AsyncLocalStorage<Exchange>();
+  const open = new Map<unknown, Exchange>();
+  const closing = new AbortController();
+  let failure: ServerFailure | undefined;
+
+  const cutOff = (what: string): void => {
+    failure ??= new ServerFailure(what, { outcome: "unknown", isFlood: true });
+    void transport.close().catch(() => undefined);
+  };
+  const boundedFetch = async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
+    const exchange = current.getStore();
+    const method = init.method ?? "GET";
+    const isStreamOfNotifications = method === "GET" && exchange?.kind === "notification";
+    // The SDK tries a stream again that was open before, but not the first one.
+    const isTried = exchange !== undefined && exchange.reconnects > 0;
+    const response = await fetchFinal(input, init, cutOff).catch((error: unknown) => {
+      if (isStreamOfNotifications && !isTried && !closing.signal.aborted) onUnheard(error);
+      throw error;
+    });
+    const wantsResult = method === "POST" && exchange?.kind === "request";
+    const refused = refusedResponse({ method, headers: new Headers(init.headers), wantsResult }, response);
+    if (refused !== undefined) {
+      await response.body?.cancel();
+      if (exchange !== undefined) exchange.failure = refused;
+      if (isStreamOfNotifications && (!isTried || refused.outcome === "refused")) onUnheard(refused);
+      throw refused;
+    }
+    // 405 is the protocol's word for a server that has no such stream.
+    if (isStreamOfNotifications && !isTried && !response.ok && response.status !== 405)
+      onUnheard(new ServerFailure(`It answered with HTTP ${response.status}.`, { outcome: "refused" }));
+    if (exchange !== undefined) {
+      exchange.openedAt = clock.now();
+      exchange.failure = undefined;
+    }
+    return boundResponse(response, isEventStream(response) ? cutOff : undefined);
+  };
+  const reconnectLater = (reconnect: () => void, askedMs: number): void => {
+    const exchange = current.getStore();
+    if (exchange === undefined || closing.signal.aborted) return;
+    const pause = nextPause(exchange, { askedMs, now: clock.now() });
+    if (pause === undefined) {
+      exchange.lost();
+      if (exchange.kind === "notification" && exchange.failure?.outcome !== "refused")
+        onUnheard(exchange.failure ?? closedTooOften());
+      return;
+    }
+    clock
+      .sleep(pause, AbortSignal.any([closing.signal, exchange.ending.signal]))
+      .then(reconnect, () => undefined);
+  };
+  const transport = new sdk.StreamableHTTPClientTransport(endpoint.url, {
+    requestInit: { headers: { ...endpoint.headers } },
+    fetch: boundedFetch,
+    // Without a `retry:` of the server, the scheduler is asked for no pause at all.
+    reconnectionOptions: {
+      initialReconnectionDelay: 0,
+      maxReconnectionDelay: 0,
+      reconnectionDelayGrowFactor: 1,
+      maxRetries: Number.POSITIVE_INFINITY,
+    },
+    reconnectionScheduler: reconnectLater,
+  });
+  const send = transport.send.bind(transport);
+  const close = transport.close.bind(transport);
+  transport.onmessage = (message) => {
+    const exchange = "method" in message ? undefined : open.get(message.id);
+    if (exchange === undefined || "method" in message) return;
+    open.delete(message.id);
+    // Nothing may follow an answer; a server that ends its stream itself leaves the connection usable.
+    setTimeout(() => exchange.ending.abort(), times.grace).unref();
+  };
+  transport.close = async () => {
+    closing.abort();
+    await close();
+  };
+  const sendOne = async (message: JSONRPCMessage, options: SendOptions = {}): Promise<void> => {
+    const exchange = createExchange(message);
+    const { ending } = exchange;
+    const signals = options.requestSignal === undefined ? [] : [options.requestSignal];
+    const id = "method" in message && "id" in message ? message.id : undefined;
+    exchange.lost = () => {
+      options.onRequestStreamEnd?.();
+      if (id === undefined) return;
+      open.delete(id);
+      // The server had the request, whatever it said when its stream was opened again. For a request that was
+      // answered this is one answer too many, which the SDK drops.
+      const why = exchange.failure?.message ?? "The connection to it was lost.";
+      const data = new ServerFailure(why, { outcome: "unknown", isLost: true });
+      transport.onmessage?.({ jsonrpc: "2.0", id, error: { code: -32_000, message: "", data } });
+    };
+    if (id !== undefined) open.set(id, exchange);
+    open.get(cancelledBy(message))?.ending.abort();
+    // A server that does not take a notification is given up after a while.
+    const patience = id === undefined ? setTimeout(() => ending.abort(), times.list).unref() : undefined;
+    try {
+      await current.run(exchange, () =>
+        send(message, {
+          ...options,
+          requestSignal: AbortSignal.any([ending.signal, ...signals]),
+          onRequestStreamEnd: exchange.lost,
+        }),
+      );
+    } catch (error) {
+      open.delete(id);
+      throw error;
+    } finally {
+      clearTimeout(patience);
+    }
+  };
+  transport.send = async (message, options) => {
+    for (const one of Array.isArray(message) ? message : [message]) await sendOne(one, options);
+  };
+  return Object.defineProperty(transport, "failure", { get: () => failure }) as AddressTransport;
+}
+
+function createExchange(message: JSONRPCMessage): Exchange {
+  const isRequest = "method" in message && "id" in message;
+  const isSubscription = isRequest && message.method === "subscriptions/listen";
+  return {
+    kind: isSubscription ? "subscription" : isRequest ? "request" : "notification",
+    ending: new AbortController(),
+    lost: () => undefined,
+    failure: undefined,
+    reconnects: 0,
+    openedAt: 0,
+  };
+}
+
+/** The id of the request that a message takes back. */
+function cancelledBy(message: JSONRPCMessage): unknown {
+  return "method" in message && message.method === "notifications/cancelled"
+    ? message.params?.requestId
+    : undefined;
+}
+
+/** Milliseconds until a stream is opened again; undefined where that was done often enough. */
+function nextPause(
+  exchange: Exchange,
+  { askedMs, now }: { readonly askedMs: number; readonly now: number },
+): number | undefined {
+  const { kind, failure, openedAt } = exchange;
+  // A subscription is made again by the one who has made it.
+  if (kind === "subscription" || failure?.outcome === "refused") return undefined;
+  const wasSteady = openedAt > 0 && now - openedAt >= times.steadyStream;
+  exchange.openedAt = 0;
+  exchange.reconnects = wasSteady ? 1 : exchange.reconnects + 1;
+  // The stream of a call ends with the call.
+  if (kind === "notification" && exchange.reconnects > limits.reconnects) return undefined;
+  const doubled = times.firstBackoff * 2 ** Math.min(exchange.reconnects - 1, 10);
+  const own = Math.min(doubled, kind === "request" ? times.maxCallBackoff : times.maxBackoff);
+  return Math.max(own, Math.min(askedMs, times.maxBackoff));
+}
+
+/** A request that waits for its answer. */
+interface Waiting {
+  interimAnswers: number;
+  readonly pieces: FloodGate;
+  readonly flooded: AbortController;
+}
+
+// `fetch` reads interim answers (1xx) for ever, and joins the pieces in which a body comes, each of which costs time;
+// only its diagnostics tell of them.
+const current = new AsyncLocalStorage<Waiting>();
+const waiting = new WeakMap<object, Waiting>();
+let isListening = false;
+const interimFlood = "It sent interim answers (HTTP 1xx) without end.";
+const pieceFlood = "It sent an answer in too many small pieces.";
+
+function listen(): void {
+  if (isListening) return;
+  isListening = true;
+  subscribe("undici:request:create", (message) => {
+    const one = current.getStore();
+    if (one !== undefined) waiting.set((message as { readonly request: object }).request, one);
+  });
+  subscribe("undici:request:headers", (message) => {
+    const { request, response } = message as {
+      readonly request: object;
+      readonly response: { readonly statusCode: number };
+    };
+    const one = waiting.get(request);
+    if (one === undefined || response.statusCode >= 200) return;
+    one.interimAnswers += 1;
+    if (one.interimAnswers > limits.interimAnswers) one.flooded.abort(new TooLongError(interimFlood));
+  });
+  subscribe("undici:request:bodyChunkReceived", (message) => {
+    const one = waiting.get((message as { readonly request: object }).request);
+    if (one !== undefined && !one.pieces.take(0, 1)) one.flooded.abort(new TooLongError(pieceFlood));
+  });
+}
+
+/**
+ * `fetch` that ends with `TooLongError` where interim answers come without end, or where a body comes in too many small
+ * pieces (HTTP chunks of a byte, for one). `onExcess` hears of it first.
+ */
+async function fetchFinal(
+  input: string | URL,
+  init: RequestInit,
+  onExcess: (what: string) => void,
+): Promise<Response> {
+  listen();
+  const flooded = new AbortController();
+  flooded.signal.addEventListener("abort", () => onExcess(flooded.signal.reason.message), { once: true });
+  const signals = init.signal === undefined || init.signal === null ? [] : [init.signal];
+  const signal = AbortSignal.any([flooded.signal, ...signals]);
+  const pieces = createFloodGate({ ...limits.flood, lineBytes: limits.httpPieceBytes });
+  return current.run({ interimAnswers: 0, pieces, flooded }, () => fetch(input, { ...init, signal }));
+}

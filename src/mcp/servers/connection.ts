@@ -1,0 +1,307 @@
+import type { Client, StandardSchemaV1 } from "@modelcontextprotocol/client";
+import { onAbort, withDeadline } from "../../base/abort.ts";
+import type { Clock } from "../../base/clock.ts";
+import { version } from "../../base/version.ts";
+import type { TraceContext } from "../../protocol/trace-context.ts";
+import { limits, times } from "../limits.ts";
+import { isPlainObject } from "../schemas/normalize-schema.ts";
+import type { ListedTool } from "../tools/listed-tool.ts";
+import type { Listing } from "../tools/read-catalogue.ts";
+import { type AddressTransport, createAddressTransport } from "./address-transport.ts";
+import { toServerFailure } from "./explain-failure.ts";
+import { loadSdk, type McpSdk } from "./load-sdk.ts";
+import { createProcessTransport, type ProcessTransport } from "./process-transport.ts";
+import { closedTooOften, ServerFailure, tooSlow } from "./server-failure.ts";
+import type { ServerSettings } from "./server-settings.ts";
+
+export interface ToolRequest {
+  readonly tool: ListedTool;
+  readonly args: Readonly<Record<string, unknown>>;
+  /** The trace that the call belongs to: the server finds it in `_meta`. */
+  readonly trace?: TraceContext | undefined;
+}
+
+/** A server that answers. What goes wrong is a `ServerFailure`. */
+export interface Connection {
+  /** False once it is closed, by either side. */
+  readonly isOpen: boolean;
+  /** A process that speaks the protocol from before 2026. */
+  readonly isOld: boolean;
+  list(): Promise<Listing>;
+  /** The result as the server gave it, unread. */
+  call(call: ToolRequest, signal: AbortSignal): Promise<unknown>;
+  close(): Promise<void>;
+  /** Ends it at once, without a word to the server. */
+  kill(): void;
+}
+
+export interface ConnectionListeners {
+  readonly onToolsChanged: () => void;
+  /** Its notifications are not waited for any more: changes of its tools are not heard. */
+  readonly onUnheard: (why: ServerFailure) => void;
+  /** The server closed the connection, or it broke. */
+  readonly onLost: (failure: ServerFailure) => void;
+  readonly clock: Clock;
+  /** Ends the attempt to connect, and what waits to be tried again. */
+  readonly signal: AbortSignal;
+}
+
+/** The protocol that the server speaks, remembered for the next connection. */
+export interface SpokenProtocol {
+  isOld: boolean;
+}
+
+/** Connects to a server, in the newest protocol it speaks. Nothing is left behind when that fails. */
+export async function openConnection(
+  settings: ServerSettings,
+  spoken: SpokenProtocol,
+  listeners: ConnectionListeners,
+): Promise<Connection> {
+  const { signal } = listeners;
+  const sdk = await loadSdk();
+  const started = performance.now();
+  const left = (): number => Math.max(1, settings.connectTimeoutMs - (performance.now() - started));
+  const connect = async (isOld: boolean): Promise<Connection> => {
+    const attempt = createAttempt(sdk, settings, listeners);
+    try {
+      return await attempt.connect(isOld, { timeoutMs: left(), signal });
+    } catch (error) {
+      // Some servers of the old protocol end when the first message is not the one they know.
+      if (!isOld && attempt.hasEnded()) return connect(true);
+      signal.throwIfAborted();
+      throw toServerFailure(sdk, error, settings.connectTimeoutMs);
+    }
+  };
+  const connection = await connect(spoken.isOld);
+  spoken.isOld = connection.isOld;
+  return connection;
+}
+
+interface Attempt {
+  connect(
+    isOld: boolean,
+    limit: { readonly timeoutMs: number; readonly signal: AbortSignal },
+  ): Promise<Connection>;
+  /** Whether the server's process ended by itself. */
+  hasEnded(): boolean;
+}
+
+function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: ConnectionListeners): Attempt {
+  const { endpoint } = settings;
+  const isProcess = endpoint.kind === "process";
+  const client = new sdk.Client(
+    { name: "kit", version },
+    {
+      // kit checks what matters itself, and never compiles a schema that a server sent.
+      jsonSchemaValidator: {
+        getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
+      },
+      inputRequired: { autoFulfill: false },
+      versionNegotiation: {
+        mode: "auto",
+        // Half of the time: a process that is silent about a newer protocol is asked in the old one.
+        ...(isProcess ? { probe: { timeoutMs: settings.connectTimeoutMs / 2 } } : {}),
+      },
+    },
+  );
+  takeAnyResult(client);
+  const onUnheard = (why: unknown): void => {
+    // Others send no notification that kit waits for.
+    if (client.getServerCapabilities()?.tools?.listChanged !== true) return;
+    listeners.onUnheard(toServerFailure(sdk, why, settings.connectTimeoutMs));
+  };
+  const transport = isProcess
+    ? createProcessTransport(sdk, endpoint)
+    : createAddressTransport(sdk, endpoint, { clock: listeners.clock, onUnheard });
+  const kill = (): void => {
+    if ("kill" in transport) transport.kill();
+    void transport.close().catch(() => undefined);
+  };
+  let ended = false;
+  return {
+    hasEnded: () => ended,
+    async connect(isOld, { timeoutMs, signal }) {
+      const connecting = client.connect(transport, {
+        timeout: timeoutMs,
+        ...(isOld ? { prior: { kind: "legacy" as const } } : {}),
+      });
+      // At once, and not only when the promise is noticed: kit may be on its way out.
+      const stop = onAbort(signal, kill);
+      try {
+        await withDeadline(connecting, {
+          ms: timeoutMs,
+          signal,
+          onTimeout: () =>
+            tooSlow("answer", settings.connectTimeoutMs, {
+              outcome: "not_sent",
+              details: "lastWords" in transport ? transport.lastWords() : "",
+            }),
+        });
+      } catch (error) {
+        const failure = failureOf(transport);
+        const reason = failure ?? error;
+        ended = failure !== undefined && failure !== error && !failure.isFlood;
+        kill();
+        throw reason;
+      } finally {
+        stop();
+      }
+      return toConnection(sdk, { client, transport, settings, listeners, onUnheard, kill });
+    },
+  };
+}
+
+/** The SDK would refuse a whole result for one part that it does not know. */
+function takeAnyResult(client: Client): void {
+  const request = client.request.bind(client);
+  client.request = (({ method, ...rest }: Parameters<Client["request"]>[0], ...more: [never, never?]) =>
+    method === "tools/call"
+      ? request({ method, ...rest }, anything, more[0])
+      : request({ method, ...rest }, ...more)) as Client["request"];
+}
+
+interface Opened {
+  readonly client: Client;
+  readonly transport: ProcessTransport | AddressTransport;
+  readonly settings: ServerSettings;
+  readonly listeners: ConnectionListeners;
+  readonly onUnheard: (why: unknown) => void;
+  readonly kill: () => void;
+}
+
+function toConnection(sdk: McpSdk, opened: Opened): Connection {
+  const { client, transport, settings, listeners } = opened;
+  let isOpen = true;
+  client.onclose = () => {
+    if (!isOpen) return;
+    isOpen = false;
+    listeners.onLost(
+      failureOf(transport) ?? new ServerFailure("It closed the connection.", { outcome: "unknown" }),
+    );
+  };
+  watchTools(client, { ...listeners, onUnheard: opened.onUnheard });
+  return {
+    get isOpen() {
+      return isOpen;
+    },
+    isOld: settings.endpoint.kind === "process" && client.getProtocolEra() === "legacy",
+    async list() {
+      // Servers without tools need not know the question.
+      if (client.getServerCapabilities()?.tools === undefined) return { tools: [], isCut: false };
+      return await withDeadline(listPages(client, settings.listTimeoutMs), {
+        ms: settings.listTimeoutMs,
+        onTimeout: () => tooSlow("list its tools", settings.listTimeoutMs, { outcome: "refused" }),
+      }).catch((error: unknown) => {
+        throw failureOf(transport) ?? toServerFailure(sdk, error, settings.listTimeoutMs);
+      });
+    },
+    async call({ tool, args, trace }, signal) {
+      const meta = trace === undefined ? {} : { _meta: { ...trace } };
+      try {
+        return await client.callTool(
+          { name: tool.name, arguments: { ...args }, ...meta },
+          {
+            signal,
+            timeout: settings.callTimeoutMs,
+            toolDefinition: { name: tool.name, inputSchema: tool.definition as never },
+          },
+        );
+      } catch (error) {
+        signal.throwIfAborted();
+        throw failureOf(transport) ?? toServerFailure(sdk, error, settings.callTimeoutMs);
+      }
+    },
+    async close() {
+      isOpen = false;
+      if (!("terminateSession" in transport)) return client.close();
+      const goodbye = transport.terminateSession();
+      await withDeadline(goodbye, { ms: times.grace, onTimeout: () => new Error("No answer.") }).catch(
+        () => undefined,
+      );
+      await client.close();
+    },
+    kill() {
+      isOpen = false;
+      opened.kill();
+    },
+  };
+}
+
+function failureOf(transport: Opened["transport"]): ServerFailure | undefined {
+  return transport.failure;
+}
+
+interface ToolsListener {
+  readonly onToolsChanged: () => void;
+  /** Changes are not waited for any more. */
+  readonly onUnheard: (why: unknown) => void;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** Hears of changes: unasked in the old protocol, on a subscription in the new one. */
+function watchTools(client: Client, { onToolsChanged, onUnheard, clock, signal }: ToolsListener): void {
+  client.setNotificationHandler("notifications/tools/list_changed", () => onToolsChanged());
+  if (client.getServerCapabilities()?.tools?.listChanged !== true || client.getProtocolEra() !== "modern")
+    return;
+  const isOver = (): boolean => client.transport === undefined || signal.aborted;
+  const listen = async (): Promise<void> => {
+    for (let short = 0; short <= limits.reconnects; ) {
+      const started = clock.now();
+      const { closed } = await client.listen({ toolsListChanged: true });
+      const how = await closed;
+      if (how === "local" || isOver()) return;
+      // Changes in the meantime were missed.
+      onToolsChanged();
+      short = clock.now() - started >= times.steadyStream ? 0 : short + 1;
+      await clock.sleep(times.maxBackoff, signal);
+      if (isOver()) return;
+    }
+    onUnheard(closedTooOften());
+  };
+  listen().catch((error: unknown) => {
+    if (!isOver()) onUnheard(error);
+  });
+}
+
+/** A schema of answers that kit reads itself: the SDK's would refuse all of one for a part that is wrong. */
+const anything: StandardSchemaV1<unknown, unknown> = {
+  "~standard": { version: 1, vendor: "kit", validate: (value) => ({ value }) },
+};
+
+/** Reads all pages of a server's tools, as far as one may go. */
+async function listPages(client: Client, timeoutMs: number): Promise<Listing> {
+  const tools: unknown[] = [];
+  const cursors = new Set<string>();
+  let chars = 0;
+  let cursor: string | undefined;
+  for (let page = 0; page < limits.pages; page += 1) {
+    const params = cursor === undefined ? {} : { params: { cursor } };
+    const answer = await client.request({ method: "tools/list", ...params }, anything, {
+      timeout: timeoutMs,
+    });
+    if (!isPlainObject(answer) || !Array.isArray(answer.tools)) {
+      throw new ServerFailure("Its list of tools is none.", { outcome: "refused" });
+    }
+    for (const tool of answer.tools) {
+      if (tools.length >= limits.listedTools || chars > limits.listedChars) return { tools, isCut: true };
+      chars += lengthOf(tool);
+      tools.push(tool);
+    }
+    const next: unknown = answer.nextCursor;
+    // Without the second condition a server could hand out the same page for ever.
+    if (typeof next !== "string" || cursors.has(next)) return { tools, isCut: false };
+    cursors.add(next);
+    cursor = next;
+  }
+  return { tools, isCut: true };
+}
+
+function lengthOf(tool: unknown): number {
+  try {
+    return JSON.stringify(tool).length;
+  } catch {
+    // Nested so deeply that there is no stack for it: it counts as much as it can be at most.
+    return limits.messageBytes;
+  }
+}

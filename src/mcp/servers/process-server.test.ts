@@ -1,0 +1,210 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, onTestFinished, test } from "vitest";
+import type { ToolDefinition } from "../../agents/define/tool.ts";
+import {
+  callTool,
+  createSkippingClock,
+  isAlive,
+  namesOf,
+  openClient,
+  openServer,
+  textOf,
+  toolServer,
+  toolsAndProblems,
+} from "../client.suite.ts";
+
+async function logFile(): Promise<{ readonly path: string; read(): Promise<readonly string[]> }> {
+  const folder = await mkdtemp(join(tmpdir(), "kit-mcp-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const path = join(folder, "calls.log");
+  const read = async (): Promise<readonly string[]> =>
+    (await readFile(path, "utf8").catch(() => "")).split("\n").filter((line) => line !== "");
+  return { path, read };
+}
+
+test("every tool of a server is a tool of the agents, with its description and schema", async () => {
+  const client = openServer(toolServer());
+  const { tools, problems } = await toolsAndProblems(client);
+  expect(problems).toEqual([]);
+  const echo = tools.find((tool) => tool.name === "mcp__s__echo");
+  expect(echo).toMatchObject({ description: "Says what it is told.", idempotent: true });
+  expect(echo?.input).toHaveProperty("~standard");
+  expect(textOf(await callTool(client, "echo", { args: { text: "hello" } }))).toBe("hello");
+});
+
+test("results are texts, images, structured content and errors", async () => {
+  const client = openServer(toolServer());
+  expect(textOf(await callTool(client, "add", { args: { a: 1, b: 2 } }))).toBe('{"sum":3}');
+  const picture = await callTool(client, "picture");
+  expect(textOf(picture)).toContain("A dot:\n[image/png]\n[Audio of type audio/wav");
+  expect(textOf(picture)).toContain("[Resource file:///notes.md]\nremember");
+  expect(await callTool(client, "fail")).toMatchObject({
+    isError: true,
+    content: [{ text: "It did not work." }],
+  });
+});
+
+test("arguments are checked before the server sees them", async () => {
+  const log = await logFile();
+  const client = openServer(toolServer(log.path));
+  const tools = (await client.tools()) as readonly ToolDefinition[];
+  const echo = tools.find(({ name }) => name === "mcp__s__echo");
+  const input = echo?.input as { "~standard": { validate(value: unknown): Promise<{ issues?: unknown[] }> } };
+  expect((await input["~standard"].validate({ text: 7 })).issues).toEqual([
+    { message: "text: must be string, not number" },
+  ]);
+  expect((await input["~standard"].validate(["hello"])).issues).toHaveLength(1);
+  expect((await input["~standard"].validate({ text: "hello" })).issues).toBeUndefined();
+  expect(await log.read()).toEqual([]);
+});
+
+test("tools are the same objects as long as they are the same, and new ones come and are heard of", async () => {
+  const client = openServer(toolServer());
+  const before = await client.tools();
+  const again = await client.tools();
+  expect(again.every((tool, index) => tool === before[index])).toBe(true);
+  await callTool(client, "change");
+  await expect.poll(() => namesOf(client)).toContain("mcp__s__extra");
+  const after = await client.tools();
+  for (const tool of before) expect(after).toContain(tool);
+  expect(textOf(await callTool(client, "extra"))).toBe("extra");
+});
+
+test("nothing is started before it is needed, and everything is ended with the client", async () => {
+  const log = await logFile();
+  const client = openServer(toolServer(log.path));
+  expect(client.problems()).toEqual([]);
+  const { pid } = JSON.parse(textOf(await callTool(client, "environment")));
+  const child = Number(textOf(await callTool(client, "child")));
+  expect(isAlive(pid) && isAlive(child)).toBe(true);
+  await client.close();
+  expect(isAlive(pid)).toBe(false);
+  await expect.poll(() => isAlive(child)).toBe(false);
+  await expect(client.close()).resolves.toBeUndefined();
+});
+
+test("a program that ends without closing leaves no process behind", async () => {
+  const from = (file: string): string => JSON.stringify(new URL(file, import.meta.url).href);
+  const script = `
+    const { createMcpClient } = await import(${from("../create-mcp-client.ts")});
+    const config = { servers: { s: ${JSON.stringify(toolServer())} } };
+    const client = createMcpClient({ config, root: ".", env: process.env, validateJson: () => [] });
+    const child = (await client.tools()).find((tool) => tool.name === "mcp__s__child");
+    const { content } = await child.execute({}, { signal: new AbortController().signal });
+    process.stdout.write(content[0].text);
+    throw new Error("The program failed.");`;
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    "--input-type=module",
+    "--eval",
+    script,
+  ]).catch((error: { readonly stdout: string }) => error);
+  const child = Number(stdout);
+  expect(child).toBeGreaterThan(0);
+  await expect.poll(() => isAlive(child)).toBe(false);
+});
+
+test("one process serves everybody who asks at the same time", async () => {
+  const client = openServer(toolServer());
+  await Promise.all([client.tools(), client.tools(), client.tools()]);
+  const outputs = await Promise.all([1, 2, 3].map(() => callTool(client, "environment")));
+  const pids = outputs.map((output) => JSON.parse(textOf(output)).pid as number);
+  expect(new Set(pids).size).toBe(1);
+});
+
+test("a server sees PATH and what it was given, nothing else of kit's environment", async () => {
+  const env = { PATH: process.env.PATH, KIT_TEST_SECRET: "s3cret-value", GIVEN: "yes", HOME: "/root" };
+  const client = openServer({ ...toolServer(), env: ["GIVEN"], cwd: "src" }, { env });
+  const { env: seen, cwd } = JSON.parse(textOf(await callTool(client, "environment")));
+  expect(seen).toEqual({ PATH: process.env.PATH, GIVEN: "yes" });
+  expect(cwd).toBe(join(process.cwd(), "src"));
+});
+
+test("allow and deny choose tools, and a name that fits none is pointed out", async () => {
+  const client = openServer({ ...toolServer(), allow: ["e*", "add", "ad"], deny: ["environment"] });
+  const { tools, problems } = await toolsAndProblems(client);
+  expect(tools.map((tool) => tool.name)).toEqual(["mcp__s__add", "mcp__s__echo"]);
+  expect(problems).toEqual([
+    { server: "s", message: '`allow` names "ad", and no tool of the server is called so.' },
+  ]);
+});
+
+test("a call that a crash cut off says that nobody knows, is not repeated, and the next one works", async () => {
+  const log = await logFile();
+  const client = openServer(toolServer(log.path));
+  const output = await callTool(client, "crash", { args: { code: 3 } });
+  expect(output).toMatchObject({ isError: true, outcome: "unknown" });
+  expect(textOf(output)).toContain("Its process ended with code 3. Whether the call was done is unknown");
+  expect(await log.read()).toEqual(["crash"]);
+  await expect
+    .poll(async () => textOf(await callTool(client, "echo", { args: { text: "back" } })))
+    .toBe("back");
+  expect(client.problems()).toEqual([]);
+});
+
+test("a call that only reads is made once more after a crash, and not twice", async () => {
+  const log = await logFile();
+  const client = openServer(toolServer(log.path));
+  const output = await callTool(client, "crash_while_reading", { args: { code: 1 } });
+  expect(output).toMatchObject({ isError: true, outcome: "unknown" });
+  expect(await log.read()).toEqual(["crash_while_reading", "crash_while_reading"]);
+});
+
+test("a server that keeps crashing is given longer and longer pauses", async () => {
+  const client = openServer(toolServer(), { clock: createSkippingClock() });
+  await callTool(client, "echo", { args: { text: "works" } });
+  const said: string[] = [];
+  for (let count = 0; count < 5; count += 1)
+    said.push(textOf(await callTool(client, "crash", { args: { code: 1 } })));
+  expect(said.at(-1)).toMatch(/It is tried again in \d+ seconds\. The call was not done\./);
+  expect(client.problems()[0]?.message).toContain("Its process ended with code 1.");
+});
+
+test("an abort reaches the server, and its connection goes on", async () => {
+  const log = await logFile();
+  const client = openServer(toolServer(log.path));
+  const controller = new AbortController();
+  const waiting = callTool(client, "wait", { args: { ms: 60_000 }, signal: controller.signal });
+  await expect.poll(() => log.read()).toEqual(["wait"]);
+  controller.abort(new Error("Enough."));
+  await expect(waiting).rejects.toThrow("Enough.");
+  await expect.poll(() => log.read()).toEqual(["wait", "wait cancelled"]);
+  expect(textOf(await callTool(client, "echo", { args: { text: "on" } }))).toBe("on");
+});
+
+test("a call that takes too long is cancelled, and its outcome unknown", async () => {
+  const log = await logFile();
+  const client = openServer({ ...toolServer(log.path), timeout_seconds: 8 });
+  const output = await callTool(client, "wait", { args: { ms: 60_000 } });
+  expect(output).toMatchObject({ isError: true, outcome: "unknown" });
+  expect(textOf(output)).toContain("It did not answer within 8 seconds.");
+  await expect.poll(() => log.read()).toEqual(["wait", "wait cancelled"]);
+});
+
+test("a server that starts slowly is waited for, also one that is silent until then", async () => {
+  const client = openServer({ ...toolServer("", "late=1500"), timeout_seconds: 40 });
+  expect(await namesOf(client)).toContain("mcp__s__echo");
+});
+
+test("a server that is down takes nothing from the others", async () => {
+  const client = openClient({
+    servers: {
+      up: { ...toolServer(), allow: ["echo"] },
+      down: { command: "kit-has-no-such-command" },
+      unset: { command: "x", env: ["KIT_HAS_NO_SUCH_VARIABLE"] },
+    },
+  });
+  const { tools, problems } = await toolsAndProblems(client);
+  expect(tools.map((tool) => tool.name)).toEqual(["mcp__up__echo"]);
+  expect(problems).toEqual([
+    {
+      server: "down",
+      message: "It is not available. There is no such command, or no such folder to run it in.",
+    },
+    { server: "unset", message: "It is not available. It needs KIT_HAS_NO_SUCH_VARIABLE, which is not set." },
+  ]);
+  expect(client.problems()).toEqual(problems);
+});

@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { limits } from "../limits.ts";
+import { type ServerProcess, startServerProcess } from "./process-transport.ts";
+
+async function start(onOutput: (piece: Buffer) => void): Promise<ServerProcess> {
+  const script = "process.stdout.write(Array.from({ length: 100_000 }, (_, line) => line + '\\n').join(''))";
+  return startServerProcess({
+    command: process.execPath,
+    args: ["-e", script],
+    env: {},
+    cwd: process.cwd(),
+    onOutput,
+    onErrorFlood: () => undefined,
+  });
+}
+
+test("what a process prints comes whole, and others have their turn between pieces of it", async () => {
+  let turn = 0;
+  const pieces: { readonly turn: number; readonly piece: Buffer }[] = [];
+  const server = await start((piece) => {
+    pieces.push({ turn, piece: Buffer.from(piece) });
+    setImmediate(() => {
+      turn += 1;
+    });
+  });
+  await server.ended;
+  const lines = Buffer.concat(pieces.map(({ piece }) => piece))
+    .toString()
+    .split("\n");
+  expect(lines.length).toBe(100_001);
+  expect(lines.findIndex((line, index) => index < 100_000 && line !== String(index))).toBe(-1);
+  const ofTurns = Map.groupBy(pieces, (one) => one.turn);
+  for (const together of ofTurns.values()) {
+    const bytes = together.reduce((sum, { piece }) => sum + piece.length, 0);
+    // What a process leaves when it ends is read at once: as much as a pipe holds, twice at most.
+    expect(bytes).toBeLessThanOrEqual(131_072 + limits.reads.bytes);
+  }
+});
+
+test("nothing is read any more of a process that was ended, not even what is here already", async () => {
+  let pieces = 0;
+  const server = await start(() => {
+    pieces += 1;
+    server.kill();
+  });
+  await server.ended;
+  expect(pieces).toBe(1);
+});

@@ -1,0 +1,287 @@
+import type { Readable } from "node:stream";
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { endsWithin } from "../../base/abort.ts";
+import { type RunningProcess, startProcess } from "../../processes/start-process.ts";
+import { limits, times } from "../limits.ts";
+import { LineReader } from "../line-reader.ts";
+import { createFloodGate } from "./flood-gate.ts";
+import type { McpSdk } from "./load-sdk.ts";
+import { ServerFailure } from "./server-failure.ts";
+
+/** The protocol over a process's stdin and stdout. */
+export interface ProcessTransport extends Transport {
+  /** Why it is no longer connected; undefined while it is. */
+  readonly failure: ServerFailure | undefined;
+  /** The end of the process's stderr. */
+  lastWords(): string;
+  /** Ends the process at once. */
+  kill(): void;
+  // The SDK tells by these two that a silent server may be one of the older protocol.
+  readonly pid: number | null;
+  readonly stderr: null;
+}
+
+/**
+ * Creates a transport that contains its server: the environment is what it is given and no more, the
+ * process is ended with everything it started, and what it sends is bounded. The SDK's own transport
+ * hands on parts of kit's environment and ends one process only.
+ */
+export function createProcessTransport(
+  sdk: Pick<McpSdk, "deserializeMessage" | "serializeMessage">,
+  request: Omit<ProcessRequest, "onOutput" | "onErrorFlood">,
+): ProcessTransport {
+  const gate = createFloodGate(limits.flood);
+  let server: ServerProcess | undefined;
+  let failure: ServerFailure | undefined;
+  const asked = new Set<string | number>();
+
+  const fail = (message: string, isFlood = false): void => {
+    failure ??= new ServerFailure(message, {
+      outcome: "unknown",
+      details: server?.lastWords() ?? "",
+      isFlood,
+    });
+  };
+  const cutOff = (message: string): void => {
+    fail(message, true);
+    server?.kill();
+  };
+  const read = (line: Buffer): JSONRPCMessage | undefined => {
+    // Banners and debug prints on stdout are common; they are skipped, as long as they stay few.
+    if (!mayBeMessage(line)) return undefined;
+    try {
+      return sdk.deserializeMessage(line.toString("utf8"));
+    } catch (error) {
+      transport.onerror?.(error instanceof Error ? error : new Error(String(error)));
+      const id = idOf(line);
+      if (id === undefined || !asked.has(id)) return undefined;
+      const data = new ServerFailure("Its answer is not what the protocol asks for.", { outcome: "unknown" });
+      return { jsonrpc: "2.0", id, error: { code: -32_000, message: "", data } };
+    }
+  };
+  const reader = new LineReader(limits.messageBytes, {
+    onLine(line) {
+      if (failure !== undefined) return;
+      const message = read(line);
+      const isAnswer =
+        message !== undefined &&
+        !("method" in message) &&
+        message.id !== undefined &&
+        asked.delete(message.id);
+      if (!isAnswer && !gate.take(line.length, 1)) {
+        cutOff("It flooded its output with what nobody had asked for.");
+      } else if (message !== undefined) transport.onmessage?.(message);
+    },
+    onTooLong: () => cutOff(`It sent a message of more than ${limits.messageBytes / 1024 / 1024} MB.`),
+  });
+  const transport: ProcessTransport = {
+    get failure() {
+      return failure;
+    },
+    get pid() {
+      return server?.pid ?? null;
+    },
+    stderr: null,
+    kill: () => server?.kill(),
+    lastWords: () => server?.lastWords() ?? "",
+    async start() {
+      server = await startServerProcess({
+        ...request,
+        onOutput: (piece) => reader.push(piece),
+        onErrorFlood: () => cutOff("It flooded its error output."),
+      }).catch((error: unknown) => {
+        throw notStarted(error);
+      });
+      server.ended.then(
+        (how) => {
+          fail(how);
+          transport.onclose?.();
+        },
+        () => undefined,
+      );
+    },
+    async send(message: JSONRPCMessage) {
+      if (server === undefined || failure !== undefined) {
+        throw failure ?? new ServerFailure("It is not running.", { outcome: "not_sent" });
+      }
+      if ("id" in message && "method" in message) asked.add(message.id);
+      try {
+        await server.write(sdk.serializeMessage(message));
+      } catch (error) {
+        // Its end closes its input before it is told: how it ended says more.
+        await server.hasEnded();
+        throw (
+          failure ?? new ServerFailure("It does not take requests.", { outcome: "not_sent", cause: error })
+        );
+      }
+    },
+    async close() {
+      fail("The connection was closed.");
+      await server?.close();
+    },
+  };
+  return transport;
+}
+
+/** The id of what may be an answer, however malformed; undefined where there is none. */
+function idOf(line: Buffer): string | number | undefined {
+  try {
+    const { id, method } = JSON.parse(line.toString("utf8"));
+    return method === undefined ? id : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a line begins as an object does: what else is printed costs no more than a look. */
+function mayBeMessage(line: Buffer): boolean {
+  const first = line.find((byte) => byte !== 32 && byte !== 9);
+  return first === 123;
+}
+
+function notStarted(error: unknown): ServerFailure {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const reasons: Readonly<Record<string, string>> = {
+    ENOENT: "There is no such command, or no such folder to run it in.",
+    EACCES: "Its command may not be run.",
+  };
+  const message = reasons[String(code)] ?? `Its process could not be started (${String(code)}).`;
+  return new ServerFailure(message, { outcome: "not_sent", cause: error });
+}
+
+/** A server that runs as a process, with everything it started in a group of its own. */
+export interface ServerProcess {
+  readonly pid: number;
+  write(text: string): Promise<void>;
+  /** How it ended, once it has: "Its process ended with code 1." */
+  readonly ended: Promise<string>;
+  /** Whether it has ended, or does so in a moment. */
+  hasEnded(): Promise<boolean>;
+  /** The end of its stderr. */
+  lastWords(): string;
+  /** Closes its input, then asks it to end, then ends it. Resolves when the whole group is gone. */
+  close(): Promise<void>;
+  /** Ends the whole group at once. */
+  kill(): void;
+}
+
+interface ProcessRequest {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** The whole environment. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  readonly onOutput: (piece: Buffer) => void;
+  /** It prints more to stderr than a log can be. */
+  readonly onErrorFlood: () => void;
+}
+
+/** Starts a server without a shell. Rejects when there is no such program. */
+export async function startServerProcess(request: ProcessRequest): Promise<ServerProcess> {
+  const server = startProcess({
+    program: request.command,
+    args: request.args,
+    cwd: request.cwd,
+    env: request.env,
+    hasInput: true,
+  });
+  let lastWords = Buffer.alloc(0);
+  const gate = createFloodGate(limits.flood);
+  readInTurns(server.stderr, (piece) => {
+    // Four bytes a character at most.
+    lastWords = Buffer.concat([lastWords, piece.subarray(-4 * limits.stderrChars)]).subarray(
+      -4 * limits.stderrChars,
+    );
+    if (!gate.take(piece.length, 0)) request.onErrorFlood();
+  });
+  readInTurns(server.stdout, request.onOutput);
+  const ended = endOf(server);
+  if (server.pid === undefined) await server.exited;
+  // An idle server does not keep the program alive.
+  server.unref();
+  return {
+    pid: server.pid ?? 0,
+    ended,
+    hasEnded: () => endsWithin(times.grace, ended),
+    kill() {
+      server.signal("SIGKILL");
+      // A process that has left the group may hold them open and go on.
+      for (const stream of [server.stdout, server.stderr]) stream.destroy();
+    },
+    lastWords: () => lastWords.toString("utf8").slice(-limits.stderrChars),
+    async write(text) {
+      const { stdin } = server;
+      if (stdin === null || stdin.writableLength > limits.unsentBytes)
+        throw new Error("The process does not read its input.");
+      await new Promise<void>((resolve, reject) => {
+        stdin.write(text, (error) => (error ? reject(error) : resolve()));
+      });
+    },
+    async close() {
+      server.ref();
+      server.stdin?.end();
+      for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+        if (await endsWithin(times.grace, ended)) return;
+        server.signal(signal);
+      }
+      await ended;
+    },
+  };
+}
+
+/**
+ * Reads from a process, a piece in each turn of the event loop, so that a flood does not hold up other work.
+ * One that writes byte by byte is read at longer intervals: what it has written meanwhile comes at once.
+ */
+function readInTurns(stream: Readable, onPiece: (piece: Buffer) => void): void {
+  let started = 0;
+  let reads = 0;
+  const goOn = (): void => {
+    const now = performance.now();
+    if (now - started >= limits.reads.ms) {
+      started = now;
+      reads = 0;
+    }
+    reads += 1;
+    if (reads < limits.reads.count) stream.resume();
+    else setTimeout(() => stream.resume(), started + limits.reads.ms - now).unref();
+  };
+  let rest: Buffer = Buffer.alloc(0);
+  const readPiece = (): void => {
+    const piece = rest.subarray(0, limits.reads.bytes);
+    rest = rest.subarray(piece.length);
+    onPiece(piece);
+  };
+  // Destroyed where the process was ended for a flood meanwhile.
+  const hasMore = (): boolean => rest.length > 0 && !stream.destroyed;
+  const readOn = (): void => {
+    if (!hasMore()) return;
+    readPiece();
+    if (hasMore()) setImmediate(readOn);
+    else goOn();
+  };
+  const readAll = (): void => {
+    while (hasMore()) readPiece();
+  };
+  stream.on("data", (chunk: Buffer) => {
+    // Node resumes the streams of a process that has ended: what is left comes before what is new.
+    readAll();
+    rest = chunk;
+    stream.pause();
+    readOn();
+  });
+  stream.on("end", readAll);
+}
+
+/** Resolves when a process has ended and nothing more of its output comes. */
+async function endOf(server: RunningProcess): Promise<string> {
+  try {
+    const { code, signal } = await server.exited;
+    // Children it leaves behind would hold its output open, and live on.
+    server.signal("SIGKILL");
+    await server.closeOutput(times.grace);
+    return code === null ? `Its process was ended by ${signal}.` : `Its process ended with code ${code}.`;
+  } catch {
+    return "Its process could not be started.";
+  }
+}

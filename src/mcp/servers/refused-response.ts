@@ -1,0 +1,74 @@
+import { cleanLine } from "../clean-text.ts";
+import { isEventStream } from "./bound-response.ts";
+import { ServerFailure } from "./server-failure.ts";
+
+/** A request over HTTP, as far as it decides what its answer means. */
+export interface HttpRequest {
+  readonly method: string;
+  readonly headers: Headers;
+  /** Whether it is a JSON-RPC request, which wants a result. */
+  readonly wantsResult: boolean;
+}
+
+const notMcp = "What answers at its address does not speak MCP";
+
+/**
+ * Why an answer is of no use, by its status and its headers; undefined for one that the SDK reads: results, what old
+ * servers say to new questions (400, 404, 405), and redirects.
+ */
+export function refusedResponse(request: HttpRequest, response: Response): ServerFailure | undefined {
+  const { status } = response;
+  const refused = (message: string, isLost = false): ServerFailure =>
+    new ServerFailure(message, { outcome: "refused", isLost });
+  if (status === 401) {
+    const given = request.headers.has("authorization")
+      ? "what `headers` gives is not accepted"
+      : "give it in `headers`";
+    return refused(`It wants authorization (HTTP 401): ${given}.`);
+  }
+  if (status === 403) return refused(deniedAccess(response));
+  // The session that the request names; without one, nothing may be at that address.
+  if (status === 404 && request.headers.has("mcp-session-id"))
+    return refused("It has forgotten the session (HTTP 404).", true);
+  if (status === 429 || status >= 500) {
+    const retryAfterMs = retryAfterOf(response);
+    const pause =
+      retryAfterMs === undefined ? "" : ` It asks to wait ${Math.ceil(retryAfterMs / 1000)} seconds.`;
+    const what =
+      status === 429 ? "It gets too many requests (HTTP 429)." : `It failed inside (HTTP ${status}).`;
+    return new ServerFailure(`${what}${pause}`, {
+      outcome: status === 429 ? "refused" : "unknown",
+      retryAfterMs,
+    });
+  }
+  const isEmpty = status === 202 || status === 204 || status === 205;
+  if (request.wantsResult && isEmpty)
+    return new ServerFailure(`${notMcp}: it gives no result (HTTP ${status}).`, { outcome: "unknown" });
+  if (request.method === "GET" && response.ok && !isEventStream(response))
+    return new ServerFailure(`${notMcp}: its events are no stream of them.`, { outcome: "refused" });
+  return undefined;
+}
+
+/** Explains a redirect that was not followed. `text` is the SDK's, which names the target. */
+export function redirectText(status: number, text: string): string {
+  const [target] = /https?:\/\/[^\s;]+/.exec(text) ?? [];
+  const where = target === undefined ? "elsewhere" : `to ${cleanLine(target, 200)}`;
+  return `It redirects ${where} (HTTP ${status}), which is not followed: \`url\` must be the server's own address.`;
+}
+
+function deniedAccess(response: Response): string {
+  const challenge = response.headers.get("www-authenticate") ?? "";
+  if (!/(?:^|[\s,])error\s*=\s*"?insufficient_scope\b/i.test(challenge))
+    return "It denies access (HTTP 403).";
+  const [, quoted, bare] = /(?:^|[\s,])scope\s*=\s*(?:"([^"]*)"|([^\s,"]+))/i.exec(challenge) ?? [];
+  const scope = cleanLine(quoted ?? bare ?? "", 200);
+  const what = scope === "" ? "another scope" : `the scope "${scope}"`;
+  return `It denies access (HTTP 403, insufficient_scope): what \`headers\` gives as authorization needs ${what}.`;
+}
+
+/** Milliseconds that a server asks to wait: seconds or a date, at most a day. */
+function retryAfterOf(response: Response): number | undefined {
+  const text = response.headers.get("retry-after")?.trim() ?? "";
+  const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
+  return Number.isFinite(ms) ? Math.min(Math.max(0, ms), 86_400_000) : undefined;
+}

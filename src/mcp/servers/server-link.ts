@@ -1,0 +1,235 @@
+import { withDeadline } from "../../base/abort.ts";
+import type { Clock } from "../../base/clock.ts";
+import { times } from "../limits.ts";
+import type { Catalogue } from "../tools/listed-tool.ts";
+import { readCatalogue } from "../tools/read-catalogue.ts";
+import { type Connection, openConnection, type SpokenProtocol, type ToolRequest } from "./connection.ts";
+import { ServerFailure } from "./server-failure.ts";
+import type { ServerSettings } from "./server-settings.ts";
+
+/** A configured server: connected when it is first needed, and again when it was lost. */
+export interface ServerLink {
+  readonly name: string;
+  readonly settings: ServerSettings;
+  /**
+   * The tools of the server: the last known ones while it is down, undefined if it never answered.
+   * Waits for a server that is slow, but not for ever, and not for one that just failed.
+   */
+  catalogue(signal?: AbortSignal): Promise<Catalogue | undefined>;
+  /** The last known tools, without asking the server. */
+  known(): Catalogue | undefined;
+  /**
+   * Calls a tool. Where the connection broke, it is called again only if nothing was done, or if it may be
+   * done twice. Rejects with `ServerFailure`, which says whether it may have been done.
+   */
+  call(call: ToolRequest, signal: AbortSignal): Promise<unknown>;
+  /** Why it cannot be used now; undefined while it can, and before it was tried. */
+  failure(): ServerFailure | undefined;
+  /** How often it failed in a row, and when it is tried again; undefined where it never is. */
+  retries(): { readonly failures: number; readonly againInMs: number } | undefined;
+  /** Why changes of its tools are not heard; undefined while they are, or need not be. */
+  unheard(): ServerFailure | undefined;
+  close(): Promise<void>;
+  kill(): void;
+}
+
+/** Creates a link. Nothing is started before the server is needed. */
+export function createServerLink(settings: ServerSettings, clock: Clock): ServerLink {
+  const backoff = createBackoff(clock.now);
+  const spoken: SpokenProtocol = { isOld: false };
+  const ending = new AbortController();
+  let connection: Connection | undefined;
+  let opening: Promise<Connection> | undefined;
+  let refreshing: Promise<Catalogue> | undefined;
+  let catalogue: Catalogue | undefined;
+  let isStale = true;
+  let unheard: ServerFailure | undefined;
+  let failure =
+    settings.fault === undefined ? undefined : new ServerFailure(settings.fault, { outcome: "not_sent" });
+
+  const lost = (reason: ServerFailure): void => {
+    failure = reason;
+    backoff.failed(reason);
+  };
+  const drop = (useless: Connection, reason: ServerFailure): void => {
+    if (!useless.isOpen) return;
+    useless.kill();
+    lost(reason);
+  };
+  // A slow call is no reason to end a server and the other calls it works on; a stuck server is.
+  const checkLife = (slow: Connection): void => {
+    const gone = new ServerFailure("It does not answer any more.", { outcome: "unknown" });
+    const limit = { ms: times.lifeSign, onTimeout: () => gone };
+    withDeadline(slow.list(), limit).catch(() => drop(slow, gone));
+  };
+  const open = async (): Promise<Connection> => {
+    const wait = backoff.remainingMs();
+    if (wait > 0) await clock.sleep(wait, ending.signal);
+    unheard = undefined;
+    try {
+      const opened = await openConnection(settings, spoken, {
+        onToolsChanged: () => {
+          isStale = true;
+        },
+        onUnheard: (why) => {
+          unheard = why;
+        },
+        onLost: lost,
+        clock,
+        signal: ending.signal,
+      });
+      if (ending.signal.aborted) {
+        opened.kill();
+        throw closed();
+      }
+      // Another process may be another version, with other tools.
+      isStale = true;
+      failure = undefined;
+      connection = opened;
+      return opened;
+    } catch (error) {
+      if (error instanceof ServerFailure && !ending.signal.aborted) lost(error);
+      throw error;
+    }
+  };
+  const connect = async (signal?: AbortSignal): Promise<Connection> => {
+    if (settings.fault !== undefined && failure !== undefined) throw failure;
+    if (ending.signal.aborted) throw closed();
+    if (connection?.isOpen) return connection;
+    if (opening === undefined) {
+      const wait = backoff.remainingMs();
+      if (wait > times.reconnectWait) throw later(failure, wait);
+      opening = open().finally(() => {
+        opening = undefined;
+      });
+    }
+    // The connection is for everybody: one who gives up does not end it.
+    const ms = settings.connectTimeoutMs + times.reconnectWait;
+    return withDeadline(opening, { ms, signal, onTimeout: () => failure ?? closed() });
+  };
+  const refresh = async (): Promise<Catalogue> => {
+    const connected = await connect();
+    isStale = false;
+    try {
+      catalogue = readCatalogue(await connected.list(), { ...settings, server: settings.name });
+      return catalogue;
+    } catch (error) {
+      isStale = true;
+      // A server that cannot even list its tools is of no use, and may be stuck: the next one is a new one.
+      if (error instanceof ServerFailure) drop(connected, error);
+      throw error;
+    }
+  };
+
+  return {
+    name: settings.name,
+    settings,
+    known: () => catalogue,
+    failure: () => (connection?.isOpen ? undefined : failure),
+    retries: () =>
+      settings.fault === undefined
+        ? { failures: backoff.failures, againInMs: backoff.remainingMs() }
+        : undefined,
+    unheard: () => (connection?.isOpen ? unheard : undefined),
+    async catalogue(signal) {
+      const isOpen = connection?.isOpen === true;
+      if (isOpen && !isStale && catalogue !== undefined) return catalogue;
+      if (settings.fault !== undefined || (!isOpen && backoff.remainingMs() > 0)) return catalogue;
+      const ms = backoff.failures > 0 ? times.shortPatience : times.patience;
+      refreshing ??= refresh().finally(() => {
+        refreshing = undefined;
+      });
+      try {
+        return await withDeadline(refreshing, {
+          ms,
+          signal,
+          onTimeout: () => new ServerFailure("It is slow to start.", { outcome: "not_sent" }),
+        });
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (!(error instanceof ServerFailure)) throw error;
+        failure ??= error;
+        return catalogue;
+      }
+    },
+    async call(call, signal) {
+      const attempt = async (connected: Connection): Promise<unknown> => {
+        const result = await connected.call(call, signal);
+        backoff.succeeded();
+        return result;
+      };
+      const connected = await connect(signal);
+      try {
+        return await attempt(connected);
+      } catch (error) {
+        if (!(error instanceof ServerFailure)) throw error;
+        if (error.isLost) drop(connected, error);
+        if (error.isTimeout) checkLife(connected);
+        if (connected.isOpen || (error.outcome === "unknown" && !call.tool.repeatable)) throw error;
+      }
+      return attempt(await connect(signal));
+    },
+    async close() {
+      ending.abort(closed());
+      await connection?.close();
+      await opening?.then(
+        (late) => late.close(),
+        () => undefined,
+      );
+    },
+    kill() {
+      ending.abort(closed());
+      connection?.kill();
+    },
+  };
+}
+
+function closed(): ServerFailure {
+  return new ServerFailure("It was closed with the agents.", { outcome: "not_sent" });
+}
+
+function later(failure: ServerFailure | undefined, waitMs: number): ServerFailure {
+  const reason = failure?.message ?? "It failed.";
+  return new ServerFailure(`${reason} It is tried again in ${Math.ceil(waitMs / 1000)} seconds.`, {
+    outcome: "not_sent",
+  });
+}
+
+/** When a server may be tried again. */
+interface Backoff {
+  /** Milliseconds until then; 0 when it is now. */
+  remainingMs(): number;
+  /** How often it failed since it last did what it was asked. */
+  readonly failures: number;
+  /** It could not be reached, was lost, was cut off (`isFlood`), or asks for a pause. */
+  failed(how?: { readonly isFlood: boolean; readonly retryAfterMs: number | undefined }): void;
+  /** It did what it was asked. */
+  succeeded(): void;
+}
+
+/**
+ * Waits longer after each failure that follows another: 1, 2, 4, … 60 seconds. A server that was lost
+ * after it had worked is tried again at once, but not one that was cut off for a flood.
+ */
+function createBackoff(now: () => number): Backoff {
+  let failures = 0;
+  let notBefore = 0;
+  let worked = false;
+  return {
+    remainingMs: () => Math.max(0, notBefore - now()),
+    get failures() {
+      return failures;
+    },
+    failed(how) {
+      failures += 1;
+      const doubled = times.firstBackoff * 2 ** Math.min(failures - 1, 10);
+      const pause = worked && how?.isFlood !== true ? 0 : Math.min(doubled, times.maxBackoff);
+      notBefore = now() + Math.max(pause, Math.min(how?.retryAfterMs ?? 0, times.maxRetryAfter));
+      worked = false;
+    },
+    succeeded() {
+      failures = 0;
+      worked = true;
+    },
+  };
+}

@@ -1,0 +1,163 @@
+import { resolve } from "node:path";
+import { KitError } from "../../base/kit-error.ts";
+import { limits, times } from "../limits.ts";
+import { isServerName } from "../tools/tool-names.ts";
+import type { McpServerConfig } from "./mcp-config.ts";
+
+/** A server's configuration with its variables filled in. */
+export interface ServerSettings {
+  readonly name: string;
+  readonly endpoint:
+    | {
+        readonly kind: "process";
+        readonly command: string;
+        readonly args: readonly string[];
+        readonly env: Readonly<Record<string, string>>;
+        readonly cwd: string;
+      }
+    | { readonly kind: "address"; readonly url: URL; readonly headers: Readonly<Record<string, string>> };
+  readonly allow?: readonly string[] | undefined;
+  readonly deny?: readonly string[] | undefined;
+  /** Tools that are taken at most. */
+  readonly maxTools: number;
+  readonly connectTimeoutMs: number;
+  readonly listTimeoutMs: number;
+  readonly callTimeoutMs: number;
+  /** Values that no text may show. */
+  readonly secrets: readonly string[];
+  /** Why the server cannot be used as it is configured; a sentence. */
+  readonly fault?: string;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Fills in a server's configuration. Throws `invalid_request` for one that contradicts itself; variables
+ * that are not set make the server unusable, not the agents.
+ */
+export function toServerSettings(
+  name: string,
+  config: McpServerConfig,
+  world: { readonly root: string; readonly env: Environment; readonly maxTools?: number },
+): ServerSettings {
+  const issue = faultOf(name, config);
+  if (issue !== undefined)
+    throw new KitError({ code: "invalid_request", message: `mcp.servers.${name} ${issue}.` });
+  const values = createValues(world.env);
+  const limit = config.timeout_seconds === undefined ? undefined : config.timeout_seconds * 1000;
+  const endpoint =
+    config.url === undefined ? toProcess(config, world, values) : toAddress(config.url, config, values);
+  const fault = values.fault();
+  return {
+    name,
+    endpoint,
+    allow: config.allow,
+    deny: config.deny,
+    maxTools: world.maxTools ?? limits.tools,
+    connectTimeoutMs: limit ?? times.connect,
+    listTimeoutMs: limit ?? times.list,
+    callTimeoutMs: limit ?? times.call,
+    secrets: values.secrets(),
+    ...(fault === undefined ? {} : { fault }),
+  };
+}
+
+/** The fault of a server's configuration, after "mcp.servers.<name> "; the reader of files asks too. */
+export function faultOf(name: string, config: McpServerConfig): string | undefined {
+  if (!isServerName(name))
+    return "has a name that its tools cannot carry: use letters, digits, - and single _, at most 32";
+  if ((config.command === undefined) === (config.url === undefined))
+    return "needs a command or a url, one of the two";
+  if (config.url === undefined)
+    return config.headers === undefined ? undefined : "has headers, which only a url can have";
+  const address = URL.parse(config.url);
+  if (address === null || !/^https?:$/.test(address.protocol))
+    return "has a url that is none of http or https";
+  if (address.username !== "" || address.password !== "") return "has a password in its url: use headers";
+  for (const key of ["args", "env", "cwd"] as const) {
+    if (config[key] !== undefined) return `has ${key}, which only a command can have`;
+  }
+  return undefined;
+}
+
+function toProcess(
+  config: McpServerConfig,
+  world: { readonly root: string; readonly env: Environment },
+  values: Values,
+): ServerSettings["endpoint"] {
+  const listed = config.env ?? [];
+  const pairs = Array.isArray(listed)
+    ? listed.map((variable: string) => [variable, `\${${variable}}`] as const)
+    : Object.entries(listed as Readonly<Record<string, string>>);
+  return {
+    kind: "process",
+    command: config.command ?? "",
+    args: config.args ?? [],
+    env: { ...searchPath(world.env), ...values.fill(pairs) },
+    cwd: resolve(world.root, config.cwd ?? "."),
+  };
+}
+
+function toAddress(url: string, config: McpServerConfig, values: Values): ServerSettings["endpoint"] {
+  const headers = values.fill(Object.entries(config.headers ?? {}), { secret: true });
+  for (const [name, value] of Object.entries(headers)) {
+    // Said here, without the value: the error of `fetch` would quote it.
+    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) || /[^\t\x20-\x7e\x80-\xff]/.test(value)) {
+      values.complain(`The header "${name.slice(0, 100)}" has characters that a header cannot carry.`);
+    }
+  }
+  return { kind: "address", url: new URL(url), headers };
+}
+
+// Programs are found by it, also those that the server starts; nothing else is handed on unasked.
+function searchPath(env: Environment): Readonly<Record<string, string>> {
+  const names = process.platform === "win32" ? ["PATH", "Path", "PATHEXT", "SystemRoot"] : ["PATH"];
+  return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
+}
+
+interface Values {
+  /** Texts by name, with their variables filled in; with `secret`, every variable's value is one. */
+  fill(
+    pairs: readonly (readonly [string, string])[],
+    options?: { readonly secret?: boolean },
+  ): Readonly<Record<string, string>>;
+  complain(fault: string): void;
+  secrets(): readonly string[];
+  fault(): string | undefined;
+}
+
+const secretName = /key|token|secret|pass|auth|cred|cookie|session|private|bearer/i;
+const variable = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
+
+function createValues(env: Environment): Values {
+  const secrets = new Set<string>();
+  const missing = new Set<string>();
+  const faults: string[] = [];
+  const keep = (text: string): void => {
+    // A token is also what is left of `Bearer <token>`.
+    for (const part of [text, ...text.split(/\s+/)]) if (part.length >= 8 || part === text) secrets.add(part);
+  };
+  return {
+    fill(pairs, { secret = false } = {}) {
+      const filled = pairs.map(([name, text]) => {
+        const value = text.replace(variable, (_, wanted: string) => {
+          const set = Object.hasOwn(env, wanted) ? env[wanted] : undefined;
+          if (set === undefined) missing.add(wanted);
+          else if (secret || secretName.test(wanted)) keep(set);
+          return set ?? "";
+        });
+        if (secretName.test(name)) keep(value);
+        return [name, value] as const;
+      });
+      return Object.fromEntries(filled);
+    },
+    complain: (fault) => faults.push(fault),
+    secrets: () => [...secrets].filter((value) => value !== ""),
+    fault() {
+      const names = [...missing].join(", ");
+      return names === ""
+        ? faults[0]
+        : `It needs ${names}, which ${missing.size === 1 ? "is" : "are"} not set.`;
+    },
+  };
+}

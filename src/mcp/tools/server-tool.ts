@@ -1,0 +1,210 @@
+import type { AnyTool, ToolContext, ToolDefinition, ToolOutput } from "../../agents/define/tool.ts";
+import { maskSecrets } from "../../agents/secrets.ts";
+import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
+import type { McpOrigin } from "../../protocol/event.ts";
+import type { ImagePart, TextPart } from "../../protocol/message.ts";
+import { cleanLine } from "../clean-text.ts";
+import { limits, times } from "../limits.ts";
+import { isPlainObject, type SchemaObject } from "../schemas/normalize-schema.ts";
+import { ServerFailure } from "../servers/server-failure.ts";
+import type { ServerLink } from "../servers/server-link.ts";
+import type { ListedTool } from "./listed-tool.ts";
+
+/** Validates a value against a JSON Schema; gives the issues, none when it is fine. */
+export type ValidateJson = (
+  schema: Readonly<Record<string, unknown>>,
+  value: unknown,
+) => readonly string[] | Promise<readonly string[]>;
+
+export type Arguments = Readonly<Record<string, unknown>>;
+
+/** A server's tool as agents call it: `mcp__<server>__<tool>`. */
+export function createServerTool(link: ServerLink, tool: ListedTool, validateJson: ValidateJson): AnyTool {
+  const definition: ToolDefinition<Arguments> = {
+    name: tool.fullName,
+    description: tool.description,
+    input: inputOf(tool, validateJson),
+    timeoutMs: timeoutOf(link),
+    idempotent: tool.repeatable,
+    execute: (args, context) => runServerTool(link, { tool, args }, context),
+    servedBy: () => originOf(link, tool),
+  };
+  return definition;
+}
+
+/** The server and tool that a call goes to, for events. */
+export function originOf({ name, settings }: ServerLink, tool: ListedTool): McpOrigin {
+  return { server: name, tool: tool.name, transport: settings.endpoint.kind === "process" ? "pipe" : "tcp" };
+}
+
+/** The longest a call may take, with a connection that has to be made first. */
+export function timeoutOf({ settings }: ServerLink): number {
+  return settings.connectTimeoutMs + settings.callTimeoutMs + 2 * times.reconnectWait;
+}
+
+/** Calls a tool. What goes wrong is a result that says what happened, and whether it was done. */
+export async function runServerTool(
+  link: ServerLink,
+  call: { readonly tool: ListedTool; readonly args: Arguments },
+  { signal, trace }: Pick<ToolContext, "signal" | "trace">,
+): Promise<ToolOutput> {
+  const mask = (text: string): string => maskSecrets(text, link.settings.secrets);
+  try {
+    return toToolOutput(await link.call({ ...call, trace }, signal), mask);
+  } catch (error) {
+    if (!(error instanceof ServerFailure)) throw error;
+    const what = `The MCP server "${link.name}" could not do it. ${mask(error.message)}`;
+    return error.outcome === "unknown"
+      ? {
+          content: `${what} Whether the call was done is unknown: check before you repeat it.`,
+          isError: true,
+          outcome: "unknown",
+        }
+      : { content: `${what} The call was not done.`, isError: true };
+  }
+}
+
+/** Issues of arguments by the tool's schema; none where only the server can tell. */
+export async function issuesOf(
+  tool: ListedTool,
+  args: unknown,
+  validateJson: ValidateJson,
+): Promise<readonly string[]> {
+  if (!isPlainObject(args)) return ["the arguments must be an object"];
+  try {
+    return await validateJson(tool.schema.checked, args);
+  } catch {
+    // A schema that the validator cannot follow is the server's to apply.
+    return [];
+  }
+}
+
+function inputOf(tool: ListedTool, validateJson: ValidateJson): StandardSchemaV1<unknown, Arguments> {
+  return {
+    "~standard": {
+      version: 1,
+      vendor: "kit",
+      async validate(value) {
+        const issues = await issuesOf(tool, value, validateJson);
+        if (issues.length > 0) return { issues: issues.map((message) => ({ message })) };
+        return { value: value as Arguments };
+      },
+      jsonSchema: { input: () => ({ ...tool.schema.shown }) },
+    },
+  };
+}
+
+type Part = TextPart | ImagePart;
+
+/** Image types that every provider takes. */
+const imageTypes: ReadonlySet<unknown> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+
+/**
+ * A server's result for a model: texts and images as they are, everything else named, also what kit does not know.
+ * Structured content is given as JSON where there is no text; with text it repeats it, by the protocol. The turn loop
+ * cuts texts that are too long.
+ *
+ * `mask` takes secret values out of the texts. Throws `ServerFailure` for what is no result at all.
+ */
+export function toToolOutput(result: unknown, mask: (text: string) => string): ToolOutput {
+  if (!isPlainObject(result))
+    throw new ServerFailure("Its answer is not what the protocol asks for.", { outcome: "unknown" });
+  const content = result.content ?? [];
+  const blocks: readonly unknown[] = Array.isArray(content) ? content : [content];
+  const parts = withImageLimit(toParts(blocks));
+  const hasText = blocks.some(
+    (block) => typeof block === "string" || (isPlainObject(block) && block.type === "text"),
+  );
+  if (!hasText && result.structuredContent !== undefined) {
+    parts.unshift({ type: "text", text: toJson(result.structuredContent) });
+  }
+  return {
+    content:
+      parts.length === 0
+        ? "The tool gave no output."
+        : parts.map((part) => (part.type === "text" ? { type: "text", text: mask(clean(part.text)) } : part)),
+    ...(result.isError === true ? { isError: true } : {}),
+  };
+}
+
+/** The first and the last parts of a list that is too long, and between them how many are missing. */
+function toParts(blocks: readonly unknown[]): readonly Part[] {
+  const dropped = blocks.length - limits.resultParts;
+  if (dropped <= 0) return blocks.map(toPart);
+  const head = Math.ceil(limits.resultParts * 0.7);
+  const left = note(`${dropped} parts of the result are left out here.`);
+  return [...blocks.slice(0, head).map(toPart), left, ...blocks.slice(head + dropped).map(toPart)];
+}
+
+function withImageLimit(parts: readonly Part[]): Part[] {
+  let images = 0;
+  return parts.map((part) => {
+    if (part.type === "image") images += 1;
+    return part.type === "image" && images > limits.resultImages
+      ? note("Another image is left out: there are too many.")
+      : part;
+  });
+}
+
+function toPart(block: unknown): Part {
+  if (typeof block === "string") return { type: "text", text: block };
+  if (!isPlainObject(block)) return note("A part that is none is left out.");
+  switch (block.type) {
+    case "text":
+      return { type: "text", text: textOf(block.text) };
+    case "image":
+      return toImage(block.mimeType, block.data);
+    case "audio":
+      return note(`Audio of type ${named(block.mimeType)}, which models are not given.`);
+    case "resource_link": {
+      const title = textOf(block.title) || textOf(block.name);
+      const description = cleanLine(textOf(block.description), 300);
+      return note(`Resource ${named(block.uri)}: ${named(title)}. ${description}`);
+    }
+    case "resource":
+      return toResource(isPlainObject(block.resource) ? block.resource : {});
+    default:
+      return note(`A part of type ${named(block.type)}, which kit does not know, is left out.`);
+  }
+}
+
+function toResource({ uri, text, blob, mimeType }: SchemaObject): Part {
+  if (typeof text === "string") return { type: "text", text: `[Resource ${named(uri)}]\n${text}` };
+  if (imageTypes.has(mimeType)) return toImage(mimeType, blob);
+  return note(`Resource ${named(uri)} of type ${named(mimeType)}, which is no text.`);
+}
+
+function toImage(mediaType: unknown, data: unknown): Part {
+  if (typeof mediaType !== "string" || !imageTypes.has(mediaType))
+    return note(`An image of type ${named(mediaType)}, which models are not given.`);
+  if (typeof data !== "string") return note("An image that cannot be read.");
+  const bytes = Math.floor((data.length * 3) / 4);
+  if (bytes > limits.imageBytes) return note(`An image of ${bytes} bytes, which is too large for models.`);
+  if (data === "" || !/^[A-Za-z0-9+/]+={0,2}$/.test(data)) return note("An image that cannot be read.");
+  return { type: "image", media_type: mediaType, data };
+}
+
+function toJson(value: unknown): string {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return "[The structured content is nested too deeply.]";
+  }
+}
+
+// Neither is allowed in the stores: SQLite and Postgres cut or refuse a text at NUL.
+function clean(value: string): string {
+  return value.toWellFormed().replaceAll("\0", "");
+}
+
+function note(sentence: string): TextPart {
+  return { type: "text", text: `[${sentence.trim()}]` };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function named(value: unknown): string {
+  return cleanLine(textOf(value), 300) || "unknown";
+}
