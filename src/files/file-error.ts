@@ -6,7 +6,7 @@ export const errorCode = (error: unknown): unknown =>
 
 export const hasCode = (error: unknown, code: string): boolean => errorCode(error) === code;
 
-/** For `catch`: nothing where nothing was found; everything else is thrown on. */
+/** For `catch`: returns undefined for a missing file, and throws every other error on. */
 export function ignoreMissing(error: unknown): undefined {
   if (!hasCode(error, "ENOENT")) throw error;
 }
@@ -16,8 +16,8 @@ export const forbidden = (message: string): KitError => new KitError({ code: "fo
 export const invalid = (message: string): KitError => new KitError({ code: "invalid_request", message });
 
 /**
- * Turns an error of the file system into one whose message holds no path of the machine; `path` is
- * what the caller calls the file.
+ * Turns an error of the file system into a `KitError` whose message names the file as the caller does, by `path`, and holds no
+ * absolute path.
  */
 export function toFileError(error: unknown, path: string): KitError {
   if (error instanceof KitError) return error;

@@ -5,18 +5,18 @@ import { hasCode } from "./file-error.ts";
 import { joinPath } from "./join-path.ts";
 
 export interface FindFilesOptions {
-  /** Whether a file of that name is looked for. */
+  /** Whether files of that name are wanted. */
   readonly wants: (name: string) => boolean;
-  /** Entries that are passed by, folders included; default: none. */
+  /** Whether an entry, file or folder, is left out; default: none is. */
   readonly skips?: (name: string) => boolean;
-  /** Goes into folders below; default true. */
+  /** Whether to search the folders below; default true. */
   readonly nested?: boolean;
 }
 
 export interface FoundFiles {
   /** POSIX, relative to the root, in the order of their names. */
   readonly paths: readonly string[];
-  /** What is there and cannot be used, and why: "leads out of the project". */
+  /** Entries that cannot be read, each with the reason ("leads out of the project"). */
   readonly unusable: readonly UnusablePath[];
 }
 
@@ -26,9 +26,9 @@ export interface UnusablePath {
 }
 
 /**
- * Finds the files below a folder of a project. Links that stay in the project are followed; links that lead
- * out, nowhere or in a circle, pipes and folders without permission are told, so that nothing that somebody
- * put there is missing without a word. Reads every folder once, so it ends for every tree.
+ * Finds the files below a folder of a project. Follows links that stay in the project. Reports links that lead out, nowhere or
+ * in a circle, pipes, and folders without permission, so that no entry is missing silently. Reads every folder once, so the
+ * search ends for every tree.
  */
 export async function findFiles(
   root: string,
@@ -46,7 +46,7 @@ class Search implements FoundFiles {
   readonly unusable: UnusablePath[] = [];
   readonly #root: string;
   readonly #options: FindFilesOptions;
-  /** Names of the folders that were read, by their real paths. */
+  /** The name under which each folder was read, by its real path. */
   readonly #read = new Map<string, string>();
 
   constructor(root: string, options: FindFilesOptions) {

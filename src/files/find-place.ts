@@ -3,16 +3,16 @@ import type { KitError } from "../base/kit-error.ts";
 import { forbidden, invalid, toFileError } from "./file-error.ts";
 import { startWalk, type Walk } from "./walk.ts";
 
-/** A folder below a root that is held open, and the entry of it that a path leads to. */
+/** An open folder below a root, and the entry in it that a path leads to. */
 export interface Place {
-  /** Path of the folder for the system: stays the same folder when somebody renames its parents. */
+  /** Path of the folder for the system: stays valid when its parents are renamed. */
   readonly folder: string;
   /**
    * Path of the entry for the system, in `folder`; ends in "/." for the folder itself. Never a link when
    * the place was found, unless kept.
    */
   readonly entry: string;
-  /** Where that is after links were followed: POSIX, relative to the root, "" for the root itself. */
+  /** The path after links are followed: POSIX, relative to the root, "" for the root itself. */
   readonly path: string;
   close(): Promise<void>;
 }
@@ -22,20 +22,20 @@ export interface FindPlaceOptions {
   readonly root: string;
   /** POSIX, relative to the root, without `..`; "" is the root itself. */
   readonly path: string;
-  /** Creates missing folders; without it they give undefined. */
+  /** Whether to create missing folders. Default: no, and a missing folder gives undefined. */
   readonly createFolders?: boolean;
   /**
-   * What the end of the path stands for: what a link there leads to (the default), the link itself, or
-   * a folder, which is then what is held.
+   * How to take the end of the path: a link is followed (the default), the link itself is the entry, or the path is a folder,
+   * which is then the one that is open.
    */
   readonly end?: "follow" | "keep-link" | "folder";
-  /** What messages call the root; default "project". */
+  /** The name of the root in messages; default "project". */
   readonly area?: "project" | "workspace";
-  /** Holds folders open on the way; default: where the system can. For tests of the other way. */
+  /** Whether to hold folders open on the way; default: where the system can. Tests set it. */
   readonly holds?: boolean;
 }
 
-/** As many as Linux follows. */
+/** The limit of Linux. */
 const maxLinks = 40;
 
 /**
@@ -51,7 +51,7 @@ export async function findPlace(options: FindPlaceOptions): Promise<Place | unde
   return "close" in found ? found : undefined;
 }
 
-/** Where a path leads, as `findPlace` finds it; what is missing is named as it would be created. */
+/** The real path of a path, by the rules of `findPlace`. Missing parts are named as they would be created. */
 export async function resolveInside(options: FindPlaceOptions): Promise<string> {
   const found = await locate(options);
   if ("close" in found) await found.close();
@@ -71,7 +71,7 @@ async function locate(options: FindPlaceOptions): Promise<Place | Missing> {
     const { close } = walk;
     const placeOf = (name: string, names: readonly string[]): Place => ({
       folder: walk?.folder() ?? "",
-      // Not `join`, which would take the dot away: the path of an open folder is a link by itself.
+      // Not `join`, which would remove the dot: the path of an open folder is a link by itself.
       entry: `${walk?.folder()}/${name}`,
       path: names.join("/"),
       close,

@@ -1,17 +1,17 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
-/** Where the repository that a folder is in keeps its things. All paths are absolute. */
+/** The folders of a Git repository. All paths are absolute. */
 export interface GitFolder {
   /** The top of the work tree. */
   readonly top: string;
-  /** Of this work tree: holds `HEAD`. */
+  /** The Git folder of this work tree: holds `HEAD`. */
   readonly own: string;
-  /** Of the repository: holds branches and `info/exclude`. The same, but for further work trees. */
+  /** The Git folder of the repository: holds branches and `info/exclude`. Differs from the other in linked work trees. */
   readonly common: string;
 }
 
-/** The repository that a folder is in, found without asking Git. */
+/** Finds the repository of a folder, without running Git. */
 export function findGitFolder(root: string): GitFolder | undefined {
   for (let folder = root; ; folder = dirname(folder)) {
     const entry = join(folder, ".git");

@@ -4,14 +4,14 @@ import { canHoldFolders, folderFlags, heldPath } from "./walk.ts";
 
 /** A folder that is held open. */
 export interface HeldFolder {
-  /** Path of the folder for the system, as that of a `Walk`. */
+  /** Path of the folder for the system, like that of a `Walk`. */
   readonly path: string;
   close(): void;
 }
 
 /**
- * Opens a folder by its name in another one, for walks over whole trees, where a wait for each of
- * thousands of calls takes longer than the calls. Undefined for anything but a folder, links included.
+ * Opens a folder by its name in another one. Synchronous, for walks over whole trees: to await each of thousands of calls takes
+ * longer than the calls. Undefined for anything but a folder, links included.
  */
 export function holdFolder(parent: string, name: string): HeldFolder | undefined {
   const path = join(parent, name);
@@ -22,7 +22,7 @@ export function holdFolder(parent: string, name: string): HeldFolder | undefined
     const descriptor = openSync(path, folderFlags);
     return { path: heldPath(descriptor), close: () => closeSync(descriptor) };
   } catch {
-    // It is gone, became a link, or may not be read: nothing that a walk could go into.
+    // It is gone, is a link now, or may not be read: the walk cannot enter it.
     return undefined;
   }
 }

@@ -3,7 +3,7 @@ import { joinPath } from "./join-path.ts";
 
 export const ignoreFileName = ".gitignore";
 
-/** What is ignored in a folder and below, by the ignore files of it and of the folders above. */
+/** The ignore rules of a folder: those of its own ignore file and of the folders above. */
 export interface IgnoreScope {
   /** Whether an entry of the folder is ignored; `path` is relative to the project root. */
   ignores(path: string, isFolder: boolean): boolean;
@@ -11,7 +11,7 @@ export interface IgnoreScope {
   enter(folder: string): IgnoreScope;
 }
 
-/** Rules that come from outside of the project's own folders: `.git/info/exclude`, parent folders. */
+/** Ignore rules from outside of the project: `.git/info/exclude`, parent folders. */
 export interface OuterRules {
   readonly text: string;
   /** Path from the folder that the rules are relative to, to the project root; "" for the same. */
@@ -25,7 +25,7 @@ export interface IgnoreScopeOptions {
   readonly readText: (path: string) => string;
 }
 
-/** Entries that hold no sources of the project itself, whatever the ignore files say. */
+/** Entries that are ignored whatever the ignore files say: they hold no sources of the project. */
 const skippedNames = new Set(["node_modules", ".git", ".kit", ".hg", ".svn"]);
 
 export function isSkippedName(name: string): boolean {
@@ -50,7 +50,7 @@ export function createIgnoreScope({ outer, readText }: IgnoreScopeOptions): Igno
   return toScope(outermost, readText);
 }
 
-/** True: ignored; false: a rule keeps it; undefined: no rule says anything. */
+/** True: ignored; false: a rule keeps it; undefined: no rule matches. */
 type Verdict = (path: string, isFolder: boolean) => boolean | undefined;
 
 function toScope(verdict: Verdict, readText: (path: string) => string): IgnoreScope {
@@ -73,7 +73,7 @@ function compile(text: string): Ignore {
 }
 
 function test(matcher: Ignore, path: string, isFolder: boolean): boolean | undefined {
-  // The library takes "./a" and "../a" for mistakes of the caller, and throws; no entry is named so.
+  // The library throws for "./a" and "../a"; no entry has such a path.
   const { ignored, unignored } = matcher.test(isFolder ? `${path}/` : path);
   if (ignored) return true;
   return unignored ? false : undefined;

@@ -3,9 +3,8 @@ import { join, sep } from "node:path";
 import { KitError } from "../base/kit-error.ts";
 
 /**
- * Throws `forbidden` where one of these paths below a root is a link that leads out of it, or nowhere: for
- * folders and files that kit opens by itself, which a repository may bring along as links. Links that stay
- * below the root are fine.
+ * Throws `forbidden` where one of these paths below a root is a link that leads out of the root, or nowhere. For folders and files
+ * that kit opens by itself, and that a repository may contain as links. Links that stay below the root are allowed.
  */
 export function assertNoLinkOut(root: string, paths: readonly string[]): void {
   for (const path of paths) {

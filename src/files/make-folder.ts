@@ -3,8 +3,8 @@ import { dirname } from "node:path";
 import { hasCode } from "./file-error.ts";
 
 /**
- * Makes a folder, and those above it that are missing; throws what the system says. It ends everywhere: Node's
- * `recursive` never does where a file system has no place for a new folder and says that it is missing (/proc).
+ * Creates a folder and its missing parents; throws the error of the system. Node's `recursive` loops for ever where a file system
+ * answers ENOENT for a folder that cannot be created (/proc); this function ends.
  */
 export function makeFolderSync(path: string): void {
   const missing: string[] = [];
@@ -22,7 +22,7 @@ function makeOne(path: string, { mayMiss }: { readonly mayMiss: boolean }): bool
     mkdirSync(path);
   } catch (error) {
     if (mayMiss && hasCode(error, "ENOENT")) return false;
-    // Some file systems name another fault of a folder that is there: they are read-only, for one.
+    // Some file systems report another error for a folder that exists: EROFS, for one.
     if (!isFolder(path)) throw error;
   }
   return true;

@@ -26,7 +26,7 @@ export function loadOuterRules(root: string): OuterRules[] {
   return isIgnored(rules) ? [] : rules;
 }
 
-/** Whoever opens a folder that its repository ignores wants to see what is in it. */
+/** A user who opens a folder that its repository ignores wants to see its files. */
 function isIgnored(rules: readonly OuterRules[]): boolean {
   const above = rules.filter(({ prefix }) => prefix !== "");
   const name = above[0]?.prefix.split("/").at(-1);

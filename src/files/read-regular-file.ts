@@ -9,8 +9,8 @@ export const readFlags: number = constants.O_RDONLY | constants.O_NOFOLLOW | con
 
 /**
  * Reads the regular file at a place, as long as it was when it was opened; undefined when there is
- * none. Throws `invalid_request` for a folder, `forbidden` for devices, pipes and the like, which are
- * not waited for, and `payload_too_large` past `maxBytes`.
+ * none. Throws `invalid_request` for a folder, `forbidden` for devices, pipes and the like, for which it
+ * does not wait, and `payload_too_large` past `maxBytes`.
  */
 export async function readRegularFile(place: Place, maxBytes: number): Promise<Uint8Array | undefined> {
   const handle = await open(place.entry, readFlags).catch(ignoreMissing);

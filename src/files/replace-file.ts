@@ -11,11 +11,11 @@ export interface ReplaceFileOptions {
   /** The whole file; text is written as UTF-8. */
   readonly content: string | Uint8Array;
   /**
-   * What the file held when the content was made; null for no file. Other content by now throws
-   * `conflict` and nothing is written. Without it, whatever is there is replaced.
+   * The content from which the caller made the new one; null for no file. Where the file has other content now, `replaceFile` throws
+   * `conflict` and writes nothing. Default: any content is replaced.
    */
   readonly expected?: Uint8Array | null;
-  /** Waits until the disk has it, so that it outlives a loss of power. */
+  /** Whether to sync the file, so that it survives a loss of power. */
   readonly durable?: boolean;
   readonly signal?: AbortSignal;
 }
@@ -88,7 +88,7 @@ async function fill(temporary: string, { content, existing, durable }: FillOptio
 async function takeOver(handle: FileHandle, existing: Existing): Promise<void> {
   const stats = await handle.stat();
   if (stats.uid !== existing.uid || stats.gid !== existing.gid) {
-    // Only root may give files away; for others the file becomes theirs, as with any editor.
+    // Only root may change the owner. For other users the file becomes theirs, as with any editor.
     await handle.chown(existing.uid, existing.gid).catch(() => undefined);
   }
   if ((stats.mode & 0o7777) !== existing.mode) await handle.chmod(existing.mode);
@@ -108,7 +108,7 @@ async function takePlace(
   { place, mustBeNew }: { readonly place: Place; readonly mustBeNew: boolean },
 ): Promise<void> {
   if (!mustBeNew) return await rename(temporary, place.entry);
-  // Unlike a rename, a link never replaces a file that appeared since it was looked for.
+  // Unlike a rename, a link never replaces a file that appeared since the check.
   try {
     await link(temporary, place.entry);
   } catch (error) {
@@ -129,6 +129,6 @@ async function syncFolder(folder: string): Promise<void> {
 const changedMeanwhile = (path: string, cause?: unknown): KitError =>
   new KitError({
     code: "conflict",
-    message: `${path} was changed by somebody else meanwhile; nothing was written.`,
+    message: `${path} was changed by another program meanwhile; nothing was written.`,
     cause,
   });

@@ -3,15 +3,15 @@ import { type FileHandle, lstat, mkdir, open, readlink } from "node:fs/promises"
 import { join } from "node:path";
 import { hasCode } from "./file-error.ts";
 
-/** A way through the folders below a root, one name at a time. No step follows a link. */
+/** Walks through the folders below a root, one name at a time. No step follows a link. */
 export interface Walk {
   /** Path of the present folder for the system: stays the same folder when its parents are renamed. */
   folder(): string;
   /** The names entered so far. */
   names(): readonly string[];
-  /** Steps into a folder, which is made first if `create` says so. */
+  /** Steps into a folder, which is created first with `create`. */
   enter(name: string, create: boolean): Promise<"entered" | "missing" | "no folder">;
-  /** The target of a link; undefined for anything else, also for nothing. */
+  /** The target of a link; undefined for any other entry, and for a missing one. */
   linkTarget(name: string): Promise<string | undefined>;
   /** Steps out; false at the root. */
   leave(): Promise<boolean>;

@@ -3,7 +3,7 @@ import type { SourceType } from "../protocol/guideline.ts";
 import type { SourceSpan } from "../protocol/spec-block.ts";
 import type { SyncFormat } from "../protocol/sync.ts";
 
-/** The tool whose meaning a source's patterns and scope have. */
+/** The tool that defines what a source's patterns and scope mean. */
 export type GuidelineTool =
   | "kiro"
   | "cursor"
@@ -18,7 +18,7 @@ export type GuidelineTool =
 /** When the source's own tool would load a guideline. */
 export type Inclusion = "always" | "pattern" | "auto" | "manual";
 
-/** A guideline before its id is known, with what matching and conversion need beyond the record. */
+/** A guideline without its id, with the fields that matching and conversion need. */
 export interface GuidelineDraft {
   readonly title: string;
   readonly content: string;
@@ -37,7 +37,7 @@ export interface GuidelineDraft {
   readonly imports: readonly { readonly path: string; readonly line: number }[];
   /** True for the whole of a file (steering, .mdc, rules), false for a section of one. */
   readonly whole_file: boolean;
-  /** The format that a sync wrote it from; absent for what people wrote. */
+  /** The format that a sync wrote it from; absent for hand-written ones. */
   readonly managed?: SyncFormat;
 }
 

@@ -17,7 +17,7 @@ export function guidelineId(sourceFile: string, title: string, n = 1): string {
 /**
  * The records of one file's drafts. The ids of a file depend on that file alone.
  *
- * A title can spell what another one becomes (`A:2` beside two of `A`); the later one then counts on.
+ * A title can equal the numbered form of another one (`A:2` beside two of `A`); the later one then gets the next number.
  */
 export function assignGuidelineIds(sourceFile: string, drafts: readonly GuidelineDraft[]): GuidelineRecord[] {
   const taken = new Set<string>();

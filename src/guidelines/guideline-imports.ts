@@ -101,8 +101,8 @@ const knownName =
   /(?:^|\/)(?:AUTHORS|CHANGELOG|CODEOWNERS|CONTRIBUTING|Dockerfile|Gemfile|Justfile|LICENSE|Makefile|NOTICE|Procfile|README)$/u;
 
 /**
- * Whether a text behind an `@` names a file: a path that says so (`./x`, `../x`, `~/x`, `/x`), or one that
- * ends as text files do. A name (`@alice`), a decorator (`@Injectable()`, `@app.get("/x.json")`), a package
+ * Whether a text behind an `@` names a file: it starts like a path (`./x`, `../x`, `~/x`, `/x`), or ends like a
+ * text file. A name (`@alice`), a decorator (`@Injectable()`, `@app.get("/x.json")`), a package
  * (`@types/node`, `@x/y@1.2.0`) and a tag (`@param`) name none.
  */
 function namesFile(path: string): boolean {

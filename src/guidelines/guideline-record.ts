@@ -12,21 +12,21 @@ export interface GuidelineRecord extends GuidelineDraft {
   readonly aliases?: readonly string[];
   /** The name under which it is read, where that is not `source_file`. */
   readonly read_as?: string;
-  /** What it is to the tools that find it under another name. */
+  /** The guideline as tools read it under other names. */
   readonly readings?: readonly Reading[];
 }
 
-/** A file as a tool reads it that finds it by one of its aliases. */
+/** The reading of a file under one of its aliases. */
 export interface Reading extends Pick<GuidelineDraft, "tool" | "scope" | "inclusion" | "globs"> {
   readonly read_as: string;
 }
 
-/** The name that decides what a tool makes of a guideline's file. */
+/** The name by which tools decide how to read a guideline's file. */
 export function nameOf(record: Pick<GuidelineRecord, "source_file" | "read_as">): string {
   return record.read_as ?? record.source_file;
 }
 
-/** A guideline as it is, and as each of its aliases makes it. All have the same id. */
+/** A guideline, and its reading under each alias. All have the same id. */
 export function viewsOf(record: GuidelineRecord): readonly GuidelineRecord[] {
   return record.readings === undefined
     ? [record]

@@ -11,7 +11,12 @@ export interface GuidelineSource {
   readonly aliases?: readonly string[];
 }
 
-/** The guidelines of one file; none where no adapter knows one of its names. */
+/**
+ * The guidelines of one file; none where no adapter knows one of its names.
+ *
+ * @example
+ * const { records } = readGuidelines({ path: "AGENTS.md", text: "# Rules\n\n## Style\n\nUse tabs.\n" });
+ */
 export function readGuidelines({ path, text, aliases = [] }: GuidelineSource): {
   readonly records: GuidelineRecord[];
   readonly diagnostics: readonly Diagnostic[];

@@ -22,12 +22,12 @@ const guidelineAdapters: readonly GuidelineAdapter[] = [
   zedAdapter,
 ];
 
-/** How every name of a guideline file ends. */
+/** The endings of guideline file names. */
 const ending = /\.(?:md|mdc|txt|cursorrules|windsurfrules|clinerules|rules)$/;
 
 /** The adapter that reads a project-relative path, by the path alone. */
 export function guidelineAdapterFor(path: string): GuidelineAdapter | undefined {
-  // Asked for every file of a repository, so what cannot be a guideline leaves at once.
+  // Called for every file of a repository, so other names are ruled out first.
   if (!ending.test(path)) return undefined;
   return guidelineAdapters.find((adapter) => adapter.matches(path));
 }

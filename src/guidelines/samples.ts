@@ -72,7 +72,7 @@ const samples: readonly Sample[] = [
   },
 ];
 
-/** What a project without guidelines of its own is shown. */
+/** The guidelines shown for a project without any. */
 export function sampleRecords(): GuidelineRecord[] {
   return assignGuidelineIds("samples.md", samples.map(toDraft));
 }

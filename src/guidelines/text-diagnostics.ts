@@ -24,7 +24,7 @@ export function titleOfFile(path: string): string {
   return cleanTitle(words.charAt(0).toUpperCase() + words.slice(1), "Untitled");
 }
 
-/** What every guideline file is told about: its front matter, what it leaves open, what it hides. */
+/** Diagnostics of every guideline file: front matter, unclosed fences and comments, hidden characters. */
 export function textDiagnostics(path: string, scan: MarkdownScan, frontMatter: FrontMatter): Diagnostic[] {
   const diagnostics = frontMatterDiagnostics(path, frontMatter.problems);
   const warn = (rule: Diagnostic["rule"], code: string, about: { message: string; line: number }): void => {

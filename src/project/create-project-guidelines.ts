@@ -21,8 +21,10 @@ export function createProjectGuidelines(options: ProjectGuidelinesOptions): Proj
   const reads = createGuidelineReads(index, { projectName: name, isGuidelineFile });
   const inTurn = createQueue();
 
-  /** Brings what was written into the index, so that the next answer has it. */
-  const noticing = async <Result>(write: () => Promise<{ result: Result; written: readonly string[] }>) => {
+  /** Refreshes the index after a write, so that the next answer has it. */
+  const refreshAfter = async <Result>(
+    write: () => Promise<{ result: Result; written: readonly string[] }>,
+  ) => {
     const { result, written } = await write();
     if (written.length > 0) await index.refresh({ folders: foldersOf(written) });
     return result;
@@ -53,11 +55,11 @@ export function createProjectGuidelines(options: ProjectGuidelinesOptions): Proj
     lint: () =>
       index.cached("guideline-lint", () => lintGuidelines(reads.records(), index.files(), config.guidelines)),
     convert: (request) =>
-      inTurn(() => noticing(() => convertProjectGuideline({ index, reads, readOnly }, request))),
+      inTurn(() => refreshAfter(() => convertProjectGuideline({ index, reads, readOnly }, request))),
     planSync: (request) => inTurn(async () => await planProjectSync(await syncContext(), request)),
     sync: (request) =>
       inTurn(() =>
-        noticing(async () => {
+        refreshAfter(async () => {
           const result = await syncProject(await syncContext(), request);
           return { result, written: result.written };
         }),
@@ -65,7 +67,7 @@ export function createProjectGuidelines(options: ProjectGuidelinesOptions): Proj
   };
 }
 
-/** One write after the other, so that none of this process takes another's result away. */
+/** Runs writes one after the other, so that no write of this process overwrites another. */
 function createQueue(): <Result>(work: () => Promise<Result>) => Promise<Result> {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {
@@ -75,7 +77,7 @@ function createQueue(): <Result>(work: () => Promise<Result>) => Promise<Result>
   };
 }
 
-/** The folders on the way to files, all of which may be new. */
+/** The folders of files and all their parents: each of them may be new. */
 function foldersOf(paths: readonly string[]): readonly string[] {
   const folders = new Set([""]);
   for (const path of paths) {

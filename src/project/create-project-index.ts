@@ -116,7 +116,7 @@ function indexingOf(database: Connection): IndexingProgress | undefined {
   return indexing === undefined ? undefined : parseStored<IndexingProgress>(indexing);
 }
 
-/** The real path of a name, through links of its folders too; nothing where there is none or it lies outside. */
+/** The real path of a file, relative to the root; undefined for a missing file and for one outside of the root. */
 function insideRoot(root: string, path: string): string | undefined {
   try {
     const real = relative(root, realpathSync(`${root}/${path}`))

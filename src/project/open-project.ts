@@ -11,10 +11,13 @@ import { IndexPlace } from "./store/index-place.ts";
 import { watchProject } from "./watch/watch-project.ts";
 
 /**
- * Opens a repository: its index as it was left, brought up to date with the disk. The caller closes
- * it. `signal` and `onProgress` are those of the first pass.
+ * Opens a repository: its index as the last process left it, brought up to date with the disk. The caller closes it. `signal` and
+ * `onProgress` belong to the first pass. Throws `invalid_request` when the root is not a folder.
  *
- * Throws `invalid_request` when the root is no folder.
+ * @example
+ * const project = await openProject({ root: "." });
+ * const { specs, total_count } = project.specs.query({ q: "login" });
+ * await project.close();
  */
 export async function openProject(options: OpenProjectOptions & RefreshOptions): Promise<Project> {
   const root = rootOf(options.root);
@@ -26,24 +29,24 @@ export async function openProject(options: OpenProjectOptions & RefreshOptions):
     await index.close();
     place.remove();
   };
-  // `openProject` returns no summary, so that an index was rebuilt is told with the next one.
+  // `openProject` returns no summary, so the next `refresh` reports a rebuild.
   let rebuilt: string | undefined;
   const refresh = async (refreshOptions?: RefreshOptions): Promise<ScanSummary> => {
     const summary = await index.refresh(refreshOptions);
-    const told = rebuilt === undefined ? summary : { rebuilt, ...summary };
+    const reported = rebuilt === undefined ? summary : { rebuilt, ...summary };
     rebuilt = undefined;
-    return told;
+    return reported;
   };
   const first = index.refresh(options).then((summary) => {
     rebuilt = summary.rebuilt;
   });
   try {
-    await (options.background === true ? Promise.race([first, aMoment()]) : first);
+    await (options.background === true ? Promise.race([first, shortWait()]) : first);
   } catch (error) {
     await close();
     throw error;
   }
-  // A caller that waits for it hears of its failure; the others see that answers keep the sign of a half index.
+  // `ready()` rejects with its failure. Other callers see that answers stay marked as incomplete.
   first.catch(() => undefined);
   return {
     root,
@@ -63,8 +66,8 @@ export async function openProject(options: OpenProjectOptions & RefreshOptions):
   };
 }
 
-/** Most projects are up to date by then, and open as if they had been waited for. */
-async function aMoment(): Promise<void> {
+/** Most projects are up to date by then, so their first answers are complete. */
+async function shortWait(): Promise<void> {
   await setTimeout(250, undefined, { ref: false });
 }
 

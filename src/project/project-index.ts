@@ -7,13 +7,12 @@ import type { Aliases } from "./scan/aliases.ts";
 import type { Tree } from "./scan/folder.ts";
 import type { FileDates } from "./scan/git/file-dates.ts";
 
-/** The index of an open project: what the parts of a `Project` are made from. */
+/** The index of an open project, which the parts of a `Project` read. */
 export interface ProjectIndex {
   /** Absolute, with links resolved. */
   readonly root: string;
   /**
-   * Asks the index. An index that turns out to be damaged is built anew and asked again, so the
-   * answer is right in any case.
+   * Asks the index. Where the index turns out to be damaged, it is rebuilt and asked again, so the answer is right.
    */
   read<Result>(question: (database: Connection) => Result): Result;
   /** The answer to a question, kept under a name until anything in the index has changed. */
@@ -25,11 +24,11 @@ export interface ProjectIndex {
   files(): readonly string[];
   /** Whether there is a file of this name, a link's name included. */
   hasFile(path: string): boolean;
-  /** Which names are one file. */
+  /** The names of files that have several. */
   aliases(): Aliases;
   /** In path, then position order. The same list until the index changes. */
   guidelineRecords(): readonly GuidelineRecord[];
-  /** Those of reading and parsing guideline files. */
+  /** Problems of reading and parsing guideline files. */
   guidelineDiagnostics(): readonly Diagnostic[];
   /** Parse, validation and reference diagnostics of the specs, in path, then line order. */
   specDiagnostics(): readonly Diagnostic[];
@@ -41,7 +40,7 @@ export interface ProjectIndex {
   readText(path: string): string | undefined;
   /** Set while answers may lack files that are not read yet. */
   indexing(): IndexingProgress | undefined;
-  /** Resolves once all that may apply to a file by where it lies can be read; puts it before the rest. */
+  /** Resolves once the index has all guidelines that may apply to a file; they are read before other files. */
   ready(path: string): Promise<void>;
   refresh(options?: IndexRefreshOptions): Promise<ScanSummary>;
   close(): Promise<void>;

@@ -13,18 +13,18 @@ import type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../p
 import type { SyncFormat, SyncPlan, SyncRequest, SyncResult } from "../protocol/sync.ts";
 import type { FileDates } from "./scan/git/file-dates.ts";
 
-/** What one pass over the repository did. */
+/** The result of one pass over the repository. */
 export interface ScanSummary {
   /** Spec and guideline files known now. */
   readonly source_files: number;
-  /** Of those, read and parsed in this pass; the others cost a stat. */
+  /** The files that this pass read and parsed; each of the others cost a stat. */
   readonly parsed_files: number;
   readonly removed_files: number;
   readonly specs: number;
   readonly guidelines: number;
   readonly diagnostics: number;
   readonly duration_ms: number;
-  /** Set when an index was there and could not be used: why it was rebuilt. */
+  /** Why the index was rebuilt; set when the former one could not be used. */
   readonly rebuilt?: string;
 }
 
@@ -54,7 +54,7 @@ export interface ProjectGuidelines {
   /** Duplicates, contradictions between sources, globs without a file, rules shadowed by others. */
   lint(): readonly Diagnostic[];
   /**
-   * What a sync would write; writes nothing. Throws `invalid_request` without a source of truth.
+   * The plan of a sync; writes nothing. Throws `invalid_request` without a source of truth.
    */
   planSync(request?: SyncRequest): Promise<SyncPlan>;
   /**
@@ -65,7 +65,7 @@ export interface ProjectGuidelines {
 }
 
 /**
- * A repository, indexed. Open it with `openProject`; whoever opens it closes it.
+ * An indexed repository. `openProject` opens it; its caller closes it.
  *
  * Several processes may have the same project open; each sees what another has indexed.
  */
@@ -125,7 +125,7 @@ export interface RefreshOptions {
 
 export interface OpenProjectOptions {
   readonly root: string;
-  /** Where the index lies; default `<root>/.kit/index.db`. `":memory:"` keeps none. */
+  /** The index file; default `<root>/.kit/index.db`. `":memory:"` keeps no index. */
   readonly indexFile?: string;
   /** Refuses every write with `forbidden`. */
   readonly readOnly?: boolean;
@@ -156,7 +156,7 @@ export interface ProjectConfig {
     readonly exclude?: readonly string[];
     /** The one source of truth of `sync`. */
     readonly source?: SyncFormat;
-    /** What `sync` writes; without it, every other format that the project has. */
+    /** The formats that `sync` writes; default: every other format that the project has. */
     readonly targets?: readonly SyncFormat[];
   };
 }

@@ -36,7 +36,7 @@ export interface DraftMention {
   /** As written, without anchors (`#L10`) and line suffixes (`:10`). */
   readonly path: string;
   readonly line: number;
-  /** Set where the format says what the path is (`[@test]`, `targets`). */
+  /** Set where the format marks the kind of the path (`[@test]`, `targets`). */
   readonly role?: "code" | "test";
 }
 

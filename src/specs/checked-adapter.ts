@@ -116,7 +116,7 @@ function checkDraft(
   return { checked: withDefaults(right), found };
 }
 
-/** What was not said, or not said rightly, is what the record has by default. */
+/** Missing and invalid fields get the default of the record. */
 function withDefaults(draft: Untrusted): SpecDraft {
   const defined = Object.fromEntries(Object.entries(draft).filter(([, value]) => value !== undefined));
   const defaults = {

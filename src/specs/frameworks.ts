@@ -1,6 +1,6 @@
 import type { Framework } from "../protocol/spec-block.ts";
 
-/** What people call a framework, and what they may write instead of its id. */
+/** The label of a framework, and the aliases of its id. */
 export interface FrameworkInfo {
   readonly id: Framework;
   readonly label: string;
@@ -37,7 +37,7 @@ export const frameworkInfos: readonly FrameworkInfo[] = [
   { id: "custom", label: "Custom", aliases: [], sources: "globs named in the config; openspec/**" },
 ];
 
-/** The framework of an id or alias in any case, or nothing. */
+/** The framework of an id or alias in any case; undefined for any other text. */
 export function frameworkOf(name: string): Framework | undefined {
   const wanted = name.toLowerCase();
   return frameworkInfos.find((info) => info.id === wanted || info.aliases.includes(wanted))?.id;

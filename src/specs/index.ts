@@ -1,5 +1,5 @@
 /**
- * `kit/specs`: spec blocks without a project around them. What an adapter of your own is made of.
+ * `kit/specs`: spec blocks without a project around them, and the parts of an adapter of your own.
  *
  * Everything here is pure and runs anywhere.
  */

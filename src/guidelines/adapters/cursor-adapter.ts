@@ -21,8 +21,6 @@ export const cursorRulesAdapter: GuidelineAdapter = {
 /**
  * Cursor's type table: `alwaysApply` ignores the globs, globs attach a rule, a description lets the
  * agent ask for it, and a rule with none of them waits to be mentioned.
- *
- * @see FORMATS.md, Cursor
  */
 function declaredByCursor(data: Readonly<Record<string, unknown>>): Declared {
   const globs = declaredGlobs(data.globs, "cursor");
@@ -38,8 +36,8 @@ function declaredByCursor(data: Readonly<Record<string, unknown>>): Declared {
 const legacyFile = /(?:^|\/)\.cursorrules$/;
 
 /**
- * Cursor's legacy `.cursorrules`: always loaded, whatever its front matter says. Globs that people
- * declare there all the same are kept, for conversion.
+ * Cursor's legacy `.cursorrules`: always loaded, whatever its front matter says. Globs declared there are
+ * kept for conversion.
  */
 export const cursorrulesAdapter: GuidelineAdapter = {
   name: "cursorrules",

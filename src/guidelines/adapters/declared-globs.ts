@@ -5,8 +5,6 @@ import type { GuidelineTool } from "../adapter.ts";
  * Whether a string is several globs between commas. In all else the tools agree: globs are relative to
  * the folder of their scope, `*` stays within a folder, `**` spans any, braces expand, and a bracket
  * that is never closed matches nothing.
- *
- * @see FORMATS.md, "Decisions for kit"
  */
 const splitsCommas: Readonly<Record<GuidelineTool, boolean>> = {
   claude: true,

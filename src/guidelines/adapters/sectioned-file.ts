@@ -25,7 +25,7 @@ interface Chunk {
 
 /**
  * A file with a guideline per second-level section. Text before the first section is a guideline of
- * its own when it says something, and so is text under a later first-level heading. A file without
+ * its own unless it is blank, and so is text under a later first-level heading. A file without
  * second-level sections is one guideline.
  */
 export function parseSectionedFile(

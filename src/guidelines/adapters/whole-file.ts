@@ -8,7 +8,7 @@ import { type ImportSyntax, importsIn } from "../guideline-imports.ts";
 import { managedFileOf } from "../sync/managed-part.ts";
 import { cleanTitle, textDiagnostics, titleOfFile } from "../text-diagnostics.ts";
 
-/** What a format says about a file before its text is known. */
+/** The properties of a file that its format and path give. */
 export interface FileKind {
   readonly source_type: SourceType;
   readonly tool: GuidelineTool;
@@ -16,7 +16,7 @@ export interface FileKind {
   readonly imports: ImportSyntax;
 }
 
-/** What the front matter of a file declares. */
+/** The declarations of a file's front matter. */
 export interface Declared {
   readonly inclusion: Inclusion;
   readonly globs: readonly string[];
@@ -59,8 +59,8 @@ export function parseWholeFile(
 }
 
 /**
- * The title of a stretch of lines, and its content. A first-level heading in front of everything is the
- * title and no part of the content; another one further down is both.
+ * The title of a stretch of lines, and its content. A first-level heading at the start is the title and not part of the
+ * content; a later one is both.
  */
 export function titledBody(
   scan: MarkdownScan,
@@ -74,7 +74,7 @@ export function titledBody(
   return { title: heading.title, content: toContent(textOfLines(scan, rest.from, rest.to)) };
 }
 
-/** Text of nothing but blanks says nothing, and no format would keep it. */
+/** Blank text is no content: no format would keep it. */
 export function toContent(text: string): string {
   return text.trim() === "" ? "" : text;
 }

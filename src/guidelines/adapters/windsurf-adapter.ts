@@ -36,7 +36,7 @@ export const windsurfAdapter: GuidelineAdapter = {
   },
 };
 
-/** A rule without a trigger is one that a person mentions. */
+/** A rule without a trigger is loaded when the user mentions it. */
 function declaredByWindsurf(path: string, { data, raw }: FrontMatter): Declared {
   const globs = declaredGlobs(data.globs, "windsurf");
   const written = data.trigger ?? (globs.length > 0 ? "glob" : "manual");

@@ -2,12 +2,12 @@ import type { ConversionFormat } from "../../protocol/guideline.ts";
 import type { GuidelineDraft, GuidelineTool } from "../adapter.ts";
 import { filePatternOf, type GuidelineRecord } from "../guideline-record.ts";
 
-/** What is written: its name, whether its tool obeys patterns, which imports it follows. */
+/** The target: its name, whether its tool obeys patterns, which imports it follows. */
 export interface LossTarget {
   readonly name: string;
   readonly obeysPatterns: boolean;
   readonly imports: "at" | "file-reference" | "none";
-  /** It can say that a guideline waits to be asked for. */
+  /** Whether it can mark a guideline as loaded on request. */
   readonly keepsRequests?: boolean;
   /** Patterns are written relative to the root, and left out where they are ignored. */
   readonly rewritesPatterns?: boolean;
@@ -51,7 +51,7 @@ const carriedKeys = new Set([
   "trigger",
 ]);
 
-/** What the target of a conversion cannot express, one sentence each. */
+/** The parts that the target of a conversion cannot express, one sentence each. */
 export function conversionLosses(record: GuidelineRecord, format: ConversionFormat): string[] {
   const target = targets[format];
   return [

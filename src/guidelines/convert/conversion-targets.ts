@@ -5,7 +5,7 @@ import { steeringFrontMatter } from "./render-section.ts";
 
 export type FrontMatterValues = Readonly<Record<string, string | boolean | readonly string[]>>;
 
-/** What a guideline becomes in a format: a section of the conventional file, or a file of its own. */
+/** The form of a guideline in a format: a section of the conventional file, or a file of its own. */
 export type ConversionTarget = SectionTarget | FileTarget;
 
 interface SectionTarget {
@@ -40,14 +40,14 @@ export const conversionTargets: Readonly<
   cline: { kind: "file", folder: ".clinerules", extension: ".md", frontMatter: clineFrontMatter },
 };
 
-/** The conventional name of what a guideline becomes, without a folder. */
+/** The conventional file name of a converted guideline, without a folder. */
 export function conversionFilename(record: Pick<GuidelineRecord, "title">, target: ConversionTarget): string {
   if (target.kind === "section") return target.file;
   return guidelineFilename(record.title).replace(/\.md$/, target.extension);
 }
 
 function copilotFrontMatter(record: GuidelineRecord): FrontMatterValues {
-  // Without applyTo, Copilot adds the instructions when a person or their description asks for them.
+  // Without applyTo, Copilot adds the instructions when the user or their description asks for them.
   if (record.inclusion === "manual" || record.inclusion === "auto") return descriptionOf(record);
   const globs = record.inclusion === "always" ? [] : globsFromRoot(record);
   return { ...descriptionOf(record), applyTo: globs.length === 0 ? wholeScope(record) : globs.join(",") };

@@ -12,7 +12,7 @@ export interface ConversionContext {
 
 /**
  * A guideline in another format. To the format it already has, the result is the source byte for byte:
- * the whole file, or the lines of the section. Nothing is guessed; `losses` says what is left out.
+ * the whole file, or the lines of the section. Nothing is guessed; `losses` lists what is left out.
  */
 export function convertGuideline(
   record: GuidelineRecord,

@@ -33,7 +33,7 @@ function sectionWith(record: Renderable, content: string): string {
   return parts.join("\n\n");
 }
 
-/** Tries it out between other text, because every other check would repeat the rules of the reader. */
+/** Parses it between other text: any other check would repeat the rules of the reader. */
 function readsBack(record: Renderable, section: string): boolean {
   const text = `# Guidelines\n\n${section}\n\n## End\n`;
   const kind = { source_type: "agents", tool: "agents", scope: "", imports: "none" } as const;

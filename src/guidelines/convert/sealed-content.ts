@@ -1,11 +1,10 @@
 import { splitLines } from "../../specs/markdown/split-lines.ts";
 import { readPatternLine } from "../match/pattern-line.ts";
 
-// Content whose own headings, open fences or comments would change the file around it stands between
-// two comments. They are no part of the text that people or tools read, and what is between them is
-// taken as it is.
+// Content whose own headings, open fences or comments would change the file around it is written between two comments. Readers
+// drop the comments, and take the text between them as it is.
 
-/** What every opening comment begins with. */
+/** The start of every opening comment. */
 export const sealMark = "<!-- kit:guideline";
 const opener = /^<!-- kit:guideline(?: (\d+))? -->$/;
 const closer = /^<!-- \/kit:guideline(?: (\d+))? -->$/;
@@ -23,7 +22,7 @@ export interface SealedText {
   readonly stretches: ReadonlyMap<number, SealedStretch>;
 }
 
-/** Puts content between comments that occur nowhere in it. */
+/** Encloses content in comments that do not occur in it. */
 export function sealContent(content: string): string {
   let mark = "";
   for (let n = 2; content.includes(`<!-- /kit:guideline${mark} -->`); n += 1) mark = ` ${n}`;

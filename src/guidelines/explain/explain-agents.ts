@@ -10,8 +10,6 @@ const codexByteLimit = 32 * 1024;
  * AGENTS.md under both policies in use. `nearest`: the closest file to the edited one wins, as
  * agents.md says. `all`: every file from the root down, as Codex reads them, up to 32 KiB. Under both,
  * a folder has at most one file, and `AGENTS.override.md` takes the place of `AGENTS.md`.
- *
- * @see FORMATS.md, AGENTS.md
  */
 export function explainAgents(
   request: ExplainRequest,
@@ -44,7 +42,7 @@ export function explainAgents(
   return view;
 }
 
-/** The files from the root down, one per folder; tells of those that an override replaces. */
+/** The files from the root down, one per folder, and those that an override replaces. */
 function readingFiles(
   files: readonly string[],
   replaced: (file: string, override: string) => void,

@@ -49,12 +49,12 @@ export function explainGemini(request: ExplainRequest, matches: readonly Guideli
   return view;
 }
 
-/** Windsurf and Cline: all that the table names, in its order; what waits to be asked for comes last. */
+/** Windsurf and Cline: all files that the table names, in its order; guidelines loaded on request come last. */
 export function explainTogether(tool: "windsurf" | "cline", matches: readonly GuidelineMatch[]): ToolView {
   return { applied: inReadingOrder(readBy(tool, matches), byTable(tool)).map(toApplied), shadowed: [] };
 }
 
-/** Zed: the first file of its list that is there, whole; the others are not read. */
+/** Zed: the first existing file of its list, whole; the others are not read. */
 export function explainZed(matches: readonly GuidelineMatch[]): ToolView {
   const ordered = inReadingOrder(readBy("zed", matches), byTable("zed"));
   const [first] = ordered;
@@ -67,7 +67,7 @@ export function explainZed(matches: readonly GuidelineMatch[]): ToolView {
   };
 }
 
-/** The guidelines of files that the table says a tool reads, each once. */
+/** The guidelines of the files that a tool reads by the table, each once. */
 export function readBy(tool: ToolId, matches: readonly GuidelineMatch[]): readonly GuidelineMatch[] {
   const best = new Map<string, GuidelineMatch>();
   for (const match of matches) {
@@ -81,7 +81,7 @@ export function readBy(tool: ToolId, matches: readonly GuidelineMatch[]): readon
   return [...best.values()];
 }
 
-/** The order of the table; what waits to be asked for comes last. */
+/** The order of the table; guidelines loaded on request come last. */
 function byTable(tool: ToolId): (record: GuidelineRecord) => number {
   const { length } = toolInfo(tool).reads;
   return (record) => rankOf(record) * length + readIndex(tool, nameOf(record));

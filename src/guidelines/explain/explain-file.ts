@@ -28,8 +28,8 @@ const everyTool = [
 ] as const;
 
 /**
- * What applies to a file, in the order in which a tool reads it, why, and what is shadowed by which
- * rule. Without a tool, one tool after another; what several of them read comes once.
+ * Explains which guidelines apply to a file and why, in the order in which a tool reads them, and which rule shadows others.
+ * Without a tool, one tool after another; a guideline that several tools read comes once.
  */
 export function explainFile(request: ExplainRequest): Explanation {
   const matches = request.matcher.match(request.file);
@@ -97,14 +97,14 @@ const toolIds: Readonly<Partial<Record<ExplainTool, ToolId>>> = {
   zed: "zed",
 };
 
-/** Files of one tool that others read too are told once, by their own. */
+/** Files of one tool that other tools read too are listed once, under their own tool. */
 function isOwnOf(tool: ExplainTool): (match: GuidelineMatch) => boolean {
-  // Claude Code says of AGENTS.md that it does not read it, so it is asked about that, too.
+  // The view of Claude Code explains why it does not read AGENTS.md, so it gets those records, too.
   return ({ record }) =>
     record.tool === (toolIds[tool] ?? tool) || (tool === "fw_c" && record.tool === "agents");
 }
 
-/** The person's own files come first: those of the project are read after them. */
+/** The user's own files come first: tools read those of the project after them. */
 function userGuidelines(
   tool: ExplainTool,
   { userRecords, file }: ExplainRequest,
@@ -155,10 +155,8 @@ function once<Entry extends { readonly guideline: { readonly id: string } }>(
 
 /**
  * Cursor: rules that always apply, then those whose globs match, then AGENTS.md and the legacy
- * `.cursorrules`; the rules that the agent or somebody has to ask for come last. Nested ones come after
+ * `.cursorrules`; rules loaded on request come last. Nested ones come after
  * those above.
- *
- * @see FORMATS.md, Cursor
  */
 function explainCursor(matches: readonly GuidelineMatch[]): ToolView {
   // CLAUDE.md is read by Cursor's command line, and not by the editor, whose view this is.
@@ -174,7 +172,7 @@ function cursorRankOf(record: GuidelineRecord): number {
 
 /**
  * Kiro: steering that is always included, AGENTS.md of the root, then what a pattern includes, each followed by the files
- * that it references; steering that somebody or the agent has to ask for comes last.
+ * that it references; steering loaded on request comes last.
  */
 function explainKiro(request: ExplainRequest, matches: readonly GuidelineMatch[]): ToolView {
   const view: ToolView = { applied: [], shadowed: [] };
@@ -197,8 +195,6 @@ function kiroRankOf(record: GuidelineRecord): number {
 /**
  * Claude Code: the instruction files from the root down to the file's folder, one after another, each
  * followed by its imports; none overrides another. Rules of a folder come after its instruction files.
- *
- * @see FORMATS.md, Claude Code
  */
 function explainClaude(request: ExplainRequest, matches: readonly GuidelineMatch[]): ToolView {
   const view: ToolView = { applied: [], shadowed: [] };

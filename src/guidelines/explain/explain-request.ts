@@ -4,11 +4,11 @@ import { type GuidelineRecord, toGuideline } from "../guideline-record.ts";
 import type { GuidelineMatch, GuidelineMatcher } from "../match/guideline-matcher.ts";
 import type { ToolId } from "../tools/tool-table.ts";
 
-/** What `explainFile` works on. */
+/** The input of `explainFile`. */
 export interface ExplainRequest {
   /** All guidelines of the project, in the order of `compareRecords`. */
   readonly records: readonly GuidelineRecord[];
-  /** Made of the same records. */
+  /** Compiled from the same records. */
   readonly matcher: GuidelineMatcher;
   /** A project-relative path; it need not exist. */
   readonly file: string;
@@ -18,7 +18,7 @@ export interface ExplainRequest {
   readonly readText?: (path: string) => string | undefined;
   /** Whether Claude Code reads AGENTS.md by itself; default: where the project has no CLAUDE.md, as since 2.1.277. */
   readonly claudeReadsAgents?: boolean;
-  /** Guidelines of the person's own, by tool; left out unless they are asked for. */
+  /** Guidelines of the user's home folder, by tool; default: none. */
   readonly userRecords?: (tool: ToolId) => readonly GuidelineRecord[];
 }
 
@@ -64,7 +64,7 @@ export function inReadingOrder(
   return keyed.map(({ match }) => match);
 }
 
-/** How many folders lie between the root and a folder. */
+/** The number of folders between the root and a folder. */
 export function depthOf(folder: string): number {
   return folder === "" ? 0 : folder.split("/").length;
 }

@@ -6,9 +6,9 @@ import { type GuidelineRecord, toGuideline } from "../guideline-record.ts";
 import { projectPath } from "../match/guideline-matcher.ts";
 import { type ExplainRequest, type ToolView, tokensOf } from "./explain-request.ts";
 
-/** How one tool follows the files that a guideline names. */
+/** The rules by which one tool follows imports. */
 export interface ImportRules {
-  /** How many files may stand between a guideline and what it pulls in. */
+  /** The length of the longest chain of imports. */
   readonly maxHops: number;
   /** Whether paths are relative to the importing file; else to the project root. */
   readonly relativeToFile: boolean;
@@ -21,7 +21,7 @@ export function createImportChain(
   request: ExplainRequest,
   rules: ImportRules,
 ): { add(applied: AppliedGuideline, record: GuidelineRecord, view: ToolView): void } {
-  // Most files import nothing, and then nobody asks for this.
+  // Computed on demand: most files have no imports.
   let byFile: Map<string, GuidelineRecord[]> | undefined;
   const seen = new Set<string>();
   const beyond = new Set<string>();
@@ -86,7 +86,7 @@ export function createImportChain(
   };
 }
 
-/** A project path, or nothing for one that lies outside (`~/.claude/x.md`, `../../x`). */
+/** A project path; undefined for a path outside of the project (`~/.claude/x.md`, `../../x`). */
 export function resolveImport(written: string, folder: string): string | undefined {
   if (written.startsWith("~") || written.startsWith("/")) return undefined;
   const parts = folder === "" ? [] : folder.split("/");

@@ -5,8 +5,8 @@ import { relativeTo } from "../folders.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 
 /**
- * A warning for every declared glob that matches no file, with the glob that was probably meant: one
- * that does match. `files` are all files of the project; without any, nothing can be said.
+ * A warning for every declared glob that matches no file, with a likely correction that does match. `files` are all files of the
+ * project; without any there are no warnings.
  */
 export function globDiagnostics(records: readonly GuidelineRecord[], files: readonly string[]): Diagnostic[] {
   const index = createFileIndex(files);
@@ -57,7 +57,7 @@ function judge(source: string, scope: string, index: FileIndex): Verdict | undef
       };
 }
 
-/** The first likely reading of a glob that matches a file, quoted; the slips are those of real rules. */
+/** The first likely reading of a glob that matches a file, quoted; the corrections are for mistakes seen in real rules. */
 function intendedGlob(source: string, scope: string, index: FileIndex): string | undefined {
   const parts = splitOutsideBraces(source).map((part) => part.trim());
   if (parts.length > 1 && parts.some((part) => isMatched(part, scope, index)))

@@ -7,10 +7,11 @@ import { globDiagnostics } from "./glob-diagnostics.ts";
 import { repeatedGuidelines, type SyncedFormats } from "./repeated-guidelines.ts";
 
 /**
- * What is wrong with the guidelines of a project as a whole: duplicates, contradictions between
- * sources, globs that match no file, rules without effect, imports of files that are not there.
+ * Checks the guidelines of a project as a whole: duplicates, contradictions between sources, globs that match no file, rules
+ * without effect, imports of missing files.
  *
- * `files` are all files of the project; copies among `synced` formats that a sync leaves alone are none. In path, then line order.
+ * `files` are all files of the project; identical copies among
+ * `synced` formats are no duplicates. In path, then line order.
  */
 export function lintGuidelines(
   records: readonly GuidelineRecord[],
@@ -56,7 +57,7 @@ function overridden(record: GuidelineRecord, files: ReadonlySet<string>): Diagno
 
 function ignoredGlobs(record: GuidelineRecord): Diagnostic[] {
   const isIgnored = record.tool === "cursor" && record.inclusion === "always" && record.globs.length > 0;
-  // The sections of a .cursorrules share its front matter; it is said at the first one.
+  // The sections of a .cursorrules share its front matter; it is reported for the first one.
   if (!isIgnored || record.position > 0) return [];
   const cause = record.source_file.endsWith(".mdc")
     ? "alwaysApply is true, so the rule is always loaded"
@@ -76,7 +77,7 @@ function lostImports(record: GuidelineRecord, hasFile: (path: string) => boolean
   });
 }
 
-/** Files that are longer than a tool that reads them takes. */
+/** Files that exceed the limit of a tool that reads them. */
 function oversizedFiles(records: readonly GuidelineRecord[]): Diagnostic[] {
   return [...Map.groupBy(records, ({ source_file }) => source_file).values()].flatMap((own) => {
     const [first] = own;

@@ -2,12 +2,12 @@ import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { type SyncFormat, syncFormats } from "../../protocol/sync.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 
-/** Text shorter than this, without blanks, says too little to be called a copy. */
+/** Shorter texts, counted without blanks, are not reported as copies. */
 const minComparedLength = 24;
 
 /**
- * Guidelines that say the same twice, and guidelines of the same heading that apply to the same files
- * and say different things. Both name the two places. What a sync wrote is a copy on purpose.
+ * Guidelines with the same text, and guidelines of the same heading that apply to the same files with different texts. Each
+ * diagnostic names both places. A copy that a sync wrote is not reported.
  */
 export function repeatedGuidelines(
   records: readonly GuidelineRecord[],
@@ -46,7 +46,7 @@ export interface SyncedFormats {
   readonly targets?: readonly SyncFormat[];
 }
 
-/** Those formats, and those whose files say that a sync wrote them. */
+/** The configured formats, and those with files that a sync wrote. */
 function syncedFormats(
   records: readonly GuidelineRecord[],
   { source, targets }: SyncedFormats,
@@ -57,7 +57,7 @@ function syncedFormats(
   return (format) => formats.has(format);
 }
 
-/** A copy that a sync leaves alone, because it says what the source says under the same title. */
+/** A copy that a sync leaves alone: the same text under the same title as in the source. */
 function isInStep(
   one: GuidelineRecord,
   other: GuidelineRecord,
@@ -73,7 +73,7 @@ function audienceOf(record: GuidelineRecord): string {
   return JSON.stringify([record.scope, globs, record.title.toLowerCase().replace(/\s+/g, " ")]);
 }
 
-/** Text without a heading is named after its file, which says nothing about what it is about. */
+/** Text without a heading is named after its file, which does not describe its topic. */
 function hasHeading(record: GuidelineRecord): boolean {
   return record.title !== record.source_file.slice(record.source_file.lastIndexOf("/") + 1);
 }

@@ -5,7 +5,7 @@ import { compareRecords, type GuidelineRecord, viewsOf } from "../guideline-reco
 
 /** A guideline that applies to a path, and why. */
 export interface GuidelineMatch {
-  /** As the name of its file makes it by which it applies. */
+  /** The reading under the name by which it applies. */
   readonly record: GuidelineRecord;
   readonly reason: Exclude<AppliedGuideline["reason"], "import">;
   /** The glob that matched, as declared. */
@@ -15,7 +15,7 @@ export interface GuidelineMatch {
 /** Answers which guidelines apply to a path; compiled once, it only reads. */
 export interface GuidelineMatcher {
   /**
-   * Sorted by source file and position; guidelines that wait to be asked for come last. One whose file has
+   * Sorted by source file and position; guidelines loaded on request come last. One whose file has
    * aliases comes once for each of its names that makes it apply.
    */
   match(path: string): GuidelineMatch[];
@@ -23,7 +23,7 @@ export interface GuidelineMatcher {
   test(record: GuidelineRecord, path: string): GuidelineMatch | undefined;
 }
 
-/** No file system that kit runs on has longer paths. */
+/** The file systems that kit runs on have no longer paths. */
 const maxPathLength = 4096;
 
 /** The guidelines of one scope folder, by the index of their record. */
@@ -110,7 +110,7 @@ export function createGuidelineMatcher(records: readonly GuidelineRecord[]): Gui
   };
 }
 
-/** Loaded only when somebody asks for it: by its name, or by the agent that reads its description. */
+/** Loaded on request only: by its name, or by the agent that reads its description. */
 export function isAsked(record: Pick<GuidelineRecord, "inclusion">): boolean {
   return record.inclusion === "manual" || record.inclusion === "auto";
 }

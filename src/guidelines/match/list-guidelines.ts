@@ -7,7 +7,7 @@ import { type GuidelineMatcher, isAsked } from "./guideline-matcher.ts";
 
 /**
  * The guidelines that pass every filter of a query. `records` are in the order of `compareRecords`, and
- * so is the answer; for a `file`, those that wait to be asked for come last. Count and sources describe
+ * so is the answer; for a `file`, guidelines loaded on request come last. Count and sources describe
  * the whole match, not the page.
  *
  * Throws `invalid_request` for a cursor that is not one of ours.
@@ -54,7 +54,7 @@ function applying(
   return found.map((record) => byId.get(record.id) ?? record);
 }
 
-/** The place of the last guideline of a page; it holds when other files change in between. */
+/** The position of the last guideline of a page; it stays valid when other files change. */
 type Place = Pick<GuidelineRecord, "source_file" | "position" | "inclusion">;
 
 function toCursor(record: GuidelineRecord): string {
@@ -70,7 +70,7 @@ function readCursor(cursor: string): Place {
         return { source_file, position, inclusion };
     }
   } catch {
-    // Whatever it was, it is not a cursor; said below.
+    // Reported below: it is not a cursor.
   }
   throw new KitError({
     code: "invalid_request",
@@ -95,7 +95,7 @@ function startBehind(found: readonly GuidelineRecord[], place: Place, byFile: bo
 
 type Searched = Pick<GuidelineRecord, "title" | "content">;
 
-/** What is remembered of a record, so that most records are refused without a look at their text. */
+/** A signature of a record, which rules out most records without reading their text. */
 interface Signature {
   /** A bit for every pair of neighbouring ASCII characters in the lower-case text. */
   readonly bits: Uint32Array;
@@ -111,8 +111,8 @@ const pairMask = signatureWords * 32 - 1;
 const signatures = new WeakMap<Searched, Signature>();
 
 /**
- * Makes the question of whether a record has every word of a query in its title or content, in any
- * case, as a part of a word too. An empty query asks for nothing and is answered with yes.
+ * Returns a test of whether a record has every word of a query in its title or content, in any case, also as part of a word. An
+ * empty query matches every record.
  */
 export function createWordSearch(query: string): (record: Searched) => boolean {
   const words = [...new Set(query.toLowerCase().split(/\s+/))].filter((word) => word !== "");

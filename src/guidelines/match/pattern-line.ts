@@ -17,7 +17,7 @@ export function toPatternLine(filePattern: string): string {
   return `_File pattern: ${fence}${padding}${text}${padding}${fence}_`;
 }
 
-/** The globs of such a line, or nothing where the line is none. */
+/** The globs of such a line; undefined for any other line. */
 export function readPatternLine(line: string): string[] | undefined {
   const match = patternLine.exec(line);
   const inside = match?.[2];

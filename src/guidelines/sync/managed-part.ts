@@ -13,7 +13,7 @@ export interface ManagedPart extends ManagedMark {
   /** 1-based lines of the two comments. */
   readonly openLine: number;
   readonly closeLine: number;
-  /** False when somebody edited it since. */
+  /** False when it was edited since. */
   readonly isIntact: boolean;
 }
 
@@ -30,8 +30,8 @@ export function managedLines(scan: MarkdownScan): readonly number[] {
 }
 
 /**
- * The managed part of a file. `damaged` when its two comments are not exactly one pair: then nobody
- * knows what is kit's and what is not.
+ * The managed part of a file. `damaged` when its two comments are not exactly one pair: then kit
+ * cannot tell its own lines from others.
  */
 export function managedPartOf(scan: MarkdownScan): ManagedPart | "damaged" | undefined {
   const [openLine, closeLine, ...others] = managedLines(scan);
@@ -75,7 +75,7 @@ export function removeManagedPart(text: string): string {
   return before + after;
 }
 
-/** The scan of a file with sections, blind to what is sealed in it. */
+/** Scans a file with sections; sealed content in it is blanked out. */
 export function scanShared(text: string): MarkdownScan {
   return { ...scanMarkdown(findSealed(text).masked), text };
 }
@@ -107,12 +107,12 @@ export function managedFileOf(text: string): ManagedFile | undefined {
   return mark && { ...mark, isIntact: managedHash(withoutMark(text)) === mark.hash };
 }
 
-/** A file as it was before it was marked. */
+/** A file without its mark. */
 export function withoutMark(text: string): string {
   return text.replace(markLine, "---$1").replace(/^\ufeff/, "");
 }
 
-/** What stands at the start of text that a sync wrote: where it comes from, and what it was. */
+/** The mark at the start of text that a sync wrote: its source, and the hash of the text. */
 interface ManagedMark {
   readonly source: SyncFormat;
   /** `managedHash` of the text that was written. */
@@ -121,7 +121,7 @@ interface ManagedMark {
 
 const pattern = /\bkit:sync source=([a-z_]+) sha256=([0-9a-f]{16})\b/;
 
-/** What people call the files of a format. */
+/** The common names of the files of a format. */
 export const sourceLabels: Readonly<Record<SyncFormat, string>> = {
   agents: "AGENTS.md",
   fw_c: "CLAUDE.md and .claude/rules",
@@ -139,7 +139,7 @@ function toMarkText({ source, hash }: ManagedMark): string {
   return `kit:sync source=${source} sha256=${hash}; written from ${sourceLabels[source]}: edit there, then run "kit guidelines sync"`;
 }
 
-/** The mark in a comment, or nothing where it holds none. */
+/** The mark in a comment; undefined where there is none. */
 function readMarkText(comment: string): ManagedMark | undefined {
   const [, written, hash = ""] = pattern.exec(comment) ?? [];
   const source = syncFormats.find((format) => format === written);

@@ -14,14 +14,13 @@ import {
 } from "./plan-sync.ts";
 import { renderTarget, unfit } from "./render-targets.ts";
 
-/** Personal files are not for the others of a team. */
+/** Personal files are not shared with the team. */
 const personal = /(?:^|\/)CLAUDE\.local\.md$/;
 
 /**
- * The plan of a sync that takes over first what people wrote in the targets: every guideline that the
- * source does not have becomes a section or file of it, and what the source has by now goes from the
- * target, where kit writes its own. No text is dropped: a section under a title that is taken keeps its
- * text under another, and what the source cannot say stays where it is.
+ * The plan of a sync that first moves hand-written guidelines from the targets into the source: each one that the source lacks
+ * becomes a section or file of the source, and leaves the target, where kit writes its own copy. No text is lost: a section whose
+ * title is taken gets another title, and text that the source format cannot express stays where it is.
  */
 export function planAdoption(input: SyncInput): SyncPlan {
   const { source, targets, files } = input;
@@ -35,7 +34,7 @@ export function planAdoption(input: SyncInput): SyncPlan {
       continue;
     for (const record of file.records) {
       if (record.managed !== undefined || !isOf(targets, record)) continue;
-      // A heading alone says nothing that a source could take over.
+      // A heading without text is not adopted.
       if (record.content === "" || isOnlyImports(record.content)) continue;
       const reason = unfit(record, source);
       if (reason !== undefined) {
@@ -63,7 +62,7 @@ function isOf(formats: readonly SyncFormat[], { source_type }: GuidelineRecord):
   return formats.some((format) => format === source_type);
 }
 
-/** The same text for the same files, whatever it is called. */
+/** Whether two guidelines have the same text for the same files, under any title. */
 function isSameRule(one: GuidelineRecord, other: GuidelineRecord): boolean {
   return audienceOf(one) === audienceOf(other) && sameText(one.content, other.content);
 }
@@ -77,14 +76,14 @@ function withFreeTitle(record: GuidelineRecord, known: readonly GuidelineRecord[
   return { ...record, title };
 }
 
-/** Titles that differ in case or blanks only are one heading to those who read them. */
+/** Titles that differ in case or blanks only count as one. */
 function plain(title: string): string {
   return title.toLowerCase().replace(/\s+/g, " ").trim();
 }
 
 interface WrittenSource {
   readonly texts: ReadonlyMap<string, string>;
-  /** What each source file takes over, one sentence. */
+  /** One sentence per source file: the guidelines that it adopts. */
   readonly reasons: ReadonlyMap<string, { readonly reason: string; readonly losses: readonly string[] }>;
   /** Ids of guidelines that would not be read back from where they would be written. */
   readonly lost: ReadonlySet<string>;
@@ -123,7 +122,7 @@ function appended(text: string, sections: string): string {
   return before.replace(/^\ufeff/, "") === "" ? before + own : before + lineEnd + lineEnd + own;
 }
 
-/** A text without the lines of guidelines; nothing where no other line says anything. */
+/** A text without the lines of guidelines; empty where only blank lines remain. */
 function withoutRecords(text: string, records: readonly GuidelineRecord[]): string | undefined {
   if (records.some(({ whole_file }) => whole_file)) return undefined;
   const mark = text.startsWith("\ufeff") ? "\ufeff" : "";
@@ -137,14 +136,14 @@ function withoutRecords(text: string, records: readonly GuidelineRecord[]): stri
   for (let line = 1; line <= starts.length; line += 1) {
     const from = starts[line - 1] ?? body.length;
     const own = body.slice(from, starts[line] ?? body.length);
-    // The blank lines behind what goes, go with it.
+    // The blank lines behind a removed part are removed too.
     wasGone = gone.has(line) || (wasGone && own.trim() === "");
     if (!wasGone) kept += own;
   }
   return kept.trim() === "" ? undefined : mark + kept;
 }
 
-/** The files as they would be, read again; a file is named by its real path. */
+/** The files after the adoption, parsed; each under its real path. */
 function withTexts(files: readonly SyncFile[], texts: ReadonlyMap<string, string | undefined>): SyncFile[] {
   const known = new Set(files.map(({ path, linksTo }) => linksTo ?? path));
   const changed = files.flatMap((file): SyncFile[] => {
@@ -172,7 +171,7 @@ interface Originals {
   readonly leftOut: readonly string[];
 }
 
-/** The same plan against what is on disk; the source is written first, so that nothing is lost half way. */
+/** The plan against the files on disk. The source is written first, so that a failure half way loses nothing. */
 function withOriginals(plan: SyncPlan, { files, texts, source, written, leftOut }: Originals): SyncPlan {
   const originals = new Map(files.map(({ path, linksTo, text }) => [linksTo ?? path, text]));
   const formats = new Map(

@@ -20,20 +20,20 @@ export interface SyncFile {
   readonly records: readonly GuidelineRecord[];
   /** Set where the path is a link: the file that it leads to. */
   readonly linksTo?: string;
-  /** Why nothing may be written over it: it is no text, no regular file, it lies outside. */
+  /** Why it must not be overwritten: it is not text, not a regular file, or outside of the project. */
   readonly problem?: string;
 }
 
 export interface SyncInput {
   readonly source: SyncFormat;
   readonly targets: readonly SyncFormat[];
-  /** Every guideline file of the project, and every path that a target may want and that exists. */
+  /** Every guideline file of the project, and every existing path that a target may use. */
   readonly files: readonly SyncFile[];
   /** The real path of a name, through linked folders too; without it, no folder is a link. */
   readonly realOf?: (path: string) => string;
 }
 
-/** The tools whose own files the formats are; AGENTS.md is nobody's. */
+/** The tool that owns the files of each format; AGENTS.md has no owner. */
 const toolOf: Readonly<Record<SyncFormat, ToolId | undefined>> = {
   agents: undefined,
   fw_c: "claude",
@@ -46,10 +46,10 @@ const toolOf: Readonly<Record<SyncFormat, ToolId | undefined>> = {
   zed: "zed",
 };
 
-/** Personal files are not for the others of a team. */
+/** Personal files are not shared with the team. */
 const personal = /(?:^|\/)CLAUDE\.local\.md$/;
 
-/** The guidelines that people wrote in a format: what a sync takes as the truth. A file counts once, under one name. */
+/** The hand-written guidelines of a format: the source of a sync. A file counts once, under one name. */
 export function sourceRecords(files: readonly SyncFile[], source: SyncFormat): readonly GuidelineRecord[] {
   const seen = new Map<string, string>();
   return files
@@ -70,11 +70,11 @@ export function realPathOf(files: readonly SyncFile[], path: string): string {
 }
 
 /**
- * Says what has to be written so that every target has the guidelines of the source.
+ * Plans the writes that give every target the guidelines of the source.
  *
  * kit owns only what it marked: parts between its comments, and files with its mark. Everything else
- * stays byte for byte. What is in the way of that is a conflict: text of kit's that somebody edited, and
- * text of another hand under the same title for the same files.
+ * stays byte for byte. Text of kit that was edited, and hand-written text under the same
+ * title for the same files, are conflicts.
  *
  * @see decisions/2026-11-21-guideline-sync.md
  */
@@ -93,14 +93,14 @@ export function planSync({ source, targets, files, realOf: followed = (path) => 
   const writtenNames: string[] = [];
   for (const format of targets) {
     const tool = toolOf[format];
-    // Only who takes the first file of a list is kept from the source by what other targets get.
+    // Only a tool that reads the first file of a list can be kept from the source by the files of other targets.
     const others =
       tool !== undefined && toolInfo(tool).readsOne ? [...byHandNames, ...writtenNames] : byHandNames;
     const read = filesReadBy(tool, records, others);
     const isRead = ({ source_file }: GuidelineRecord): boolean => read.has(source_file);
     if (tool !== undefined && read.size > 0)
       readDirectly.push(`${toolInfo(tool).label} reads ${listed([...read])} itself.`);
-    // A file of another hand keeps its place; the guideline goes beside it under another name.
+    // A hand-written file keeps its path; the guideline gets another name beside it.
     const isTaken = (path: string): boolean => isOfOthers(byPath.get(path));
     const rendered = renderTarget(
       withoutOwn(
@@ -153,8 +153,8 @@ export function planSync({ source, targets, files, realOf: followed = (path) => 
 }
 
 /**
- * What a shared target file that is one of the sources holds itself is not written into it again; all of it
- * is kept where it holds everything, so that the target is found to be in step.
+ * A shared target file that is also a source does not get its own guidelines again. Where it has all of them, they are kept, so
+ * that the target counts as in sync.
  */
 function withoutOwn(
   records: readonly GuidelineRecord[],
@@ -178,7 +178,7 @@ function filesReadBy(
   if (tool === undefined) return new Set();
   const sources = new Set(records.map(({ source_file }) => source_file));
   const read = new Set([...sources].filter((name) => readsItself(tool, name, others)));
-  // Who reads one file only would not read it any more beside the one that holds the rest.
+  // A tool that reads one file only would no longer read it beside the file with the rest.
   return toolInfo(tool).readsOne && read.size < sources.size ? new Set() : read;
 }
 
@@ -211,7 +211,7 @@ interface FileContext {
   readonly file: SyncFile | undefined;
   /** All files, by path. */
   readonly files: ReadonlyMap<string, SyncFile>;
-  /** What people wrote in the target format, by title. */
+  /** The hand-written guidelines of the target format, by title. */
   readonly byHand: ReadonlyMap<string, readonly HandWritten[]>;
 }
 
@@ -221,8 +221,8 @@ interface HandWritten {
 }
 
 /**
- * What cannot be read is a conflict where it is: in a folder that leads out or may not be entered, every
- * other name is as bad, and the search for a free one would never end.
+ * An unreadable path is a conflict: in a folder that leads out or may not be entered every other name is unreadable, too, and the
+ * search for a free one would never end.
  */
 function isOfOthers(file: SyncFile | undefined): boolean {
   return file !== undefined && file.problem === undefined && managedFileOf(file.text) === undefined;
@@ -252,7 +252,7 @@ function planFile(context: FileContext): SyncEntry {
   };
 }
 
-/** The file that has the guidelines without kit writing anything, and how. */
+/** The file that has the guidelines without a write, and how. */
 function alreadyThere({
   desired,
   file,
@@ -308,7 +308,7 @@ function conflictOf({ desired, file, byHand }: FileContext, after: string): stri
   return contradiction(desired, byHand);
 }
 
-/** What somebody wrote by hand under the same title for the same files. */
+/** Hand-written guidelines under the same title for the same files. */
 function contradiction(desired: DesiredFile, byHand: FileContext["byHand"]): string | undefined {
   for (const guideline of desired.guidelines) {
     const rivals = byHand.get(guideline.title)?.map(({ record }) => record) ?? [];
@@ -319,7 +319,7 @@ function contradiction(desired: DesiredFile, byHand: FileContext["byHand"]): str
   return undefined;
 }
 
-/** What kit wrote earlier and nothing asks for any more. */
+/** Files and parts that kit wrote earlier and that no target needs any more. */
 function planRemoval(file: SyncFile, format: SyncFormat): readonly SyncEntry[] {
   if (file.problem !== undefined || file.linksTo !== undefined) return [];
   const base = { path: file.path, format, before: file.text, losses: [] };
@@ -348,7 +348,7 @@ function isAboutTheSame(one: GuidelineRecord, other: GuidelineRecord): boolean {
   return one.title === other.title && audienceOf(one) === audienceOf(other);
 }
 
-/** The files that a guideline is for, whether a folder says so or globs from the root do. */
+/** The files that a guideline applies to, given by its folder or by globs from the root. */
 export function audienceOf({ scope, inclusion, globs }: GuidelineRecord): string {
   return globsFromRoot({ scope, globs: inclusion === "pattern" ? globs : [] }).join();
 }

@@ -26,12 +26,12 @@ export interface DesiredFile {
 
 export interface RenderedTarget {
   readonly files: readonly DesiredFile[];
-  /** Guidelines that the format has no place for, one sentence each. */
+  /** One sentence for each guideline that the format cannot express. */
   readonly leftOut: readonly string[];
 }
 
 /**
- * What guidelines are in another format: every path once, in path order. A guideline that has a file of
+ * Renders guidelines in another format: every path once, in path order. A guideline that has a file of
  * its own does not get a path that `isTaken`.
  */
 export function renderTarget(
@@ -45,7 +45,7 @@ export function renderTarget(
     if (reason !== undefined) leftOut.push(`"${record.title}" (${record.source_file}) ${reason}`);
     return reason === undefined;
   });
-  // What is always loaded ignores its patterns, and so does what it becomes.
+  // An always loaded guideline ignores its patterns, and so does its copy.
   const files = filesOf(
     kept.map((record) => (record.inclusion === "always" ? { ...record, globs: [] } : record)),
     target,
@@ -67,7 +67,7 @@ function filesOf(
     case "agents":
       return partsByFolder(records, "AGENTS.md");
     case "fw_c": {
-      // A section of AGENTS.md that names a pattern is read there as it stands, and so where it is imported.
+      // A section of AGENTS.md with a pattern is read there as text, and so where it is imported.
       const isRule = (record: GuidelineRecord): boolean =>
         record.inclusion === "pattern" && record.source_type !== "agents";
       const parts = records.filter((record) => !isRule(record));
@@ -127,7 +127,7 @@ export function unfit(record: GuidelineRecord, target: SyncFormat): string | und
   return `is loaded on request only, which ${told} cannot say.`;
 }
 
-/** Formats that load whatever they hold. */
+/** Formats whose tools load all of their files. */
 const cannotAsk: Readonly<Partial<Record<SyncFormat, string>>> = {
   agents: "AGENTS.md",
   fw_c: "CLAUDE.md",
@@ -141,7 +141,7 @@ function isOnlyImport(record: GuidelineRecord, of: RegExp): boolean {
   return words.length > 0 && words.every((word) => word.startsWith("@") && of.test(word.slice(1)));
 }
 
-/** Formats that are written as a conversion writes them lose what it loses. */
+/** Formats that are written by a conversion have its losses. */
 const lossTargets: Readonly<Partial<Record<SyncFormat, LossTarget>>> = {
   agents: { name: "AGENTS.md", obeysPatterns: false, imports: "none" },
   fw_c: { name: "Claude Code", obeysPatterns: true, imports: "at" },
@@ -171,7 +171,7 @@ function partsByFolder(
 ): DesiredFile[] {
   return [...Map.groupBy(records, ({ scope }) => scope)].map(([scope, own]) => {
     const path = inFolder(scope, file);
-    // Claude Code and Gemini CLI read AGENTS.md where it is imported: one line, which never falls behind.
+    // Claude Code and Gemini CLI read AGENTS.md where it is imported: one line, which is never out of date.
     const isImport = file !== "AGENTS.md" && own.every(({ source_type }) => source_type === "agents");
     const sources = new Set(
       own.map(({ source_file }) => source_file.slice(source_file.lastIndexOf("/") + 1)),
@@ -186,7 +186,7 @@ function partsByFolder(
 
 const formatsOfFiles = { "AGENTS.md": "agents", "CLAUDE.md": "fw_c", "GEMINI.md": "gemini" } as const;
 
-/** One part for the whole project, where a format has one file; what applies to a folder only says so in a line. */
+/** One part for the whole project, where a format has one file; a line names the folder that a guideline applies to. */
 function wholeProjectPart(
   records: readonly GuidelineRecord[],
   { path, format }: { readonly path: string; readonly format: "zed" | "copilot" },

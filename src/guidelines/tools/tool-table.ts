@@ -10,54 +10,54 @@ export interface ToolRead {
   readonly files: string;
   /** `root`: in the root of the project. `any`: in every folder from the root down to that of the file at work. */
   readonly at: "root" | "any";
-  /** When it is read although the file is there; absent for always. */
+  /** The condition under which it is read; absent for always. */
   readonly when?: string;
   /**
-   * Set where a sync writes nothing for what the file says, as the tool reads it itself; the names of files that
-   * keep the tool from it.
+   * Set where a sync writes nothing for the file, because the tool reads it itself. Lists the files that keep the tool from reading
+   * it.
    */
   readonly sufficesUnless?: readonly string[];
 }
 
-/** What the vendor says that is not read beyond a size. */
+/** The size above which the tool does not read on, by its vendor. */
 export interface ToolLimit {
   readonly files: string;
   readonly max: number;
   readonly unit: "characters" | "bytes";
-  /** `file`: of each file. `total`: of all that is read for one file at work. */
+  /** `file`: per file. `total`: all files together that are read for the file at work. */
   readonly per: "file" | "total";
 }
 
-/** A file of the person's own that a tool reads in every project. */
+/** A file of the user's home folder that a tool reads in every project. */
 export interface UserFile {
   /** Below the home folder; ends in `/` for a folder of such files. */
   readonly path: string;
-  /** The name of a project file that it is read like. */
+  /** The project file whose format it has. */
   readonly like: string;
 }
 
 export interface ToolInfo {
   readonly id: ToolId;
-  /** The word that people write for it. */
+  /** Its name on the command line. */
   readonly name: string;
   readonly label: string;
-  /** The release whose reading this is, or the state of the documentation. */
+  /** The release, or the date of the documentation, that the row describes. */
   readonly version: string;
-  /** The vendor's page that says so. */
+  /** The vendor's page. */
   readonly source: string;
-  /** In the order in which they come before the model. */
+  /** In the order in which the model sees them. */
   readonly reads: readonly ToolRead[];
-  /** How several files are put together, one sentence. */
+  /** One sentence on how the tool combines several files. */
   readonly order: string;
-  /** It reads the first file of its list that is there, and no other. */
+  /** Whether it reads only the first existing file of its list. */
   readonly readsOne?: true;
   readonly limits: readonly ToolLimit[];
   readonly user: readonly UserFile[];
 }
 
 /**
- * What each tool reads of a repository today. `explain`, `lint`, `sync` and the documentation all take it
- * from here; a new release of a tool is a change of this table.
+ * The files of a repository that each tool reads today. `explain`, `lint`, `sync` and the documentation use this table; a new
+ * release of a tool changes a row.
  *
  * @see decisions/2026-11-22-what-tools-read.md
  */
@@ -123,7 +123,7 @@ export const toolTable: readonly ToolInfo[] = [
       { files: "AGENTS.override.md", at: "any" },
       { files: "AGENTS.md", at: "any", when: "where the folder has no override" },
     ],
-    // The other names are of the person's own configuration, which is not the repository's.
+    // The other names come from the user's configuration, not from the repository.
     order:
       "All from the root down, one file per folder; `project_doc_fallback_filenames` in its configuration names others.",
     limits: [{ files: "AGENTS.md", max: 32 * 1024, unit: "bytes", per: "total" }],
@@ -228,21 +228,20 @@ export const toolTable: readonly ToolInfo[] = [
 const infos = new Map(toolTable.map((info) => [info.id, info]));
 const compiled = new Map<string, Glob>();
 
-/** What the table says of a tool. */
+/** The row of a tool. */
 export function toolInfo(id: ToolId): ToolInfo {
   const info = infos.get(id);
   if (info === undefined) throw new Error(`The table of tools does not know ${id}.`);
   return info;
 }
 
-/** The place of a file's name in the list of what a tool reads; -1 for a file that it does not read. */
+/** The position of a file in the list of a tool; -1 for a file that it does not read. */
 export function readIndex(id: ToolId, name: string): number {
   return toolInfo(id).reads.findIndex(({ files, at }) => matches(at === "any" ? `**/${files}` : files, name));
 }
 
 /**
- * Whether a tool reads a file of the project by itself, all that it says, where `others` are there too: then
- * nothing has to be written for it.
+ * Whether a tool reads the whole of a project file by itself, with `others` present: then a sync writes nothing for it.
  */
 export function readsItself(id: ToolId, name: string, others: readonly string[]): boolean {
   const { reads, readsOne = false } = toolInfo(id);

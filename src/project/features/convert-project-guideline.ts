@@ -50,7 +50,7 @@ export async function convertProjectGuideline(
 
 interface Source {
   readonly record: GuidelineRecord;
-  /** Only where the guideline already has the format, and is given as it lies in its file. */
+  /** Only where the guideline already has the format: its section as the file holds it. */
   readonly sourceText?: string;
 }
 
@@ -58,7 +58,7 @@ async function readSource(context: ConvertContext, id: string, format: Conversio
   const record = context.reads.record(id);
   if (record === undefined) throw unknownGuideline(id);
   if (record.source_type !== format) return { record };
-  // Its lines are those of the index, so the index must be that of the file.
+  // Its line numbers come from the index, so the index must match the file.
   await context.index.refresh();
   const current = context.reads.record(id);
   if (current === undefined) throw unknownGuideline(id);
@@ -67,7 +67,7 @@ async function readSource(context: ConvertContext, id: string, format: Conversio
   return { record: current, sourceText: decode(bytes, current.source_file) };
 }
 
-/** Bytes that are no UTF-8 would not survive being written back. */
+/** Refuses bytes that are not UTF-8: writing them back would change them. */
 function decode(bytes: Uint8Array, path: string): string {
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   if (Buffer.compare(Buffer.from(text), bytes) === 0) return text;

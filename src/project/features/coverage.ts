@@ -26,11 +26,11 @@ export interface CoverageOptions extends RefreshOptions {
 
 /** Test files beyond this are generated, and skipped with a diagnostic. */
 const maxTestBytes = 2 * 1024 * 1024;
-/** A criterion that more places name than this is named well enough. */
+/** The report lists at most so many places per criterion. */
 const mostTests = 100;
 
 /**
- * Says which acceptance criteria have a test that names them, with file and line as evidence.
+ * Finds the acceptance criteria that a test names, with file and line as evidence.
  *
  * Counts explicit links only (see `CoverageEvidence`); tests with similar words are suggestions. Reads
  * every test file of the project once, in time linear in their size.
@@ -59,7 +59,7 @@ export async function specCoverage(
 
   const names = project.files().filter((path) => isTestPath(path));
   const paths = [...new Set(names.map(project.realPath))];
-  // Nothing that a test says could count, so none is read.
+  // Without criteria no test can count, so no test is read.
   const read = index.criteria.length === 0 ? [] : paths;
   const diagnostics: Diagnostic[] = [];
   const titles: { path: string; titles: readonly TestTitle[]; features: ReadonlySet<number> }[] = [];

@@ -14,7 +14,7 @@ import type { ProjectGuidelines } from "../project.ts";
 import type { ProjectIndex } from "../project-index.ts";
 import { decodeText } from "../scan/decode-text.ts";
 
-/** The guidelines of an index, ready to be asked; made anew when the index has changed. */
+/** Answers questions about guidelines from an index; what it derives is kept until the index changes. */
 export interface GuidelineReads
   extends Pick<ProjectGuidelines, "list" | "get" | "diagnostics" | "explain" | "export"> {
   /** The project's own guidelines, or the samples where it has none. In path, then position order. */
@@ -32,7 +32,7 @@ export function createGuidelineReads(
   index: ProjectIndex,
   { projectName, isGuidelineFile }: GuidelineReadsOptions,
 ): GuidelineReads {
-  // A project whose guidelines are not read yet has some all the same.
+  // While guideline files are not read yet, the project must not show the samples.
   const hasFiles = () => index.cached("has-guidelines", () => index.files().some(isGuidelineFile));
   const isIncomplete = () => index.indexing() !== undefined && (index.files().length === 0 || hasFiles());
   const records = () =>
@@ -69,16 +69,16 @@ export function createGuidelineReads(
   };
 }
 
-/** A larger file is no instruction that anybody wrote. */
+/** Larger files are not instructions written by hand. */
 const maxBytes = 1024 * 1024;
 
 /**
- * The guidelines that a tool takes from the person's home folder, named `~/…`. Only for those who ask for
- * them: they are the person's, not the repository's.
+ * The guidelines that a tool reads from the user's home folder, named `~/…`. Callers ask for them explicitly: they belong to the
+ * user, not to the repository.
  */
 export function readUserGuidelines(tool: ToolId, home: string = homedir()): readonly GuidelineRecord[] {
   const found = toolInfo(tool).user.flatMap((file) => recordsOf(file, home));
-  // Codex reads one of its two.
+  // Codex reads the first of its two files.
   const [first] = found;
   return tool === "codex" ? found.filter(({ source_file }) => source_file === first?.source_file) : found;
 }

@@ -183,7 +183,7 @@ test("without Git, without a commit and in a shallow clone a note says what cann
   expect(await report(folder.root)).toEqual({
     stale: [],
     checked: 2,
-    notes: ["Not a Git repository. So nobody can tell what is stale."],
+    notes: ["Not a Git repository. So kit cannot tell which specs are stale."],
   });
   await folder.init();
   expect((await report(folder.root)).notes).toEqual([

@@ -22,12 +22,11 @@ export interface StaleOptions {
 type StaleProject = Pick<Project, "root" | "specs" | "datesOf">;
 
 /**
- * Finds the blocks whose `code_refs` changed in Git after the spec's own file did, unless somebody
- * accepted the block with the code as it is now. Changes that are not committed yet count on both
- * sides: a spec that is being edited is not stale. Tasks that are done and obsolete blocks tell what
- * was, so they never fall behind.
+ * Finds the blocks whose `code_refs` changed in Git after the spec's own file did, unless a user accepted the block with the code
+ * as it is now. Uncommitted changes count on both sides: a spec that is being edited is not stale. Done tasks and obsolete
+ * blocks describe the past, so they are never stale.
  *
- * Without a repository nothing is stale, and a note says so.
+ * Without a repository no block is stale, and the report has a note.
  */
 export async function staleSpecs(project: StaleProject, options: StaleOptions = {}): Promise<StaleReport> {
   const { root } = project;
@@ -68,8 +67,8 @@ export function pageStale(report: StaleReport, query: StaleQuery): StalePage {
 }
 
 /**
- * Records that blocks still hold with the code as it is now, in a file that belongs into Git. A block
- * that is not stale needs no acceptance and gets none.
+ * Records that blocks still hold with the code as it is now, in a file to be committed. A block
+ * that is not stale gets no acceptance.
  *
  * Throws `spec_not_found` for an unknown id, `forbidden` in a read-only project and `conflict` for a
  * file of acceptances that cannot be read.
@@ -112,7 +111,7 @@ function canFallBehind({ framework, spec_type, lifecycle, metadata }: SpecBlock)
   return codeOf({ framework, spec_type, metadata }).length > 0;
 }
 
-/** Files of code by their extension; what else an instruction file names is not described by it. */
+/** Extensions of code files. Instruction files name other files in passing, without describing them. */
 const codeFile =
   /\.(?:astro|c|cc|cjs|clj|cpp|cs|cts|dart|ex|exs|fs|go|h|hpp|hs|java|js|jsx|kt|kts|lua|m|mjs|ml|mts|php|pl|py|r|rb|rs|scala|sh|sql|svelte|swift|ts|tsx|vue|zig)$/i;
 
@@ -203,7 +202,7 @@ function contentHash(bytes: Uint8Array): string {
 }
 
 function notesOn(state: GitState): readonly string[] {
-  if (state.kind === "none") return [`${state.reason} So nobody can tell what is stale.`];
+  if (state.kind === "none") return [`${state.reason} So kit cannot tell which specs are stale.`];
   if (state.head === undefined) return ["The repository has no commit yet, so nothing is stale."];
   if (state.boundary.size === 0) return [];
   return ["The clone is shallow: changes before its first commit are not seen. Fetch the whole history."];
@@ -212,16 +211,15 @@ function notesOn(state: GitState): readonly string[] {
 const toIso = (seconds: number): string => new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
 
 /**
- * The file of acceptances, in the root of the project. It belongs into Git: an acceptance holds for
- * everybody.
+ * The file of acceptances, in the root of the project. Users commit it, so that acceptances hold for the whole team.
  *
  * @see decisions/2026-11-21-accepted-specs.md
  */
 const acceptancesFile = "kit.accepted.jsonl";
 
-/** Somebody said that a block still holds, with a file it names as it was then. */
+/** A user accepted a block: it still holds with the file that it names as that file was then. */
 interface Acceptance {
-  /** Of the block. */
+  /** The id of the block. */
   readonly id: string;
   /** The file that the block names, project-relative. */
   readonly path: string;
@@ -279,7 +277,7 @@ async function writeAcceptances(
     const known = entries.get(keyOf(acceptance));
     if (known === undefined || known.at <= acceptance.at) entries.set(keyOf(acceptance), acceptance);
   }
-  // The clock of whoever accepted before may be ahead of ours, so what is new wins whatever its time.
+  // Clocks of machines differ: the new acceptance replaces an older one even where that has a later time.
   for (const acceptance of changes.added) entries.set(keyOf(acceptance), acceptance);
   // Sorted, one per line, and without a comma in between: two branches merge without a conflict.
   const lines = [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => JSON.stringify(entry));

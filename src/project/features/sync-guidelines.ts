@@ -26,16 +26,16 @@ export interface SyncContext extends WritableRoot {
   readonly paths: readonly string[];
   /** The real path of a name, through links of its folders. */
   readonly realOf?: (path: string) => string;
-  /** Of the configuration; a request names others. */
+  /** Source and targets of the configuration; a request may name others. */
   readonly source?: SyncFormat | undefined;
   readonly targets?: readonly SyncFormat[] | undefined;
 }
 
 /**
- * Reads the guideline files as they are now and says what a sync would write.
+ * Reads the guideline files as they are now and plans what a sync writes.
  *
- * Throws `invalid_request` without a source, for a source that nobody wrote anything in, and where
- * there is no target.
+ * Throws `invalid_request` without a source, for a source without hand-written content, and without
+ * a target.
  */
 export async function planProjectSync(context: SyncContext, request: SyncRequest = {}): Promise<SyncPlan> {
   const source = request.source ?? context.source;
@@ -60,7 +60,7 @@ export async function planProjectSync(context: SyncContext, request: SyncRequest
   }
   const targets = targetsOf({ context, request, source, files });
   // A path may exist although the index leaves it out: ignored by Git, or excluded. Such a file may
-  // move a guideline to another path, so that is looked at again.
+  // move a guideline to another path, so the plan is made again with it.
   const known = new Set(files.map(({ path }) => path));
   for (;;) {
     const plan = (request.adopt === true ? planAdoption : planSync)({
@@ -81,9 +81,9 @@ export async function planProjectSync(context: SyncContext, request: SyncRequest
 }
 
 /**
- * Writes what a plan says, conflicts only with `overwrite`. Every file is written whole and only if it
- * still is what the plan was made from; the first that is not ends the sync with `conflict`, and
- * `meta.written` says what was written before. Syncing again then goes on.
+ * Writes the files of a plan; those in conflict only with `overwrite`. Writes each file whole, and only if its content is still
+ * that of the plan. The first file that differs ends the sync with `conflict`; `meta.written` lists the files written before,
+ * and another sync continues.
  */
 export async function syncProject(
   context: SyncContext,

@@ -4,7 +4,7 @@ import { findPlace } from "../../files/find-place.ts";
 import { readRegularFile } from "../../files/read-regular-file.ts";
 import { removeFile, replaceFile } from "../../files/replace-file.ts";
 
-/** Where writes go: a `Project` is one. */
+/** The root that writes go to: a `Project`, for example. */
 export interface WritableRoot {
   /** Absolute, with links resolved. */
   readonly root: string;
@@ -24,8 +24,8 @@ export interface WriteInsideOptions {
   /** The whole file; text is written as UTF-8. */
   readonly content: string | Uint8Array;
   /**
-   * What the file held when the content was made; null for no file. Other content by now throws
-   * `conflict` and nothing is written. Without it, whatever is there is replaced.
+   * The content from which the caller made the new one; null for no file. Where the file has other content now, the write throws
+   * `conflict` and changes nothing. Default: any content is replaced.
    */
   readonly expected?: Uint8Array | null;
   readonly signal?: AbortSignal;
@@ -33,7 +33,7 @@ export interface WriteInsideOptions {
 
 /**
  * Reads a regular file of the project, or undefined when there is none. Links are followed inside
- * the project only; devices, pipes and the like throw `forbidden` without being waited for.
+ * the project only; devices, pipes and the like throw `forbidden` at once.
  */
 export async function readFileInside(
   root: string,
@@ -87,8 +87,8 @@ export async function writeFileInside(target: WritableRoot, options: WriteInside
 }
 
 /**
- * Removes one file of the project that still holds what was expected. One that is gone already is
- * fine; other content throws `conflict`, and whatever `writeFileInside` refuses is refused here.
+ * Removes one file of the project that still has the expected content. Does nothing for a missing file; throws `conflict` for
+ * other content, and refuses the paths that `writeFileInside` refuses.
  */
 export async function removeFileInside(
   target: WritableRoot,

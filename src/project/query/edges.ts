@@ -19,7 +19,7 @@ export interface FileEdge {
   readonly kind: "code_ref" | "test_ref";
 }
 
-/** The edges between blocks and files, looked up one by one. Keeps what it reads: make one per question. */
+/** The edges between blocks and files, looked up one by one. It caches what it reads: create one per question. */
 export interface Edges {
   block(key: number): PlacedBlock;
   /** Blocks that lie in a file, or that name it; the file need not exist any more. */
@@ -34,7 +34,7 @@ export interface Edges {
   linksOf(from: PlacedBlock): BlockEdge[];
 }
 
-/** What there is to name. */
+/** The files that blocks may name. */
 export interface NamedFiles {
   hasFile(path: string): boolean;
   aliases(): Aliases;
@@ -96,7 +96,7 @@ export function createEdges(database: Connection, { hasFile, aliases }: NamedFil
     );
     return found.flatMap(([target, key]) => {
       const written = writtenPathOf(target);
-      // Most mentions of a common name mean other files, and that shows without reading the block.
+      // Most mentions of a common name mean other files; the path alone shows that, before the block is read.
       if (!path.endsWith(written.replace(/^(?:\.{0,2}\/)+/, ""))) return [];
       const mentioning = block(key);
       if (resolve(mentioning, written, path) !== aliases().realOf(path)) return [];
@@ -115,7 +115,7 @@ export function createEdges(database: Connection, { hasFile, aliases }: NamedFil
         real,
       );
       const defines = defined.map(([key]): BlockEdge => ({ to: block(key), kind: "defines" }));
-      // What names an alias of the file names the file.
+      // A block that names an alias of the file names the file.
       const names = new Set([path, real, ...aliases().namesOf(real)]);
       return [...defines, ...[...names].flatMap(mentionsOf)];
     },

@@ -16,7 +16,7 @@ import { type BlockEdge, createEdges, type NamedFiles } from "./edges.ts";
 import { pageList } from "./page-list.ts";
 import { invalid } from "./query-plan.ts";
 
-/** How much of a change an edge passes on. */
+/** The share of a change that an edge passes on. */
 const edgeWeights: Readonly<Record<SpecEdgeKind, number>> = {
   defines: 1,
   code_ref: 0.9,
@@ -27,7 +27,7 @@ const edgeWeights: Readonly<Record<SpecEdgeKind, number>> = {
   same_feature: 0.3,
 };
 
-/** A feature with more blocks than these is hardly one; the others are not looked at. */
+/** The blocks of one feature that are read at most; larger features are hardly one. */
 const maxSameFeature = 10_000;
 
 interface Reached {
@@ -44,8 +44,8 @@ export interface FindImpactOptions extends NamedFiles {
  * Finds what a change of files or blocks affects: every block is reached by the edges with the
  * highest product of weights, of at most `depth` edges. Blocks that are asked about are not among
  * the affected. A same-feature edge is always the last of its path, and starts from the block of
- * the feature that is affected most; what is reached by one is only counted, unless the request expands
- * it. Obsolete blocks are passed over unless asked for.
+ * the feature that is affected most; blocks reached by one are only counted, unless the request
+ * expands it. Obsolete blocks are left out by default.
  *
  * Throws `spec_not_found` for an unknown id, `invalid_request` for a depth other than 1 to 5.
  */
@@ -150,7 +150,7 @@ function toImpact(
   const files = new Set<string>();
   for (const { block, path } of [...asked, ...affected]) {
     files.add(block.path);
-    // What is only of the same feature may well be untouched: its tests need not run.
+    // A block reached only through its feature may well be untouched: its tests need not run.
     if (path.at(-1)?.kind === "same_feature") continue;
     for (const file of edges.filesOf(block)) {
       files.add(file.path);

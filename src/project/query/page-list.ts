@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { invalid } from "./query-plan.ts";
 
-/** Which part of an answer is asked for. */
+/** The requested part of an answer. */
 export interface PageRequest {
   /** 1 to 1,000; default 50. */
   readonly limit?: number | undefined;
@@ -20,8 +20,8 @@ const defaultLimit = 50;
 const maxLimit = 1000;
 
 /**
- * One page of a list that is made anew for every request. The cursor names the last item, so that
- * nothing is given twice or left out when what is before it changes meanwhile.
+ * One page of a list that is computed for every request. The cursor names the last item, so that no item is repeated or skipped
+ * when items before it change between requests.
  *
  * Throws `invalid_request` for a limit out of range, and for a cursor of another request: `about` is all
  * of the request but its page.

@@ -6,7 +6,7 @@ import type { Connection } from "../../sqlite/connection.ts";
 import { type BlockClass, readClasses } from "../store/block-class.ts";
 import { tagMark, toSearchTerms } from "../store/block-row.ts";
 
-/** A query, made ready for the index. */
+/** A query in terms of the index. */
 export interface QueryPlan {
   /** FTS5 terms that must all match; undefined for a query without `q`, empty for one without words. */
   readonly terms: readonly string[] | undefined;
@@ -17,16 +17,16 @@ export interface QueryPlan {
   /** Ids of the files that pass the path filter. */
   readonly files: readonly number[] | undefined;
   readonly limit: number;
-  /** Names the query without its page, so that a cursor is not used with another one. */
+  /** Identifies the query without its page, so that a cursor is refused by another query. */
   readonly digest: string;
 }
 
-/** More words than any search needs; each costs a look-up. */
+/** The limit of words in a search; each word costs a lookup. */
 const maxTerms = 32;
 const defaultLimit = 50;
 const maxLimit = 1000;
 
-/** Throws `invalid_request` for a query that nobody can mean. */
+/** Throws `invalid_request` for a query without meaning. */
 export function planQuery(database: Connection, query: SpecQuery): QueryPlan {
   const { limit = defaultLimit } = query;
   if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit) {
@@ -113,7 +113,7 @@ export function toCounts(
   return { total, byFramework: Object.fromEntries(Object.entries(byFramework).sort()) };
 }
 
-/** Where a page ends, as an opaque text. It holds only for the query that it was made for. */
+/** The end of a page as an opaque text, valid for its own query only. */
 export function toCursor(plan: QueryPlan, position: readonly (string | number)[]): string {
   return Buffer.from(JSON.stringify([plan.digest, ...position])).toString("base64url");
 }

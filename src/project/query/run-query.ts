@@ -19,7 +19,7 @@ export interface RunQueryOptions {
   readonly facts: ProjectFacts;
 }
 
-/** Answers a query over the blocks of an index. Throws `invalid_request` for a query or cursor that is none. */
+/** Answers a query over the blocks of an index. Throws `invalid_request` for an invalid query or cursor. */
 export function runQuery(database: Connection, { query, facts }: RunQueryOptions): SpecPage {
   const plan = planQuery(database, query);
   const match: Match =
@@ -87,7 +87,7 @@ function countBlocks(database: Connection, plan: QueryPlan): MatchCounts {
   );
 }
 
-/** What the plan asks of a row of `blocks b`. Lists go in as JSON, so that the statement stays the same. */
+/** The conditions of a plan on a row of `blocks b`. Lists are bound as JSON, so that the statement stays the same. */
 function filterOf({ classes, mark, files }: QueryPlan): { sql: string; values: (string | number)[] } {
   let sql = `AND b.key / ${toKey(1, 0)} IN (SELECT value FROM json_each(?))`;
   const values: (string | number)[] = [JSON.stringify([...classes.keys()])];

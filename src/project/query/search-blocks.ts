@@ -2,13 +2,13 @@ import type { Connection } from "../../sqlite/connection.ts";
 import { type BlockClass, classIdOf, keyRangeOf, toKey, weightOf } from "../store/block-class.ts";
 import { type Match, parseCursor, type QueryPlan, toCounts, toCursor, wrongCursor } from "./query-plan.ts";
 
-/** Up to so many matches every one is weighed, at up to a microsecond each. */
+/** Up to so many matches are all ranked, at up to a microsecond each. */
 const maxRanked = 3000;
 
-/** How much a word counts in a title, in the text, among the tags; marks are filters only. */
+/** The weight of a word in a title, in the text, among the tags; marks are filters only. */
 const columnWeights = "8.0, 1.0, 4.0, 0.0";
 
-/** What is searched for: an FTS5 expression, and the filters that it does not hold. */
+/** A search: an FTS5 expression, and the filters that the expression does not contain. */
 interface Search {
   readonly expression: string;
   /** The same, but all words must be in the title. */
@@ -80,7 +80,7 @@ function isCommon(database: Connection, { expression }: Search): boolean {
 
 type Ranked = Pick<Match, "keys" | "counts">;
 
-/** All of a match, and its counts, in one look at it. */
+/** All keys of a match, and their counts, in one query. */
 function matchRare(database: Connection, search: Search): Ranked {
   const keys = rankByText(database, search);
   const perClass = new Map<number, number>();
@@ -91,7 +91,7 @@ function matchRare(database: Connection, search: Search): Ranked {
   return { keys, counts: toCounts(perClass, search.classes) };
 }
 
-/** The counts of a match, which the index gives per class without a look at the blocks, and its start. */
+/** The counts of a match, which the index gives per class without reading blocks, and its first keys. */
 function matchCommon(database: Connection, search: Search, needed: number): Ranked {
   const perClass = countClasses(database, search);
   const counts = toCounts(perClass, search.classes);
@@ -102,7 +102,7 @@ function matchCommon(database: Connection, search: Search, needed: number): Rank
   return { keys, counts };
 }
 
-/** How many blocks of each class match. */
+/** The number of matching blocks per class. */
 function countClasses(database: Connection, { expression, classes, allowed }: Search): Map<number, number> {
   const perClass = new Map([...classes.keys()].map((id) => [id, 0]));
   if (allowed === undefined) {
@@ -123,7 +123,7 @@ function countClasses(database: Connection, { expression, classes, allowed }: Se
   return perClass;
 }
 
-/** Weighs every match. */
+/** Ranks every match. */
 function rankByText(database: Connection, { expression, classes, allowed }: Search): number[] {
   const rows = database.all<[key: number, relevance: number]>(
     `SELECT rowid, bm25(search, ${columnWeights}) FROM search WHERE search MATCH ?
@@ -141,7 +141,7 @@ function rankByText(database: Connection, { expression, classes, allowed }: Sear
   );
 }
 
-/** The first `needed` blocks of a match that is too large to be weighed. */
+/** The first `needed` blocks of a match that is too large to rank. */
 function rankByTitle(
   database: Connection,
   {
@@ -155,7 +155,7 @@ function rankByTitle(
   const keys = new Set<number>();
   for (const expression of [search.titleExpression, search.expression]) {
     for (const { id } of classes) {
-      // What is there already may come again, so that much more is asked for.
+      // The answer may repeat keys that are known already, so the limit counts them in.
       const limit = search.allowed === undefined ? needed : -1;
       const found = database.all<[number]>(
         "SELECT rowid FROM search WHERE search MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?",

@@ -9,7 +9,7 @@ import type { IdKind } from "../store/block-id.ts";
 import { createLinkResolver, readPlacedBlock, readStoredBlock } from "../store/block-reader.ts";
 import { parseStored } from "../store/damage.ts";
 
-/** All that is wrong with the spec files of an index, in path, then line order. */
+/** The problems of the spec files of an index, in path, then line order. */
 export function specDiagnostics(database: Connection): Diagnostic[] {
   return [
     ...fileDiagnostics(database),
@@ -23,7 +23,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Those of reading, parsing and validating each file. */
+/** Problems of reading, parsing and validating each file. */
 function fileDiagnostics(database: Connection): Diagnostic[] {
   const rows = database.all<[file: number, diagnostics: string]>(
     "SELECT id, diagnostics FROM files WHERE diagnostics <> ''",
@@ -65,7 +65,7 @@ function duplicates(database: Connection): Diagnostic[] {
   });
 }
 
-/** What open OpenSpec changes and the specs that they change say against each other. */
+/** Contradictions between open OpenSpec changes and the specs that they change. */
 function changeProblems(database: Connection): Diagnostic[] {
   const keys = database.all<[number]>(
     `SELECT b.key FROM files f JOIN blocks b ON b.file = f.id
@@ -94,7 +94,7 @@ function danglingReferences(database: Connection): Diagnostic[] {
   const keys = new Set(candidates.map(([, key]) => key));
   return [...keys].flatMap((key) => {
     const { id, path, links: written } = readPlacedBlock(database, key);
-    // A change of a requirement that is not there is told as such.
+    // `changeProblems` reports changes of a missing requirement.
     if (openspecDocumentOf(path)?.kind === "delta") return [];
     const once = new Map(written.map((link) => [`${link.line} ${link.target}`, link]));
     return [...once.values()]
@@ -112,7 +112,7 @@ function danglingReferences(database: Connection): Diagnostic[] {
   });
 }
 
-/** People wrote "NFR-1", not the id that kit made of it. */
+/** The author wrote "NFR-1", not the id that kit made from it. */
 function danglingMessage(target: string): string {
   const code = /-requirements-(.+-\d+(?:\.\d+)*)$/.exec(target)?.[1];
   if (code === undefined || code.startsWith("req")) return `No block of this project has the id "${target}".`;

@@ -2,8 +2,8 @@ import type { Impact, ImpactRequest, SpecPage, SpecQuery } from "../../protocol/
 import type { ProjectSpecs } from "../project.ts";
 
 /**
- * A page as lists show it: the rules of instruction files (CLAUDE.md, Cursor's rules) are left out where there are other
- * specs, unless a search, a filter or `rules` asks for them. `rules_left_out` says how many they are.
+ * A page for lists: leaves out the rules of instruction files (CLAUDE.md, Cursor's rules) where the project has other specs,
+ * unless a search, a filter or `rules` asks for them. `rules_left_out` is their number.
  */
 export function listSpecs(specs: Pick<ProjectSpecs, "query">, query: SpecQuery): SpecPage {
   const { q, framework, spec_type, path, tag, rules } = query;
@@ -16,7 +16,7 @@ export function listSpecs(specs: Pick<ProjectSpecs, "query">, query: SpecQuery):
   return left === 0 ? page : { ...page, rules_left_out: left };
 }
 
-/** All pages of an impact as one, for answers that end elsewhere than a page does. */
+/** All pages of an impact as one, for callers that cut the answer elsewhere. */
 export function wholeImpact(specs: Pick<ProjectSpecs, "impact">, request: ImpactRequest): Impact {
   const { next_cursor, ...first } = specs.impact({ ...request, limit: 1_000 });
   const affected = [...first.affected];

@@ -15,9 +15,9 @@ export function readDates(database: Connection, path: string): FileDates | undef
   return { ...(first !== null && { first }), last, commit, ...(author !== null && { author }) };
 }
 
-/** What Git has to say beyond what the index knows. */
+/** The dates of Git that the index lacks. */
 export interface DatesUpdate {
-  /** Undefined when there are no dates, because there is no repository. */
+  /** Undefined without a repository. */
   readonly update: FileDatesUpdate | undefined;
   readonly headKey: string;
 }
@@ -28,8 +28,8 @@ interface IndexReader {
 
 /**
  * Asks Git for the commits since those that the index knows. While the same commit is checked out
- * that takes a look at two files; undefined when there is nothing to save, also when Git fails: it
- * is then asked again with the next pass.
+ * that reads two files. Undefined when there is nothing to save, and when Git fails: the next pass asks Git
+ * again.
  */
 export async function readDatesUpdate(
   session: IndexReader,

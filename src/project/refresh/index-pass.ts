@@ -3,8 +3,8 @@ import type { Connection } from "../../sqlite/connection.ts";
 import type { RefreshOptions } from "../project.ts";
 import type { Aliases } from "../scan/aliases.ts";
 import { type Folder, setStamp } from "../scan/folder.ts";
-import type { Candidate } from "../scan/look-at-folder.ts";
 import { type KnownFile, parseSource } from "../scan/parse-source.ts";
+import type { Candidate } from "../scan/read-folder.ts";
 import type { ProjectChange } from "../scan/scan-project.ts";
 import type { SourceCatalog } from "../scan/source-catalog.ts";
 import type { SourceReader } from "../scan/source-reader.ts";
@@ -35,10 +35,10 @@ export interface PassCounts {
   readonly removed: number;
 }
 
-/** Sources per transaction: few at first, so that there is something to answer from. */
+/** Sources per transaction: few at first, so that first answers come soon. */
 const firstBatchSize = 100;
 const batchSize = 1000;
-/** And their characters: what waits to be written takes memory. */
+/** Characters per transaction: a batch that waits to be written takes memory. */
 const maxBatchLength = 8_000_000;
 /** Characters that are copied to the writer in one go. */
 const maxAddedLength = 300_000;
@@ -51,7 +51,7 @@ export interface PassParts {
   readonly isMany: boolean;
 }
 
-/** What a pass has read, on its way into the index, one batch after the other. */
+/** Sends the entries of one pass to the index, batch by batch. */
 export class IndexPass {
   readonly #context: PassContext;
   readonly #parts: PassParts;
@@ -87,7 +87,7 @@ export class IndexPass {
     if (this.#length - this.#addedLength > maxAddedLength) this.#add();
   }
 
-  /** Puts what readers wait for before the rest. They are let go with the batch that has the last of it. */
+  /** Reads the files that readers wait for before the rest, and releases a reader with the batch that has the last of them. */
   take(waiting: readonly WaitingReader[], queue: SourceQueue): void {
     if (waiting.length === 0) return;
     const { aliases } = this.#parts.change;
@@ -106,7 +106,7 @@ export class IndexPass {
     return this.#added + this.#files.length >= size || this.#length >= maxBatchLength;
   }
 
-  /** Sends what was read until now; false when another process has written meanwhile. */
+  /** Sends the entries read until now; false when another process has written meanwhile. */
   async flush(turn: () => Promise<void>): Promise<boolean> {
     const progress = { done: this.done, total: this.#parts.change.candidates.length };
     this.#context.state.progress = progress;
@@ -135,8 +135,8 @@ export class IndexPass {
     const { start, change, writer, isMany } = this.#parts;
     const isFirst = this.#batches === 0;
     const whole = isFirst ? wholeChange(start, change) : { folders: [...this.#stamped], removedFiles: [] };
-    // Links tell which files have other names now. A pass that is killed before it has read those finds the
-    // links as they were, and so the files again.
+    // Links are written last: they tell which files have other names now. After a killed pass the next one finds the old
+    // links, and so those files again.
     const hasLinks = start.isEmpty ? isFirst : isLast;
     const batch: IndexBatch = {
       ...whole,
@@ -154,7 +154,7 @@ export class IndexPass {
       }
       return result;
     });
-    // Failures come out where the pass waits for the batch.
+    // The pass handles a failure where it awaits the batch.
     written.catch(() => undefined);
     this.#written.push(written);
     this.#batches += 1;
@@ -180,7 +180,7 @@ function lengthOf({ guidelines, blocks }: FileEntry): number {
   return blocks.reduce((sum, { row }) => sum + 2 * String(row[contentAt]).length, guidelines.length);
 }
 
-/** What a pass has found before it has read a file. */
+/** The changes of a pass that need no file to be read. */
 export function wholeChange(start: PassStart, change: ProjectChange): Omit<IndexBatch, "isVisible"> {
   return {
     generation: start.generation,
@@ -210,7 +210,7 @@ interface ReadContext {
   readonly start: PassStart;
 }
 
-/** Reads a source and takes its stamp; parses it unless it is what the index holds already. */
+/** Reads a source and takes its stamp; parses it unless the index has the same content. */
 export function readCandidate(
   { path, problem, folder, stampAt }: Candidate,
   { readSource, catalog, aliases, start }: ReadContext,

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { createProjectIndex } from "../create-project-index.ts";
 import { openProject } from "../open-project.ts";
-import type { Candidate } from "../scan/look-at-folder.ts";
+import type { Candidate } from "../scan/read-folder.ts";
 import { createSourceCatalog } from "../scan/source-catalog.ts";
 import { IndexPlace } from "../store/index-place.ts";
 import { liesOnTheWay, SourceQueue } from "./source-queue.ts";

@@ -22,11 +22,11 @@ import {
 } from "./index-pass.ts";
 import { SourceQueue } from "./source-queue.ts";
 
-/** Up to so many sources are written at once, on the thread that answers. */
+/** Up to so many sources are written in one batch, on the main thread. */
 const fewSources = 40;
 const maxAttempts = 20;
 
-/** Brings the index up to date with the disk, in turns with other work of the process. */
+/** Brings the index up to date with the disk, and pauses for other work of the process. */
 export async function refreshIndex(context: PassContext, options: PassOptions): Promise<PassCounts> {
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
     let counts: PassCounts | undefined;
@@ -42,7 +42,7 @@ export async function refreshIndex(context: PassContext, options: PassOptions): 
   throw new KitError({ code: "unavailable", message });
 }
 
-/** The same at once, for a reader that cannot wait: it found the index damaged. */
+/** Fills an index synchronously, for a reader that found it damaged and cannot wait. */
 export function refillIndex(context: PassContext): void {
   const { session } = context;
   const { scope, outerRules } = context.rules();
@@ -57,12 +57,12 @@ export function refillIndex(context: PassContext): void {
     meta: { indexing: undefined, outer_rules: outerRules },
     isVisible: true,
   };
-  // Another process that was first has filled it as well.
+  // Where another process was faster, it has filled the index as well.
   session.write(batch, { mayWait: true });
   session.forgetTree();
 }
 
-/** Writes dates of commits; of a whole history on another thread. */
+/** Writes dates of commits; those of a whole history on another thread. */
 export async function writeDates(context: PassContext, dates: DatesUpdate): Promise<void> {
   const { session } = context;
   const isLarge = (dates.update?.dates.size ?? 0) > 500;
@@ -129,7 +129,7 @@ function scan(
   return scanProject({ root, previous: tree, catalog, links, ...how });
 }
 
-/** On another thread, unless only this one can reach the index. */
+/** Writes on another thread, unless the index is in the memory of this one. */
 function writerOfMany(session: IndexSession, { inode }: Connection): IndexWriter {
   return session.file === inMemory ? ownWriter(session) : createThreadedWriter({ file: session.file, inode });
 }
@@ -156,10 +156,10 @@ function ownWriter(session: IndexSession): IndexWriter {
   };
 }
 
-/** How long a pass waits for another process that writes. */
+/** The time that a pass waits for another process to write. */
 const maxWaitMs = 600_000;
 
-/** Waits for another process that indexes, as long as it gets on. */
+/** Waits for another process that indexes, as long as it makes progress. */
 async function waitForOthers({ session, state }: PassContext, options: PassOptions): Promise<void> {
   let last: number | undefined;
   for (let since = performance.now(); performance.now() - since < 2000; ) {
@@ -177,10 +177,10 @@ async function waitForOthers({ session, state }: PassContext, options: PassOptio
   }
 }
 
-/** How long other work of the process waits at most, in milliseconds. */
+/** Other work of the process waits at most so many milliseconds. */
 const turnMs = 12;
 
-/** Makes a pause that is only one when other work has waited long enough. Rejects once the signal is aborted. */
+/** Returns a function that pauses once `turnMs` have passed since the last pause. It rejects once the signal is aborted. */
 function createTurns(signal: AbortSignal | undefined): () => Promise<void> {
   let start = performance.now();
   return async () => {

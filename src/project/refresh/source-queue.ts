@@ -1,5 +1,5 @@
 import type { IndexingProgress } from "../../protocol/indexing.ts";
-import type { Candidate } from "../scan/look-at-folder.ts";
+import type { Candidate } from "../scan/read-folder.ts";
 
 /** The sources that a pass reads, in the order in which it reads them. */
 export class SourceQueue {

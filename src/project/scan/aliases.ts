@@ -2,14 +2,14 @@
 export interface Link {
   /** `hard`: one of several names that the file system gives one file. */
   readonly kind: "file" | "folder" | "hard";
-  /** The real path, project-relative, chains followed; for a hard link, what tells its file from others. */
+  /** The real path, project-relative, after following chains; for a hard link, device and inode. */
   readonly target: string;
 }
 
 /** The links of a project by their path. */
 export type Links = ReadonlyMap<string, Link>;
 
-/** Which names are one file. Links inside the root are aliases of what they lead to. */
+/** The names of files that have several. A link inside the root is an alias of its target. */
 export interface Aliases {
   /** The real path of a name, through links of files and of folders; the name itself where it is none. */
   realOf(path: string): string;
@@ -17,7 +17,7 @@ export interface Aliases {
   namesOf(path: string): readonly string[];
 }
 
-/** So many names of one file are known; more come of links that lead into each other. */
+/** The names of one file that are kept at most; links that lead into each other make more. */
 const maxNames = 32;
 const maxFolderHops = 3;
 
@@ -25,8 +25,8 @@ const noNames: readonly string[] = [];
 const noAliases: Aliases = { realOf: (path) => path, namesOf: () => noNames };
 
 /**
- * Makes the aliases of links. A file that the project ignores has no real path in it: the first of its
- * names stands for it, as it does for hard links, none of which is more real than another.
+ * Computes aliases from links. The target of a link may be ignored; then the first of its names stands for it, as for hard links,
+ * none of which is more real than another.
  */
 export function createAliases(links: Links, hasFile: (path: string) => boolean): Aliases {
   if (links.size === 0) return noAliases;
@@ -34,7 +34,7 @@ export function createAliases(links: Links, hasFile: (path: string) => boolean):
   const folders: (readonly [path: string, target: string])[] = [];
   for (const [path, { kind, target }] of links) {
     if (kind !== "folder") byTarget.set(target, [...(byTarget.get(target) ?? []), path]);
-    // A link to a folder that it lies in itself has names without end.
+    // A link to a folder above itself makes endless names.
     else if (!isWithin(path, target)) folders.push([path, target]);
   }
   for (const names of byTarget.values()) names.sort(byPreference);

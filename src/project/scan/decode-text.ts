@@ -10,8 +10,8 @@ const strict = new TextDecoder("utf-8", { fatal: true });
 const lossy = new TextDecoder("utf-8");
 
 /**
- * Decodes the bytes of a file. UTF-8 is the rule; a byte order mark says UTF-16; bytes that are
- * neither become U+FFFD. Everything but clean UTF-8 is told in a diagnostic of `path`.
+ * Decodes the bytes of a file: UTF-8, or UTF-16 by its byte order mark. Other bytes become U+FFFD. Anything but clean UTF-8
+ * gives a diagnostic for `path`.
  */
 export function decodeText(bytes: Uint8Array, path: string): DecodedText {
   const utf16 = utf16Of(bytes);

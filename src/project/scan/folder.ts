@@ -5,15 +5,15 @@ import { joinPath } from "../../files/join-path.ts";
 const stampLength = 4;
 
 /**
- * A folder of the project as the last pass saw it; everything ignored is left out. Names are joined
- * by "/", the one character that no name has: most lists are never looked at.
+ * A folder of the project as the last pass saw it; without ignored entries. Names are joined by "/", which no name
+ * contains: most lists are never split.
  */
 export interface Folder {
   /** POSIX, relative to the root; "" is the root itself. */
   readonly path: string;
   /** The folders in it. */
   readonly folders: string;
-  /** Files that are not read: all that is known of them is that they exist. */
+  /** Files that kit does not read; it knows only that they exist. */
   readonly files: string;
   /** Files that are read, and the ignore file: these have a stamp. */
   readonly sources: string;
@@ -47,7 +47,7 @@ export function filesOf(tree: Tree): string[] {
   return files.sort();
 }
 
-/** Answers whether a tree holds a file. Looks at each folder's names once. */
+/** Answers whether a tree holds a file. Splits the names of each folder once. */
 export function createFileSet(tree: () => Pick<Tree, "get">): { has(path: string): boolean } {
   const namesOf = new WeakMap<Folder, ReadonlySet<string>>();
   return {

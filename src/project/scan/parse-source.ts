@@ -25,15 +25,15 @@ export interface ParseOptions {
   readonly catalog: SourceCatalog;
   /** The real path of the file, then its aliases; the first that an adapter knows decides which one reads it. */
   readonly names: readonly string[];
-  /** What the index holds of the file already. */
+  /** The present entry of the index for the file. */
   readonly known?: KnownFile;
 }
 
 export type KnownFile = Pick<FileEntry, "hash" | "aliases" | "diagnostics">;
 
 /**
- * Makes an index entry of what was read at a path: the blocks and guidelines of all its adapters. Undefined
- * when it is what is known: the same bytes under the same names, or the same problem.
+ * Parses a source into its index entry: the blocks and guidelines of all its adapters. Undefined when the index has it already:
+ * the same bytes under the same names, or the same problem.
  */
 export function parseSource(
   path: string,
@@ -77,7 +77,7 @@ export function parseSource(
   };
 }
 
-/** What an adapter read under one of a file's names, as what the file is. */
+/** Results of an adapter under one of a file's names, moved to the real path. */
 function asFile(
   { drafts, diagnostics }: ParsedSpecs,
   [path = "", ...aliases]: readonly string[],
@@ -106,7 +106,7 @@ function withAuthor(parsed: ParsedSpecs, { path, text }: SpecSource): ParsedSpec
   return { ...parsed, drafts };
 }
 
-/** An adapter promises not to throw; one of the user's own may break that, and stops nothing. */
+/** Adapters must not throw. An adapter of the user's that does becomes a diagnostic. */
 function parseSpecs(adapter: SpecAdapter, source: SpecSource): ParsedSpecs {
   try {
     return withAuthor(adapter.parse(source), source);
@@ -124,10 +124,10 @@ function parseSpecs(adapter: SpecAdapter, source: SpecSource): ParsedSpecs {
   }
 }
 
-/** A diagnostic whose `id` is that of the block at a position, known only when it is read. */
+/** A diagnostic of the block at a position; its `id` is filled in when it is read. */
 export type StoredDiagnostic = Diagnostic & { readonly position?: number };
 
-/** What the validation rules say about the drafts of a file. */
+/** Diagnostics of the validation rules for the drafts of a file. */
 function draftProblems(drafts: readonly SpecDraft[], path: string): StoredDiagnostic[] {
   const problems: StoredDiagnostic[] = [];
   for (const [position, draft] of drafts.entries()) {
@@ -144,7 +144,7 @@ const allowed: readonly ReadonlySet<string>[] = [frameworks, specTypes, lifecycl
   (values) => new Set(values),
 );
 
-/** Nearly all drafts pass here, for a fraction of what the full rules cost. */
+/** A cheap check that nearly all drafts pass, so that few need the full rules. */
 function isPlainlyValid(draft: SpecDraft): boolean {
   return (
     isText(draft.title) &&

@@ -7,12 +7,12 @@ export interface Problem {
   readonly message: string;
 }
 
-/** The diagnostic of a file or folder that is there and cannot be read. */
+/** The diagnostic of an existing file or folder that cannot be read. */
 export function unreadable({ path, code, message }: Problem): Diagnostic {
   return { severity: "error", rule: "unreadable-file", code, message, path };
 }
 
-/** The same from an error of the file system; names no path of the machine. */
+/** The same from the code of a file system error. The message holds no absolute path. */
 export function unreadableBecause(path: string, errorCode: string): Diagnostic {
   const known = causes[errorCode];
   if (known !== undefined) return unreadable({ path, ...known });

@@ -3,8 +3,8 @@ import { isAbsolute, relative, sep } from "node:path";
 import { joinPath } from "../../files/join-path.ts";
 import { type Aliases, createAliases, type Link, type Links } from "./aliases.ts";
 import { createFileSet, createStamps, type Folder, namesIn, parentOf, setStamp } from "./folder.ts";
-import { type Candidate, hasSourceExtension } from "./look-at-folder.ts";
 import { errorCodeOf, unreadable, unreadableBecause } from "./problems.ts";
+import { type Candidate, hasSourceExtension } from "./read-folder.ts";
 import { type ScanTreeOptions, scanTree, type TreeChange } from "./scan-tree.ts";
 import type { SourceCatalog } from "./source-catalog.ts";
 
@@ -14,7 +14,7 @@ export interface ScanProjectOptions extends Omit<ScanTreeOptions, "isSource" | "
   readonly links: Links;
 }
 
-/** How a project differs from the previous pass, every file known by its real path. */
+/** The difference of a project from the previous pass. Each file has its real path. */
 export interface ProjectChange extends TreeChange {
   readonly links: Links;
   readonly aliases: Aliases;
@@ -22,9 +22,9 @@ export interface ProjectChange extends TreeChange {
 }
 
 /**
- * Walks the tree, and follows the links in it: a link inside the root is another name of what it leads
- * to. Where links came, went or lead elsewhere, the folders whose files have other names now are listed
- * a second time, because a name decides whether a file is read at all.
+ * Walks the tree, and follows the links in it: a link inside the root is another name of its target.
+ * Where links are new, gone or changed, it lists the folders whose files have other names now again, because a name decides
+ * whether a file is read.
  */
 export function* scanProject(options: ScanProjectOptions): Generator<undefined, ProjectChange> {
   const { catalog, previous, root } = options;
@@ -61,19 +61,19 @@ export function* scanProject(options: ScanProjectOptions): Generator<undefined, 
 
 type IsSource = (path: string) => boolean;
 
-/** A file is read when one of its names says so. */
+/** A file is a source when one of its names is. */
 function sourcesOf(catalog: ScanProjectOptions["catalog"], aliases: Aliases): IsSource {
   return (path) => catalog.isSource(path) || aliases.namesOf(path).some(catalog.isSource);
 }
 
 interface LinkContext {
   readonly root: string;
-  /** Is brought up to date. */
+  /** Updated in place. */
   readonly links: Map<string, Link>;
   readonly catalog: ScanProjectOptions["catalog"];
 }
 
-/** Notes the links of a change; returns what is to be read as it is, or cannot be. */
+/** Records the links of a change; returns the candidates that remain to be read or reported. */
 function* takeLinks(change: TreeChange, context: LinkContext): Generator<undefined, Candidate[]> {
   const kept: Candidate[] = [];
   for (const candidate of [...change.candidates, ...(change.otherLinks ?? [])]) {
@@ -108,11 +108,11 @@ interface ResolvedLink {
   readonly problem?: Candidate["problem"];
 }
 
-/** Where a link leads, over chains; it takes the stamp of what it leads to. */
+/** Resolves a link over chains, and stamps it with the stats of its target. */
 function resolveLink(root: string, { path, folder, stampAt }: Candidate): ResolvedLink {
   const nowMs = Date.now();
   try {
-    // The native call also gives the case in which a file system keeps a name.
+    // The native call also returns a name in the case of the file system.
     const real = realpathSync.native(`${root}/${path}`);
     const stats = statSync(real);
     setStamp(folder, stampAt, { stats, nowMs });
@@ -132,7 +132,7 @@ function resolveLink(root: string, { path, folder, stampAt }: Candidate): Resolv
 function hardLink(root: string, path: string): Link | undefined {
   try {
     const { nlink, dev, ino } = lstatSync(`${root}/${path}`);
-    // NUL is in no path, so this is never taken for one.
+    // No path contains NUL, so this never equals one.
     return nlink > 1 ? { kind: "hard", target: `\0${dev}:${ino}` } : undefined;
   } catch {
     return undefined;
@@ -146,7 +146,7 @@ function changedLinks(before: Links, after: Links): readonly Link[] {
   return changed;
 }
 
-/** Links whose target became a file of the project or is none any more: ignored now, for one. */
+/** Links whose target is a file of the project now and was not before, or the reverse: it may be ignored now. */
 function movedTargets(links: Links, before: Pick<OverlaidTree, "get">, after: OverlaidTree): readonly Link[] {
   if (links.size === 0) return [];
   const [was, is] = [createFileSet(() => before), createFileSet(() => after)];
@@ -159,7 +159,7 @@ function isSame(one: Link, other: Link | undefined): boolean {
   return one.kind === other?.kind && one.target === other.target;
 }
 
-/** The tree as a change makes it, without a copy of it. */
+/** The tree after a change, as a view without a copy. */
 interface OverlaidTree {
   get(path: string): Folder | undefined;
   all(): Map<string, Folder>;
@@ -197,7 +197,7 @@ function foldersToList(
   return listed;
 }
 
-/** One change of two scans, the second of which listed folders of the first again. */
+/** Joins the changes of two scans, the second of which listed folders of the first again. */
 function merge(first: TreeChange, second: TreeChange): TreeChange {
   const again = new Set(second.folders.map(({ path }) => path));
   const candidates = [
@@ -222,7 +222,7 @@ interface Settlement {
   readonly isSource: IsSource;
 }
 
-/** Names every file by its real path: aliases are not read, and files whose names differ are read again. */
+/** Gives every file its real path. Aliases are not read; files whose names have changed are read again. */
 function settle(change: TreeChange, { options, links, before, after, isSource }: Settlement): ProjectChange {
   const names = new Set([...options.links.keys(), ...links.keys()]);
   const removed = new Set(change.removed);
@@ -265,7 +265,7 @@ function sourcesBelow(folder: string, change: TreeChange, previous: ScanTreeOpti
   });
 }
 
-/** A source whose stamp is as it was, so that the new one goes nowhere. */
+/** A source with an unchanged stamp: the new stamp goes to a folder that is not kept. */
 function toCandidate(path: string): Candidate {
   const folder = {
     path: parentOf(path),

@@ -1,7 +1,7 @@
 import { type IgnoreScope, ignoreFileName } from "../../files/ignore-scope.ts";
 import { joinPath } from "../../files/join-path.ts";
 import { type Folder, holdsName, namesIn, parentOf, type Tree } from "./folder.ts";
-import { type Candidate, isUntouched, type Look, lookAtFolder } from "./look-at-folder.ts";
+import { type Candidate, type FolderReading, isUntouched, readFolder } from "./read-folder.ts";
 
 export interface ScanTreeOptions {
   /** Absolute, with links resolved. */
@@ -11,7 +11,7 @@ export interface ScanTreeOptions {
   readonly scope: IgnoreScope;
   /** Whether some adapter reads files of this path. */
   readonly isSource: (path: string) => boolean;
-  /** Look at these folders only, and below them only at what is new. Default: the whole tree. */
+  /** Scan these folders only, and new folders below them. Default: the whole tree. */
   readonly folders?: readonly string[];
   /** Folders to list again even when they are unchanged, with all below: their files have other names. */
   readonly relisted?: ReadonlySet<string>;
@@ -21,7 +21,7 @@ export interface ScanTreeOptions {
 
 const foldersPerStep = 64;
 
-/** How the tree differs from the previous one. */
+/** The difference of a tree from the previous one. */
 export interface TreeChange {
   /** Folders that are new or differ, each after the folder that it lies in. */
   readonly folders: readonly Folder[];
@@ -35,12 +35,12 @@ export interface TreeChange {
 }
 
 /**
- * Walks the tree once and says what differs from the previous pass. Yields every now and then, so
- * that a caller can take breaks.
+ * Walks the tree once and returns the difference from the previous pass. Yields between folders: an async caller pauses there,
+ * a reader that finds the index damaged runs on.
  *
  * A folder whose stamp is unchanged is not listed again: each of its sources costs a stat. Links to
- * folders are not followed, so the walk ends and stays in the root; where links lead, `scanProject`
- * finds out.
+ * folders are not followed, so the walk ends and stays in the root; `scanProject`
+ * resolves links.
  */
 export function* scanTree(options: ScanTreeOptions): Generator<undefined, TreeChange> {
   const { root, previous, isSource } = options;
@@ -52,8 +52,8 @@ export function* scanTree(options: ScanTreeOptions): Generator<undefined, TreeCh
   // Folders found or found stale on the way, with the folders below them still to be visited.
   const pending: string[] = [];
   const stale = new Set<string>();
-  const looks = new Map<string, Folder>();
-  const scopes = createScopes(options, (path) => looks.get(path) ?? previous.get(path));
+  const readings = new Map<string, Folder>();
+  const scopes = createScopes(options, (path) => readings.get(path) ?? previous.get(path));
 
   const remove = (path: string): void => {
     const folder = previous.get(path);
@@ -64,12 +64,12 @@ export function* scanTree(options: ScanTreeOptions): Generator<undefined, TreeCh
     for (const name of namesIn(folder.folders)) remove(joinPath(path, name));
   };
 
-  const take = (before: Folder | undefined, { folder, candidates: found, isStale }: Look): void => {
+  const take = (before: Folder | undefined, { folder, candidates: found, isStale }: FolderReading): void => {
     for (const candidate of found)
       (candidate.isLink && !isSource(candidate.path) ? otherLinks : candidates).push(candidate);
     if (folder === before) return;
     folders.push(folder);
-    looks.set(folder.path, folder);
+    readings.set(folder.path, folder);
     if (before !== undefined) {
       removed.push(`${folder.path}/`);
       for (const name of missing(before.sources, folder.sources)) removed.push(joinPath(folder.path, name));
@@ -88,9 +88,9 @@ export function* scanTree(options: ScanTreeOptions): Generator<undefined, TreeCh
     const isRelisted = options.relisted?.has(path) === true;
     const isStale = options.isStale === true || isRelisted || (stale.size > 0 && stale.delete(path));
     if (before !== undefined && !isStale && isUntouched(root, before)) return;
-    const look = lookAtFolder({ root, path, before, scope: () => scopes(path), isStale, isSource });
-    if (look === undefined) remove(path);
-    else take(before, look);
+    const reading = readFolder({ root, path, before, scope: () => scopes(path), isStale, isSource });
+    if (reading === undefined) remove(path);
+    else take(before, reading);
   };
 
   const wanted = options.folders && [...options.folders].sort();
@@ -118,7 +118,7 @@ export function* scanTree(options: ScanTreeOptions): Generator<undefined, TreeCh
   };
 }
 
-/** Gives the rules that reach into a folder from the folders above it. Kept per folder. */
+/** Finds the ignore rules that apply in a folder from the folders above it. Caches them per folder. */
 function createScopes(
   { scope }: ScanTreeOptions,
   folderAt: (path: string) => Folder | undefined,

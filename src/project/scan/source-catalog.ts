@@ -6,12 +6,12 @@ import { isFixturePath } from "../../specs/model/test-path.ts";
 import { createSpecRegistry } from "../../specs/registry.ts";
 import type { ProjectConfig } from "../project.ts";
 
-/** Which files of a project are read, and by what. Decides by the path alone. */
+/** Decides by the path alone which files of a project are read, and by which adapter. */
 export interface SourceCatalog {
   specAdapterFor(path: string): SpecAdapter | undefined;
   isGuidelineFile(path: string): boolean;
   isSource(path: string): boolean;
-  /** Names all that the content of an index depends on beside the files and the version of kit. */
+  /** Identifies the configuration that the content of an index depends on. */
   readonly fingerprint: string;
 }
 
@@ -23,7 +23,7 @@ export function createSourceCatalog(config: ProjectConfig = {}): SourceCatalog {
     custom: config.specs?.custom ?? [],
   });
   const isSpecAllowed = createFilter(config.specs);
-  // A configuration that names spec files means them, fixtures or not.
+  // Spec files that the configuration names are read even where they look like fixtures.
   const readsFixtures = (config.specs?.include?.length ?? 0) > 0;
   const named = new Set(["custom", ...own.map(({ name }) => name)]);
   const isGuidelineAllowed = createFilter(config.guidelines);
@@ -46,7 +46,7 @@ export function createSourceCatalog(config: ProjectConfig = {}): SourceCatalog {
       config.specs?.custom,
       config.guidelines?.include,
       config.guidelines?.exclude,
-      // The code of a user's own adapter is the best there is to tell one version of it from another.
+      // Only its code distinguishes versions of a user's adapter.
       own.map((adapter) => [adapter.name, String(adapter.matches), String(adapter.parse)]),
     ]),
   };

@@ -14,7 +14,7 @@ import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { Sighting } from "./folder.ts";
 import { errorCodeOf, unreadable, unreadableBecause } from "./problems.ts";
 
-/** Files above this are told in a diagnostic and not read. */
+/** Larger files are reported in a diagnostic and not read. */
 export const maxSourceBytes: number = 8 * 1024 * 1024;
 
 /** One source file as it was read, or why it was not. */
@@ -35,7 +35,7 @@ export type SourceReader = (path: string) => SourceRead;
 
 /**
  * Creates a reader of project files, given by project-relative path; `root` is absolute with links
- * resolved. A link is read when it leads to a regular file inside the root. Nothing is waited for:
+ * resolved. A link is read when it leads to a regular file inside the root. It never waits:
  * pipes, devices and the like are problems.
  */
 export function createSourceReader(root: string): SourceReader {
@@ -82,7 +82,7 @@ export function createSourceReader(root: string): SourceReader {
     try {
       return readRegular(path, absolute);
     } catch (error) {
-      // What O_NOFOLLOW gives for a link.
+      // The error of O_NOFOLLOW for a link.
       if (errorCodeOf(error) === "ELOOP" || errorCodeOf(error) === "EMLINK") {
         try {
           return readLink(path, absolute);

@@ -25,17 +25,17 @@ export function readClasses(database: Connection): Map<number, BlockClass> {
   );
 }
 
-/** What a class contributes to a ranking: lifecycle weight times priority weight. */
+/** The factor of a class in a ranking: lifecycle weight times priority weight. */
 export function weightOf({ lifecycle, priority }: Pick<BlockClass, "lifecycle" | "priority">): number {
   return lifecycleWeights[lifecycle] * priorityWeights[priority];
 }
 
-/** More blocks than an index can ever have been given. */
+/** Above every running number: no index is given so many blocks. */
 const keysPerClass: number = 2 ** 32;
 
 /**
  * The key of a block: its class, then a running number. The blocks of a class are a range of keys, so the
- * full-text index counts them without a look at any, which a search for a common word depends on.
+ * full-text index counts them without reading any. A search for a common word depends on that.
  */
 export function toKey(classId: number, number: number): number {
   return classId * keysPerClass + number;

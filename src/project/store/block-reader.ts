@@ -18,7 +18,7 @@ import {
 } from "./block-row.ts";
 import { DamagedIndexError } from "./damage.ts";
 
-/** What the index does not know of a file by itself. */
+/** Facts about the project around the blocks. */
 export interface ProjectFacts {
   hasFile(path: string): boolean;
   aliases(): Pick<Aliases, "realOf">;
@@ -28,16 +28,16 @@ export interface ProjectFacts {
   ): { readonly first?: number; readonly last: number; readonly author?: string } | undefined;
 }
 
-/** A block with its place and all that leads from it, but not what it says. */
+/** A block with its place and its links, without its text. */
 export interface PlacedBlock extends BlockEdges {
   readonly key: number;
   readonly id: string;
-  /** What the adapter asked for as its id. */
+  /** The id that the adapter asked for. */
   readonly base: string;
   readonly path: string;
 }
 
-/** Reads where a block lies; throws a `DamagedIndexError` when the index does not hold what it names. */
+/** Reads the place and links of a block; throws a `DamagedIndexError` where the index contradicts itself. */
 export function readPlacedBlock(database: Connection, key: number): PlacedBlock {
   const row = database.get<[path: string, kind: IdKind, base: string, n: number, ...EdgeColumns]>(
     `SELECT f.path, b.id_kind, b.base, b.n, b.feature, b.links, b.mentions, b.aliases
@@ -49,7 +49,7 @@ export function readPlacedBlock(database: Connection, key: number): PlacedBlock 
   return { key, id: toId(kind, base, n), base, path, ...toEdges(edges) };
 }
 
-/** Reads what a block says. */
+/** Reads the text of a block. */
 export function readStoredBlock(
   database: Connection,
   placed: PlacedBlock,
@@ -65,7 +65,7 @@ export function readStoredBlock(
   return toStoredBlock(row, found, placed);
 }
 
-/** Reads blocks by key, in the order given, as the project around them makes them now. */
+/** Reads blocks by key, in the order given, with their present ids and links. */
 export function readBlocks(
   database: Connection,
   { keys, facts }: { readonly keys: Iterable<number>; readonly facts: ProjectFacts },
@@ -119,7 +119,7 @@ interface LinkTarget {
   readonly path: string;
 }
 
-/** Finds the blocks that links name. Answers are kept, so make one per question to the index. */
+/** Finds the blocks that links name. It caches answers, so create one per question to the index. */
 interface LinkResolver {
   /**
    * The block with a base or declared id, as seen from a folder: the first one of that folder, else

@@ -19,11 +19,11 @@ export interface BlockEntry {
   readonly search: readonly [string, string, string, string];
 }
 
-/** Where title and content stand in `BlockEntry.row`. */
+/** The positions of title and content in `BlockEntry.row`. */
 export const titleAt = 8;
 export const contentAt = 12;
 
-/** Makes a draft ready for the index. */
+/** Converts a draft to its rows of the index. */
 export function toBlockEntry(draft: SpecDraft): BlockEntry {
   const { title, content, summary, tags, span, links, mentions, aliases = [] } = draft;
   // Many a summary is the first line of the content; its words need not be found twice.
@@ -57,7 +57,7 @@ function listOf<Item>(json: string): readonly Item[] {
   return json === "" ? [] : parseStored<readonly Item[]>(json);
 }
 
-/** What a block names, and the feature it is of: all that following references takes. */
+/** The references of a block and its feature. */
 export interface BlockEdges {
   readonly feature?: string;
   readonly links: readonly DraftLink[];
@@ -76,7 +76,7 @@ export function toEdges([feature, links, mentions, aliases]: EdgeColumns): Block
   };
 }
 
-/** A draft as the index gives it back: its id is made from other columns. */
+/** A draft as the index returns it; its id is made from other columns. */
 export type StoredBlock = Omit<SpecDraft, "id">;
 
 /** The columns of `blocks` from `start_line` on. */
@@ -116,7 +116,7 @@ export function toStoredBlock(
   };
 }
 
-/** Targets of the table `refs`: what a block names, without doubles. */
+/** The rows of a block in the table `refs`: each thing that it names, once. */
 export function refsOf(block: {
   readonly links: readonly DraftLink[];
   readonly mentions: readonly DraftMention[];
@@ -176,12 +176,12 @@ function toSearchText(text: string): string {
   });
 }
 
-/** A word that stands for exactly one tag, so that a filter needs no look at the blocks. */
+/** A search word that stands for exactly one tag, so that a filter by tag needs no blocks. */
 export function tagMark(tag: string): string {
   return `t${crc32(tag).toString(36)}`;
 }
 
-/** What `unicode61` takes for a part of a word: letters, digits, and characters of private use. */
+/** The characters that `unicode61` takes for parts of words: letters, digits, and private use. */
 const words = /[\p{L}\p{M}\p{N}\p{Co}]+/gu;
 
 /**

@@ -4,7 +4,7 @@ import type { Connection } from "../../sqlite/connection.ts";
 import type { StoredDiagnostics } from "../scan/parse-source.ts";
 import { parseStored } from "./damage.ts";
 
-/** The guidelines of an index in memory; after a change only the files that differ are read again. */
+/** Caches the guidelines of an index in memory. After a change it reads only the files that differ. */
 export interface GuidelineStore {
   /** In path, then position order. */
   load(database: Connection): readonly GuidelineRecord[];
@@ -21,7 +21,7 @@ export function createGuidelineStore(): GuidelineStore {
   return {
     load(database) {
       const rows = database.all<[path: string, hash: string]>(
-        // What a file says depends on its names, too.
+        // The guidelines of a file depend on its other names, too.
         "SELECT path, hash || aliases FROM files WHERE guideline_count > 0",
       );
       const now = new Map<string, Known>();

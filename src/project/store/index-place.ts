@@ -6,17 +6,17 @@ import { isLinkOut } from "../../files/links-out.ts";
 import { openObstacle, systemObstacle, writeObstacle } from "../../files/obstacle.ts";
 import { sqliteFault } from "../../sqlite/sqlite-fault.ts";
 
-/** The name of an index that lies in no file. */
+/** The name of an index in memory. */
 export const inMemory = ":memory:";
 
 /**
- * Where an index lies. One that is not to be kept, or cannot be, lies in a folder of its own among the temporary
- * files, and in memory where those cannot be written either: whoever only reads gets the answer in any case.
+ * The place of an index. An index that must not or cannot be kept lies in a temporary folder of its own, and in memory where the
+ * temporary folder cannot be written either: a reader gets its answer in any case.
  */
 export class IndexPlace {
   #file: string;
   #problem: string | undefined;
-  /** Goes with the project. */
+  /** The temporary folder; `remove` deletes it. */
   #folder: string | undefined;
 
   /** `indexFile` as in `OpenProjectOptions`. */
@@ -33,12 +33,12 @@ export class IndexPlace {
     return this.#file;
   }
 
-  /** Why it is not where it belongs; undefined where it is. */
+  /** Why the index is not kept in the project; undefined where it is. */
   get problem(): string | undefined {
     return this.#problem;
   }
 
-  /** Moves on after an error that says that nothing can be kept here; false for any other error. */
+  /** Moves to the next place after an error that says that this one cannot be written; false for any other error. */
   leave(error: unknown): boolean {
     const reason = obstacleIn(error);
     if (reason === undefined) return false;
@@ -67,7 +67,7 @@ export class IndexPlace {
   }
 }
 
-/** What an error says of the place, rather than of what lies there. */
+/** The obstacle that an error names about the place; undefined for an error about its content. */
 function obstacleIn(error: unknown): string | undefined {
   const fault = sqliteFault(error);
   if (fault === undefined) return systemObstacle(error);
@@ -80,11 +80,11 @@ function whyNotKept(root: string): string | undefined {
   if (obstacle !== undefined) return obstacle;
   const stats = lstatSync(folder, { throwIfNoEntry: false });
   if (stats === undefined) return undefined;
-  if (!stats.isDirectory()) return "it is no folder";
+  if (!stats.isDirectory()) return "it is not a folder";
   try {
     accessSync(folder, constants.R_OK);
     const isLink = (name: string): boolean => isLinkOut(root, `.kit/${name}`);
-    return readdirSync(folder).some(isLink) ? "what is in it leads out of the project" : undefined;
+    return readdirSync(folder).some(isLink) ? "a link in it leads out of the project" : undefined;
   } catch (error) {
     return systemObstacle(error) ?? "it cannot be read";
   }

@@ -10,11 +10,11 @@ import { busyTimeoutMs, damaged, openIndex, readMeta, removeIndex } from "./open
 export interface IndexSessionOptions {
   readonly place: IndexPlace;
   readonly fingerprint: string;
-  /** Fills the new index of a reader that found the old one unusable, at once, so that the reader gets its answer. */
+  /** Fills a new index synchronously, for a reader that found the old one unusable and needs its answer. */
   readonly rebuild: () => void;
 }
 
-/** What a pass starts from. */
+/** The state from which a pass starts. */
 export interface PassStart {
   readonly database: Connection;
   readonly tree: Tree;
@@ -23,11 +23,11 @@ export interface PassStart {
   readonly outerRules: string | undefined;
   /** Nothing has been written yet. */
   readonly isEmpty: boolean;
-  /** No pass has come to its end since the index was made, or a pass over many files did not. */
+  /** The first pass, or a later pass over many files, did not end. */
   readonly isUnfinished: boolean;
 }
 
-/** The connection to an index, and what of it is kept in memory as long as it does not change. */
+/** The connection to an index, and a cache of answers that holds until the index changes. */
 export class IndexSession {
   readonly #options: IndexSessionOptions;
   readonly #cache = new Map<string, unknown>();
@@ -35,7 +35,7 @@ export class IndexSession {
   #tree: Map<string, Folder> | undefined;
   #generation = -1;
   #dataVersion = -1;
-  // Counts what the generation cannot: a new index may have the generation of the old one.
+  // The generation alone is not enough: a new index may have the generation of the old one.
   #changes = 0;
   #isReading = false;
   #rebuilt: string | undefined;
@@ -49,7 +49,7 @@ export class IndexSession {
     return this.#options.place.file;
   }
 
-  /** Asks the index. One that cannot be used is filled again in its place, or elsewhere, and asked again. */
+  /** Asks the index. Where it cannot be used, rebuilds it, here or elsewhere, and asks again. */
   read<Result>(question: (database: Connection) => Result): Result {
     if (this.#isReading) return question(this.#opened());
     this.#isReading = true;
@@ -100,9 +100,9 @@ export class IndexSession {
     });
   }
 
-  /** Starts a pass from what all processes have written until now; opens the index where that must be. */
+  /** Reads the state that all processes have written until now; opens the index where needed. */
   begin(): PassStart {
-    // Another process has replaced a damaged index, or somebody has deleted it.
+    // Another process has replaced the file, or a user has deleted it.
     if (this.#database !== undefined && inodeOf(this.file) !== this.#database.inode) this.close();
     this.#sync();
     const database = this.#opened();
@@ -130,7 +130,7 @@ export class IndexSession {
     }
   }
 
-  /** Takes over what this process has written, so that it need not be loaded. */
+  /** Applies a written batch to the cached tree, so that it is not loaded again. */
   committed(generation: number, change: Pick<IndexBatch, "folders" | "removedFolders">): void {
     const tree = this.#tree;
     for (const path of change.removedFolders ?? []) tree?.delete(path);
@@ -138,20 +138,20 @@ export class IndexSession {
     const database = this.#opened();
     this.#dataVersion = dataVersionOf(database);
     const found = readMeta(database, "generation") ?? 0;
-    // Another process may have written right behind us.
+    // Another process may have written right after this one.
     if (found !== generation) this.#tree = undefined;
     if (found !== this.#generation) this.#forget();
     this.#generation = found;
   }
 
-  /** The tree in memory may be ahead of what was written. */
+  /** Drops the cached tree: after a failed pass it may be ahead of the index. */
   forgetTree(): void {
     this.#tree = undefined;
   }
 
   /**
-   * After an error of an index that is damaged, which is thrown away, or of a place where nothing can be kept, which
-   * is left: what is asked next opens a new index. False after any other error.
+   * After an error of a damaged index, deletes it; after an error of a place that cannot be written, moves elsewhere. The next
+   * question opens a new index. False after any other error.
    */
   beginAnew(error: unknown): boolean {
     if (isDamage(error)) {
@@ -166,7 +166,7 @@ export class IndexSession {
     return true;
   }
 
-  /** Why an index that was there had to be thrown away, once. */
+  /** Returns once why the former index was deleted. */
   takeRebuilt(): string | undefined {
     const rebuilt = this.#rebuilt;
     this.#rebuilt = undefined;
@@ -191,7 +191,7 @@ export class IndexSession {
     return this.#database;
   }
 
-  /** Notices what other connections have committed. */
+  /** Drops cached answers where another connection has committed. */
   #sync(): void {
     const database = this.#opened();
     const seen = dataVersionOf(database);

@@ -7,10 +7,10 @@ import { firstNumberOf, numberBlocks } from "./block-id.ts";
 import { type BlockEntry, contentAt, type EdgeColumns, refsOf, titleAt, toEdges } from "./block-row.ts";
 import { type Meta, readMeta, writeMeta } from "./open-index.ts";
 
-/** What the index keeps of one source file, ready to be written. */
+/** The rows of one source file. */
 export interface FileEntry {
   readonly path: string;
-  /** SHA-256 of the bytes, base64url; empty for what could not be read. */
+  /** SHA-256 of the bytes, base64url; empty for an unreadable file. */
   readonly hash: string;
   /** JSON of the file's other names; empty for none. */
   readonly aliases: string;
@@ -36,13 +36,13 @@ export interface IndexBatch {
   readonly links?: readonly (readonly [path: string, link: Link])[];
   readonly dates?: DatesUpdate;
   readonly meta?: { readonly [Name in keyof Meta]?: Meta[Name] | undefined };
-  /** Whether readers see more than other stamps. Files that go and dates that differ say so by themselves. */
+  /** Whether readers see a difference. Removed files and changed dates count without it. */
   readonly isVisible: boolean;
 }
 
 export type WriteResult =
   | { readonly kind: "written"; readonly generation: number; readonly removed: number }
-  /** Another process has written since `generation`: what the batch was made from is out of date. */
+  /** Another process has written since `generation`, so the batch is out of date. */
   | { readonly kind: "outdated" };
 
 /** Writes a batch. Throws what SQLite throws, SQLITE_BUSY too; the index is then as it was. */
@@ -58,7 +58,7 @@ export function writeBatch(database: Connection, batch: IndexBatch): WriteResult
   });
 }
 
-/** Returns how many files went. */
+/** Returns the number of removed files. */
 function writeFiles(database: Connection, { files = [], removedFiles = [] }: IndexBatch): number {
   if (files.length + removedFiles.length === 0) return 0;
   const content = new ContentWriter(database);
@@ -68,7 +68,7 @@ function writeFiles(database: Connection, { files = [], removedFiles = [] }: Ind
   return removed;
 }
 
-/** Returns whether dates differ. */
+/** Returns whether dates have changed. */
 function writeRest(database: Connection, batch: IndexBatch): boolean {
   for (const path of batch.removedFolders ?? []) database.run("DELETE FROM folders WHERE path = ?", path);
   for (const { path, folders, files, sources, stamps } of batch.folders ?? []) {

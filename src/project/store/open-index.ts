@@ -22,7 +22,7 @@ const schemaVersion = 6;
  * - `classes`: the combinations of framework, type, lifecycle and priority, and how many blocks each has.
  * - `blocks`: `key` is the class and a running number (`block-class.ts`); the id follows from `id_kind`,
  *   `base` and `n` (`block-id.ts`).
- * - `refs`: what blocks name (`refs.ts`).
+ * - `refs`: the files, blocks and aliases that blocks name (`block-row.ts`).
  * - `features`: the files that hold documents of a feature.
  * - `dates`: first and last commit of a file, in seconds since 1970, and the name of its first author.
  * - `search`: the words of the blocks; its text is not kept twice (contentless).
@@ -67,13 +67,13 @@ CREATE VIRTUAL TABLE search USING fts5(
 
 /** Single values of the index, by name. */
 export interface Meta {
-  /** What the content depends on beside the files: kit's version and the configuration. */
+  /** The content depends on it beside the files: kit's version and the configuration. */
   readonly fingerprint: string;
   /** Counts the commits that changed what a read can give, from a random number on. */
   readonly generation: number;
   /** The running number of the next block. */
   readonly next_number: number;
-  /** JSON of `IndexingProgress` while some process reads a project of many files; absent afterwards. */
+  /** JSON of `IndexingProgress` while a process indexes many files; absent afterwards. */
   readonly indexing: string;
   /** The ignore rules from outside of the project, as they were at the last pass. */
   readonly outer_rules: string;
@@ -99,7 +99,7 @@ export function writeMeta<Name extends keyof Meta>(
 
 export interface OpenedIndex {
   readonly database: Connection;
-  /** Why what was there before was thrown away. */
+  /** Why the former index was deleted. */
   readonly rebuilt?: string;
 }
 
@@ -109,13 +109,13 @@ export const busyTimeoutMs = 5000;
 export const damaged = "The index was damaged.";
 
 /**
- * Opens the index at a path. A file that is damaged, foreign or of another version is thrown away, and a new
- * index, with nothing in it yet, takes its place.
+ * Opens the index at a path. A file that is damaged, foreign or of another version is deleted, and an
+ * empty index takes its place.
  */
 export function openIndex(file: string, fingerprint: string): OpenedIndex {
   if (file !== inMemory) makeIndexFolder(file);
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-  // Nothing is lost with a file that a system crash has left empty.
+  // A system crash can leave an empty file.
   const found = size === 0 ? undefined : openExisting(file, fingerprint);
   if (found !== undefined && "database" in found) return found;
   if (found !== undefined) removeIndex(file);
@@ -158,7 +158,7 @@ function whyUnusable(database: Connection, fingerprint: string): string | undefi
   return known === fingerprint ? undefined : "The configuration or the version of kit has changed.";
 }
 
-/** Makes the tables, unless another process has done so meanwhile. */
+/** Creates the tables, unless another process has done so meanwhile. */
 function create(database: Connection, fingerprint: string): void {
   database.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL");
   database.transaction(() => {
@@ -176,7 +176,7 @@ function create(database: Connection, fingerprint: string): void {
   });
 }
 
-/** What a power failure can take away is found again by the next pass. */
+/** `synchronous = NORMAL`: the next pass finds again what a power failure loses. */
 export function configure(database: Connection): void {
   database.exec("PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY");
 }
@@ -186,7 +186,7 @@ export function removeIndex(file: string): void {
   for (const suffix of ["", "-journal", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
 }
 
-/** Makes the folder of an index, and keeps what is in it out of Git. */
+/** Creates the folder of an index, with a `.gitignore` for all of it. */
 function makeIndexFolder(file: string): void {
   const folder = dirname(file);
   makeFolderSync(folder);
@@ -194,7 +194,7 @@ function makeIndexFolder(file: string): void {
     writeFileSync(join(folder, ".gitignore"), "*\n", { flag: "wx" });
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "EEXIST") return;
-    // A full disk may have let the name pass and not the line in it.
+    // On a full disk the file may exist without its line.
     rmSync(join(folder, ".gitignore"), { force: true });
     throw error;
   }

@@ -4,21 +4,21 @@ import { ownModule } from "../../base/own-module.ts";
 import type { FileEntry, IndexBatch, WriteResult } from "./index-writer.ts";
 import type { WriterReply, WriterRequest, WriterThreadData } from "./writer-thread.ts";
 
-/** Writes batches, one after the other. */
+/** Writes batches in the order of the calls. */
 export interface IndexWriter {
-  /** Hands over files of the next batch: a few at a time, because they are copied. */
+  /** Adds files to the next batch. Call it with a few at a time: they are copied to the thread. */
   add(files: readonly FileEntry[]): void;
   /** Once one batch is outdated, all behind it are. */
   write(batch: IndexBatch): Promise<WriteResult>;
-  /** What was not written yet is given up. */
+  /** Drops batches that are not written yet. */
   close(): Promise<void>;
 }
 
-/** Writes on a thread of its own, so that reading and writing use a core each and nobody waits for a commit. */
+/** Writes on a thread of its own: reading and writing use a core each, and no reader waits for a commit. */
 export function createThreadedWriter(workerData: WriterThreadData): IndexWriter {
   const worker = new Worker(ownModule("project/store/writer-thread"), {
     workerData,
-    // Flags of the process can be such as make sense for its main module only.
+    // Some flags of the process are valid for its main module only.
     execArgv: [],
     // Nearly all that the thread allocates is short-lived: the texts of one batch.
     resourceLimits: { maxYoungGenerationSizeMb: 16 },
@@ -40,7 +40,7 @@ export function createThreadedWriter(workerData: WriterThreadData): IndexWriter 
     async write(batch) {
       if (failure !== undefined) throw failure;
       const reply = Promise.withResolvers<WriteResult>();
-      // A pass that fails elsewhere does not wait for it.
+      // A pass that fails elsewhere leaves it unhandled.
       reply.promise.catch(() => undefined);
       waiting.push(reply);
       worker.postMessage({ kind: "write", batch } satisfies WriterRequest);

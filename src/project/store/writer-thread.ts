@@ -4,10 +4,10 @@ import { isBusy, resultCode } from "../../sqlite/sqlite-fault.ts";
 import { type FileEntry, type IndexBatch, type WriteResult, writeBatch } from "./index-writer.ts";
 import { configure } from "./open-index.ts";
 
-/** What the thread of `threaded-writer.ts` starts with. */
+/** The `workerData` of the thread. */
 export interface WriterThreadData {
   readonly file: string;
-  /** Of the index that the batches are for: another process may have replaced it. */
+  /** The inode of the index that the batches are for: another process may have replaced the file. */
   readonly inode: number;
 }
 
@@ -29,7 +29,7 @@ const maxWaitMs = 600_000;
 const database = new Connection(file, { timeoutMs: 1000 });
 configure(database);
 database.exec("PRAGMA wal_autocheckpoint = 4000");
-// What comes behind an outdated batch was made for a state that there never was.
+// Batches behind an outdated one were made for a state that was never written.
 let isOutdated = database.inode !== inode;
 
 let added: FileEntry[] = [];
@@ -45,7 +45,7 @@ parentPort?.on("message", (request: WriterRequest) => {
     parentPort?.postMessage(answer({ ...request.batch, files }));
     return;
   }
-  // Or the thread that answers would do it when it closes the index.
+  // Otherwise the main thread checkpoints when it closes the index.
   database.exec("PRAGMA wal_checkpoint(PASSIVE)");
   database.close();
   parentPort?.close();

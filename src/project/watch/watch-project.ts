@@ -5,16 +5,16 @@ import type { ScanSummary } from "../project.ts";
 import type { ProjectIndex } from "../project-index.ts";
 import { parentOf } from "../scan/folder.ts";
 
-/** How long a change waits for others that come with it, in milliseconds. */
+/** Changes within so many milliseconds are one pass. */
 const quietMs = 5;
-/** Git notes a commit just before it makes it, so whether there is one is looked at again after these times, too. */
+/** Git writes its log just before it makes a commit, so the head is read again after these times. */
 const commitLooksMs = [0, 100, 1_000, 5_000];
-/** How often the whole tree is looked at while the system cannot watch it. */
+/** The interval between passes while the system cannot watch the tree. */
 const pollMs = 2000;
 
 export interface WatchProjectOptions {
   readonly onChange?: ((summary: ScanSummary) => void) | undefined;
-  /** Told once when watching fails; the tree is then looked at every two seconds. */
+  /** Called once when watching fails; from then on a pass runs every two seconds. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
@@ -95,7 +95,7 @@ export async function watchProject(
     looks = commitLooksMs.map((ms) => setTimeout(lookForCommit, ms).unref());
   });
   folderWatch.setFolders(index.tree().keys());
-  // What changed between the last pass and the first watch.
+  // Finds changes between the last pass and the first watch.
   await index.refresh();
 
   return {
@@ -111,7 +111,7 @@ export async function watchProject(
   };
 }
 
-/** Git notes in one file whenever another commit is checked out; only dates depend on it. */
+/** Git appends to one file whenever another commit is checked out; only dates depend on it. */
 function watchCommits(root: string, onCommit: () => void): FSWatcher | undefined {
   const git = findGitFolder(root);
   if (git === undefined) return undefined;
@@ -130,8 +130,8 @@ function watchCommits(root: string, onCommit: () => void): FSWatcher | undefined
 /** Watches folders of a project for changes in them. */
 interface FolderWatch {
   /**
-   * Watches exactly these folders from now on; paths are relative to the root. Returns those that
-   * were not watched before: what changed in them until now was missed.
+   * Watches exactly these folders from now on; paths are relative to the root. Returns the new ones: earlier changes in them were
+   * missed.
    */
   setFolders(paths: Iterable<string>): readonly string[];
   close(): void;
@@ -142,13 +142,13 @@ interface WatchFoldersOptions {
   readonly root: string;
   /** A folder in which something changed; undefined when that is not known. */
   readonly onChange: (folder: string | undefined) => void;
-  /** The system cannot watch any more, or not all folders. */
+  /** Called when the system cannot watch any more, or not all folders. */
   readonly onError: (error: unknown) => void;
 }
 
 /**
  * Watches the folders of a project, and them only: on Linux a watch each, because the system knows
- * no other, elsewhere one watch of the whole root. What has changed is for the caller to find out.
+ * no other, elsewhere one watch of the whole root. The caller finds out what has changed.
  */
 function createFolderWatch(options: WatchFoldersOptions): FolderWatch {
   return process.platform === "linux" ? watchEach(options) : watchRoot(options);

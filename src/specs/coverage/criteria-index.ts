@@ -21,7 +21,7 @@ export interface CriteriaIndex extends CriteriaList {
 export interface NamedFeature {
   /** Index into `features`. */
   readonly feature: number;
-  /** Of the name without a leading number: `["gift", "cards"]`. */
+  /** The words of the name without a leading number: `["gift", "cards"]`. */
   readonly words: readonly string[];
 }
 

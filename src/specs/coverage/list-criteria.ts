@@ -74,7 +74,7 @@ function criteriaOf(block: SpecBlock): readonly Omit<Criterion, "id" | "feature"
   });
 }
 
-/** What is specified together: by convention the documents of one folder. */
+/** The documents that specify one feature: by convention those of one folder. */
 interface Feature {
   /** Unique in the project: the folder's name, with as many folders above it as that takes. */
   readonly label: string;
@@ -103,7 +103,7 @@ export function labelFeatures(paths: readonly string[]): Feature[] {
   const seen = new Set<string>();
   return paths.map((path) => {
     const label = labelOf(parts.get(path), lengths.get(path));
-    // Paths that differ in nothing but a tool's own folders are told apart by the whole path.
+    // Paths that differ only in a tool's own folders get the whole path as their name.
     const unique = seen.has(label) ? path : label;
     seen.add(unique);
     return { path, label: unique };

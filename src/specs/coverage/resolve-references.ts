@@ -26,7 +26,7 @@ export interface ResolvedReferences {
   readonly features: ReadonlySet<number>;
 }
 
-/** How strongly a test file belongs to a feature. A name counts the more words it shares. */
+/** The strength of the link between a test file and a feature: it grows with the words that their names share. */
 const explicitLink = 1000;
 
 /**
@@ -36,7 +36,7 @@ const explicitLink = 1000;
  * clear: the nearest line above that names a feature (`Feature: auth`); the feature that the file
  * belongs to most strongly, among those with the number (a spec names the file, or the file names a
  * spec or a key of the feature, else the file's path has the feature's name); for a file that belongs
- * to no feature, the only feature of the project that has the number. Otherwise it names nothing.
+ * to no feature, the only feature of the project that has the number. Otherwise it is no reference.
  *
  * @see decisions/2026-11-21-coverage-evidence.md
  */

@@ -23,7 +23,7 @@ export interface TitleComparison {
 /** Less alike than this is chance. */
 const leastScore = 0.3;
 const mostSuggestions = 3;
-/** A word that more criteria have than this finds nothing by itself. */
+/** A word of more criteria than this is too common to suggest a test by itself. */
 const commonWord = 200;
 const stopWords = new Set(
   "the and for are with that this then when while where shall should must will not from into than its has have been".split(

@@ -21,12 +21,12 @@ export interface TestTitle {
   readonly text: string;
 }
 
-/** A test file, read once for all that coverage asks of it. */
+/** A test file, parsed once for all of coverage. */
 export interface TestText {
   /** In line order. */
   readonly references: readonly TestReference[];
   readonly titles: readonly TestTitle[];
-  /** A line as it stands in the file, trimmed and cut. */
+  /** A line of the file, trimmed and cut. */
   quote(line: number): string;
 }
 

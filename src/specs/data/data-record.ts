@@ -25,7 +25,7 @@ export interface DataFile {
 /** The keys below which a file may hold its records. */
 const listKeys = ["specs", "blocks"];
 
-/** The list of records that an object holds, and the key it stands below. */
+/** The list of records in an object, and its key. */
 export function listIn(value: unknown): { key: string; items: readonly unknown[] } | undefined {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
   const found = Object.entries(value).find(([key, items]) => listKeys.includes(key) && Array.isArray(items));

@@ -1,4 +1,4 @@
-/** Where a JSON value lies in its text, and where its parts do. Offsets; `end` is exclusive. */
+/** The offsets of a JSON value and of its parts in their text; `end` is exclusive. */
 export interface JsonSpan {
   readonly start: number;
   end: number;
@@ -13,12 +13,12 @@ export interface LocatedJson {
   readonly duplicates: readonly { readonly key: string; readonly offset: number }[];
 }
 
-/** Deeper values are refused: whatever walks them afterwards may recurse. */
+/** Deeper values are refused: code that walks them may recurse. */
 const maxDataDepth = 64;
 
 /**
- * Parses JSON, and finds where every value lies. Throws `SyntaxError` for what is not JSON, and for
- * what is nested deeper than `maxDataDepth`. Linear in the text, without recursion.
+ * Parses JSON and locates every value. Throws `SyntaxError` for invalid JSON and for nesting deeper than `maxDataDepth`. Linear in
+ * the text, and without recursion, which libraries need: the text may be hostile.
  */
 export function parseJsonWithSpans(text: string): LocatedJson {
   if (isTooDeep(text)) throw new SyntaxError(`it is nested deeper than ${maxDataDepth} levels`);

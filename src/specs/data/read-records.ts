@@ -16,7 +16,7 @@ export function dataFormatOf(path: string): DataFormat | undefined {
 /**
  * The records of a data file: a list of them, `{specs: [...]}`, `{blocks: [...]}`, or one record; a
  * line each in JSONL, and any of these per document in YAML. Never throws, expands no alias, and
- * takes time linear in the text. What cannot be read is a problem, and the other records load.
+ * takes time linear in the text. An unreadable record is a problem; the others load.
  */
 export function readRecords(text: string, format: DataFormat): DataFile {
   if (text.trim() === "") return { records: [], problems: [] };
@@ -83,7 +83,7 @@ function jsonRecords(value: unknown, span: JsonSpan, lineOf: (offset: number) =>
 }
 
 function notJson(error: unknown, line?: number): DataProblem {
-  // V8 says where, and quotes the text around the place, which may be long.
+  // V8 names the position, and quotes the text around it, which may be long.
   const reason = (error instanceof Error ? error.message : String(error)).slice(0, 200);
   const own = /\(line (\d+) column \d+\)/.exec(reason)?.[1];
   const at = line ?? (own === undefined ? undefined : Number(own));

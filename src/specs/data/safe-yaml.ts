@@ -1,10 +1,10 @@
 import type { Node, YAMLMap } from "yaml";
 import { isAlias, isMap, isScalar, isSeq } from "yaml";
 
-/** The deepest nesting of YAML that is read; what people write has a handful of levels. */
+/** The deepest nesting of YAML that is read; hand-written files have a handful of levels. */
 export const maxYamlDepth = 64;
 
-/** What no YAML of ours may hold: aliases, which expand, and keys that occur twice. */
+/** Options that refuse aliases, which expand, and duplicate keys. */
 export interface YamlInspection {
   readonly hasAlias: boolean;
   readonly duplicates: readonly { readonly key: string; readonly offset: number }[];

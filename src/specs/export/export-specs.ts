@@ -13,7 +13,7 @@ export type SpecExportFormat = "json" | "jsonl" | Framework;
  * framework at the paths of the blocks. A re-read gives the same blocks, except for where they stand
  * when they changed and who wrote them.
  *
- * What a format cannot hold is found by reading the rendered files back, and is listed as losses, one
+ * The rendered files are read back to find the parts that a format cannot hold; these are listed as losses, one
  * sentence for each block. Nothing is written to disk.
  */
 export function exportSpecs(
@@ -84,7 +84,7 @@ function shareOut(
   return { shares, losses };
 }
 
-/** What the files of an export do not give back of the blocks, a sentence for each block. */
+/** The parts of blocks that the files of an export lose, a sentence for each block. */
 function lossesOnReading(blocks: readonly SpecBlock[], files: readonly ParsedFile[]): string[] {
   const known = new Set(
     blocks.flatMap(({ metadata }) => [...listOf(metadata.code_refs), ...listOf(metadata.test_refs)]),
@@ -140,7 +140,7 @@ function listOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
 }
 
-/** JSON with sorted keys: the order of keys says nothing. */
+/** JSON with sorted keys: their order has no meaning. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, item: unknown) =>
     typeof item === "object" && item !== null && !Array.isArray(item)

@@ -6,7 +6,7 @@ export interface ExportedSource {
   readonly source: SpecSource;
   /** The blocks that were read from it. */
   readonly blocks: readonly Pick<SpecBlock, "metadata">[];
-  /** What an export writes in its place; absent where it writes blocks alone, as JSON does. */
+  /** The text that an export writes in its place; absent where it writes blocks alone, as JSON does. */
   readonly written?: string;
 }
 
@@ -14,8 +14,8 @@ export interface ExportedSource {
 const mostParts = 3;
 
 /**
- * What an export leaves out of a Markdown file because it is in no block, such as an introduction or a
- * glossary: one sentence with its lines, or nothing. Lines that the export writes anyway are not lost.
+ * Reports the text of a Markdown file that an export leaves out because it is in no block, such as an introduction or a glossary:
+ * one sentence with its lines; undefined where there is none. Lines that the export writes anyway are not lost.
  */
 export function textOutsideBlocks({ source, blocks, written = "" }: ExportedSource): string | undefined {
   if (!/\.(?:md|mdc)$/.test(source.path)) return undefined;

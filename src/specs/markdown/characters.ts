@@ -1,4 +1,4 @@
-// How the scanner looks at a line without copying it: by character code, between two offsets.
+// The scanner reads lines by character code between two offsets, without copying them.
 
 const tab = 9;
 const space = 32;
@@ -14,7 +14,7 @@ export function firstInk(text: string, from: number, end: number): number {
   return at;
 }
 
-/** How often the character at an offset is repeated from there on. */
+/** The length of the run of one character that starts at an offset. */
 export function runLength(text: string, from: number, end: number): number {
   const code = text.charCodeAt(from);
   let at = from;
@@ -22,7 +22,7 @@ export function runLength(text: string, from: number, end: number): number {
   return at - from;
 }
 
-/** Whether there is nothing but white space between two offsets. */
+/** Whether the text between two offsets is blank. */
 export function isBlank(text: string, from: number, end: number): boolean {
   return text.slice(from, end).trim() === "";
 }
@@ -32,7 +32,7 @@ export function isBlankLine(text: string): boolean {
   return /^[ \t]*$/.test(text);
 }
 
-/** How many columns the white space at the start of a line takes; a tab goes to the next multiple of 4. */
+/** The width of the white space at the start of a line, in columns; a tab goes to the next multiple of 4. */
 export function columnsBefore(text: string): number {
   let columns = 0;
   for (let at = 0; at < text.length; at += 1) {

@@ -8,7 +8,7 @@ export type FrontMatterCode =
   | "frontmatter_duplicate_key"
   | "frontmatter_too_large";
 
-/** What is wrong with a front matter; `line` is 1-based, of the file. */
+/** A problem of a front matter; `line` is 1-based, in the file. */
 export interface FrontMatterProblem {
   readonly code: FrontMatterCode;
   readonly message: string;
@@ -16,7 +16,7 @@ export interface FrontMatterProblem {
   readonly severity: "error" | "warning";
 }
 
-/** What one way of reading the text between the fences gave; lines are 1-based, of that text. */
+/** The result of one parser of the text between the fences; lines are 1-based, in that text. */
 export interface FrontMatterReading {
   readonly data: Readonly<Record<string, unknown>>;
   readonly problems: readonly FrontMatterProblem[];
@@ -31,13 +31,13 @@ export function invalid(message: string, line: number): FrontMatterProblem {
   return { code: "frontmatter_invalid", message, line, severity: "error" };
 }
 
-/** A key as it may stand in a message: short and without control characters. */
+/** A key for a message: short and without control characters. */
 export function shownKey(key: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a message
   return key.slice(0, 60).replace(/[\u0000-\u001f\u007f-\u009f]/g, " ");
 }
 
-/** Front matter as it was spelled, for writing it back: line ends are LF; "" where it says nothing. */
+/** Front matter as written, for writing it back: line ends are LF; "" where it is blank. */
 export function frontMatterText(raw: string): string {
   return raw.trim() === "" ? "" : raw.replace(/\r\n?/g, "\n");
 }

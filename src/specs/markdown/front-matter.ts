@@ -11,9 +11,9 @@ import {
 import { lineKinds, lineText, type MarkdownScan, textOfLines } from "./scan-markdown.ts";
 
 export interface FrontMatter {
-  /** What could be read; `{}` where there is none. Never holds the key `__proto__`. */
+  /** The readable keys; `{}` without front matter. Never has the key `__proto__`. */
   readonly data: Readonly<Record<string, unknown>>;
-  /** The text between the fences as it lies in the file. */
+  /** The text between the fences, unchanged. */
   readonly raw: string;
   readonly problems: readonly FrontMatterProblem[];
   /**
@@ -79,7 +79,7 @@ export function readYamlFrontMatter(text: string): FrontMatterReading {
   return parseYaml(text) ?? readFrontMatterLines(text, parseYaml);
 }
 
-/** One YAML document that is a mapping; nothing where the text is not YAML or uses an alias. */
+/** One YAML document that is a mapping; undefined where the text is not YAML or uses an alias. */
 function parseYaml(text: string): FrontMatterReading | undefined {
   const lineCounter = new LineCounter();
   // `yaml` compares every key with every other one; `inspectYaml` does it in linear time.
@@ -123,7 +123,7 @@ const keyLine = /^([^\s:#'"[\]{}&*!|>%@`-][^\s:]*|"[^"\\]*"|'[^']*')[ \t]*:(?:[ 
 /**
  * Reads front matter that is not YAML one key at a time, so that one odd line costs only itself.
  *
- * A value that YAML cannot read is taken as it is written (`*.ts`, `a: b`, `[*.ts, *.tsx]`), unless
+ * A value that YAML cannot parse is taken literally (`*.ts`, `a: b`, `[*.ts, *.tsx]`), unless
  * it opens something it does not close or refers to an anchor. `parse` reads the YAML of one key.
  */
 function readFrontMatterLines(
@@ -227,17 +227,17 @@ function isBalanced(text: string): boolean {
 }
 
 // Most front matter is a handful of `key: value` lines, and a cold index reads thousands of files.
-// What is not plainly simple is left to `readYamlFrontMatter`; a property test holds both equal.
+// `readYamlFrontMatter` reads everything that is not plainly simple; a property test compares the two.
 
 const plainKeyLine = /^([A-Za-z_][A-Za-z0-9_-]*):(?:[ ]+(.*))?$/;
 const listLine = /^( *)- +(.*)$/;
 const reservedKey = /^(?:null|true|false|__proto__)$/i;
 /** Plain scalars that begin like this can be neither a number (`.inf`, `.5`) nor an indicator. */
 const plainStart = /^(?:[A-Za-z/_]|\.[a-hj-mo-z])/;
-/** A glob that begins with a star; YAML takes it for an alias, so it is read as it is written. */
+/** A glob that begins with a star; YAML takes it for an alias, so it is read literally. */
 const starGlob = /^\*(?:[A-Za-z0-9*/._, -]|\{[A-Za-z0-9*/._, -]*\})*$/;
 /**
- * What means the same read as YAML and taken as it is written: a list with a star glob is no YAML, and
+ * Values that mean the same as YAML and literally: a list with a star glob is not YAML, and
  * all of its items are taken as they are written then, `true` too.
  */
 const besideStar = /^(?:"[^"\\]+"|'[^']+'|[^"'[\]{}]+)$/;
@@ -246,7 +246,7 @@ const notPlain = /:(?:[ \t]|$)|[ \t]#/;
 const unprintable = /[^\t\x20-\x7e\u00a0-\u2027\u2030-\ud7ff\ue000-\ufefe\uff00-\ufffd]/;
 const notRead: unique symbol = Symbol("not read");
 
-/** The data of trivially plain front matter (line ends are LF), or nothing where YAML must read it. */
+/** The data of trivially plain front matter (line ends are LF); undefined where YAML must parse it. */
 export function readPlainFrontMatter(text: string): Record<string, unknown> | undefined {
   // An anchor would make a star the alias of something.
   if (/[\s,[]&\S/.test(text)) return undefined;

@@ -44,7 +44,7 @@ export function listItemText(scan: MarkdownScan, from: number, to: number): stri
   return lines.join("\n").trim();
 }
 
-/** How far the text of an item stands from its bullet; behind a bare bullet, one column. */
+/** The distance between bullet and text of an item, in columns; behind a bare bullet, one. */
 export function markerWidth(marker: string): number {
   return Math.max(marker.trimStart().length, marker.trim().length + 1);
 }

@@ -2,7 +2,7 @@ import { firstInk, isBlank, isSpace, runLength } from "./characters.ts";
 import { maxTitleLength, toTitle, withoutClosing } from "./heading-title.ts";
 import { splitLines } from "./split-lines.ts";
 
-/** What a line is part of. Only `prose` lines carry structure (headings, lists, tasks). */
+/** The kind of block that a line belongs to. Only `prose` lines carry structure (headings, lists, tasks). */
 export const lineKinds = { prose: 0, fence: 1, comment: 2, html: 3, frontMatter: 4 } as const;
 export type LineKind = (typeof lineKinds)[keyof typeof lineKinds];
 
@@ -27,7 +27,7 @@ export interface MarkdownScan {
   readonly headings: readonly Heading[];
   /** First line behind the front matter; 1 where there is none. */
   readonly bodyLine: number;
-  /** What the author left open: the line of the opener, for a diagnostic. */
+  /** An unclosed block, with the line of its opener, for a diagnostic. */
   readonly unclosed: readonly {
     readonly kind: "fence" | "comment" | "front_matter";
     readonly line: number;
@@ -52,7 +52,7 @@ export function textOfLines(scan: MarkdownScan, from: number, to: number): strin
  * the end of the text, as CommonMark says. It differs from there where the files of the field do: the
  * indent of a fence is not limited, because list items indent theirs; a tag of any other name than
  * HTML's own blocks is text, because prompts wrap Markdown in tags; and headings inside of lists and
- * quotes are not looked for.
+ * quotes are not parsed.
  *
  * @see CommonMark 0.31.2, sections 4.2 (ATX), 4.3 (setext), 4.5 (fences), 4.6 (HTML)
  */
@@ -102,7 +102,7 @@ const equals = 61;
 const underscore = 95;
 const backtick = 96;
 const tilde = 126;
-/** What the other blocks open with: headings, HTML, underlines, thematic breaks. */
+/** The first characters of the other blocks: headings, HTML, underlines, thematic breaks. */
 const structural = new Set([hash, lessThan, equals, hyphen, asterisk, underscore]);
 
 /** Reads the block that a line opens at offset `at`; returns its last line, or `none` for plain text. */
@@ -203,12 +203,12 @@ function readSetextHeading(scanner: Scanner, index: number, at: number): number 
   return index;
 }
 
-/** Lines as one title; no more of them is looked at than a title can hold. */
+/** Joins lines to one title; reads no more of them than a title can hold. */
 function textOf(text: string, start: number, end: number): string {
   return toTitle(text.slice(start, Math.min(end, start + 4 * maxTitleLength)).replace(/[\r\n]+[ \t]*/g, " "));
 }
 
-/** The opening of a code fence: its character and how often it stands there. */
+/** The opener of a code fence: its character and how often it is repeated. */
 interface Fence {
   readonly code: number;
   readonly length: number;
@@ -238,9 +238,9 @@ function closesFence(
 /** An HTML block (CommonMark 0.31.2, section 4.6) by where it ends. */
 interface HtmlBlock {
   readonly kind: "comment" | "html";
-  /** What the last line of the block holds; without it, the block runs to the next blank line. */
+  /** Matches the last line of the block; without it, the block ends at the next blank line. */
   readonly closer: RegExp | undefined;
-  /** The offset behind the opener, from where the closer is looked for. */
+  /** The offset behind the opener, where the search for the closer starts. */
   readonly searchFrom: number;
 }
 

@@ -9,7 +9,7 @@ export interface SegmentParent {
 
 /**
  * A stretch of a text between two headings of the chosen levels. Segments do not overlap, and
- * together they hold every line: what a section says, without what its subsections say.
+ * together they hold every line: each section without its subsections.
  */
 export interface Segment {
   /** Absent for the text before the first heading. */

@@ -14,7 +14,7 @@ export interface WritableSegment {
  * Renders sections as Markdown, in order. A parent that no section before has opened becomes a
  * heading without text, so that the sections below read back with the same parents.
  *
- * With `titleIsBody`, a section that says no more than its title is a bare heading. That is for
+ * With `titleIsBody`, a section whose text is its title is a bare heading. That is for
  * formats where a heading with nothing below it is its own content.
  */
 export function writeSegments(

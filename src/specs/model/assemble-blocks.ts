@@ -15,7 +15,7 @@ export interface ParsedFile {
 export interface AssembledBlocks {
   /** In path, then position order. */
   readonly blocks: readonly SpecBlock[];
-  /** Of the parsers, and ids declared twice. */
+  /** Diagnostics of the parsers, and ids declared twice. */
   readonly diagnostics: readonly Diagnostic[];
 }
 

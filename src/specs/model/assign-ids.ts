@@ -1,7 +1,7 @@
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { DraftId } from "../adapter.ts";
 
-/** What an id depends on: the wish of the adapter, and the place of the block for a diagnostic. */
+/** The wish of the adapter for an id, and the place of the block for a diagnostic. */
 export interface IdRequest {
   readonly id: DraftId;
   /** POSIX, relative to the project root. */
@@ -61,7 +61,7 @@ export function toId(kind: DraftId["kind"] | undefined, base: string, n: number)
 }
 
 export interface IdGroup {
-  /** Of the blocks of one base, in path, then position order. */
+  /** The wishes of the blocks of one base, in path, then position order. */
   readonly kinds: readonly DraftId["kind"][];
   /** Whether some block has an id as its base or declares it. */
   readonly isTaken: (id: string) => boolean;
@@ -70,7 +70,7 @@ export interface IdGroup {
 /** Numbers the blocks of one base: the number is the `n` of `toId`. */
 export function numberGroup(base: string, { kinds, isTaken }: IdGroup): number[] {
   let sequence = 0;
-  // A declared id is nobody else's: the first block that only wished for it counts from 2.
+  // A declared id belongs to its block alone: blocks that only wish for it count from 2.
   let last = kinds.includes("declared") ? 1 : 0;
   return kinds.map((kind) => {
     if (kind === "declared") return 1;

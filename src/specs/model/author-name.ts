@@ -1,9 +1,8 @@
 const maxLength = 100;
 
 /**
- * A person's name as a spec may carry it, from a commit or a file that anybody may have written: one
- * line without e-mail addresses and invisible characters, at most 100 characters long. Undefined when
- * nothing is left of it.
+ * Cleans the name of an author from a commit or a file, whose text is not trusted: one line without e-mail addresses and invisible
+ * characters, at most 100 characters long. Undefined when that leaves no visible character.
  */
 export function toAuthorName(text: string): string | undefined {
   const name = text

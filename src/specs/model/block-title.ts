@@ -4,9 +4,9 @@ const maxLength = 120;
 const controls = /[\u0000-\u001f\u007f-\u009f]/g;
 const marker = /^(?:\s|(?:[#>*+-]+|\d{1,9}[.)])\s)*/;
 
-/** What ends a paragraph: a list item, a heading, a fence, a quote, a table row. */
+/** Lines that end a paragraph: a list item, a heading, a fence, a quote, a table row. */
 const paragraphEnd = /^[ \t]*(?:[-*+>|][ \t]|\d{1,9}[.)][ \t]|#|```|~~~)/;
-/** No more lines than these are looked at for a title. */
+/** The lines that are searched for a title at most. */
 const maxLines = 40;
 
 /**

@@ -5,7 +5,7 @@ export interface EarsClassification extends AcceptanceCriterion {
   readonly pattern: EarsPattern | "unclassified";
 }
 
-/** No sentence longer than this is looked into; the rest of it belongs to the response. */
+/** The part of a sentence that is searched for keywords; the rest belongs to the response. */
 const maxSentence = 4000;
 
 const patternOfKeyword: Readonly<Record<string, EarsPattern>> = {

@@ -65,7 +65,7 @@ function pathsOfLine(line: string): string[] {
   return paths;
 }
 
-/** Where a mark stands in a line outside of its code spans. */
+/** The offset of a mark in a line, outside of code spans. */
 function uncovered(line: string, mark: string, spans: readonly CodeSpan[]): number[] {
   const places: number[] = [];
   let span = 0;
@@ -129,7 +129,7 @@ const bareNames = new Set(
 
 /**
  * The path in a piece of inline code or a link destination, without its anchor, line or symbol
- * suffix, or nothing where the text cannot name one file: URLs, globs, folders, calls, versions.
+ * suffix; undefined where the text cannot name one file: URLs, globs, folders, calls, versions.
  */
 export function toMentionPath(written: string): string | undefined {
   if (written.length === 0 || written.length > maxPathLength) return undefined;

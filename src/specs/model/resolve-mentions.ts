@@ -47,7 +47,7 @@ function folderOf(path: string): string {
   return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 
-/** A path below a folder without "." and ".." segments; nothing where it leaves the root. */
+/** A path below a folder without "." and ".." segments; undefined where it leaves the root. */
 function normalized(folder: string, path: string): string[] {
   const segments = folder === "" ? [] : folder.split("/");
   for (const segment of path.split("/")) {

@@ -31,17 +31,17 @@ const stepWords: ReadonlyMap<string, Step> = new Map([
   ["alors", "outcome"],
 ]);
 const words = [...stepWords.keys()].join("|");
-/** A keyword in bold, wherever it stands. */
+/** A keyword in bold, anywhere in the text. */
 const boldStep = new RegExp(`(?:\\*\\*|__) ?(${words}) ?[:：,，]? ?(?:\\*\\*|__)[:：,，]?`, "giu");
 /** A plain keyword, where a clause starts: at the start of a line, behind a comma or a stop. */
 const plainStep = /(?:^|[,;.，；。\n]) ?\b(given|when|then)\b[:,]?/giu;
-/** No text longer than this is looked into. */
+/** The part of a text that is searched for keywords. */
 const maxLength = 8000;
 
 /**
- * A Given/When/Then text as a criterion, or nothing where it has neither WHEN nor THEN.
+ * A Given/When/Then text as a criterion, undefined where it has neither WHEN nor THEN.
  *
- * WHEN alone is `event_driven`. GIVEN says in which state, so GIVEN alone is `state_driven`, and both
+ * WHEN alone is `event_driven`. GIVEN names a state, so GIVEN alone is `state_driven`, and both
  * are `complex`, with both in the trigger. AND and BUT belong to the step before them.
  */
 export function scenarioCriterion(text: string): AcceptanceCriterion | undefined {

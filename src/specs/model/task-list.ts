@@ -30,9 +30,9 @@ const box = /^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[([^[\]])\](\*?)(?![([:])(.*)$/s
 /** The indent of an item that is a heading: all lines below it are inside. */
 const outermost = -1;
 
-/** What cannot continue a paragraph: a list item, a thematic break, a quote, a table row. */
+/** Lines that cannot continue a paragraph: a list item, a thematic break, a quote, a table row. */
 const notLazy = /^(?:(?:[-*+]|\d{1,9}[.)])[ \t]|[-*_]{3,}[ \t]*$|[>|])/;
-/** A label in italics, such as `_Requirements: 1.1_`: its indent alone says whose it is. */
+/** A label in italics, such as `_Requirements: 1.1_`: its indent alone decides to which task it belongs. */
 const labelLine = /^(?:[-*+][ \t]+)?[_*]{1,3}[^_*\s][^:：]{0,60}[:：]/;
 
 /**
@@ -143,7 +143,7 @@ function endOfRun(scan: MarkdownScan, line: number, last: number): number {
   return end;
 }
 
-/** What the character in a checkbox says. Whatever is neither done nor under way is open. */
+/** The status of a checkbox character. Unknown characters mean open. */
 export function taskStatusOf(state: string): TaskStatus {
   if (/^[xX✓✔√☑]$/u.test(state)) return "done";
   return state === "-" || state === "/" ? "in_progress" : "open";

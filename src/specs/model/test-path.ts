@@ -19,7 +19,7 @@ const capitalName = /[a-z0-9](?:Tests?|TestCase|Specs?|IT)$/;
 
 /**
  * Whether a path is that of a test, by the conventions of its language: a source file (by its
- * extension) in a folder of tests, or with a name that says so. Decides by the path alone.
+ * extension) in a folder of tests, or with the name of one. Decides by the path alone.
  */
 export function isTestPath(path: string): boolean {
   const segments = path.split("/");

@@ -1,7 +1,7 @@
 import type { SpecBlock, SpecMetadata } from "../../protocol/spec-block.ts";
 import type { SpecDraft } from "../adapter.ts";
 
-/** What a draft lacks until the project around it is known. */
+/** The fields that a draft gets from the project around it. */
 export interface DraftResolution {
   readonly id: string;
   /** POSIX, relative to the project root. */
@@ -9,7 +9,7 @@ export interface DraftResolution {
   readonly related_specs?: readonly string[];
   readonly code_refs?: readonly string[];
   readonly test_refs?: readonly string[];
-  /** From the history of the file; what the draft says itself wins. */
+  /** Dates from the history of the file; those of the draft itself win. */
   readonly created_at?: string;
   readonly updated_at?: string;
   readonly author?: string;

@@ -160,7 +160,7 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? "a list" : `a value of type ${typeof value}`;
 }
 
-/** A value as it may stand in a message: quoted, and short whatever it is. */
+/** A value for a message: quoted and short. */
 function shown(value: unknown): string {
   if (typeof value !== "string") return kindOf(value);
   return JSON.stringify(value.length <= 60 ? value : `${value.slice(0, 59)}…`);

@@ -30,7 +30,7 @@ export interface FileDatesUpdate {
 export interface ReadFileDatesOptions {
   readonly root: string;
   readonly state: GitState;
-  /** What the last update left; only commits after it are read, unless history was rewritten. */
+  /** The result of the last update; only commits after it are read, unless history was rewritten. */
   readonly previous?: { readonly historyKey: string; lookup(path: string): FileDates | undefined };
   readonly signal?: AbortSignal;
   /** For the whole history; default 120,000. */
@@ -62,7 +62,7 @@ export async function readFileDates(options: ReadFileDatesOptions): Promise<File
   return { historyKey: state.historyKey, full: base === undefined, ...history.finish(lookup) };
 }
 
-/** The cached head, when the new one descends from it, the same commits are missing and people keep their names. */
+/** The cached head, when the new one descends from it, the same commits are missing and the mailmap is unchanged. */
 async function continuation(
   { root, previous, signal }: ReadFileDatesOptions,
   state: Extract<GitState, { kind: "repository" }>,
@@ -156,7 +156,7 @@ function createHistory(boundary: ReadonlySet<string>): History {
       drafts.set(path, { first: time, last: time, commit: hash, author, oldName: path });
       return path;
     }
-    // Of commits of the same second, the one that Git lists later is the older.
+    // Git lists commits of the same second newest first.
     if (draft.first !== undefined && commit.time <= draft.first)
       Object.assign(draft, { first: commit.time, author: commit.author });
     if (commit.time > draft.last) Object.assign(draft, { last: commit.time, commit: commit.hash });

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { runGit } from "./run-git.ts";
 
-/** What Git knows about a folder. Not being in a repository is a normal answer, not an error. */
+/** The state of Git for a folder. A folder outside of any repository is a normal answer, not an error. */
 export type GitState =
   | {
       readonly kind: "repository";

@@ -3,7 +3,7 @@ import { isShortage, systemObstacle } from "../../../files/obstacle.ts";
 import { startProcess } from "../../../processes/start-process.ts";
 import { stopOn, terminate } from "../../../processes/stop-on.ts";
 
-/** What came of one call of Git. Only an abort throws; everything else is a value. */
+/** The result of one call of Git. Only an abort throws; every failure is a value. */
 export type GitResult =
   | { readonly status: "ok"; readonly stdout: string }
   | { readonly status: "failed"; readonly exitCode: number; readonly stdout: string; readonly stderr: string }
@@ -27,7 +27,7 @@ export interface RunGitOptions {
 
 /**
  * Settings that keep a repository's own configuration from starting programs or the network: a
- * repository may come out of an archive, with a `.git/config` that somebody else wrote.
+ * repository may come from an archive, with a `.git/config` of a stranger.
  */
 const hardening: readonly (readonly [string, string])[] = [
   ["core.fsmonitor", "false"],
@@ -45,7 +45,7 @@ const passedOn = ["HOME", "USERPROFILE", "XDG_CONFIG_HOME", "SystemRoot", "TEMP"
 /**
  * Runs Git without a shell, in a clean environment, never asking and never writing.
  *
- * `args` start with the subcommand. Callers put `--end-of-options` before whatever a person typed.
+ * `args` start with the subcommand. Callers put `--end-of-options` before user input.
  */
 export async function runGit(args: readonly string[], options: RunGitOptions): Promise<GitResult> {
   const { signal, timeoutMs = 20_000, maxLength = 64 * 1024 * 1024 } = options;

@@ -20,31 +20,31 @@ export interface Candidate {
   /** The folder that takes its new stamp, and which of its stamps that is. */
   readonly folder: Folder;
   readonly stampAt: number;
-  /** A symbolic link: what it leads to is for the pass to find out. */
+  /** A symbolic link; the pass resolves it. */
   readonly isLink: boolean;
-  /** Set for what is known to be unreadable without opening it. */
+  /** Set for an entry that is known to be unreadable without opening it. */
   readonly problem?: Diagnostic;
 }
 
-export interface LookOptions {
+export interface ReadFolderOptions {
   /** Absolute, with links resolved. */
   readonly root: string;
   /** POSIX, relative to the root. */
   readonly path: string;
   /** The folder as the previous pass left it. */
   readonly before: Folder | undefined;
-  /** What the folders above ignore. Asked for only when the folder is listed. */
+  /** The ignore rules of the folders above. Called only when the folder is listed. */
   readonly scope: () => IgnoreScope;
   /** Lists the folder even when it is unchanged. */
   readonly isStale: boolean;
   readonly isSource: (path: string) => boolean;
 }
 
-export interface Look {
+export interface FolderReading {
   /** The same object as before when nothing differs. */
   readonly folder: Folder;
   readonly candidates: readonly Candidate[];
-  /** What is ignored in the folder and below may differ from the previous pass. */
+  /** The ignore rules of the folder may differ from the previous pass, so folders below are listed again. */
   readonly isStale: boolean;
 }
 
@@ -52,8 +52,8 @@ const noCandidates: readonly Candidate[] = [];
 const quietly = { throwIfNoEntry: false } as const;
 
 /**
- * Whether a folder and its sources all have their stamps. This is what a pass over an unchanged
- * project consists of, so it does nothing else; any doubt is left to `lookAtFolder`.
+ * Whether a folder and its sources all have their stamps. A pass over an unchanged project
+ * consists of this, so it does nothing else; `readFolder` resolves any doubt.
  */
 export function isUntouched(root: string, folder: Folder): boolean {
   const { path, sources } = folder;
@@ -77,8 +77,8 @@ export function isUntouched(root: string, folder: Folder): boolean {
   }
 }
 
-/** What a folder holds now; undefined when there is no such folder any more. Never throws. */
-export function lookAtFolder(options: LookOptions): Look | undefined {
+/** Reads a folder as it is now; undefined for a missing folder. Never throws. */
+export function readFolder(options: ReadFolderOptions): FolderReading | undefined {
   const { before, path } = options;
   const absolute = path === "" ? options.root : `${options.root}/${path}`;
   const nowMs = Date.now();
@@ -96,15 +96,15 @@ export function lookAtFolder(options: LookOptions): Look | undefined {
   }
   const listing = list(options, absolute);
   if (typeof listing === "string") {
-    const look = unreadableFolder(path, unreadableBecause(path, listing));
-    setStamp(look.folder, 0, { stats, nowMs });
-    return look;
+    const reading = unreadableFolder(path, unreadableBecause(path, listing));
+    setStamp(reading.folder, 0, { stats, nowMs });
+    return reading;
   }
-  const look = compareListing(listing, { before, path, absolute });
-  setStamp(look.folder, 0, { stats, nowMs });
+  const reading = compareListing(listing, { before, path, absolute });
+  setStamp(reading.folder, 0, { stats, nowMs });
   const hadRules = before !== undefined && holdsName(before.sources, ignoreFileName);
   const rulesCameOrWent = before !== undefined && hadRules !== listing.sources.includes(ignoreFileName);
-  return { ...look, isStale: options.isStale || rulesChanged || rulesCameOrWent };
+  return { ...reading, isStale: options.isStale || rulesChanged || rulesCameOrWent };
 }
 
 /** The stats of what a path leads to, or the code of the error. */
@@ -125,7 +125,7 @@ function haveRulesChanged(before: Folder, absolute: string): boolean {
 }
 
 /** An unchanged folder: only the content of its sources can differ. */
-function compareSources(before: Folder, absolute: string): Look {
+function compareSources(before: Folder, absolute: string): FolderReading {
   if (before.sources === "") return { folder: before, candidates: noCandidates, isStale: false };
   const sources = before.sources.split("/");
   let folder = before;
@@ -133,7 +133,7 @@ function compareSources(before: Folder, absolute: string): Look {
   for (let index = 0; index < sources.length; index += 1) {
     const name = sources[index] ?? "";
     const stats = statOf(`${absolute}/${name}`);
-    // What had no stamp was a dangling link or the like, and still is.
+    // An entry without a stamp was a dangling link or the like, and still is.
     const isSame =
       typeof stats === "string" ? isUnstamped(before, index + 1) : hasStamp(before, index + 1, stats);
     if (isSame) continue;
@@ -155,7 +155,7 @@ interface Listing {
   readonly links: ReadonlySet<string>;
 }
 
-function list({ path, scope, isSource }: LookOptions, absolute: string): Listing | string {
+function list({ path, scope, isSource }: ReadFolderOptions, absolute: string): Listing | string {
   let entries: Dirent[];
   try {
     entries = readdirSync(absolute, { withFileTypes: true });
@@ -189,7 +189,7 @@ function list({ path, scope, isSource }: LookOptions, absolute: string): Listing
 }
 
 // A folder that is named like a source file is a mistake to report. Adapters that take whole
-// subtrees match every folder in them, though, so only a name that looks like a file counts.
+// subtrees match every folder in them, though, so only a name that readings like a file counts.
 export function hasSourceExtension(name: string): boolean {
   return /\.(?:md|mdc|json|ya?ml)$/i.test(name) || /^\.(?:cursorrules|windsurfrules|rules)$/.test(name);
 }
@@ -200,7 +200,7 @@ interface Place {
   readonly before: Folder | undefined;
 }
 
-function compareListing(listing: Listing, { path, absolute, before }: Place): Look {
+function compareListing(listing: Listing, { path, absolute, before }: Place): FolderReading {
   const { sources } = listing;
   const folder: Folder = {
     path,
@@ -219,7 +219,7 @@ function compareListing(listing: Listing, { path, absolute, before }: Place): Lo
       const stats = statOf(`${absolute}/${name}`);
       if (typeof stats !== "string") setStamp(folder, index + 1, { stats, nowMs });
     } else if (
-      // Where a link leads can change without a sign on what it leads to.
+      // The target of a link can change without a change of the entry.
       !listing.links.has(name) &&
       knownAt !== undefined &&
       before !== undefined &&
@@ -249,9 +249,9 @@ function toCandidate(
     const problem = unreadable({ path, code: "not_a_file", message: "It is not a regular file." });
     return { ...place, problem };
   }
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it readings for
   if (/[\u0000-\u001f\u007f]/.test(path)) {
-    const message = "It is not read, because its path holds a line break or another control character.";
+    const message = "It is not read, because its path contains a line break or another control character.";
     return { ...place, problem: unreadable({ path, code: "control_character", message }) };
   }
   return place;
@@ -265,8 +265,8 @@ function isSymbolicLink(absolute: string): boolean {
   }
 }
 
-/** A folder that cannot be listed holds nothing; its problem is told in place of its content. */
-function unreadableFolder(path: string, problem: Diagnostic): Look {
+/** A folder that cannot be listed: a problem in place of its content. */
+function unreadableFolder(path: string, problem: Diagnostic): FolderReading {
   const folder: Folder = { path, folders: "", files: "", sources: "", stamps: createStamps(0) };
   return {
     folder,
