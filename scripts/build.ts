@@ -8,8 +8,8 @@
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { join, relative, sep } from "node:path";
+import { copyFile, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, join, relative, sep } from "node:path";
 import { promisify } from "node:util";
 import { rolldown } from "rolldown";
 import { readEntries } from "./entries.ts";
@@ -26,6 +26,9 @@ const startedByPath = [
   "python/child/watchdog",
   "project/store/writer-thread",
 ];
+
+/** Read by modules that are started by path, from beside them. */
+const readAtRunTime = ["python/child/prelude.py"];
 
 if (import.meta.main) {
   try {
@@ -48,7 +51,7 @@ export async function build(): Promise<{ built: boolean; durationMs: number }> {
   // Both write beside `dist`, so that a process that runs from it never sees half a build.
   const fresh = `${dist}.${process.pid}`;
   try {
-    await Promise.all([declare(fresh), bundle(fresh)]);
+    await Promise.all([declare(fresh), bundle(fresh), ...readAtRunTime.map((path) => copy(path, fresh))]);
     await writeFile(join(fresh, stampName), fingerprint);
     await rm(dist, { recursive: true, force: true });
     await rename(fresh, dist).catch(async (error: unknown) => {
@@ -81,6 +84,11 @@ async function fingerprintInputs(): Promise<string> {
     hash.update(`${path}\0${mtimeMs}\0${size}\n`);
   }
   return hash.digest("hex");
+}
+
+async function copy(path: string, outDir: string): Promise<void> {
+  await mkdir(dirname(join(outDir, path)), { recursive: true });
+  await copyFile(join(repositoryRoot, "src", path), join(outDir, path));
 }
 
 async function declare(outDir: string): Promise<void> {

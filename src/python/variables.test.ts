@@ -302,9 +302,13 @@ test("bytes that are no dump, damaged or of another version are refused, and cha
   const cases: readonly (readonly [Uint8Array, string])[] = [
     [new Uint8Array(), "These bytes are no dump of Python variables."],
     [new TextEncoder().encode("hello".repeat(100)), "These bytes are no dump of Python variables."],
-    [with_(17, 9), "This dump is of version 9; this kit reads version 1."],
+    [with_(14, 57), "This dump is of version 9; this kit reads version 2."],
+    [
+      new TextEncoder().encode("KIT-PYTHON-STATE\0\u0001"),
+      "This dump is of version 1; this kit reads version 2.",
+    ],
     [with_(dump.length - 3, 0), "This dump of Python variables is damaged."],
-    [with_(60, 0), "This dump of Python variables is damaged."],
+    [with_(110, 0), "This dump of Python variables is damaged."],
     [dump.subarray(0, dump.length - 1), "This dump of Python variables is damaged."],
     [new Uint8Array([...dump, 1]), "This dump of Python variables is damaged."],
   ];

@@ -1,6 +1,10 @@
+import { readFileSync } from "node:fs";
+import { ownModule } from "../../base/own-module.ts";
 import type { KeptFunction, KeptImport } from "../process/messages.ts";
-import { prelude } from "./prelude.ts";
 import type { ProgramReading } from "./read-program.ts";
+
+/** What every program begins with. It lies beside the module of the process, in the sources and in `dist/`. */
+const prelude = readFileSync(new URL("prelude.py", ownModule("python/child/main")), "utf8");
 
 /** Where a line of a program comes from: the code of the run, or a function of an earlier one. */
 export interface LineOrigin {

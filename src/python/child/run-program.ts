@@ -14,11 +14,11 @@ import { type ProgramReading, readProgram } from "./read-program.ts";
 import { RunFailed, RunRefused } from "./run-failed.ts";
 import { saveVariables, type TakenVariables } from "./save-variables.ts";
 import { formatTraceback, refusedFailure } from "./traceback.ts";
-import { decodeTable, fieldsOf, tableToMonty, unreadable, type VariableTable } from "./variables.ts";
+import { batchesToMonty, decodeTable, fieldsOf, unreadable, type VariableTable } from "./variables.ts";
 
 export interface RunRequest {
   readonly message: RunMessage;
-  /** The groups of variables, one after the other; of a program that was parked, its snapshot. */
+  /** The variables, one after the other; of a program that was parked, its snapshot. */
   readonly attachment: Uint8Array;
   /** How a program goes on that was parked while it waited for this answer. */
   readonly resumed?: { readonly progress: ParkedProgress; readonly answer: AnswerMessage };
@@ -82,7 +82,7 @@ function execute(
   }
   const types = createDataclassTypes(message.dataclasses);
   const given: ReadonlySet<string> = new Set(message.inputs.map(([name]) => name));
-  const variables = message.state.groups.flatMap(({ names }) => names.filter((name) => !given.has(name)));
+  const variables = message.state.variables.map(({ name }) => name).filter((name) => !given.has(name));
   const tables = resumed === undefined ? tablesOf(request) : [];
   const { program, composed } = compileProgram(
     {
@@ -196,8 +196,11 @@ function inputsOf(
   for (const { name } of message.dataclasses) inputs.set(name, hostFunction("class", name));
   for (const [name, value] of message.inputs) inputs.set(name, toMonty(value, types.typeId));
   if (variables.length > 0) {
-    const taken = tables.map((table) => tableToMonty(table, types.typeId));
-    inputs.set(tablesInput, taken);
+    const taken = message.state.variables.flatMap((variable, index) => {
+      const table = tables[index];
+      return table === undefined ? [] : [{ ...variable, table }];
+    });
+    inputs.set(tablesInput, batchesToMonty(taken, types.typeId));
   }
   return Object.fromEntries(inputs);
 }
@@ -205,7 +208,7 @@ function inputsOf(
 /** The tables of the variables, as they came. */
 function tablesOf({ message, attachment }: RunRequest): readonly VariableTable[] {
   let from = 0;
-  return message.state.groups.map(({ size }) => {
+  return message.state.variables.map(({ size }) => {
     const bytes = Buffer.from(attachment.buffer, attachment.byteOffset + from, size);
     from += size;
     return decodeTable(bytes);

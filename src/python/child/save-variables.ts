@@ -1,18 +1,21 @@
 import type { ForgottenVariable } from "../contract.ts";
-import type { KeptFunction, KeptImport, SavedGroup, SavedState } from "../process/messages.ts";
+import type { KeptFunction, KeptImport, SavedState, SavedVariable } from "../process/messages.ts";
+import { sharesWith } from "../state/session-variables.ts";
 import { besideFromMonty, encodeTable } from "./variables.ts";
 
-/** What the last call of a program gives beside the result; see `prelude.ts`. */
+/** What the last call of a program gives beside the result; see `prelude.py`. */
 export type TakenVariables = readonly [
   functions: readonly string[],
-  groups: readonly (readonly [names: readonly string[], written: WrittenGroup])[],
+  written: readonly WrittenVariable[],
   lost: readonly (readonly [name: string, kind: string])[],
 ];
 
-type WrittenGroup = readonly [
+type WrittenVariable = readonly [
+  name: string,
   text: string,
   values: readonly (readonly [place: number, value: unknown])[],
   functions: readonly string[],
+  shares: readonly string[],
 ];
 
 /** Where the sources of functions and imports are found; of one name, the last is meant. */
@@ -24,8 +27,8 @@ export interface KnownSources {
 }
 
 const mebibyte = 1024 * 1024;
-/** Bytes that one group of variables may take. */
-const maxGroupBytes = 16 * mebibyte;
+/** Bytes that one variable may take. */
+const maxVariableBytes = 16 * mebibyte;
 /** Bytes that all variables of one run may take. */
 const maxSavedBytes = 48 * mebibyte;
 
@@ -46,32 +49,36 @@ export function saveVariables(
     if (statement !== undefined) imports.push(statement);
     else forgotten.push({ name, reason: reasonOf(kind) });
   }
-  const groups: SavedGroup[] = [];
+  const variables: SavedVariable[] = [];
   const chunks: Buffer[] = [];
+  const left = new Set<string>();
   let total = 0;
-  for (const [names, group] of written) {
-    const encoded = encodeGroup(group, total);
+  for (const variable of written) {
+    const [name, , , used, shares] = variable;
+    const other = shares.find((one) => left.has(one));
+    const encoded = other === undefined ? encodeVariable(variable, total) : sharesWith(other);
     if (typeof encoded === "string") {
-      for (const name of names) forgotten.push({ name, reason: encoded });
+      left.add(name);
+      forgotten.push({ name, reason: encoded });
       continue;
     }
     total += encoded.length;
     chunks.push(encoded);
-    groups.push({ names, functions: group[2], size: encoded.length });
+    variables.push({ name, functions: used, shares, size: encoded.length });
   }
   return {
     saved: {
       functions: functions.flatMap((name) => sources.get(name) ?? []),
       imports,
-      groups,
+      variables,
       forgotten,
     },
     attachment: Buffer.concat(chunks),
   };
 }
 
-/** The bytes of a group, or why it cannot be kept. */
-function encodeGroup([text, values]: WrittenGroup, total: number): Buffer | string {
+/** The bytes of a variable, or why it cannot be kept. */
+function encodeVariable([, text, values]: WrittenVariable, total: number): Buffer | string {
   let bytes: Buffer;
   try {
     bytes = encodeTable({ text, values: besideFromMonty(values) });
@@ -79,7 +86,7 @@ function encodeGroup([text, values]: WrittenGroup, total: number): Buffer | stri
     if (error instanceof RangeError) return error.message;
     throw error;
   }
-  if (bytes.length > maxGroupBytes) return `it takes more than ${maxGroupBytes / mebibyte} MiB`;
+  if (bytes.length > maxVariableBytes) return `it takes more than ${maxVariableBytes / mebibyte} MiB`;
   return total + bytes.length > maxSavedBytes
     ? `together, the variables take more than ${maxSavedBytes / mebibyte} MiB`
     : bytes;

@@ -4,8 +4,8 @@ import { fromMonty, toMonty } from "./monty-values.ts";
 import { RunRefused } from "./run-failed.ts";
 
 /**
- * A group of variables as it is stored: the length of the values beside the table as four bytes, the values
- * as JSON `[[place, value], …]`, and the table that `prelude.ts` wrote. Nothing but Python reads the table.
+ * A variable as it is stored: a line with the values beside its table as JSON `[[place, value], …]`, and the table
+ * that `prelude.py` wrote. Nothing but Python reads the table.
  */
 export interface VariableTable {
   readonly text: string;
@@ -16,18 +16,14 @@ export interface VariableTable {
 const besideLimits = { depth: 200, nodes: 1_000_000, chars: 32_000_000 };
 
 export function encodeTable({ text, values }: VariableTable): Buffer {
-  const beside = Buffer.from(JSON.stringify(values));
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(beside.length);
-  return Buffer.concat([length, beside, Buffer.from(text)]);
+  return Buffer.from(`${JSON.stringify(values)}\n${text}`);
 }
 
 /** Throws `RunRefused` for bytes that no run has written: a dump can hold any. */
 export function decodeTable(bytes: Buffer): VariableTable {
-  const length = bytes.length < 4 ? Number.NaN : bytes.readUInt32BE(0);
-  if (!(4 + length <= bytes.length)) throw unreadable("they end too early");
-  const values = parseValues(bytes.toString("utf8", 4, 4 + length));
-  return { values, text: bytes.toString("utf8", 4 + length) };
+  const end = bytes.indexOf("\n");
+  if (end === -1) throw unreadable("they end too early");
+  return { values: parseValues(bytes.toString("utf8", 0, end)), text: bytes.toString("utf8", end + 1) };
 }
 
 function parseValues(json: string): VariableTable["values"] {
@@ -126,9 +122,19 @@ export function fieldsOf(tables: readonly VariableTable[]): ReadonlySet<string> 
   return fields;
 }
 
-/** The table as the prelude's `restore` takes it. */
-export function tableToMonty({ text, values }: VariableTable, typeId: (name: string) => bigint): unknown {
-  return [text, values.map(([place, value]) => [place, toMonty(value, typeId)])];
+/** The tables as the prelude's `restore` takes them: batch by batch. */
+export function batchesToMonty(
+  variables: readonly { readonly name: string; readonly batch: number; readonly table: VariableTable }[],
+  typeId: (name: string) => bigint,
+): unknown {
+  const batches = Map.groupBy(variables, ({ batch }) => batch);
+  return Array.from(batches.values(), (batch) =>
+    batch.map(({ name, table }) => [
+      name,
+      table.text,
+      table.values.map(([place, value]) => [place, toMonty(value, typeId)]),
+    ]),
+  );
 }
 
 /** The values that the prelude put beside a table. Throws `RangeError` for those that are too large. */

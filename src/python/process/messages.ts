@@ -21,11 +21,12 @@ export interface KeptFunction extends KeptImport {
   readonly mentions: readonly string[];
 }
 
-/** The variables that a run begins with. The bytes of the groups are the frame's attachment, in order. */
+/** The variables that a run begins with. Their bytes are the frame's attachment, in order. */
 export interface StateMessage {
   readonly functions: readonly KeptFunction[];
   readonly imports: readonly KeptImport[];
-  readonly groups: readonly { readonly names: readonly string[]; readonly size: number }[];
+  /** `batch` numbers the run that has saved a variable: places in its table count within that batch. */
+  readonly variables: readonly { readonly name: string; readonly batch: number; readonly size: number }[];
 }
 
 export interface RunMessage {
@@ -75,11 +76,13 @@ export type AnswerMessage =
   | { readonly type: "answer"; readonly value: WireValue }
   | { readonly type: "raise"; readonly exception: PythonExceptionInfo };
 
-/** Variables that share objects, and so stay together. */
-export interface SavedGroup {
-  readonly names: readonly string[];
-  /** Functions that the values refer to, by name. */
+/** A variable as data. */
+export interface SavedVariable {
+  readonly name: string;
+  /** Functions that the value refers to, by name. */
   readonly functions: readonly string[];
+  /** Variables saved before it that hold some of the same objects, by name. */
+  readonly shares: readonly string[];
   /** Bytes in the attachment. */
   readonly size: number;
 }
@@ -88,7 +91,7 @@ export interface SavedGroup {
 export interface SavedState {
   readonly functions: readonly KeptFunction[];
   readonly imports: readonly KeptImport[];
-  readonly groups: readonly SavedGroup[];
+  readonly variables: readonly SavedVariable[];
   readonly forgotten: readonly ForgottenVariable[];
 }
 

@@ -2,101 +2,96 @@ import { createHash } from "node:crypto";
 import { KitError } from "../../base/kit-error.ts";
 import type { KeptFunction, KeptImport } from "../process/messages.ts";
 import { isPythonName } from "../values/identifier.ts";
-import { maxSessionBytes, type SessionVariables, type VariableGroup } from "./session-variables.ts";
+import { maxSessionBytes, type SessionVariables } from "./session-variables.ts";
 
-/**
- * A dump: this text, the version as two bytes, the SHA-256 of all that follows, the length of the header as
- * four bytes, the header as JSON, and the groups it lists. Numbers are big-endian.
- */
-const magic = Buffer.from("KIT-PYTHON-STATE");
-const version = 1;
-const hashAt = magic.length + 2;
-const headerLengthAt = hashAt + 32;
-const headerAt = headerLengthAt + 4;
+const version = 2;
+/** What a dump begins with. */
+const start = /^\{"kit_python":(\d+),"sha256":"([0-9a-f]{64})",/;
 
-interface DumpHeader {
+/** The content of a dump, in this order of keys: the hash is that of its text. */
+interface DumpContent {
   readonly functions: readonly KeptFunction[];
   readonly imports: readonly KeptImport[];
-  readonly groups: readonly {
-    readonly names: readonly string[];
+  readonly variables: readonly {
+    readonly name: string;
     readonly functions: readonly string[];
-    readonly size: number;
+    readonly shares: readonly string[];
+    readonly batch: number;
+    readonly data: string;
   }[];
 }
 
-export function encodeDump(variables: SessionVariables): Uint8Array {
-  const header: DumpHeader = {
-    functions: [...variables.functions.values()],
-    imports: [...variables.imports.values()],
-    groups: variables.groups.map(({ names, functions, bytes }) => ({ names, functions, size: bytes.length })),
+/** A dump is JSON: `{"kit_python": 2, "sha256": …, "functions": […], "imports": […], "variables": […]}`. */
+export function encodeDump({ functions, imports, data }: SessionVariables): Uint8Array {
+  const content: DumpContent = {
+    functions: [...functions.values()],
+    imports: [...imports.values()],
+    variables: Array.from(data.values(), ({ bytes, ...variable }) => ({
+      ...variable,
+      data: Buffer.from(bytes).toString("utf8"),
+    })),
   };
-  const json = Buffer.from(JSON.stringify(header));
-  const head = Buffer.alloc(headerAt);
-  magic.copy(head);
-  head.writeUInt16BE(version, magic.length);
-  head.writeUInt32BE(json.length, headerLengthAt);
-  const dump = Buffer.concat([head, json, ...variables.groups.map(({ bytes }) => bytes)]);
-  hashOf(dump).copy(dump, hashAt);
-  return new Uint8Array(dump.buffer, dump.byteOffset, dump.length);
+  const text = JSON.stringify(content);
+  const head = JSON.stringify({ kit_python: version, sha256: hashOf(text) });
+  return new TextEncoder().encode(`${head.slice(0, -1)},${text.slice(1)}`);
 }
 
-/** Throws `invalid_request` for bytes that are no dump, that are damaged, or that a newer kit wrote. */
+/** Throws `invalid_request` for bytes that are no dump, that are damaged, or that another version of kit wrote. */
 export function decodeDump(bytes: Uint8Array): SessionVariables {
   if (!(bytes instanceof Uint8Array)) throw refused("A dump of Python variables is a Uint8Array.");
   const dump = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (dump.length < headerAt || !dump.subarray(0, magic.length).equals(magic)) {
-    throw refused("These bytes are no dump of Python variables.");
-  }
-  const found = dump.readUInt16BE(magic.length);
-  if (found !== version) {
-    throw refused(`This dump is of version ${found}; this kit reads version ${version}.`);
-  }
-  if (!hashOf(dump).equals(dump.subarray(hashAt, headerLengthAt))) throw damaged();
-  const bodyAt = headerAt + dump.readUInt32BE(headerLengthAt);
-  if (bodyAt > dump.length || dump.length - bodyAt > maxSessionBytes) throw damaged();
-  const header = readHeader(dump.toString("utf8", headerAt, bodyAt));
-  const groups: VariableGroup[] = [];
-  let from = bodyAt;
-  for (const { names, functions, size } of header.groups) {
-    groups.push({ names, functions, bytes: new Uint8Array(dump.subarray(from, from + size)) });
-    from += size;
-  }
-  if (from !== dump.length) throw damaged();
+  if (dump.subarray(0, oldStart.length).equals(oldStart)) throw otherVersion(1);
+  const found = start.exec(dump.toString("latin1", 0, 200));
+  if (found === null) throw refused("These bytes are no dump of Python variables.");
+  const [head, number, hash] = found;
+  if (Number(number) !== version) throw otherVersion(Number(number));
+  const text = `{${dump.toString("utf8", head.length)}`;
+  if (hashOf(text) !== hash) throw damaged();
+  const { functions, imports, variables } = readContent(text);
+  const data = variables.map(
+    ({ data, ...variable }) =>
+      [variable.name, { ...variable, bytes: new TextEncoder().encode(data) }] as const,
+  );
+  if (data.reduce((sum, [, { bytes }]) => sum + bytes.length, 0) > maxSessionBytes) throw damaged();
   return {
-    functions: new Map(header.functions.map((item) => [item.name, item])),
-    imports: new Map(header.imports.map((item) => [item.name, item])),
-    groups,
+    functions: new Map(functions.map((item) => [item.name, item])),
+    imports: new Map(imports.map((item) => [item.name, item])),
+    data: new Map(data),
   };
 }
 
-function hashOf(dump: Buffer): Buffer {
-  return createHash("sha256").update(dump.subarray(headerLengthAt)).digest();
+/** Dumps of version 1 were binary. */
+const oldStart = Buffer.from("KIT-PYTHON-STATE");
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
 }
 
-function readHeader(json: string): DumpHeader {
-  let header: unknown;
+function readContent(text: string): DumpContent {
+  let content: unknown;
   try {
-    header = JSON.parse(json);
+    content = JSON.parse(text);
   } catch (cause) {
     throw damaged(cause);
   }
-  if (!isRecord(header)) throw damaged();
-  const { functions, imports, groups } = header;
-  const isHeader =
+  if (!isRecord(content)) throw damaged();
+  const { functions, imports, variables } = content;
+  const isContent =
     isListOf(functions, (item) => isSource(item) && isListOf(item.mentions, isText)) &&
     isListOf(imports, isSource) &&
-    isListOf(groups, isGroup);
-  if (!isHeader) throw damaged();
-  return header as unknown as DumpHeader;
+    isListOf(variables, isVariable);
+  if (!isContent) throw damaged();
+  return content as unknown as DumpContent;
 }
 
-function isGroup(item: unknown): boolean {
+function isVariable(item: unknown): boolean {
   return (
     isRecord(item) &&
-    isListOf(item.names, isName) &&
+    isName(item.name) &&
     isListOf(item.functions, isName) &&
-    Number.isSafeInteger(item.size) &&
-    Number(item.size) >= 0
+    isListOf(item.shares, isName) &&
+    Number.isSafeInteger(item.batch) &&
+    isText(item.data)
   );
 }
 
@@ -118,6 +113,10 @@ function isName(value: unknown): boolean {
 
 function isText(value: unknown): value is string {
   return typeof value === "string";
+}
+
+function otherVersion(found: number): KitError {
+  return refused(`This dump is of version ${found}; this kit reads version ${version}.`);
 }
 
 function damaged(cause?: unknown): KitError {

@@ -1,11 +1,15 @@
 import type { ForgottenVariable } from "../contract.ts";
 import type { KeptFunction, KeptImport, SavedState, StateMessage } from "../process/messages.ts";
 
-/** Variables that share objects, with their table as bytes that only a Python process reads. */
-export interface VariableGroup {
-  readonly names: readonly string[];
-  /** Functions that the values refer to. */
+/** A variable as data, which only a Python process reads. */
+export interface StoredVariable {
+  readonly name: string;
+  /** Functions that the value refers to. */
   readonly functions: readonly string[];
+  /** Variables that hold some of the same objects: a run takes all of them, or none. */
+  readonly shares: readonly string[];
+  /** The run that has saved it. */
+  readonly batch: number;
   readonly bytes: Uint8Array;
 }
 
@@ -13,10 +17,10 @@ export interface VariableGroup {
 export interface SessionVariables {
   readonly functions: ReadonlyMap<string, KeptFunction>;
   readonly imports: ReadonlyMap<string, KeptImport>;
-  readonly groups: readonly VariableGroup[];
+  readonly data: ReadonlyMap<string, StoredVariable>;
 }
 
-export const noVariables: SessionVariables = { functions: new Map(), imports: new Map(), groups: [] };
+export const noVariables: SessionVariables = { functions: new Map(), imports: new Map(), data: new Map() };
 
 /** Bytes that the variables of a session may take. */
 export const maxSessionBytes: number = 64 * 1024 * 1024;
@@ -26,7 +30,7 @@ const identifiers = /[\p{L}\p{Nl}_][\p{L}\p{Nl}\p{Mn}\p{Mc}\p{Nd}\p{Pc}]*/gu;
 /** The part of a session's variables that one run takes. */
 export interface SelectedVariables {
   readonly state: StateMessage;
-  /** The bytes of the groups, one after the other. */
+  /** The bytes of the variables, one after the other. */
   readonly attachment: Uint8Array;
   readonly names: ReadonlySet<string>;
 }
@@ -39,39 +43,36 @@ export function selectVariables(
   run: { readonly code: string; readonly inputs: readonly string[] },
   variables: SessionVariables,
 ): SelectedVariables {
-  const groupOf = new Map(
-    variables.groups.flatMap((group) => group.names.map((name) => [name, group] as const)),
-  );
   const names = new Set<string>();
   const functions = new Set<KeptFunction>();
   const imports = new Set<KeptImport>();
-  const groups = new Set<VariableGroup>();
+  const data = new Set<StoredVariable>();
   // Python reads identifiers in this normal form (PEP 3131).
   const queue = [...new Set(run.code.normalize("NFKC").match(identifiers)), ...run.inputs];
   for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
     if (names.has(name)) continue;
     const kept = variables.functions.get(name);
     const imported = variables.imports.get(name);
-    const group = groupOf.get(name);
-    if (kept === undefined && imported === undefined && group === undefined) continue;
+    const stored = variables.data.get(name);
+    if (kept === undefined && imported === undefined && stored === undefined) continue;
     names.add(name);
     if (kept !== undefined) {
       functions.add(kept);
       queue.push(...kept.mentions);
     }
     if (imported !== undefined) imports.add(imported);
-    if (group !== undefined && !groups.has(group)) {
-      groups.add(group);
-      queue.push(...group.names, ...group.functions);
+    if (stored !== undefined) {
+      data.add(stored);
+      queue.push(...stored.shares, ...stored.functions);
     }
   }
   return {
     state: {
       functions: [...functions],
       imports: [...imports],
-      groups: [...groups].map(({ names, bytes }) => ({ names, size: bytes.length })),
+      variables: [...data].map(({ name, batch, bytes }) => ({ name, batch, size: bytes.length })),
     },
-    attachment: Buffer.concat([...groups].map(({ bytes }) => bytes)),
+    attachment: Buffer.concat([...data].map(({ bytes }) => bytes)),
     names,
   };
 }
@@ -86,26 +87,39 @@ export function updateVariables(
   // Names are of one kind at a time: what the run gave a new value is gone as what it was.
   const replaced = new Set(taken);
   for (const { name } of [...saved.functions, ...saved.imports, ...saved.forgotten]) replaced.add(name);
-  for (const { names } of saved.groups) for (const name of names) replaced.add(name);
-  const functions = new Map([...before.functions].filter(([name]) => !replaced.has(name)));
-  const imports = new Map([...before.imports].filter(([name]) => !replaced.has(name)));
-  const groups = before.groups.filter((group) => !group.names.some((name) => replaced.has(name)));
+  for (const { name } of saved.variables) replaced.add(name);
+  const without = <Kept>(all: ReadonlyMap<string, Kept>): Map<string, Kept> =>
+    new Map([...all].filter(([name]) => !replaced.has(name)));
+  const functions = without(before.functions);
+  const imports = without(before.imports);
+  const data = without(before.data);
   for (const kept of saved.functions) functions.set(kept.name, kept);
   for (const kept of saved.imports) imports.set(kept.name, kept);
   const forgotten = [...saved.forgotten];
-  let total = groups.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  const batch = Math.max(0, ...Array.from(before.data.values(), (stored) => stored.batch)) + 1;
+  let total = [...data.values()].reduce((sum, { bytes }) => sum + bytes.length, 0);
   let from = 0;
-  for (const { names, functions: used, size } of saved.groups) {
+  for (const { size, ...variable } of saved.variables) {
     // A copy, so that a small variable does not hold on to the whole of a large message.
     const bytes = new Uint8Array(run.attachment.subarray(from, from + size));
     from += size;
-    if (total + size > maxSessionBytes) {
-      const reason = `the variables of a session may take ${maxSessionBytes / 1024 / 1024} MiB`;
-      for (const name of names) forgotten.push({ name, reason });
+    const missing = variable.shares.find((name) => data.get(name)?.batch !== batch);
+    if (total + size > maxSessionBytes || missing !== undefined) {
+      const limit = `the variables of a session may take ${maxSessionBytes / 1024 / 1024} MiB`;
+      forgotten.push({ name: variable.name, reason: missing === undefined ? limit : sharesWith(missing) });
       continue;
     }
     total += size;
-    groups.push({ names, functions: used, bytes });
+    data.set(variable.name, { ...variable, batch, bytes });
+    for (const name of variable.shares) {
+      const other = data.get(name);
+      if (other !== undefined) data.set(name, { ...other, shares: [...other.shares, variable.name] });
+    }
   }
-  return { variables: { functions, imports, groups }, forgotten };
+  return { variables: { functions, imports, data }, forgotten };
+}
+
+/** Why a variable is forgotten together with another one. */
+export function sharesWith(name: string): string {
+  return `it shares a part with ${name}, which is forgotten`;
 }

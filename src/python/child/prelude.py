@@ -1,22 +1,21 @@
-/**
- * What every program begins with, in Python: functions that take the variables apart into flat tables and
- * put them together again, so that shared objects stay shared, cycles stay cycles, and no value is written
- * down twice. Built-ins are parameters: whatever the program calls `list`, these know the real one. All of
- * them are siblings, because Monty's closures reach one level up only.
- *
- * A group is what variables that share objects come to: `[roots, ranges, entries]` as JSON. Roots are names
- * with the place of their value; places count over all groups, and the ranges `[first, count]` say which are in
- * this one. An entry is one object:
- *
- *     ["v", value]                                   null, a number, a text; a list or dict of nothing but those
- *     ["f", float] ["native", place] ["function", name] ["path", text] ["pattern", text, flags]
- *     ["list" | "tuple" | "set" | "frozenset", items] ["dict", keys, values]
- *
- * Items are scalars `["v", […]]`, floats `["f", […]]`, places `["n", […]]`, or scalars and `[place]`s mixed `["m", […]]`.
- * Large floats are apart because Monty writes 1e300 without a point. What JSON does not have goes beside the
- * text, as values of Monty's. Speed is why plain lists and dicts go through JSON whole.
- */
-export const prelude: string = `
+# Every program begins with this: functions that take each variable apart into a table, and put it together again.
+# Objects that variables share stay shared, cycles stay cycles, and no value is written twice. Monty runs it, so it
+# keeps to Monty's Python:
+# - built-ins are parameters, because the program may give their names to something else;
+# - all functions are siblings, because Monty's closures reach one level up only;
+# - plain lists and dicts go through JSON whole, for speed; large floats do not, because Monty writes 1e300 without
+#   a point.
+#
+# The table of a variable is `[root, first, entries]` as JSON. Places number the entries of all variables of a run;
+# `first` is the place of the table's first entry, `root` that of the value. A place of another variable is an object
+# that both share. An entry is one of
+#
+#     ["v", value]                 null, a number, a text; a list or dict of nothing but those
+#     ["f", float] ["native", place] ["function", name] ["path", text] ["pattern", text, flags]
+#     ["list" | "tuple" | "set" | "frozenset", items] ["dict", keys, values]
+#
+# and items are scalars `["v", [...]]`, floats `["f", [...]]`, places `["n", [...]]`, or scalars and `[place]` mixed
+# `["m", [...]]`. Values that JSON does not have ("native") go beside the table, as they are.
 from json import dumps as __kit_dumps__, loads as __kit_loads__
 import json as __kit_json__
 from datetime import date as __kit_date__, datetime as __kit_datetime__
@@ -43,10 +42,10 @@ def __kit_tools__(
     defined = {}
     kept = set()
     table = []
-    starts = []
-    joined = []
+    owners = []
     beside = []
     used = []
+    shares = []
     seen = {}
     work = []
     problems = []
@@ -54,43 +53,31 @@ def __kit_tools__(
     def define(name, made):
         defined[name] = made
 
-    def group_of(root):
-        while joined[root] != root:
-            root = joined[root]
-        return root
-
-    def join(at):
-        here = len(joined) - 1
-        if at < starts[here]:
-            low = 0
-            high = here
-            while high - low > 1:
-                middle = (low + high) // 2
-                if starts[middle] <= at:
-                    low = middle
-                else:
-                    high = middle
-            joined[group_of(here)] = group_of(low)
+    def add(entry):
+        table.append(entry)
+        owners.append(len(shares) - 1)
 
     def node(value):
         kind = type(value)
         at = len(table)
         if kind in plain:
-            table.append(('v', value))
+            add(('v', value))
             return at
         if kind is float:
-            table.append(('f', value))
+            add(('f', value))
             return at
         key = id(value)
         if key in seen:
-            join(seen[key])
+            owner = owners[seen[key]]
+            if owner != len(shares) - 1:
+                shares[-1].add(owner)
             return seen[key]
         seen[key] = at
         if kind is dict or kind in sequences:
-            table.append(value)
+            add(value)
             work.append(at)
         else:
-            table.append(other(value, kind))
+            add(other(value, kind))
         return at
 
     def entry_of(value):
@@ -196,63 +183,36 @@ def __kit_tools__(
                 kept.add(name)
             else:
                 variables.append((name, value))
-        roots = []
+        written = []
         lost = []
         for name, value in variables:
             first = len(table)
-            joined.append(len(joined))
             beside.append([])
             used.append(set())
-            starts.append(first)
+            shares.append(set())
             root = node(value)
             while work:
                 at = work.pop()
                 table[at] = entry_of(table[at])
+            text = None
+            if not problems:
+                try:
+                    text = dumps((root, first, table[first:]))
+                except ValueError:
+                    problems.append('huge number')
             if problems:
                 lost.append((name, problems[0]))
+                problems.clear()
                 while len(table) > first:
                     table.pop()
+                    owners.pop()
                 for key in list(seen.keys()):
                     if seen[key] >= first:
                         seen.pop(key)
-                beside[-1].clear()
-                used[-1].clear()
-                problems.clear()
-                roots.append(None)
             else:
-                roots.append((name, root))
-        starts.append(len(table))
-        groups = {}
-        for number, root in enumerate(roots):
-            if root is not None:
-                group = group_of(number)
-                if group not in groups:
-                    groups[group] = []
-                groups[group].append(number)
-        written = []
-        for numbers in groups.values():
-            names = [roots[number][0] for number in numbers]
-            try:
-                written.append((names, gather(numbers, roots)))
-            except ValueError:
-                for name in names:
-                    lost.append((name, 'huge number'))
+                others = [variables[owner][0] for owner in shares[-1]]
+                written.append((name, text, beside[-1], list(used[-1]), others))
         return (list(kept), written, lost)
-
-    def gather(numbers, roots):
-        ranges = []
-        entries = []
-        values = []
-        names = set()
-        for number in numbers:
-            first = starts[number]
-            last = starts[number + 1]
-            ranges.append((first, last - first))
-            entries.extend(table[first:last])
-            values.extend(beside[number])
-            names.update(used[number])
-        text = dumps(([roots[number] for number in numbers], ranges, entries))
-        return (text, values, list(names))
 
     def parts(part, made):
         kind, values = part
@@ -264,19 +224,22 @@ def __kit_tools__(
             return list(map(float, values))
         return [made[value[0]] if type(value) is list else value for value in values]
 
-    def restore(groups):
+    def restore(batches):
         variables = {}
-        for text, values in groups:
-            roots, ranges, entries = loads(text)
-            made = dict(values)
+        for batch in batches:
+            made = {}
             places = []
-            for first, count in ranges:
-                if count > len(entries):
-                    raise ValueError('a range is larger than its table')
-                places.extend(range(first, first + count))
+            entries = []
+            roots = []
+            for name, text, values in batch:
+                root, first, own = loads(text)
+                made.update(dict(values))
+                places.extend(range(first, first + len(own)))
+                entries.extend(own)
+                roots.append((name, root))
             build(places, entries, made)
-            for name, at in roots:
-                variables[name] = made[at]
+            for name, root in roots:
+                variables[name] = made[root]
         return variables
 
     def build(places, entries, made):
@@ -352,4 +315,3 @@ def __kit_tools__(
 
 __kit_define__, __kit_restore__, __kit_finish__ = __kit_tools__()
 __kit_result__ = None
-`.trimStart();
