@@ -112,6 +112,6 @@ function full(limit: number): KitError {
     code: "too_many_requests",
     message: `${limit} operations are already waiting for this session.`,
     hint: "Wait for some to finish, or spread the work over several sessions.",
-    meta: { retry_after_s: 5 },
+    meta: { scope: "session", retry_after_s: 5 },
   });
 }

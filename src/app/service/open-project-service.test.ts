@@ -6,6 +6,7 @@ import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { openProjectService } from "./open-project-service.ts";
+import { openService } from "./open-service.ts";
 import type { ProjectService } from "./service.ts";
 
 test("a project's service keeps what it accepts where the configuration says, under its limits", async () => {
@@ -60,4 +61,37 @@ concurrency = 1
   }
   await second.engine.signal(run_id, { name: "word", payload: "go" });
   expect(await second.engine.awaitRun(run_id)).toMatchObject({ status: "completed", result: "go" });
+});
+
+test("a program says where the engine keeps accepted work: in memory, or in a folder of its own", async () => {
+  const repository = await createTemporaryRepository({ "kit.toml": '[agent]\nmodel = "scripted/test"\n' });
+  onTestFinished(() => repository[Symbol.asyncDispose]());
+  const { root } = repository;
+  const models = { "scripted/test": createScriptedModel(() => ({ text: "Hello." })) };
+  for (const [engine, isDurable] of [
+    ["memory", false],
+    ["state/work", true],
+  ] as const) {
+    const service = await openService({ root, env: {}, models, engine });
+    const order: string[] = [];
+    const key = { agent: "default", instance_id: engine === "memory" ? "m" : "d", session: "default" };
+    const { dispatch_id } = await service.dispatch(key, "first");
+    const reply = await service.prompt(
+      key,
+      { message: "second" },
+      { onStart: () => order.push("started"), onEvent: ({ type }) => order.push(type) },
+    );
+    expect(reply.text).toBe("Hello.");
+    // Its turn came after what was accepted before.
+    expect(await service.engine.getDispatch(dispatch_id)).toMatchObject({ status: "completed" });
+    expect(order[0]).toBe("started");
+    expect(service.engine.capabilities.durable).toBe(isDurable);
+    await service.close();
+    // A second close waits for the first.
+    await service.app.close();
+  }
+  expect([existsSync(join(root, ".kit/engine")), existsSync(join(root, "state/work/engine.db"))]).toEqual([
+    false,
+    true,
+  ]);
 });

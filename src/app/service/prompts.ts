@@ -42,7 +42,7 @@ export class Prompts {
   /** Takes a place in the line of the session, prompts it, and gives the reply. */
   async prompt(target: LinePlace, request: PromptRequest, call: PromptCall): Promise<PromptReply> {
     const { engine, traces, perform } = this.#options;
-    const { signal, idempotencyKey, principal, onEvent } = call;
+    const { signal, idempotencyKey, principal, onStart, onEvent } = call;
     const place: AdmitPlace = { ...toSessionKey(target), ...defined({ principal }), ...traces.asked() };
     if (idempotencyKey !== undefined) {
       const idempotency_key = toIdempotencyKey(idempotencyKey);
@@ -51,7 +51,11 @@ export class Prompts {
     const input = { request: checkedPrompt(request), operationId: createId("op") };
     const stop = onEvent === undefined ? undefined : this.#listeners.add(input.operationId, onEvent);
     try {
-      return await engine.inLine(place, (context) => perform(context, place, input), { signal });
+      const work = (context: WorkContext): Promise<PromptReply> => {
+        onStart?.();
+        return perform(context, place, input);
+      };
+      return await engine.inLine(place, work, { signal });
     } finally {
       stop?.();
     }

@@ -15,6 +15,8 @@ export interface PromptCall {
   readonly idempotencyKey?: string | undefined;
   /** The caller's principal: principals have equal shares of the work. Default: the instance stands for one. */
   readonly principal?: string | undefined;
+  /** Called when the turn of the prompt in the line of its session has come; not with an idempotency key. */
+  readonly onStart?: (() => void) | undefined;
   /** Receives the events of this prompt as they are made, tasks included. */
   readonly onEvent?: ((event: KitEvent) => void) | undefined;
 }

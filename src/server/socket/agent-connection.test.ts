@@ -70,9 +70,10 @@ describe("a connection to an agent", () => {
     client.send({ type: "abort", request_id: "1" });
     client.send({ type: "abort", request_id: "unknown" });
     const [first, second] = [(await client.until("error")).at(-1), (await client.until("error")).at(-1)];
+    // The one that waits leaves its line at once.
     expect([first, second]).toMatchObject([
-      { request_id: "1", error: { type: "aborted" } },
       { request_id: "2", error: { type: "aborted" } },
+      { request_id: "1", error: { type: "aborted" } },
     ]);
     client.send({ type: "prompt", request_id: "3", message: "on" });
     expect((await client.until("result")).at(-1).result.text).toBe("on");
@@ -221,5 +222,25 @@ test("a client for whom too much waits is told so, and its prompt is aborted", a
     expect(await client.closed).toBe(1013);
   } finally {
     await small.close();
+  }
+});
+
+test("prompts of a connection keep their order when the permission of the first takes longer", async () => {
+  const slow = Promise.withResolvers<boolean>();
+  const permissions: (boolean | Promise<boolean>)[] = [];
+  const guarded = await serveService({ authorize: () => permissions.shift() ?? true });
+  try {
+    const client = await openSocket(`${guarded.url}/agents/echo/slow`);
+    await client.until("ready");
+    permissions.push(slow.promise);
+    for (const request_id of ["1", "2"]) client.send({ type: "prompt", request_id, message: request_id });
+    client.send({ type: "ping" });
+    await client.until("pong");
+    slow.resolve(true);
+    const [first, second] = [await client.until("result"), await client.until("result")];
+    expect([first?.at(-1).request_id, second?.at(-1).request_id]).toEqual(["1", "2"]);
+    client.socket.close();
+  } finally {
+    await guarded.close();
   }
 });

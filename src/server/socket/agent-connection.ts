@@ -32,14 +32,14 @@ export function serveAgent(
   const { principal } = peer;
   const about = { principal, agent: target.agent, instance: target.instance_id };
   const underWay = new Map<string, AbortController>();
-  /** The last prompt of each session that has any under way. */
-  const lines = new Map<string, Promise<void>>();
+  /** Resolves once every prompt before has its place in the line of its session, or was refused. */
+  let placed: Promise<unknown> = Promise.resolve();
   /** Approvals that are being looked at. */
   let deciding = 0;
   let closing = false;
 
   const accept = (frame: PromptFrame): void => {
-    const { request_id, session = "default" } = frame;
+    const { request_id } = frame;
     if (closing) throw new KitError({ code: "unavailable", message: "The server is closing." });
     if (underWay.has(request_id)) {
       throw new KitError({ code: "conflict", message: "A request with this request_id is under way." });
@@ -48,30 +48,36 @@ export function serveAgent(
     peer.count();
     const controller = new AbortController();
     underWay.set(request_id, controller);
-    const before = lines.get(session) ?? Promise.resolve();
-    const done = before.then(async () => {
-      try {
-        controller.signal.throwIfAborted();
-        await authorization.check({ ...about, action: "agent.prompt" });
-        // Its file may have changed since the connection was opened.
-        checkAgent(context, target.agent);
-        connection.send({ type: "started", request_id });
-        const result = await perform(frame, session, controller);
-        connection.send({ type: "result", request_id, result });
-      } catch (error) {
-        connection.sendError(controller.signal.aborted ? controller.signal.reason : error, request_id);
-      } finally {
-        underWay.delete(request_id);
-        if (lines.get(session) === done) lines.delete(session);
-        if (closing && underWay.size === 0) leave();
-      }
-    });
-    lines.set(session, done);
+    // Asked side by side; places are taken in the order of the frames.
+    const permitted = authorization.check({ ...about, action: "agent.prompt" });
+    const mayBegin = Promise.all([permitted, placed]);
+    void answer(frame, controller, mayBegin);
+    placed = Promise.allSettled([placed, mayBegin]);
+  };
+
+  const answer = async (
+    frame: PromptFrame,
+    controller: AbortController,
+    mayBegin: Promise<unknown>,
+  ): Promise<void> => {
+    const { request_id } = frame;
+    try {
+      await mayBegin;
+      controller.signal.throwIfAborted();
+      // Its file may have changed since the connection was opened.
+      checkAgent(context, target.agent);
+      const result = await perform(frame, controller);
+      connection.send({ type: "result", request_id, result });
+    } catch (error) {
+      connection.sendError(controller.signal.aborted ? controller.signal.reason : error, request_id);
+    } finally {
+      underWay.delete(request_id);
+      if (closing && underWay.size === 0) leave();
+    }
   };
 
   const perform = async (
-    { type: _, request_id, session: __, traceparent, tracestate, ...request }: PromptFrame,
-    session: string,
+    { type: _, request_id, session = "default", traceparent, tracestate, ...request }: PromptFrame,
     controller: AbortController,
   ): Promise<unknown> => {
     const queue = createSendBuffer({
@@ -89,7 +95,8 @@ export function serveAgent(
     })();
     try {
       const { signal } = controller;
-      const asked = { signal, onEvent: queue.push, ...principalOf(peer) };
+      const onStart = (): void => connection.send({ type: "started", request_id });
+      const asked = { signal, onStart, onEvent: queue.push, ...principalOf(peer) };
       return await inTraceOf({ traceparent, tracestate }, peer.request, () =>
         service.prompt({ ...target, session }, request, asked),
       );
