@@ -46,12 +46,12 @@ export interface AuthorizeRequest {
   readonly principal: Principal | undefined;
   readonly action: ServiceAction;
   /** Of agents, their dispatches and approvals; of `dispatch.list`, the filter that was given. */
-  readonly agent?: string;
+  readonly agent?: string | undefined;
   /** The id of the agent's instance. */
-  readonly instance?: string;
+  readonly instance?: string | undefined;
   /** Of workflows and runs; of `run.list`, the filter that was given. */
-  readonly workflow?: string;
-  readonly run_id?: string;
+  readonly workflow?: string | undefined;
+  readonly run_id?: string | undefined;
 }
 
 /** Says whether something may be done; anything but `true` is a refusal. */

@@ -20,13 +20,16 @@ import { createPathRouter } from "./path-router.ts";
 import { createReach } from "./reach.ts";
 import type { ReplyParts } from "./reply.ts";
 import type { RequestEntry } from "./request-entry.ts";
-import type { ServerEnv } from "./route.ts";
-import { guidelineRoutes } from "./routes/guidelines.ts";
-import { healthRoutes } from "./routes/health.ts";
-import { homeRoutes } from "./routes/home.ts";
-import { openApiRoutes } from "./routes/openapi.ts";
-import { serviceRoutes } from "./routes/service-routes.ts";
-import { specRoutes } from "./routes/specs.ts";
+import type { Route, ServerEnv } from "./route.ts";
+import { bindAgentRoutes, bindPromptRoutes } from "./routes/agents.ts";
+import { bindApprovalRoutes } from "./routes/approvals.ts";
+import { bindGuidelineRoutes } from "./routes/guidelines.ts";
+import { bindDescriptionRoutes, bindHomeRoutes } from "./routes/home.ts";
+import { bindDispatchRoutes, bindRunRoutes } from "./routes/runs.ts";
+import { bindSessionRoutes } from "./routes/sessions.ts";
+import { bindSpecRoutes } from "./routes/specs.ts";
+import { bindWebhookRoutes } from "./routes/webhooks.ts";
+import { bindWorkflowRoutes } from "./routes/workflows.ts";
 import type { ServiceContext } from "./service-context.ts";
 import { createSocketServer } from "./socket/socket-server.ts";
 import { createEventStreams } from "./stream/event-streams.ts";
@@ -128,14 +131,13 @@ export function createServer(options: ServerOptions): KitServer {
   };
   const app = new Hono<ServerEnv>({ getPath: pathAsSent, router: createPathRouter() });
   const routes = [
-    ...homeRoutes({ project, app: service?.app, authorization, reach }),
-    ...healthRoutes(service),
-    ...guidelineRoutes(project, authorization),
-    ...specRoutes(project, authorization),
-    ...(context === undefined ? [] : serviceRoutes(context)),
+    ...bindHomeRoutes({ project, service, authorization, reach }),
+    ...bindGuidelineRoutes(project, authorization),
+    ...bindSpecRoutes(project, authorization),
+    ...(context === undefined ? [] : bindServiceRoutes(context)),
   ];
   const answer = createAnswer({ gate, toResponse, onRequest });
-  mountRoutes(app, [...routes, ...openApiRoutes(routes)], { limits, masked, answer });
+  mountRoutes(app, [...routes, ...bindDescriptionRoutes(routes)], { limits, masked, answer });
   const sockets =
     context && createSocketServer(context, { gate, ...(onRequest === undefined ? {} : { onRequest }) });
   const listener = createListener({ app, limits, toReply, ...(sockets === undefined ? {} : { sockets }) });
@@ -152,6 +154,20 @@ export function createServer(options: ServerOptions): KitServer {
       await closed;
     },
   };
+}
+
+/** The routes that a server has only where there is a service behind it. */
+function bindServiceRoutes(context: ServiceContext): readonly Route[] {
+  return [
+    ...bindAgentRoutes(context),
+    ...bindApprovalRoutes(context),
+    ...bindPromptRoutes(context),
+    ...bindDispatchRoutes(context),
+    ...bindSessionRoutes(context),
+    ...bindWorkflowRoutes(context),
+    ...bindRunRoutes(context),
+    ...bindWebhookRoutes(context),
+  ];
 }
 
 // The default decodes before it matches; ids are to be decoded once, after the path was split.

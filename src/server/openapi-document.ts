@@ -11,7 +11,7 @@ type Json = Record<string, unknown>;
  *
  * OpenAPI 3.1 takes JSON Schema 2020-12 as it is, which is what zod writes, so nothing is translated.
  */
-export function toOpenApiDocument(routes: readonly Route[]): Json {
+export function toOpenApiDocument(routes: readonly Route[]): Json & { readonly openapi: string } {
   const { schemas, components } = toJsonSchemas(routes);
   const paths: Record<string, Json> = {};
   for (const route of routes) {

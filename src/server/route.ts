@@ -3,7 +3,16 @@ import type { Context } from "hono";
 import type { z } from "zod";
 import { KitError } from "../base/kit-error.ts";
 import type { Principal } from "../protocol/access.ts";
-import type { ErrorCode } from "../protocol/error-code.ts";
+import type {
+  BodyOf,
+  ParameterOf,
+  QueryOf,
+  ReplyAtEndOf,
+  ReplyOf,
+  RouteKey,
+  RouteMethod,
+  RouteSpec,
+} from "../protocol/routes/route.ts";
 import type { ServerLimits } from "./limits.ts";
 import { eventStreamReply, jsonReply } from "./reply.ts";
 import { checkInput, locateIssues } from "./request/check-input.ts";
@@ -11,7 +20,7 @@ import { type BodySource, readJsonBody } from "./request/read-body.ts";
 import { readQuery } from "./request/read-query.ts";
 import { readSegment } from "./request/read-segment.ts";
 
-/** What a server's routes find in their context. */
+/** The context of a request in Hono. */
 export interface ServerEnv {
   Bindings: HttpBindings;
   Variables: { principal?: Principal };
@@ -19,67 +28,77 @@ export interface ServerEnv {
 
 export type ServerContext = Context<ServerEnv>;
 
-/** What is known of a request before its body is read. */
-export interface RouteRequest extends BodySource {
-  /** Who asks; undefined where nobody is asked for a key. */
+/** A request before its body is read. `Parameter` are the names of its path, `Spec` is its route in the table. */
+export interface RouteRequest<Parameter extends string = string, Spec = RouteSpec> extends BodySource {
+  /** The sender; undefined where no key is asked for. */
   readonly principal: Principal | undefined;
+  /** The action of the route, for `authorize`. */
+  readonly action: ActionOf<Spec, "action">;
+  readonly itemAction: ActionOf<Spec, "itemAction">;
   readonly url: string;
   readonly accept: string;
   header(name: string): string | undefined;
   /** A part of the path by its name, decoded and checked. Throws `invalid_request`. */
-  segment(name: string, options?: { readonly maxBytes?: number }): string;
+  segment(name: Parameter, options?: { readonly maxBytes?: number }): string;
   /**
    * Fires when the client goes away before its reply is out. `silent` says that the reply takes its time:
    * the connection may then be silent for as long as it takes.
    */
-  untilGone(options?: { readonly silent: boolean }): AbortSignal;
+  clientGone(options?: { readonly silent: boolean }): AbortSignal;
 }
 
-/** What a handler gets: everything checked. */
-export interface RouteInput<Query, Body> extends RouteRequest {
-  readonly query: Query;
-  readonly body: Body;
+type ActionOf<Spec, Name extends "action" | "itemAction"> = Name extends keyof Spec ? Spec[Name] : undefined;
+
+/** The input of a handler: everything checked. */
+export interface RouteInput<Key, Spec> extends RouteRequest<ParameterOf<Key>, Spec> {
+  readonly query: QueryOf<Spec>;
+  readonly body: BodyOf<Spec>;
 }
 
-/** A route as data: what it takes, what it gives, and how it answers. The source of `/openapi.json`. */
-export interface RouteSpec<Query, Body> {
-  /** Names the route for generated clients: `listSpecs`. */
-  readonly operation: string;
-  readonly method: "GET" | "POST" | "DELETE";
+/** The 200 of a route that answers 202 unless the client waits for the end of the work. */
+export class EndReply<Reply> {
+  readonly value: Reply;
+  constructor(value: Reply) {
+    this.value = value;
+  }
+}
+
+/** The JSON value of the reply; a whole reply only where the table says that there is another than JSON. */
+type Answer<Spec> = Spec extends { readonly stream: "always" }
+  ? Response
+  :
+      | ReplyOf<Spec>
+      | (Spec extends { readonly replyAtEnd: z.ZodType } ? EndReply<ReplyAtEndOf<Spec>> : never)
+      | (Spec extends
+          | { readonly stream: "asked" }
+          | { readonly hasPage: true }
+          | { readonly hasOwnReply: true }
+          ? Response
+          : never);
+
+type Handle<Key, Spec> = (input: RouteInput<Key, Spec>) => Answer<Spec> | Promise<Answer<Spec>>;
+
+/** Refuses a request before its body is read. */
+export type Guard = (request: RouteRequest) => Promise<void>;
+
+interface Binding<Key, Spec> {
+  /** Names that clients may write instead of a wire value, by query parameter or body field. */
+  readonly aliases: Aliases;
+  readonly handle: Handle<Key, Spec>;
+}
+
+type Aliases = Readonly<Record<string, (name: string) => string | undefined>>;
+
+/** A handler for each route of a table. */
+export type Handlers<Table> = {
+  readonly [Key in keyof Table]: Handle<Key, Table[Key]> | Binding<Key, Table[Key]>;
+};
+
+/** A route of the table with its handler, ready to be mounted and described. */
+export interface Route extends RouteSpec {
+  readonly method: RouteMethod;
   /** In OpenAPI's notation: `/api/specs/{id}`. */
   readonly path: string;
-  readonly summary: string;
-  readonly description?: string;
-  readonly tag: string;
-  /** What the parameters of the path mean, by name. */
-  readonly parameters?: Readonly<Record<string, string>>;
-  /** Headers that it reads. */
-  readonly headers?: readonly ("Idempotency-Key" | "Last-Event-ID")[];
-  readonly query?: z.ZodType<Query>;
-  readonly body?: z.ZodType<Body>;
-  /** Names that clients may write instead of a wire value, by query parameter or body field. */
-  readonly aliases?: Readonly<Record<string, (name: string) => string | undefined>>;
-  readonly reply: z.ZodType;
-  /** The status of a reply that is no error; default 200. */
-  readonly status?: 202;
-  /** What a route that answers 202 answers with 200, where the client waits for the end of the work. */
-  readonly replyAtEnd?: z.ZodType;
-  /** Whether the reply can be a stream of events: where `Accept` asks for it, or always. */
-  readonly stream?: "asked" | "always";
-  /** Whether a browser gets a page in its place. */
-  readonly hasPage?: true;
-  /** Error codes besides those that any route can answer. */
-  readonly errors?: readonly ErrorCode[];
-  /** Refuses a request before its body is read. */
-  readonly guard?: (request: RouteRequest) => Promise<void>;
-  /** The reply's JSON value, or a whole reply. */
-  readonly handle: (input: RouteInput<Query, Body>) => unknown;
-}
-
-/** A route with its types forgotten, ready to be mounted and described. */
-export interface Route extends Omit<RouteSpec<never, never>, "handle" | "query" | "body"> {
-  readonly query?: z.ZodType;
-  readonly body?: z.ZodType;
   answer(context: ServerContext, server: RouteServer): Promise<Response>;
 }
 
@@ -90,24 +109,51 @@ export interface RouteServer {
   readonly masked: <Value>(value: Value) => Value;
 }
 
-/** Ties a route's schemas to its handler. */
-export function defineRoute<Query = undefined, Body = undefined>(spec: RouteSpec<Query, Body>): Route {
+/** Binds the routes of a table to their handlers. Every route that names an action is guarded. */
+export function bindRoutes<Table extends Readonly<Record<RouteKey, RouteSpec>>>(
+  table: Table,
+  handlers: Handlers<Table>,
+  guard?: Guard,
+): readonly Route[] {
+  return Object.entries<RouteSpec>(table).map(([key, spec]) => {
+    // The mapped type ties each handler to its route; entries of an object have lost that.
+    const bound = handlers[key as keyof Table & RouteKey] as unknown as
+      | BoundHandler
+      | Binding<RouteKey, RouteSpec>;
+    const { handle, aliases = {} } = typeof bound === "function" ? { handle: bound } : bound;
+    const [method, path = ""] = key.split(" ") as [RouteMethod, string];
+    return toRoute({ ...spec, method, path }, { handle: handle as BoundHandler, aliases, guard });
+  });
+}
+
+type BoundHandler = (input: RouteRequest & { readonly query: unknown; readonly body: unknown }) => unknown;
+
+interface BoundRoute {
+  readonly handle: BoundHandler;
+  readonly aliases: Aliases;
+  readonly guard: Guard | undefined;
+}
+
+function toRoute(
+  spec: RouteSpec & Pick<Route, "method" | "path">,
+  { handle, aliases, guard }: BoundRoute,
+): Route {
   const names = spec.path.split("/");
   return {
     ...spec,
     async answer(context, { limits, masked }) {
-      const request = toRouteRequest(context, names);
-      await spec.guard?.(request);
-      // A stream that nobody reads would stay open.
+      const request = toRouteRequest(context, names, spec);
+      if (spec.action !== undefined) await guard?.(request);
+      // A stream that nothing reads would stay open.
       if (spec.stream === "always" && request.raw.method === "HEAD") return eventStreamReply(null);
-      const query = spec.query && checkInput("query", toQuery(readQuery(request.url), spec), spec.query);
+      const query = spec.query && checkInput("query", toQuery(readQuery(request.url), aliases), spec.query);
       const body =
-        spec.body && checkInput("body", toBody(await readJsonBody(request, limits), spec), spec.body);
-      // Absent exactly where the type says `undefined`: a route without a schema has none.
-      const input: RouteInput<Query, Body> = { ...request, query: query as Query, body: body as Body };
+        spec.body && checkInput("body", toBody(await readJsonBody(request, limits), aliases), spec.body);
       try {
-        const value = await spec.handle(input);
-        return value instanceof Response ? value : jsonReply(masked(value), spec.status);
+        const value = await handle({ ...request, query, body });
+        if (value instanceof Response) return value;
+        if (value instanceof EndReply) return jsonReply(masked(value.value));
+        return jsonReply(masked(value), spec.status);
       } catch (error) {
         throw locateIssues(error, spec.body === undefined ? "query" : "body");
       }
@@ -115,11 +161,13 @@ export function defineRoute<Query = undefined, Body = undefined>(spec: RouteSpec
   };
 }
 
-function toRouteRequest(context: ServerContext, names: readonly string[]): RouteRequest {
+function toRouteRequest(context: ServerContext, names: readonly string[], spec: RouteSpec): RouteRequest {
   const { req, env } = context;
   let parts: readonly string[] | undefined;
   return {
     principal: context.get("principal"),
+    action: spec.action,
+    itemAction: spec.itemAction,
     raw: req.raw,
     incoming: env?.incoming,
     url: req.url,
@@ -129,7 +177,7 @@ function toRouteRequest(context: ServerContext, names: readonly string[]): Route
       parts ??= req.path.split("/");
       return readSegment(parts[names.indexOf(`{${name}}`)] ?? "", { name, ...options });
     },
-    untilGone({ silent } = { silent: false }) {
+    clientGone({ silent } = { silent: false }) {
       // Requests that come without a socket have no connection to keep.
       if (silent) env?.incoming?.socket.setTimeout(0);
       const controller = new AbortController();
@@ -150,31 +198,29 @@ function toRouteRequest(context: ServerContext, names: readonly string[]): Route
   };
 }
 
-type Reading = Pick<Route, "aliases">;
-
 // In a URL every value is text; the schemas say which are numbers.
-function toQuery(query: Record<string, unknown>, spec: Reading): Record<string, unknown> {
+function toQuery(query: Record<string, unknown>, aliases: Aliases): Record<string, unknown> {
   for (const name of ["limit", "after"]) {
     const given = query[name];
     if (typeof given === "string" && /^\d{1,15}$/.test(given)) query[name] = Number(given);
   }
   if (query.rules === "true" || query.rules === "false") query.rules = query.rules === "true";
-  return withAliases(query, spec);
+  return withAliases(query, aliases);
 }
 
 /** A body of one key, `payload`, stands for what is in it. */
-function toBody(body: Record<string, unknown>, spec: Reading): Record<string, unknown> {
+function toBody(body: Record<string, unknown>, aliases: Aliases): Record<string, unknown> {
   const { payload } = body;
   const wraps = isObject(payload) && Object.keys(body).length === 1;
-  return withAliases(wraps ? payload : body, spec);
+  return withAliases(wraps ? payload : body, aliases);
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function withAliases(input: Record<string, unknown>, spec: Reading): Record<string, unknown> {
-  for (const [field, resolve] of Object.entries(spec.aliases ?? {})) {
+function withAliases(input: Record<string, unknown>, aliases: Aliases): Record<string, unknown> {
+  for (const [field, resolve] of Object.entries(aliases)) {
     const given = input[field];
     if (typeof given === "string") input[field] = resolve(given) ?? given;
   }

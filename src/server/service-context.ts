@@ -5,15 +5,20 @@ import type { ServerLimits } from "./limits.ts";
 import type { Reach } from "./reach.ts";
 import type { EventStreams } from "./stream/event-streams.ts";
 
-/** What the routes of agents, workflows and runs share. */
-export interface ServiceContext {
-  readonly service: Service;
+/** What the routes of runs and dispatches share: they need the engine alone. */
+export interface WorkContext {
+  readonly service: Pick<Service, "engine">;
   readonly authorization: Authorization;
-  readonly reach: Reach;
   readonly streams: EventStreams;
   readonly limits: ServerLimits;
   /** Takes the application's keys out of a value that is sent. */
   readonly masked: <Value>(value: Value) => Value;
   /** The body of an error reply; reports what is an error of ours. */
   readonly toEnvelope: (error: unknown) => ErrorEnvelope;
+}
+
+/** What the routes of agents and workflows share. */
+export interface ServiceContext extends WorkContext {
+  readonly service: Service;
+  readonly reach: Reach;
 }

@@ -1,194 +1,141 @@
 import { KitError } from "../../base/kit-error.ts";
-import type { ServiceAction } from "../../protocol/access.ts";
-import { eventSchema } from "../../protocol/event.ts";
-import {
-  abortBodySchema,
-  abortedSchema,
-  agentListSchema,
-  deletedSchema,
-  dispatchAcceptedSchema,
-  dispatchBodySchema,
-  historySchema,
-  instanceEventsQuerySchema,
-  promptBodySchema,
-  promptReplySchema,
-  sessionQuerySchema,
-} from "../../protocol/prompt.ts";
-import { guardAgent, instanceOf, instanceParameters, principalOf } from "../instance-request.ts";
+import type { Message } from "../../protocol/message.ts";
+import type { HistoryMessage, PromptReply, PromptRequest } from "../../protocol/prompt.ts";
+import { agentRoutes, promptRoutes } from "../../protocol/routes/agent-routes.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
+import { defaultInstance } from "../reachable-agent.ts";
 import { isReconnect, readEventPosition, readIdempotencyKey } from "../request/read-headers.ts";
-import { defineRoute, type Route } from "../route.ts";
+import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { streamInstance } from "../stream/instance-stream.ts";
-import { answerPrompt } from "./answer-prompt.ts";
-import { toHistoryMessage } from "./to-history-message.ts";
+import { streamPrompt } from "../stream/prompt-stream.ts";
+import { wantsEvents } from "../stream/server-sent-events.ts";
+import { guardAgent, instanceOf, principalOf } from "./instance.ts";
 
-const tag = "agents";
-const parameters = instanceParameters;
 const defaultSession = "default";
 
 /** `/agents`: prompts, dispatches, events and histories of agents' instances. */
-export function agentRoutes(context: ServiceContext): readonly Route[] {
+export function bindAgentRoutes(context: ServiceContext): readonly Route[] {
   const { service, authorization, reach } = context;
-  const guardFor = (action: ServiceAction): ReturnType<typeof guardAgent> => guardAgent(context, action);
-  return [
-    defineRoute({
-      operation: "listAgents",
-      method: "GET",
-      path: "/agents",
-      summary: "The agents of the project",
-      tag,
-      reply: agentListSchema,
-      async handle({ principal }) {
-        const agents = await authorization.permitted(service.app.agents(), ({ name }) => ({
-          principal,
-          action: "agent.list",
-          agent: name,
-        }));
-        return {
-          agents: agents.map((agent) => ({
-            name: agent.name,
-            path: agent.path,
-            triggers: agent.triggers,
-            ...(reach.isDevOnly(agent) ? { dev_only: true } : {}),
-          })),
-        };
-      },
+  const handlers: Handlers<typeof agentRoutes> = {
+    async "GET /agents"({ principal, itemAction: action }) {
+      const agents = await authorization.permitted(service.app.agents(), ({ name }) => ({
+        principal,
+        action,
+        agent: name,
+      }));
+      return {
+        agents: agents.map((agent) => ({
+          name: agent.name,
+          path: agent.path,
+          triggers: agent.triggers,
+          ...(reach.isDevOnly(agent) ? { dev_only: true } : {}),
+        })),
+      };
+    },
+    "POST /agents/{name}/{id}"(input) {
+      const { session = defaultSession, ...request } = input.body;
+      const key = { ...instanceOf(input), session };
+      return answerPrompt(context, input, { key, request });
+    },
+    async "POST /agents/{name}/{id}/dispatch"(input) {
+      const { input: message, session = defaultSession, ...choices } = input.body;
+      const idempotencyKey = readIdempotencyKey(input);
+      const options = {
+        ...choices,
+        ...principalOf(input),
+        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+      };
+      const receipt = await service.dispatch({ ...instanceOf(input), session }, message, options);
+      return { status: "accepted", dispatch_id: receipt.dispatch_id, accepted_at: receipt.accepted_at };
+    },
+    "GET /agents/{name}/{id}/events"(input) {
+      const { principal, action } = input;
+      const target = instanceOf(input);
+      const after = readEventPosition(input, input.query);
+      const about = { principal, action, agent: target.agent, instance: target.instance_id };
+      return streamInstance(context, target, {
+        place: context.streams.reserve(principal),
+        permit: authorization.whilePermitted(about),
+        resumes: isReconnect(input),
+        session: input.query.session,
+        after,
+      });
+    },
+    async "GET /agents/{name}/{id}/history"(input) {
+      const { session = defaultSession } = input.query;
+      const messages = await service.history({ ...instanceOf(input), session });
+      return { messages: messages.map(toHistoryMessage) };
+    },
+    "POST /agents/{name}/{id}/abort": async (input) => ({
+      aborted: await service.abort({ ...instanceOf(input), ...input.body }),
     }),
-    defineRoute({
-      operation: "promptAgent",
-      method: "POST",
-      path: "/agents/{name}/{id}",
-      summary: "Prompt an agent and wait for its answer",
-      description:
-        "With `Accept: text/event-stream` the reply is the events as they are made, then one `result` or `error`. A client that goes away aborts the prompt, unless it gave an Idempotency-Key.",
-      tag,
-      parameters,
-      headers: ["Idempotency-Key"],
-      body: promptBodySchema,
-      reply: promptReplySchema,
-      stream: "asked",
-      errors: promptErrors,
-      guard: guardFor("agent.prompt"),
-      handle: (input) => {
-        const { session = defaultSession, ...request } = input.body;
-        return answerPrompt(context, input, { key: { ...instanceOf(input), session }, request });
-      },
-    }),
-    defineRoute({
-      operation: "dispatchInput",
-      method: "POST",
-      path: "/agents/{name}/{id}/dispatch",
-      summary: "Hand an agent an input, to be worked on later",
-      description:
-        "Answers once the input is on disk. `GET /dispatches/{dispatch_id}` tells what became of it.",
-      tag,
-      parameters,
-      headers: ["Idempotency-Key"],
-      body: dispatchBodySchema,
-      reply: dispatchAcceptedSchema,
-      status: 202,
-      errors: ["agent_not_found", "agent_not_webhook", "conflict", "unavailable", "store_unavailable"],
-      guard: guardFor("agent.dispatch"),
-      async handle(input) {
-        const { input: message, session = defaultSession, ...choices } = input.body;
-        const idempotencyKey = readIdempotencyKey(input);
-        const options = {
-          ...choices,
-          ...principalOf(input),
-          ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-        };
-        const receipt = await service.dispatch({ ...instanceOf(input), session }, message, options);
-        return { status: "accepted", dispatch_id: receipt.dispatch_id, accepted_at: receipt.accepted_at };
-      },
-    }),
-    defineRoute({
-      operation: "streamInstanceEvents",
-      method: "GET",
-      path: "/agents/{name}/{id}/events",
-      summary: "The events of an instance, as they are made",
-      description: "From the first event, or after the one that `Last-Event-ID` or `after` names.",
-      tag,
-      parameters,
-      headers: ["Last-Event-ID"],
-      query: instanceEventsQuerySchema,
-      reply: eventSchema,
-      stream: "always",
-      errors: ["agent_not_found", "agent_not_webhook", "unavailable", "store_unavailable"],
-      guard: guardFor("agent.read"),
-      handle: (input) => {
-        const { session } = input.query;
-        const after = readEventPosition(input, input.query);
-        const { principal } = input;
-        const target = instanceOf(input);
-        const { agent, instance_id: instance } = target;
-        return streamInstance(context, target, {
-          place: context.streams.reserve(principal),
-          permit: authorization.whilePermitted({ principal, action: "agent.read", agent, instance }),
-          resumes: isReconnect(input),
-          ...(session === undefined ? {} : { session }),
-          ...(after === undefined ? {} : { after }),
-        });
-      },
-    }),
-    defineRoute({
-      operation: "getHistory",
-      method: "GET",
-      path: "/agents/{name}/{id}/history",
-      summary: "The messages of a session, oldest first",
-      tag,
-      parameters,
-      query: sessionQuerySchema,
-      reply: historySchema,
-      errors: ["agent_not_found", "agent_not_webhook", "not_found"],
-      guard: guardFor("agent.read"),
-      async handle(input) {
-        const { session = defaultSession } = input.query;
-        const messages = await service.history({ ...instanceOf(input), session });
-        return { messages: messages.map(toHistoryMessage) };
-      },
-    }),
-    defineRoute({
-      operation: "abortInstance",
-      method: "POST",
-      path: "/agents/{name}/{id}/abort",
-      summary: "Abort what an instance is doing",
-      tag,
-      parameters,
-      body: abortBodySchema,
-      reply: abortedSchema,
-      errors: ["agent_not_found", "agent_not_webhook"],
-      guard: guardFor("agent.abort"),
-      handle: async (input) => ({ aborted: await service.abort({ ...instanceOf(input), ...input.body }) }),
-    }),
-    defineRoute({
-      operation: "deleteInstance",
-      method: "DELETE",
-      path: "/agents/{name}/{id}",
-      summary: "Delete an instance: its sessions, workspaces and events",
-      description: "What it is doing is aborted.",
-      tag,
-      parameters,
-      reply: deletedSchema,
-      errors: ["agent_not_found", "agent_not_webhook", "not_found"],
-      guard: guardFor("agent.delete"),
-      async handle(input) {
-        if (await service.remove(instanceOf(input))) return { deleted: true };
-        throw new KitError({ code: "not_found", message: "There is no such instance." });
-      },
-    }),
-  ];
+    async "DELETE /agents/{name}/{id}"(input) {
+      if (await service.remove(instanceOf(input))) return { deleted: true };
+      throw new KitError({ code: "not_found", message: "There is no such instance." });
+    },
+  };
+  return bindRoutes(agentRoutes, handlers, (request) => guardAgent(context, request, instanceOf(request)));
 }
 
-/** Errors of a route that prompts an agent. */
-export const promptErrors = [
-  "agent_not_found",
-  "agent_not_webhook",
-  "conflict",
-  "aborted",
-  "budget_exceeded",
-  "model_error",
-  "context_overflow",
-  "model_timeout",
-  "unavailable",
-  "store_unavailable",
-] as const;
+/** `/prompt`: the project's default agent. */
+export function bindPromptRoutes(context: ServiceContext): readonly Route[] {
+  const keyOf = ({ segment }: Pick<RouteRequest<"session">, "segment">): SessionKey => ({
+    ...defaultInstance,
+    session: segment("session"),
+  });
+  const handlers: Handlers<typeof promptRoutes> = {
+    "POST /prompt/{session}": (input) =>
+      answerPrompt(context, input, { key: keyOf(input), request: input.body }),
+    "POST /prompt/{session}/events": (input) =>
+      answerWithEvents(context, input, { key: keyOf(input), request: input.body }),
+  };
+  return bindRoutes(promptRoutes, handlers, (request) => guardAgent(context, request, keyOf(request)));
+}
+
+interface Prompt {
+  readonly key: SessionKey;
+  readonly request: PromptRequest;
+}
+
+type Sender = Pick<RouteRequest, "accept" | "header" | "principal" | "clientGone">;
+
+/** Prompts a session, and answers with its reply, or with its events where the client accepts them. */
+async function answerPrompt(
+  context: ServiceContext,
+  sender: Sender,
+  prompt: Prompt,
+): Promise<{ readonly result: PromptReply } | Response> {
+  if (wantsEvents(sender.accept)) return await answerWithEvents(context, sender, prompt);
+  const call = { ...callOf(sender), signal: sender.clientGone({ silent: true }) };
+  return { result: await context.service.prompt(prompt.key, prompt.request, call) };
+}
+
+function answerWithEvents(
+  context: ServiceContext,
+  sender: Sender,
+  { key, request }: Prompt,
+): Promise<Response> {
+  const sent = callOf(sender);
+  return streamPrompt(context, { gone: sender.clientGone(), principal: sender.principal }, (call) =>
+    context.service.prompt(key, request, { ...sent, ...call }),
+  );
+}
+
+/** Under an idempotency key the prompt outlives its client, which can ask again for the same reply. */
+function callOf(sender: Sender): { readonly idempotencyKey?: string; readonly principal?: string } {
+  const idempotencyKey = readIdempotencyKey(sender);
+  return { ...(idempotencyKey === undefined ? {} : { idempotencyKey }), ...principalOf(sender) };
+}
+
+/** A message as clients see it, without the parts that are for its provider alone. */
+function toHistoryMessage({ role, content, timestamp }: Message): HistoryMessage {
+  return { role, content: content.map(withoutProvider), timestamp };
+}
+
+function withoutProvider(part: Message["content"][number]): HistoryMessage["content"][number] {
+  if (part.type === "tool_result") return { ...part, content: part.content.map(withoutProvider) };
+  if (!("provider" in part)) return { ...part };
+  const { provider: _, ...shown } = part;
+  return shown;
+}

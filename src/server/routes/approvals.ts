@@ -1,24 +1,14 @@
 import { KitError } from "../../base/kit-error.ts";
-import type { ServiceAction } from "../../protocol/access.ts";
 import type { ApprovalRequest } from "../../protocol/approval.ts";
-import {
-  approvalBodySchema,
-  approvalListSchema,
-  approvalPageSchema,
-  approvalQuerySchema,
-  decidedSchema,
-} from "../../protocol/approval.ts";
-import { oneSessionQuerySchema } from "../../protocol/prompt.ts";
-import { instanceOf, instanceParameters } from "../instance-request.ts";
+import { approvalRoutes } from "../../protocol/routes/agent-routes.ts";
 import { checkAgent } from "../reachable-agent.ts";
-import { defineRoute, type Route, type RouteRequest } from "../route.ts";
+import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
-
-const tag = "agents";
+import { instanceOf } from "./instance.ts";
 
 const defaultPageSize = 50;
 
-/** Where it stands among those that wait: one that was decided meanwhile still tells where the next page begins. */
+/** Its position among the calls that wait. A call that was decided meanwhile still says where the next page begins. */
 function placeOf({ requested_at, approval_id }: ApprovalRequest): string {
   return `${requested_at} ${approval_id}`;
 }
@@ -31,81 +21,49 @@ function badCursor(): KitError {
   });
 }
 
-/** The tool calls of an instance that wait for somebody's word. */
-export function approvalRoutes(context: ServiceContext): readonly Route[] {
+/** Tool calls that wait for an approval decision. */
+export function bindApprovalRoutes(context: ServiceContext): readonly Route[] {
   const { service, authorization } = context;
   /**
-   * An agent that a workflow brings along has no file, and one may be kept off HTTP: nobody prompts them from
-   * here. But what waits for a word has to be within reach of those who may give it.
+   * An agent that a workflow made has no file, and another may be kept off HTTP: requests cannot prompt them. But a
+   * call that waits for approval must be within reach of those who may approve it.
    */
-  const guardFor =
-    (action: ServiceAction) =>
-    async (request: RouteRequest): Promise<void> => {
-      const target = instanceOf(request);
-      const { agent, instance_id: instance } = target;
-      await authorization.check({ principal: request.principal, action, agent, instance });
-      if ((await service.approvals.list(target)).length > 0) return;
-      if ((await service.engine.getRun(instance)) === undefined) checkAgent(context, agent);
-    };
-  return [
-    defineRoute({
-      operation: "listAllApprovals",
-      method: "GET",
-      path: "/approvals",
-      summary: "The tool calls of all agents that wait for approval, oldest first",
-      tag,
-      query: approvalQuerySchema,
-      reply: approvalPageSchema,
-      async handle({ query: { limit = defaultPageSize, cursor, ...filter }, principal }) {
-        const waiting = (await service.approvals.list(filter))
-          .map((approval) => ({ approval, place: placeOf(approval) }))
-          .sort((one, other) => (one.place < other.place ? -1 : 1));
-        if (cursor !== undefined && !/^\d{4}-\S+ approval_\S+$/.test(cursor)) throw badCursor();
-        const from = cursor === undefined ? 0 : waiting.findIndex(({ place }) => place > cursor);
-        const page = from < 0 ? [] : waiting.slice(from, from + limit);
-        const last = from + limit < waiting.length ? page.at(-1) : undefined;
-        const listed = page.map(({ approval }) => approval);
-        const approvals = await authorization.permitted(listed, ({ agent, instance_id: instance }) => ({
-          principal,
-          action: "agent.read",
-          agent,
-          instance,
-        }));
-        return { approvals, ...(last === undefined ? {} : { next_cursor: last.place }) };
-      },
+  const guard = async (request: RouteRequest): Promise<void> => {
+    const { principal, action } = request;
+    const target = instanceOf(request);
+    const { agent, instance_id: instance } = target;
+    if (action === undefined) return;
+    await authorization.check({ principal, action, agent, instance });
+    if ((await service.approvals.list(target)).length > 0) return;
+    if ((await service.engine.getRun(instance)) === undefined) checkAgent(context, agent);
+  };
+  const handlers: Handlers<typeof approvalRoutes> = {
+    async "GET /approvals"({ query, principal, itemAction: action }) {
+      const { limit = defaultPageSize, cursor, ...filter } = query;
+      const waiting = (await service.approvals.list(filter))
+        .map((approval) => ({ approval, place: placeOf(approval) }))
+        .sort((one, other) => (one.place < other.place ? -1 : 1));
+      if (cursor !== undefined && !/^\d{4}-\S+ approval_\S+$/.test(cursor)) throw badCursor();
+      const from = cursor === undefined ? 0 : waiting.findIndex(({ place }) => place > cursor);
+      const page = from < 0 ? [] : waiting.slice(from, from + limit);
+      const last = from + limit < waiting.length ? page.at(-1) : undefined;
+      const listed = page.map(({ approval }) => approval);
+      const approvals = await authorization.permitted(listed, ({ agent, instance_id: instance }) => ({
+        principal,
+        action,
+        agent,
+        instance,
+      }));
+      return { approvals, ...(last === undefined ? {} : { next_cursor: last.place }) };
+    },
+    "GET /agents/{name}/{id}/approvals": async (input) => ({
+      approvals: await service.approvals.list({ ...instanceOf(input), ...input.query }),
     }),
-    defineRoute({
-      operation: "listApprovals",
-      method: "GET",
-      path: "/agents/{name}/{id}/approvals",
-      summary: "Tool calls that wait for approval, oldest first",
-      tag,
-      parameters: instanceParameters,
-      query: oneSessionQuerySchema,
-      reply: approvalListSchema,
-      errors: ["agent_not_found", "agent_not_webhook"],
-      guard: guardFor("agent.read"),
-      handle: async (input) => ({
-        approvals: await service.approvals.list({ ...instanceOf(input), ...input.query }),
-      }),
-    }),
-    defineRoute({
-      operation: "decideApproval",
-      method: "POST",
-      path: "/agents/{name}/{id}/approvals/{approval_id}",
-      summary: "Approve or deny a tool call",
-      tag,
-      parameters: { ...instanceParameters, approval_id: "As the `approval_request` event names it." },
-      body: approvalBodySchema,
-      reply: decidedSchema,
-      errors: ["agent_not_found", "agent_not_webhook", "not_found"],
-      guard: guardFor("agent.approve"),
-      async handle(input) {
-        const by = input.principal === undefined ? {} : { by: input.principal.id };
-        const decision = { ...input.body, ...by };
-        await service.approvals.decide(input.segment("approval_id"), decision, instanceOf(input));
-        return { approved: decision.approved };
-      },
-    }),
-  ];
+    async "POST /agents/{name}/{id}/approvals/{approval_id}"(input) {
+      const decision = { ...input.body, by: input.principal?.id };
+      await service.approvals.decide(input.segment("approval_id"), decision, instanceOf(input));
+      return { approved: decision.approved };
+    },
+  };
+  return bindRoutes(approvalRoutes, handlers, guard);
 }

@@ -1,92 +1,39 @@
 import { KitError } from "../../base/kit-error.ts";
 import { conversionFormatOf, sourceTypeOf } from "../../guidelines/convert/source-aliases.ts";
 import type { Project } from "../../project/project.ts";
-import {
-  conversionResultSchema,
-  exportResultSchema,
-  guidelineListSchema,
-  guidelineSchema,
-} from "../../protocol/guideline.ts";
-import {
-  convertRequestSchema,
-  exportRequestSchema,
-  guidelineQuerySchema,
-} from "../../protocol/guideline-query.ts";
+import { guidelineRoutes } from "../../protocol/routes/project-routes.ts";
 import { type Authorization, guardProject } from "../access/authorize.ts";
 import { notFoundYet } from "../not-indexed-yet.ts";
-import { defineRoute, type Route } from "../route.ts";
-
-const tag = "guidelines";
+import { bindRoutes, type Handlers, type Route } from "../route.ts";
 
 /** `/api/guidelines`: list, one, convert, export. */
-export function guidelineRoutes(project: Project, authorization: Authorization): readonly Route[] {
+export function bindGuidelineRoutes(project: Project, authorization: Authorization): readonly Route[] {
   const { guidelines } = project;
-  const guard = guardProject(authorization);
-  return [
-    defineRoute({
-      operation: "listGuidelines",
-      method: "GET",
-      path: "/api/guidelines",
-      summary: "List guidelines",
-      description:
-        "Filters combine with AND. `source` also takes the names kiro, cursor and claude. A file with several names (links) comes once, with its `aliases`. In order of file, then position. With `file` the list is whole although the project is still being indexed.",
-      tag,
-      guard,
-      query: guidelineQuerySchema,
+  const handlers: Handlers<typeof guidelineRoutes> = {
+    "GET /api/guidelines": {
       aliases: { source: sourceTypeOf },
-      reply: guidelineListSchema,
       async handle({ query }) {
         if (query.file !== undefined) await project.ready(query.file);
         return guidelines.list(query);
       },
-    }),
-    defineRoute({
-      operation: "getGuideline",
-      method: "GET",
-      path: "/api/guidelines/{id}",
-      summary: "One guideline",
-      tag,
-      guard,
-      parameters: { id: "The guideline's id: 16 hex digits." },
-      reply: guidelineSchema,
-      errors: ["guideline_not_found", "unavailable"],
-      handle: ({ segment }) => {
-        const guideline = guidelines.get(segment("id"));
-        if (guideline !== undefined) return guideline;
-        const message = "There is no guideline with this id.";
-        throw notFoundYet(project, new KitError({ code: "guideline_not_found", message }));
-      },
-    }),
-    defineRoute({
-      operation: "convertGuideline",
-      method: "POST",
-      path: "/api/guidelines/convert",
-      summary: "Convert a guideline to another format",
-      description:
-        "Writes nothing unless `preview` is false. `format` also takes the names kiro, cursor and claude.",
-      tag,
-      guard,
-      body: convertRequestSchema,
+    },
+    "GET /api/guidelines/{id}": ({ segment }) => {
+      const guideline = guidelines.get(segment("id"));
+      if (guideline !== undefined) return guideline;
+      const message = "There is no guideline with this id.";
+      throw notFoundYet(project, new KitError({ code: "guideline_not_found", message }));
+    },
+    "POST /api/guidelines/convert": {
       aliases: { format: conversionFormatOf },
-      reply: conversionResultSchema,
-      errors: ["guideline_not_found", "conflict"],
-      async handle({ body, principal }) {
-        if (body.preview === false) await authorization.check({ principal, action: "project.write" });
+      async handle({ body, principal, itemAction: action }) {
+        if (body.preview === false) await authorization.check({ principal, action });
         return guidelines.convert(body);
       },
-    }),
-    defineRoute({
-      operation: "exportGuidelines",
-      method: "POST",
-      path: "/api/guidelines/export",
-      summary: "All guidelines as one file",
-      description: "`format` also takes the names cursor and claude. Writes nothing.",
-      tag,
-      guard,
-      body: exportRequestSchema,
+    },
+    "POST /api/guidelines/export": {
       aliases: { format: conversionFormatOf },
-      reply: exportResultSchema,
       handle: ({ body }) => guidelines.export(body),
-    }),
-  ];
+    },
+  };
+  return bindRoutes(guidelineRoutes, handlers, guardProject(authorization));
 }

@@ -1,6 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { ClientFrame } from "../../protocol/socket-frame.ts";
-import { principalOf } from "../instance-request.ts";
+import { principalOf } from "../routes/instance.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { followRun, toCompleted } from "../stream/run-stream.ts";
 import type { ConnectionPeer } from "./agent-connection.ts";

@@ -6,7 +6,7 @@ import { encodeEvent, encodeOutcome, positionReset } from "./server-sent-events.
 
 export interface InstanceStreamOptions {
   readonly after?: number | undefined;
-  readonly session?: string;
+  readonly session?: string | undefined;
   /** Whether `after` is where an earlier stream ended. */
   readonly resumes: boolean;
   readonly place: Place;

@@ -3,19 +3,19 @@ import { type Engine, runStream } from "../../engine/contract.ts";
 import type { EventError, KitEvent } from "../../protocol/event.ts";
 import type { RunCompleted, RunRecord } from "../../protocol/run.ts";
 import type { Place } from "../access/places.ts";
-import type { ServiceContext } from "../service-context.ts";
+import type { WorkContext } from "../service-context.ts";
 import { encodeEvent, encodeOutcome, encodePosition } from "./server-sent-events.ts";
 
 export interface RunStreamOptions {
   readonly place: Place;
   readonly after?: number | undefined;
   /** Throws when the run may not be read any more. Absent for who has just begun it. */
-  readonly permit?: () => Promise<void>;
+  readonly permit?: (() => Promise<void>) | undefined;
 }
 
 /** Answers with the events of a run after an index, and what it came to as the last of them. */
 export function streamRun(
-  { service, streams, masked, toEnvelope }: ServiceContext,
+  { service, streams, masked, toEnvelope }: WorkContext,
   runId: string,
   { place, permit, ...options }: RunStreamOptions,
 ): Response {
@@ -49,7 +49,7 @@ export function streamRun(
 
 /** Whether a run has ended, and no event of it comes after an index. */
 export async function isOver(
-  { engine }: ServiceContext["service"],
+  engine: Pick<Engine, "events">,
   run: RunRecord,
   after: number,
 ): Promise<boolean> {

@@ -1,0 +1,163 @@
+import { z } from "zod";
+import { coveragePageSchema, coverageQuerySchema } from "../coverage.ts";
+import { diagnosticsSchema, validationResultSchema } from "../diagnostic.ts";
+import {
+  conversionResultSchema,
+  exportResultSchema,
+  guidelineListSchema,
+  guidelineSchema,
+} from "../guideline.ts";
+import { convertRequestSchema, exportRequestSchema, guidelineQuerySchema } from "../guideline-query.ts";
+import { healthSchema, overviewSchema } from "../service.ts";
+import { specBlockSchema } from "../spec-block.ts";
+import {
+  impactRequestSchema,
+  impactSchema,
+  specGraphSchema,
+  specPageSchema,
+  specQuerySchema,
+  validateRequestSchema,
+} from "../spec-query.ts";
+import { stalePageSchema, staleQuerySchema } from "../stale.ts";
+import { defineRoutes } from "./route.ts";
+
+const service = { tag: "service" } as const;
+
+/** The page for people, and whether the server is there. */
+export const homeRoutes = defineRoutes({
+  "GET /": {
+    ...service,
+    operation: "getOverview",
+    summary: "What this server knows, and where to go on",
+    description: "A page for browsers; JSON with `Accept: application/json`.",
+    reply: overviewSchema,
+    hasPage: true,
+    action: "project.read",
+  },
+  "GET /health": {
+    ...service,
+    operation: "checkHealth",
+    summary: "Whether the server is there",
+    reply: healthSchema,
+    errors: ["store_unavailable"],
+  },
+});
+
+/** The description of all routes. */
+export const descriptionRoutes = defineRoutes({
+  "GET /openapi.json": {
+    ...service,
+    operation: "getDescription",
+    summary: "This description, OpenAPI 3.1",
+    reply: z.looseObject({ openapi: z.string() }),
+  },
+});
+
+const guidelines = { tag: "guidelines", action: "project.read" } as const;
+
+export const guidelineRoutes = defineRoutes({
+  "GET /api/guidelines": {
+    ...guidelines,
+    operation: "listGuidelines",
+    summary: "List guidelines",
+    description:
+      "Filters combine with AND. `source` also takes the names kiro, cursor and claude. A file with several names (links) comes once, with its `aliases`. In order of file, then position. With `file` the list is whole although the project is still being indexed.",
+    query: guidelineQuerySchema,
+    reply: guidelineListSchema,
+  },
+  "GET /api/guidelines/{id}": {
+    ...guidelines,
+    operation: "getGuideline",
+    summary: "One guideline",
+    parameters: { id: "The guideline's id: 16 hex digits." },
+    reply: guidelineSchema,
+    errors: ["guideline_not_found", "unavailable"],
+  },
+  "POST /api/guidelines/convert": {
+    ...guidelines,
+    itemAction: "project.write",
+    operation: "convertGuideline",
+    summary: "Convert a guideline to another format",
+    description:
+      "Writes nothing unless `preview` is false. `format` also takes the names kiro, cursor and claude.",
+    body: convertRequestSchema,
+    reply: conversionResultSchema,
+    errors: ["guideline_not_found", "conflict"],
+  },
+  "POST /api/guidelines/export": {
+    ...guidelines,
+    operation: "exportGuidelines",
+    summary: "All guidelines as one file",
+    description: "`format` also takes the names cursor and claude. Writes nothing.",
+    body: exportRequestSchema,
+    reply: exportResultSchema,
+    repeatable: true,
+  },
+});
+
+const specs = { tag: "specs", action: "project.read" } as const;
+
+export const specRoutes = defineRoutes({
+  "GET /api/specs": {
+    ...specs,
+    operation: "listSpecs",
+    summary: "List or search spec blocks",
+    description:
+      "Filters combine with AND. With `q`, ranked by relevance, lifecycle and priority; without it, in order of file, then position. Rules of instruction files are left out where there are other specs, unless `rules=true`, a search or a filter asks for them. `framework` also takes the names kiro, cursor, claude, speckit and tessl.",
+    query: specQuerySchema,
+    reply: specPageSchema,
+  },
+  "GET /api/specs/diagnostics": {
+    ...specs,
+    operation: "listDiagnostics",
+    summary: "What is wrong with the specs",
+    reply: diagnosticsSchema,
+  },
+  "GET /api/specs/graph": {
+    ...specs,
+    operation: "getSpecGraph",
+    summary: "How specs, code and tests hang together",
+    reply: specGraphSchema,
+  },
+  "POST /api/specs/impact": {
+    ...specs,
+    operation: "findImpact",
+    summary: "What a change affects",
+    body: impactRequestSchema,
+    reply: impactSchema,
+    errors: ["spec_not_found", "unavailable"],
+    repeatable: true,
+  },
+  "GET /api/specs/coverage": {
+    ...specs,
+    operation: "getSpecCoverage",
+    summary: "Which acceptance criteria a test names",
+    description: "Reads the test files of the project for every answer: ask for large pages.",
+    query: coverageQuerySchema,
+    reply: coveragePageSchema,
+  },
+  "GET /api/specs/stale": {
+    ...specs,
+    operation: "listStaleSpecs",
+    summary: "Specs whose code changed after them",
+    query: staleQuerySchema,
+    reply: stalePageSchema,
+  },
+  "POST /api/specs/validate": {
+    ...specs,
+    operation: "validateSpecs",
+    summary: "Judge spec blocks by the validation rules",
+    description: "The blocks need not belong to the project, and nothing is stored.",
+    body: validateRequestSchema,
+    reply: validationResultSchema,
+    repeatable: true,
+  },
+  "GET /api/specs/{id}": {
+    ...specs,
+    operation: "getSpec",
+    summary: "One spec block",
+    parameters: { id: "The block's id, percent-encoded." },
+    reply: specBlockSchema,
+    errors: ["spec_not_found", "unavailable"],
+  },
+});

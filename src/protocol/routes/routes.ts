@@ -1,0 +1,23 @@
+import { agentRoutes, approvalRoutes, promptRoutes, sessionRoutes } from "./agent-routes.ts";
+import { descriptionRoutes, guidelineRoutes, homeRoutes, specRoutes } from "./project-routes.ts";
+import { dispatchRoutes, runRoutes, webhookRoutes, workflowRoutes } from "./run-routes.ts";
+
+/** The routes of every server: what is asked about a project. */
+export const projectRoutes = { ...homeRoutes, ...descriptionRoutes, ...guidelineRoutes, ...specRoutes };
+
+/** The routes of a server that has a service behind it: agents, workflows and their work. */
+export const serviceRoutes = {
+  ...agentRoutes,
+  ...approvalRoutes,
+  ...promptRoutes,
+  ...dispatchRoutes,
+  ...sessionRoutes,
+  ...workflowRoutes,
+  ...runRoutes,
+  ...webhookRoutes,
+};
+
+export const routes = { ...projectRoutes, ...serviceRoutes };
+
+/** All routes by their keys, `GET /api/specs/{id}`. */
+export type Routes = typeof routes;
