@@ -112,9 +112,15 @@ async function bundle(outDir: string): Promise<void> {
     input: Object.fromEntries([...published, ...startedByPath].map((path) => [path, `src/${path}.ts`])),
     platform: "node",
     transform: { target: "es2024" },
-    // Packages stay packages: npm installs them once for kit and the projects that use them. The helper is rolldown's own.
-    external: (specifier) => !/^(\.|\/|[A-Za-z]:|src\/|@oxc-project\/runtime\/)/.test(specifier),
+    // Packages stay packages: npm installs them once for kit and the projects that use them. Configuration is read by
+    // every command, so that the small schema library is a part of it. The helper is rolldown's own.
+    external: (specifier) =>
+      specifier !== "zod/mini" && !/^(\.|\/|[A-Za-z]:|src\/|@oxc-project\/runtime\/)/.test(specifier),
     checks: { circularDependency: true },
+    onLog(level, log, handle) {
+      const isOfPackage = log.code === "CIRCULAR_DEPENDENCY" && log.message.includes("node_modules");
+      if (!isOfPackage) handle(level, log);
+    },
   });
   try {
     await bundler.write({

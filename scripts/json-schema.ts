@@ -1,15 +1,17 @@
 /**
- * Writes the JSON Schemas of the two records into `schema/`; `--check` only compares.
+ * Writes the JSON Schemas of the two records and of the configuration into `schema/`; `--check` only compares.
  *
- * They come from the schemas that the HTTP service replies with. Those describe a record as kit gives
+ * Those of the records come from the schemas that the HTTP service replies with. Those describe a record as kit gives
  * it, complete; the published ones describe what a file of your own may hold, so what has a default
  * may be left out.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
+import { configSchema } from "../src/app/config/config-schema.ts";
 import { guidelineSchema } from "../src/protocol/guideline.ts";
 import { specBlockSchema } from "../src/protocol/spec-block.ts";
+import { type FieldComments, readFieldComments } from "./field-comments.ts";
 import { repositoryRoot } from "./files.ts";
 
 type JsonSchema = Record<string, unknown>;
@@ -26,6 +28,7 @@ const schemas = {
     description: "One coding rule of a repository.",
     defaults: {},
   }),
+  "config.json": toConfigSchema(await readFieldComments()),
 };
 
 await mkdir(join(repositoryRoot, "schema"), { recursive: true });
@@ -66,4 +69,54 @@ function toPublished(
     required: (record.required ?? []).filter((name) => !(name in options.defaults)),
     ...(Object.keys(others).length === 0 ? {} : { $defs: others }),
   };
+}
+
+/** The schema of `kit.toml` for editors: what only a program can give is left out. */
+function toConfigSchema(comments: FieldComments): JsonSchema {
+  const schema = z.toJSONSchema(configSchema, { target: "draft-7", io: "input", unrepresentable: "any" });
+  const { $schema, ...tables } = describe(schema, comments) ?? {};
+  return {
+    $schema,
+    title: "Configuration of kit",
+    description: "The tables of kit.toml. Everything is optional.",
+    ...tables,
+  };
+}
+
+/** Puts the comments of fields into a schema; undefined where nothing in it can be written in a file. */
+function describe(schema: unknown, comments: FieldComments): JsonSchema | undefined {
+  if (!isSchema(schema) || Object.keys(schema).length === 0) return undefined;
+  const described: JsonSchema = { ...schema };
+  const { properties, items, anyOf, additionalProperties } = schema;
+  if (isSchema(properties)) {
+    const fields = new Set(Object.keys(properties));
+    described.properties = Object.fromEntries(
+      Object.entries(properties).flatMap(([field, property]) => {
+        const inner = describe(property, comments);
+        if (inner === undefined) return [];
+        const description = comments.of(field, fields, "app/config/config-schema");
+        return [[field, description === undefined ? inner : { description, ...inner }]];
+      }),
+    );
+  }
+  if (Array.isArray(anyOf)) {
+    const choices = anyOf
+      .map((choice) => describe(choice, comments))
+      .filter((choice) => choice !== undefined);
+    if (choices.length === 0) return undefined;
+    if (choices.length === 1) return choices[0];
+    described.anyOf = choices;
+  }
+  if (isSchema(additionalProperties))
+    described.additionalProperties = describe(additionalProperties, comments);
+  if (items !== undefined) {
+    const item = describe(items, comments);
+    if (item === undefined) return undefined;
+    described.items = item;
+  }
+  return described;
+}
+
+function isSchema(value: unknown): value is JsonSchema {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -54,25 +54,18 @@ export {
 } from "./agents/output/typed-output.ts";
 export type { FileInput, ImageInput } from "./agents/prompt/input-files.ts";
 export type { Session, SessionStream } from "./agents/session/session.ts";
+export type { SandboxKind } from "./app/config/config-lists.ts";
 export type {
   AgentConfig,
   ApprovalsConfig,
   CompactionConfig,
-} from "./app/config/agent-config.ts";
-export type { EngineConfig } from "./app/config/engine-config.ts";
-export {
-  type AuthRequest,
-  defineConfig,
-  type KitConfig,
-  type ServerConfig,
-  type StoreConfig,
-} from "./app/config/kit-config.ts";
-export type {
-  SandboxChoice,
-  SandboxConfig,
-  SandboxKind,
-  SandboxOptions,
-} from "./app/config/sandbox-config.ts";
+  EngineConfig,
+  KitConfig,
+  StoreConfig,
+} from "./app/config/config-schema.ts";
+export { defineConfig } from "./app/config/kit-config.ts";
+export type { SandboxChoice, SandboxConfig, SandboxOptions } from "./app/config/sandbox-schema.ts";
+export type { AuthRequest, ServerConfig } from "./app/config/server-schema.ts";
 export type { Agents, App, InitContext, RunOptions, WorkflowResult } from "./app/service/app.ts";
 export {
   type InitAgentOptions,

@@ -2,10 +2,13 @@ import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { Ajv } from "ajv";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
+import { parse } from "smol-toml";
 import { beforeAll, expect, test } from "vitest";
 import { repositoryRoot } from "../scripts/files.ts";
+import { parseConfig } from "../src/app/config/parse-config.ts";
 
 const block = {
   id: "limit-1",
@@ -70,3 +73,25 @@ async function readExample(what: "specs" | "guidelines"): Promise<readonly unkno
   const page: Record<string, readonly unknown[]> = JSON.parse(stdout);
   return page[what] ?? [];
 }
+
+test.each([
+  'store = "postgres://host/db"\n[agent]\nmodel = ["a/b", "c/d"]\nallowed_commands = ["git", { command = "make", unsafe = true }]',
+  '[mcp.servers.files]\ncommand = "npx"\nenv = { LEVEL = "debug" }\n[sandbox.options]\nnetwork = "any"\n[agent]\nsandbox = "e2b"',
+  '[providers.local]\nbase_url = "http://127.0.0.1:1"\n[providers.local.prices]\nm = { input = 1, output = 2 }',
+  "[server]\nprot = 1",
+  '[server]\nport = "3000"',
+  'store = "redis://host"',
+  '[agent]\nsandbox = "docker"',
+  "[agent]\nallowed_commands = [{ unsafe = true }]",
+])("an editor that has the schema of the configuration says of %j what kit says", async (toml) => {
+  const schema = JSON.parse(await readFile(join(repositoryRoot, "schema/config.json"), "utf8"));
+  const isConfig = new Ajv({ strictTypes: false }).compile(schema);
+  expect(isConfig(parse(toml))).toBe(parseConfig(parse(toml)).issues.length === 0);
+});
+
+test("the schema of the configuration describes its keys", async () => {
+  const text = await readFile(join(repositoryRoot, "schema/config.json"), "utf8");
+  expect(JSON.parse(text).properties.server.properties.port.description).toBe(
+    "0 to 65535; default 2024. 0 takes any free port.",
+  );
+});

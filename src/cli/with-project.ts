@@ -1,5 +1,5 @@
 import { relative, resolve } from "node:path";
-import type { KitConfig } from "../app/config/kit-config.ts";
+import type { KitConfig } from "../app/config/config-schema.ts";
 import type { LoadedConfig } from "../app/config/load-config.ts";
 import type { Project, RefreshOptions } from "../project/project.ts";
 import type { CommandContext, ExitCode } from "./command.ts";

@@ -3,9 +3,9 @@ import type { Admission, CallLimiter } from "./contract.ts";
 
 /** What may be asked of a provider within a minute (`providers.<name>.limits`), by all sessions together. */
 export interface ProviderLimits {
-  readonly requests_per_minute?: number;
+  readonly requests_per_minute?: number | undefined;
   /** Tokens in and out; what a call takes is estimated before it, and put right by its usage. */
-  readonly tokens_per_minute?: number;
+  readonly tokens_per_minute?: number | undefined;
 }
 
 interface Call {

@@ -139,24 +139,30 @@ export interface OpenProjectOptions {
 
 /** The part of the configuration that says what is read. Globs are project-relative. */
 export interface ProjectConfig {
-  readonly specs?: {
-    readonly include?: readonly string[];
-    readonly exclude?: readonly string[];
-    /** Sources of the `custom` framework. */
-    readonly custom?: readonly {
-      readonly include: string;
-      readonly spec_type?: string;
-      readonly tags?: readonly string[];
-    }[];
-    /** Adapters of the user's own; asked before the built-in ones. */
-    readonly adapters?: readonly import("../specs/adapter.ts").SpecAdapter[];
-  };
-  readonly guidelines?: {
-    readonly include?: readonly string[];
-    readonly exclude?: readonly string[];
-    /** The one source of truth of `sync`. */
-    readonly source?: SyncFormat;
-    /** The formats that `sync` writes; default: every other format that the project has. */
-    readonly targets?: readonly SyncFormat[];
-  };
+  readonly specs?:
+    | {
+        readonly include?: readonly string[] | undefined;
+        readonly exclude?: readonly string[] | undefined;
+        /** Sources of the `custom` framework. */
+        readonly custom?:
+          | readonly {
+              readonly include: string;
+              readonly spec_type?: string | undefined;
+              readonly tags?: readonly string[] | undefined;
+            }[]
+          | undefined;
+        /** Adapters of the user's own; asked before the built-in ones. */
+        readonly adapters?: readonly import("../specs/adapter.ts").SpecAdapter[] | undefined;
+      }
+    | undefined;
+  readonly guidelines?:
+    | {
+        readonly include?: readonly string[] | undefined;
+        readonly exclude?: readonly string[] | undefined;
+        /** The one source of truth of `sync`. */
+        readonly source?: SyncFormat | undefined;
+        /** The formats that `sync` writes; default: every other format that the project has. */
+        readonly targets?: readonly SyncFormat[] | undefined;
+      }
+    | undefined;
 }

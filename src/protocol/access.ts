@@ -56,13 +56,3 @@ export interface AuthorizeRequest {
 
 /** Says whether something may be done; anything but `true` is a refusal. */
 export type AuthorizeHook = (request: AuthorizeRequest) => boolean | Promise<boolean>;
-
-/** How many requests a principal may make; over the limit they are answered with 429. */
-export interface RateLimit {
-  /** Requests, and prompts and approvals of a WebSocket, in `per_seconds`. */
-  readonly requests: number;
-  /** Default 60. */
-  readonly per_seconds?: number;
-  /** How many may come at once after a quiet time; default: `requests`. */
-  readonly burst?: number;
-}

@@ -3,7 +3,7 @@ import { hasAtMostCodePoints } from "../base/code-points.ts";
 import { faultOfName } from "../base/name-fault.ts";
 
 /** The record that a schema describes. Records are shared between readers, so nothing in one can be changed. */
-export type Infer<Schema extends z.ZodType> = Immutable<z.output<Schema>>;
+export type Infer<Schema extends z.core.$ZodType> = Immutable<z.output<Schema>>;
 
 type Immutable<T> = T extends (...args: never[]) => unknown
   ? T

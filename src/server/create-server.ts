@@ -1,10 +1,10 @@
 import { Hono } from "hono";
 import { maskValue } from "../agents/secrets.ts";
-import type { Exposure } from "../app/config/kit-config.ts";
+import type { Exposure, RateLimit } from "../app/config/server-schema.ts";
 import type { Service } from "../app/service/service.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { Project } from "../project/project.ts";
-import type { AuthorizeHook, RateLimit } from "../protocol/access.ts";
+import type { AuthorizeHook } from "../protocol/access.ts";
 import { errorCodes } from "../protocol/error-code.ts";
 import { type AccessOptions, createAccess } from "./access/access.ts";
 import { createAuthorization } from "./access/authorize.ts";

@@ -3,13 +3,12 @@
  */
 import "../base/require-node.ts";
 
-export type { AuthRequest } from "../app/config/kit-config.ts";
+export type { AuthRequest, RateLimit } from "../app/config/server-schema.ts";
 export type {
   AuthorizeHook,
   AuthorizeRequest,
   AuthResult,
   Principal,
-  RateLimit,
   ServiceAction,
 } from "../protocol/access.ts";
 export type { AccessOptions } from "./access/access.ts";

@@ -1,4 +1,4 @@
-import type { Exposure } from "../app/config/kit-config.ts";
+import type { Exposure } from "../app/config/server-schema.ts";
 import type { LoadedAgent } from "../app/sources/load-source.ts";
 
 /** Which agents a server answers for. */

@@ -15,7 +15,7 @@ import type { AnyTool } from "./tool.ts";
  * A command that may run. `"git"` and `"git commit"` stand for their known forms, `"npm test"` for that line,
  * `"npm test *"` for it with arguments. `unsafe` allows all that begins with these words, whatever it does.
  */
-export type AllowedCommand = string | { readonly command: string; readonly unsafe?: boolean };
+export type AllowedCommand = string | { readonly command: string; readonly unsafe?: boolean | undefined };
 
 /** What an agent's tools may do to its workspace. Everything that is not allowed is refused. */
 export interface AgentPolicy {

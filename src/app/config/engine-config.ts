@@ -1,35 +1,5 @@
 import type { EngineLimits } from "../../engine/embedded/engine-limits.ts";
-
-/** The `engine` table: how accepted work is kept and done. */
-export interface EngineConfig {
-  /** Default `embedded`: SQLite in a folder of this machine. */
-  readonly kind?: "embedded";
-  /** Relative to the root; default `.kit/engine`. */
-  readonly folder?: string;
-  /** Inputs and runs that are worked on at a time; default 256. */
-  readonly concurrency?: number;
-  /** Inputs that may wait in all; default 10,000. */
-  readonly max_waiting?: number;
-  /** Inputs, and runs, of one principal that may wait; default: as many as there are places left for others. */
-  readonly max_waiting_per_principal?: number;
-  /** Attempts at an input before it is a dead letter; default 5. */
-  readonly max_attempts?: number;
-  /** For how long what has ended can be looked up; default 7. */
-  readonly retention_days?: number;
-  /** What the events of instances and runs may take on disk, in bytes; default 1 GiB. Over it the oldest go. */
-  readonly max_event_bytes?: number;
-}
-
-export const engineKinds: readonly "embedded"[] = ["embedded"];
-
-/** The `sessions` table: for how long they are kept. */
-export interface SessionsConfig {
-  /**
-   * Sessions that nobody has touched for so many days are removed, with their workspaces; default: none is. Agents with a
-   * store of their own keep theirs.
-   */
-  readonly retention_days?: number;
-}
+import type { EngineConfig, SessionsConfig } from "./config-schema.ts";
 
 const dayMs = 24 * 3_600_000;
 

@@ -1,7 +1,6 @@
 import { suggest } from "../../base/suggest.ts";
 import type { ErrorIssue } from "../../protocol/errors.ts";
-import type { KitConfig } from "./kit-config.ts";
-import { parseConfig } from "./parse-config.ts";
+import type { KitConfig } from "./config-schema.ts";
 
 /** Variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -45,12 +44,12 @@ const others: readonly string[] = ["KIT_API_KEY", "KIT_URL", "KIT_DEBUG", "KIT_R
  * The part of the configuration that the environment gives. Empty variables count as unset; lists
  * are separated by commas or white space.
  */
-export function parseEnvironment(environment: Environment): {
+export async function parseEnvironment(environment: Environment): Promise<{
   readonly config: Pick<KitConfig, "agent" | "server" | "store">;
   readonly issues: readonly ErrorIssue[];
   /** Sentences about names that look like a slip of the pen. */
   readonly warnings: readonly string[];
-} {
+}> {
   const given: Record<string, unknown> = {};
   const tables = new Map<string, Record<string, unknown>>();
   const variableOf = new Map<string, string>();
@@ -67,11 +66,14 @@ export function parseEnvironment(environment: Environment): {
     table[key] = convert(written);
     tables.set(name, table);
   }
+  const warnings = misspelled(environment);
+  if (variableOf.size === 0) return { config: {}, issues: [], warnings };
+  const { parseConfig } = await import("./parse-config.ts");
   const { config = {}, issues } = parseConfig({ ...given, ...Object.fromEntries(tables) });
   return {
     config,
     issues: issues.map(({ path, message }) => ({ path: variableOf.get(path) ?? path, message })),
-    warnings: misspelled(environment),
+    warnings,
   };
 }
 

@@ -11,9 +11,8 @@ import { secretsInFile } from "../runtime/known-secrets.ts";
 import { AgentWrites } from "../sources/agent-writes.ts";
 import { describeFailure, failureLine } from "../sources/describe-failure.ts";
 import { resolveKitImports } from "../sources/follow-sources.ts";
+import type { KitConfig } from "./config-schema.ts";
 import { type Environment, parseEnvironment } from "./environment.ts";
-import type { KitConfig } from "./kit-config.ts";
-import { parseConfig } from "./parse-config.ts";
 
 export interface LoadConfigOptions {
   /** The project's folder; configuration is looked for here and nowhere above. */
@@ -57,13 +56,13 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   const file = options.file === undefined ? await findConfig(cwd) : resolve(cwd, options.file);
   const writes = new AgentWrites(realpathSync(cwd));
   const name = file === undefined ? "" : (options.file ?? basename(file));
-  const fromFile = file === undefined ? {} : readConfig(await loadValue(file, { name, writes }), name);
+  const fromFile = file === undefined ? {} : await readConfig(await loadValue(file, { name, writes }), name);
   const given = options.environment ?? process.env;
   const isThere = envFile === undefined && options.dotEnv === true && existsSync(join(cwd, ".env"));
   const envName = isThere ? ".env" : envFile;
   const inFile = envName === undefined ? {} : await readVariables(resolve(cwd, envName), envName, writes);
   const environment = { ...inFile, ...given };
-  const { config: fromEnvironment, issues, warnings } = parseEnvironment(environment);
+  const { config: fromEnvironment, issues, warnings } = await parseEnvironment(environment);
   if (issues.length > 0) throw refuse("The environment", issues);
   const { agent, server } = fromEnvironment;
   const config = {
@@ -132,7 +131,9 @@ async function findConfig(cwd: string): Promise<string | undefined> {
   return found[0] === undefined ? undefined : join(cwd, found[0]);
 }
 
-function readConfig(value: unknown, name: string): KitConfig {
+async function readConfig(value: unknown, name: string): Promise<KitConfig> {
+  // Its schema library takes some milliseconds to load: a project without a configuration does without.
+  const { parseConfig } = await import("./parse-config.ts");
   const { config, issues } = parseConfig(value);
   if (config === undefined) throw refuse(name, issues);
   return config;

@@ -1,99 +1,21 @@
 import { resolve } from "node:path";
 import { defined } from "../../base/defined.ts";
 import type { ErrorIssue } from "../../protocol/errors.ts";
-import type {
-  IsolationMode,
-  IsolationOptions,
-  SandboxFactory,
-  SandboxIsolation,
-} from "../../sandboxes/contract.ts";
+import type { IsolationOptions, SandboxFactory, SandboxIsolation } from "../../sandboxes/contract.ts";
 import { daytona } from "../../sandboxes/daytona/daytona-sandbox.ts";
 import { e2b } from "../../sandboxes/e2b/e2b-sandbox.ts";
 import { pickEnvironment } from "../../sandboxes/host/exec/environment.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { modal } from "../../sandboxes/modal/modal-sandbox.ts";
-import type { RunloopOptions } from "../../sandboxes/runloop/runloop-options.ts";
 import { runloop } from "../../sandboxes/runloop/runloop-sandbox.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
-
-/** The sandboxes that have a name in the configuration. */
-export type SandboxKind = "virtual" | "local" | VendorKind;
-type VendorKind = "daytona" | "e2b" | "modal" | "runloop";
-const vendorKinds: readonly VendorKind[] = ["daytona", "e2b", "modal", "runloop"];
-export const sandboxKinds: readonly SandboxKind[] = ["virtual", "local", ...vendorKinds];
-
-/** Where agents that name no sandbox work: a sandbox by its name, or, in `kit.config.ts`, one of your own. */
-export type SandboxChoice = SandboxKind | SandboxFactory;
-
-/** The `sandbox.options` table: options of the sandbox that `agent.sandbox` names. */
-export interface SandboxOptions {
-  /** Of `local`: the workspace, relative to the root of the project, which is the default. */
-  readonly root?: string;
-  /**
-   * Of `virtual`: the folder of all workspaces, relative to the root; default `.kit/sandboxes`. Of a vendor: the
-   * workspace on the machine, absolute.
-   */
-  readonly folder?: string;
-  /** Of all but `local`: the texts that a new workspace starts with, by path. */
-  readonly files?: Readonly<Record<string, string>>;
-  /** Variables that commands get: a list of names to hand on, or names with values. */
-  readonly env?: readonly string[] | Readonly<Record<string, string>>;
-  /** For vendors. Whether kit uploads the project's files to a machine, or a folder of them, as Git knows them. */
-  readonly upload?: boolean | string;
-  /** For vendors. Hosts that machines may reach, or "any"; default: those of `agent.allow_network`. */
-  readonly network?: readonly string[] | "any";
-  /** For vendors. Seconds without work after which kit pauses a machine; default 300. */
-  readonly idle_seconds?: number;
-  /** For vendors. The name that marks this project's machines; default: one that kit keeps in `.kit`. */
-  readonly project?: string;
-  /** Of `e2b`: the template of new machines. */
-  readonly template?: string;
-  /** Of `e2b`: the vendor's domain, where it is one's own. */
-  readonly domain?: string;
-  /** Of `daytona`: the snapshot of new machines. */
-  readonly snapshot?: string;
-  /** Of `daytona`: their image, in place of a snapshot. Of `modal`: their image, as a registry names it. */
-  readonly image?: string;
-  /** Of `daytona`: the region. */
-  readonly target?: string;
-  /** Of `runloop`: the name of the blueprint of new machines. */
-  readonly blueprint?: string;
-  /** Of `runloop`: how large they are: "SMALL". */
-  readonly size?: NonNullable<RunloopOptions["size"]>;
-  /** Of `modal`: the vendor's app that machines belong to. */
-  readonly app?: string;
-  /** Of `modal`: the vendor's environment. */
-  readonly environment?: string;
-  /** For vendors. The address of the vendor's interface; default: the vendor's own. */
-  readonly api_url?: string;
-  /** Of `e2b`: where machines are reached, in place of what the domain says. */
-  readonly sandbox_url?: string;
-}
-
-/** The `sandbox.limits` table. */
-export interface LimitsConfig {
-  /** Processes and threads at a time; default 1,024. */
-  readonly processes?: number;
-  /** MiB; default 4,096. */
-  readonly memory_mb?: number;
-}
-
-/** The `sandbox` table. */
-export interface SandboxConfig {
-  /**
-   * Whether commands are walled in by the operating system: `required` runs none without a wall, `auto` (default)
-   * takes the wall that the machine has, `off` has none. For every sandbox of the project.
-   */
-  readonly isolation?: IsolationMode;
-  /** What one command may use up. */
-  readonly limits?: LimitsConfig;
-  readonly options?: SandboxOptions;
-}
+import { type SandboxKind, sandboxKinds, type VendorKind, vendorKinds } from "./config-lists.ts";
+import type { SandboxChoice, SandboxConfig, SandboxOptions } from "./sandbox-schema.ts";
 
 /** The part of a configuration that says where agents work. */
 interface Choice {
-  readonly agent?: { readonly sandbox?: SandboxChoice };
-  readonly sandbox?: SandboxConfig;
+  readonly agent?: { readonly sandbox?: SandboxChoice | undefined } | undefined;
+  readonly sandbox?: SandboxConfig | undefined;
 }
 
 const optionsOfVendors = [
@@ -114,8 +36,6 @@ const optionsOf: Readonly<Record<SandboxKind, readonly (keyof SandboxOptions)[]>
   modal: [...optionsOfVendors, "image", "app", "environment"],
   runloop: [...optionsOfVendors, "blueprint", "size"],
 };
-
-export const isolationModes: readonly IsolationMode[] = ["required", "auto", "off"];
 
 /** What the configuration says to every sandbox of the project. */
 export function toIsolation({ isolation, limits }: SandboxConfig = {}): IsolationOptions {

@@ -1,5 +1,5 @@
 import { createSecretMask, type SecretMask } from "../../agents/secrets.ts";
-import type { KitConfig } from "../config/kit-config.ts";
+import type { KitConfig } from "../config/config-schema.ts";
 import { secretsOfTelemetry } from "../telemetry/telemetry-settings.ts";
 
 /** Where keys stand in a configuration. */

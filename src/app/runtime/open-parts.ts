@@ -12,7 +12,7 @@ import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { toProfile } from "../config/agent-config.ts";
-import type { StoreConfig } from "../config/kit-config.ts";
+import type { StoreConfig } from "../config/config-schema.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { toIsolation, toSandboxFactory } from "../config/sandbox-config.ts";
 import { stateFolder } from "../state-folder.ts";

@@ -3,7 +3,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { createOpenTelemetryObserver, type OpenTelemetryObserver } from "../../otel/create-observer.ts";
 import { observeService, type ServiceLoad } from "../../otel/service-metrics.ts";
 import { createIdGenerator } from "../../otel/trace-ids.ts";
-import type { TelemetryConfig } from "../config/telemetry-config.ts";
+import type { TelemetryConfig } from "../config/config-schema.ts";
 import { SpanQueue } from "./span-queue.ts";
 import {
   type OtlpTarget,

@@ -1,4 +1,4 @@
-import type { KitConfig } from "../../app/config/kit-config.ts";
+import type { KitConfig } from "../../app/config/config-schema.ts";
 import { isolationOfConfig } from "../../app/config/sandbox-config.ts";
 import type { Check } from "./check.ts";
 

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { StoreConfig } from "../../app/config/kit-config.ts";
+import type { StoreConfig } from "../../app/config/config-schema.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { openStore } from "../../app/runtime/open-parts.ts";
 import { withDeadline } from "../../base/abort.ts";

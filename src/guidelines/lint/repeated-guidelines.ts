@@ -42,8 +42,8 @@ export function repeatedGuidelines(
 
 /** The formats that a sync of the project keeps in step, as the configuration names them. */
 export interface SyncedFormats {
-  readonly source?: SyncFormat;
-  readonly targets?: readonly SyncFormat[];
+  readonly source?: SyncFormat | undefined;
+  readonly targets?: readonly SyncFormat[] | undefined;
 }
 
 /** The configured formats, and those with files that a sync wrote. */

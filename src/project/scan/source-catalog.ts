@@ -53,8 +53,8 @@ export function createSourceCatalog(config: ProjectConfig = {}): SourceCatalog {
 }
 
 interface Globs {
-  readonly include?: readonly string[];
-  readonly exclude?: readonly string[];
+  readonly include?: readonly string[] | undefined;
+  readonly exclude?: readonly string[] | undefined;
 }
 
 function createFilter({ include = [], exclude = [] }: Globs = {}): (path: string) => boolean {

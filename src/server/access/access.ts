@@ -1,4 +1,4 @@
-import type { AuthRequest } from "../../app/config/kit-config.ts";
+import type { AuthRequest } from "../../app/config/server-schema.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { AuthResult, Principal } from "../../protocol/access.ts";
 import { defaultLimits, type ServerLimits } from "../limits.ts";

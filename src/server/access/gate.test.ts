@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { AuthRequest } from "../../app/config/kit-config.ts";
+import type { AuthRequest } from "../../app/config/server-schema.ts";
 import type { AuthorizeRequest } from "../../protocol/access.ts";
 import type { ServerOptions } from "../create-server.ts";
 import { collectEvents } from "../testing/read-event-stream.ts";

@@ -1,5 +1,6 @@
+import type { RateLimit } from "../../app/config/server-schema.ts";
 import { KitError } from "../../base/kit-error.ts";
-import type { Principal, RateLimit } from "../../protocol/access.ts";
+import type { Principal } from "../../protocol/access.ts";
 import type { Access, RequestHead } from "./access.ts";
 import { hostNameOf } from "./host.ts";
 import { networkOf } from "./network-of.ts";

@@ -1,5 +1,5 @@
+import type { RateLimit } from "../../app/config/server-schema.ts";
 import { KitError } from "../../base/kit-error.ts";
-import type { RateLimit } from "../../protocol/access.ts";
 
 /** Takes one request of somebody's allowance. Throws `too_many_requests` when it is used up. */
 export type RateLimiter = (who: string) => void;

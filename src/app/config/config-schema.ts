@@ -1,0 +1,321 @@
+import * as z from "zod/mini";
+import { type BackendChoice, isBackend } from "../../backends/contract.ts";
+import { sourceTypeOf } from "../../guidelines/convert/source-aliases.ts";
+import { mcpModes } from "../../mcp/servers/mcp-config.ts";
+import { faultOf } from "../../mcp/servers/server-settings.ts";
+import { backendNames, frameworks, specTypes, thinkingLevels } from "../../protocol/enums.ts";
+import type { Infer } from "../../protocol/fields.ts";
+import { type SyncFormat, syncFormats } from "../../protocol/sync.ts";
+import type { SpecAdapter } from "../../specs/adapter.ts";
+import type { SessionStore } from "../../stores/contract.ts";
+import { isPostgresUrl } from "../../stores/postgres/is-postgres-url.ts";
+import {
+  amongNames,
+  amount,
+  dictionary,
+  expecting,
+  flag,
+  integer,
+  list,
+  live,
+  longText,
+  name,
+  nameOr,
+  oneOrMore,
+  table,
+  tableWith,
+  text,
+  textLike,
+  variables,
+} from "./config-fields.ts";
+import { networkHost, sandboxChoice, sandboxTable } from "./sandbox-schema.ts";
+import { serverTable } from "./server-schema.ts";
+
+const syncFormat = z.pipe(
+  z.string({ error: amongNames(syncFormats) }),
+  z.transform((written, { issues }): SyncFormat => {
+    const type = sourceTypeOf(written);
+    const format = syncFormats.find((known) => known === type);
+    if (format !== undefined) return format;
+    issues.push({ code: "custom", input: written, message: amongNames(syncFormats)({ input: written }) });
+    return z.NEVER;
+  }),
+);
+
+const specsTable = table({
+  include: list(text),
+  exclude: list(text),
+  /** Sources of the `custom` framework. */
+  custom: list(tableWith({ include: text }, { spec_type: name(specTypes), tags: list(text) })),
+  /** Adapters of your own; asked before the built-in ones. */
+  adapters: list(
+    live<SpecAdapter>(
+      "an adapter with name, framework, matches and parse (only in kit.config.ts)",
+      isSpecAdapter,
+    ),
+  ),
+});
+
+const guidelinesTable = table({
+  include: list(text),
+  exclude: list(text),
+  /** The one source of truth of `sync`. */
+  source: syncFormat,
+  /** What `sync` writes; without it, every other format that the project has. */
+  targets: list(syncFormat),
+});
+
+/** The `agent.approvals` table. */
+const approvalsTable = tableWith(
+  {
+    /** Names of tools and commands; `*` stands for any characters: `["bash", "mcp__github__*"]`. */
+    tools: list(text),
+  },
+  {
+    /** Before a call that nobody decided on is denied; default: it waits as long as it takes. */
+    timeout_seconds: integer(1, 31_536_000),
+  },
+);
+export interface ApprovalsConfig extends Infer<typeof approvalsTable> {}
+
+/** The `agent` table: laid under the profile of every agent of the project. */
+const agentTable = table({
+  /**
+   * `provider/model`, or a list: where one fails for good, the next one answers. Default: of the first provider
+   * with a key, else offline/guide.
+   */
+  model: oneOrMore(text),
+  /** What decides the turns; default `typed`: kit's own loop. One of your own only in `kit.config.ts`. */
+  backend: z.union([z.enum(backendNames), live<Exclude<BackendChoice, string>>("a backend", isBackend)], {
+    error: nameOr(backendNames, "a backend"),
+  }),
+  instructions: longText,
+  thinking_level: name(thinkingLevels),
+  /** Where agents work that name no sandbox; default: virtual, and for `kit run` the project itself. */
+  sandbox: sandboxChoice,
+  /** Working folder inside the sandbox. */
+  cwd: text,
+  allow_write: flag,
+  allow_shell: flag,
+  /** Commands that may run: `["git", "npm test", { command = "make", unsafe = true }]`. */
+  allowed_commands: list(z.union([text, tableWith({ command: text }, { unsafe: flag })])),
+  allow_compound_commands: flag,
+  allow_protected_paths: list(text),
+  /** Hosts that commands may reach: `["registry.npmjs.org", "*.example.com:443"]`; default: none. */
+  allow_network: list(networkHost),
+  /** Calls that wait for an approval decision, of every agent. */
+  approvals: approvalsTable,
+  /** Default 8. */
+  max_task_depth: integer(0, 64),
+  /** Default 3. */
+  typed_retries: integer(0, 20),
+  /** Seconds without any part of an answer before a call of the model is given up; default 120. */
+  model_idle_seconds: integer(1, 86_400),
+  /** Model calls of one operation; default 100. */
+  max_turns: integer(1, 100_000),
+  /** Tokens of one operation. */
+  max_tokens: integer(1, 1_000_000_000),
+  /** US dollars of one operation. */
+  max_cost: amount,
+  /** Inputs that may wait for one session; default 100. */
+  max_waiting: integer(1, 100_000),
+  /** Instances that stay alive while they are unused; default 1,000. */
+  max_idle_instances: integer(0, 1_000_000),
+  /** How long they stay alive; default 300. */
+  idle_seconds: integer(1, 86_400),
+  specs: flag,
+  guidelines: flag,
+  project_instructions: flag,
+});
+export interface AgentConfig extends Infer<typeof agentTable> {}
+
+/** The `compaction` table. */
+const compactionTable = table({
+  enabled: flag,
+  context_window_tokens: integer(1_000, 100_000_000),
+  reserve_tokens: integer(0, 10_000_000),
+  keep_recent_tokens: integer(0, 10_000_000),
+  model: text,
+});
+export interface CompactionConfig extends Infer<typeof compactionTable> {}
+
+/** The `mcp` table. Errors never repeat a value: it may be a key. */
+const mcpTable = table({
+  /** Default `direct`. */
+  mode: name(mcpModes),
+  /** Tools that one `mcp_search` gives at most; default 10. */
+  search_limit: integer(1, 100),
+  /** By name: letters, digits, `-` and single `_`, at most 32. */
+  servers: dictionary(
+    table({
+      /** A program that speaks MCP over stdin and stdout. It is started without a shell. */
+      command: text,
+      args: list(text),
+      /**
+       * What the process finds in its environment besides `PATH`: names of variables to hand on, or names
+       * with values, in which `${NAME}` stands for a variable.
+       */
+      env: variables,
+      /** Where the process runs, relative to the project's root; default: the root. */
+      cwd: text,
+      /** The address of a server that speaks streamable HTTP. */
+      url: text,
+      /** Sent with every request to `url`; `${NAME}` in a value stands for a variable. */
+      headers: dictionary(text),
+      /** The tools to offer, by the server's own names; `*` stands for any letters. Default: all. */
+      allow: list(text),
+      /** Tools not to offer, also where `allow` names them. */
+      deny: list(text),
+      /** Seconds for connecting, for listing the tools and for each call; default 30, 30 and 120. */
+      timeout_seconds: integer(1, 86_400),
+    }),
+  ).check(({ value, issues }) => {
+    for (const [server, settings] of Object.entries(value)) {
+      const fault = faultOf(server, settings);
+      if (fault !== undefined)
+        issues.push({ code: "custom", input: settings, path: [server], message: fault });
+    }
+  }),
+});
+
+const priceTable = tableWith(
+  {
+    input: amount,
+    output: amount,
+  },
+  { cache_read: amount, cache_write: amount },
+);
+
+const providerTable = table({
+  /** For a known provider another address; a new name with one is an OpenAI-compatible endpoint. */
+  base_url: textLike(
+    "an address such as http://127.0.0.1:8080/v1",
+    (address) => /^https?:\/\//i.test(address) && URL.canParse(address),
+  ),
+  /** Default: the provider's own variable in the environment. */
+  api_key: text,
+  headers: dictionary(text),
+  /** For an OpenAI-compatible endpoint: it makes JSON of a schema itself, also while tools are offered. */
+  structured_output: flag,
+  /** False: calls carry no marks and no key for the prompt cache of the provider. Default true. */
+  prompt_cache: flag,
+  /** Calls wait until the last minute has room for them; default: no limit of kit's. */
+  limits: table({
+    requests_per_minute: integer(1, 1_000_000_000),
+    /** Tokens in and out; what a call takes is estimated before it, and put right by its usage. */
+    tokens_per_minute: integer(1, 1_000_000_000_000),
+  }),
+  /** Per model, in US dollars per million tokens, where kit does not know the price, or another one was agreed. */
+  prices: dictionary(priceTable),
+  /** Per model, in tokens. */
+  context_windows: dictionary(integer(1_000, 100_000_000)),
+});
+
+/**
+ * Where the histories of sessions are kept: `sqlite` (default, in `.kit/sessions.db`), `memory`, the address of a
+ * Postgres database (`postgres://…`), or, in `kit.config.ts`, a store.
+ */
+const storeChoice = z.union(
+  [
+    z.enum(["sqlite", "memory"]),
+    z.templateLiteral(["postgres://", z.string()]).check(z.refine(isPostgresUrl)),
+    z.templateLiteral(["postgresql://", z.string()]).check(z.refine(isPostgresUrl)),
+    live<SessionStore>("a store", isStore),
+  ],
+  { error: expecting("sqlite, memory, a postgres:// address or (only in kit.config.ts) a store") },
+);
+export type StoreConfig = z.output<typeof storeChoice>;
+
+/** The `sessions` table: how long they are kept. */
+const sessionsTable = table({
+  /**
+   * Sessions that are untouched for so many days are removed, with their workspaces; default: none is. Agents with a
+   * store of their own keep theirs.
+   */
+  retention_days: integer(1, 3_650),
+});
+export interface SessionsConfig extends Infer<typeof sessionsTable> {}
+
+/** The `engine` table: how accepted work is kept and done. */
+const engineTable = table({
+  /** Default `embedded`: SQLite in a folder of this machine. */
+  kind: name(["embedded"]),
+  /** Relative to the root; default `.kit/engine`. */
+  folder: text,
+  /** Inputs and runs that are worked on at a time; default 256. */
+  concurrency: integer(1, 100_000),
+  /** Inputs that may wait in all; default 10,000. */
+  max_waiting: integer(1, 10_000_000),
+  /** Inputs, and runs, of one principal that may wait; default: as many as there are places left for others. */
+  max_waiting_per_principal: integer(1, 10_000_000),
+  /** Attempts at an input before it is a dead letter; default 5. */
+  max_attempts: integer(1, 1_000),
+  /** For how long what has ended can be looked up; default 7. */
+  retention_days: integer(1, 3_650),
+  /** What the events of instances and runs may take on disk, in bytes; default 1 GiB. Over it the oldest go. */
+  max_event_bytes: integer(1_048_576, 1_099_511_627_776),
+});
+export interface EngineConfig extends Infer<typeof engineTable> {}
+
+/** The `telemetry` table: what spans hold. */
+const telemetryTable = table({
+  /** What models are asked and say, arguments and results of tools; default false. */
+  capture_content: flag,
+  /** Names of OpenInference beside those of OpenTelemetry, for Phoenix before 15.10 and Arize; default false. */
+  open_inference: flag,
+  /** Gives commands of agents `TRACEPARENT` and `TRACESTATE` in their environment; default false. */
+  trace_commands: flag,
+});
+export interface TelemetryConfig extends Infer<typeof telemetryTable> {}
+
+/**
+ * The configuration of a project: the default export of `kit.config.ts`, or the tables of `kit.toml`.
+ *
+ * Everything is optional. Globs are relative to the project root.
+ */
+export const configSchema = table({
+  specs: specsTable,
+  guidelines: guidelinesTable,
+  agent: agentTable,
+  sandbox: sandboxTable,
+  compaction: compactionTable,
+  mcp: mcpTable,
+  /** By name. */
+  providers: dictionary(providerTable),
+  server: serverTable,
+  /**
+   * Where the histories of sessions are kept: `sqlite` (default, in `.kit/sessions.db`), `memory`, the address of a
+   * Postgres database (`postgres://…`), or, in `kit.config.ts`, a store.
+   */
+  store: storeChoice,
+  sessions: sessionsTable,
+  engine: engineTable,
+  telemetry: telemetryTable,
+});
+export interface KitConfig extends Infer<typeof configSchema> {}
+
+function isSpecAdapter(value: unknown): value is SpecAdapter {
+  if (typeof value !== "object" || value === null) return false;
+  const adapter: Partial<Record<keyof SpecAdapter, unknown>> = value;
+  return (
+    typeof adapter.name === "string" &&
+    frameworks.some((framework) => framework === adapter.framework) &&
+    typeof adapter.matches === "function" &&
+    typeof adapter.parse === "function"
+  );
+}
+
+const storeMethods = [
+  "append",
+  "read",
+  "info",
+  "list",
+  "delete",
+  "close",
+] as const satisfies readonly (keyof SessionStore)[];
+
+function isStore(value: unknown): value is SessionStore {
+  if (typeof value !== "object" || value === null) return false;
+  const store: Partial<Record<keyof SessionStore, unknown>> = value;
+  return storeMethods.every((method) => typeof store[method] === "function");
+}

@@ -1,0 +1,105 @@
+import * as z from "zod/mini";
+import type { Infer } from "../../protocol/fields.ts";
+import type { SandboxFactory } from "../../sandboxes/contract.ts";
+import { hostPatternForm, parseHostPattern } from "../../sandboxes/host/wall/host-pattern.ts";
+import { runloopSizes } from "../../sandboxes/runloop/runloop-options.ts";
+import {
+  dictionary,
+  flag,
+  integer,
+  list,
+  live,
+  longText,
+  name,
+  nameOr,
+  table,
+  text,
+  textLike,
+  variables,
+} from "./config-fields.ts";
+import { isolationModes, sandboxKinds } from "./config-lists.ts";
+
+export const networkHost = textLike(hostPatternForm, (host) => parseHostPattern(host) !== undefined);
+
+/** Where agents that name no sandbox work: a sandbox by its name, or, in `kit.config.ts`, one of your own. */
+export const sandboxChoice = z.union(
+  [z.enum(sandboxKinds), live<SandboxFactory>("a sandbox", isSandboxFactory)],
+  { error: nameOr(sandboxKinds, "a sandbox") },
+);
+export type SandboxChoice = z.output<typeof sandboxChoice>;
+
+/** The `sandbox.options` table: options of the sandbox that `agent.sandbox` names. */
+const sandboxOptionsTable = table({
+  /** Of `local`: the workspace, relative to the root of the project, which is the default. */
+  root: text,
+  /**
+   * Of `virtual`: the folder of all workspaces, relative to the root; default `.kit/sandboxes`. Of a vendor: the
+   * workspace on the machine, absolute.
+   */
+  folder: text,
+  /** Of all but `local`: the texts that a new workspace starts with, by path. */
+  files: dictionary(longText),
+  /** Variables that commands get: a list of names to hand on, or names with values. */
+  env: variables,
+  /** For vendors. Whether kit uploads the project's files to a machine, or a folder of them, as Git knows them. */
+  upload: z.union([text, flag]),
+  /** For vendors. Hosts that machines may reach, or "any"; default: those of `agent.allow_network`. */
+  network: z.union([list(networkHost), z.literal("any")]),
+  /** For vendors. Seconds without work after which kit pauses a machine; default 300. */
+  idle_seconds: integer(10, 86_400),
+  /** For vendors. The name that marks this project's machines; default: one that kit keeps in `.kit`. */
+  project: textLike("1 to 63 letters, digits, dots and dashes", (project) =>
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(project),
+  ),
+  /** Of `e2b`: the template of new machines. */
+  template: text,
+  /** Of `e2b`: the vendor's domain, where it is one's own. */
+  domain: text,
+  /** Of `daytona`: the snapshot of new machines. */
+  snapshot: text,
+  /** Of `daytona`: their image, in place of a snapshot. Of `modal`: their image, as a registry names it. */
+  image: text,
+  /** Of `daytona`: the region. */
+  target: text,
+  /** Of `runloop`: the name of the blueprint of new machines. */
+  blueprint: text,
+  /** Of `runloop`: how large they are: "SMALL". */
+  size: name(runloopSizes),
+  /** Of `modal`: the vendor's app that machines belong to. */
+  app: text,
+  /** Of `modal`: the vendor's environment. */
+  environment: text,
+  /** For vendors. The address of the vendor's interface; default: the vendor's own. */
+  api_url: text,
+  /** Of `e2b`: where machines are reached, in place of what the domain says. */
+  sandbox_url: text,
+});
+export interface SandboxOptions extends Infer<typeof sandboxOptionsTable> {}
+
+/** The `sandbox.limits` table. */
+const limitsTable = table({
+  /** Processes and threads at a time; default 1,024. */
+  processes: integer(1, 1_000_000),
+  /** MiB; default 4,096. */
+  memory_mb: integer(16, 16_777_216),
+});
+export interface LimitsConfig extends Infer<typeof limitsTable> {}
+
+/** The `sandbox` table. */
+export const sandboxTable = table({
+  /**
+   * Whether commands are walled in by the operating system: `required` runs none without a wall, `auto` (default)
+   * takes the wall that the machine has, `off` has none. For every sandbox of the project.
+   */
+  isolation: name(isolationModes),
+  /** What one command may use up. */
+  limits: limitsTable,
+  options: sandboxOptionsTable,
+});
+export interface SandboxConfig extends Infer<typeof sandboxTable> {}
+
+function isSandboxFactory(value: unknown): value is SandboxFactory {
+  if (typeof value !== "object" || value === null) return false;
+  const factory: Partial<Record<keyof SandboxFactory, unknown>> = value;
+  return typeof factory.name === "string" && typeof factory.open === "function";
+}
