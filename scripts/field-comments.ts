@@ -35,7 +35,7 @@ export async function readFieldComments(): Promise<FieldComments> {
   for (const path of await listFiles(join(repositoryRoot, "src"))) {
     if (!path.endsWith(".ts") || /\.(test|suite)\.ts$/.test(path)) continue;
     const text = await readFile(path, "utf8");
-    if (!/ from "zod(\/mini)?";/.test(text)) continue;
+    if (!/ from "(zod(\/mini)?|\.\/config-fields\.ts)";/.test(text)) continue;
     const file = relative(join(repositoryRoot, "src"), path).replace(/\.ts$/, "");
     visit(parseAst(text, { lang: "ts" }), (node) => {
       if (node.type === "ObjectExpression") literals.push({ file, comments: fieldsOf(node, text) });
@@ -64,7 +64,7 @@ export async function writeFieldComments(folder: string): Promise<void> {
   for (const path of await listFiles(folder)) {
     if (!path.endsWith(".d.ts")) continue;
     const text = await readFile(path, "utf8");
-    if (!text.includes(' from "zod')) continue;
+    if (!/"zod(\/mini)?"/.test(text)) continue;
     const file = relative(folder, path).replace(/\.d\.ts$/, "");
     const insertions: { readonly at: number; readonly comment: string }[] = [];
     visit(parseAst(text, { lang: "dts" }), (node) => {
