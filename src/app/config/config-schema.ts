@@ -211,6 +211,8 @@ const providerTable = table({
   context_windows: dictionary(integer(1_000, 100_000_000)),
 });
 
+const storeError = expecting("sqlite, memory, a postgres:// address or (only in kit.config.ts) a store");
+
 /**
  * Where the histories of sessions are kept: `sqlite` (default, in `.kit/sessions.db`), `memory`, the address of a
  * Postgres database (`postgres://…`), or, in `kit.config.ts`, a store.
@@ -218,11 +220,11 @@ const providerTable = table({
 const storeChoice = z.union(
   [
     z.enum(["sqlite", "memory"]),
-    z.templateLiteral(["postgres://", z.string()]).check(z.refine(isPostgresUrl)),
-    z.templateLiteral(["postgresql://", z.string()]).check(z.refine(isPostgresUrl)),
+    z.templateLiteral(["postgres://", z.string()]).check(z.refine(isPostgresUrl, { error: storeError })),
+    z.templateLiteral(["postgresql://", z.string()]).check(z.refine(isPostgresUrl, { error: storeError })),
     live<SessionStore>("a store", isStore),
   ],
-  { error: expecting("sqlite, memory, a postgres:// address or (only in kit.config.ts) a store") },
+  { error: storeError },
 );
 export type StoreConfig = z.output<typeof storeChoice>;
 
