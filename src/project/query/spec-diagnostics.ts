@@ -1,6 +1,6 @@
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { openspecChangeProblems } from "../../specs/adapters/openspec/change-problems.ts";
-import { openspecDocumentOf } from "../../specs/adapters/openspec/openspec-path.ts";
+import { openspecDocumentOf } from "../../specs/adapters/openspec/openspec-document.ts";
 import { duplicateId, toId } from "../../specs/model/assign-ids.ts";
 import type { Connection } from "../../sqlite/connection.ts";
 import { parentOf } from "../scan/folder.ts";

@@ -37,7 +37,7 @@ function parse(source: SpecSource): ParsedSpecs {
     ...unclosedDiagnostics(scan, source.path),
   ];
   const drafts: SpecDraft[] = [];
-  // Where all headings lie deeper, the highest ones are the sections.
+  // Without headings of that level, the highest ones are the sections.
   const highest = scan.headings.reduce((level, heading) => Math.min(level, heading.level), 6);
   for (const segment of segmentsOf(scan, Math.max(2, highest))) {
     if (!segment.says && segment.hasChildren) continue;

@@ -145,7 +145,7 @@ function toDraft(rule: ListedRule, parts: DraftParts): SpecDraft {
   };
 }
 
-/** What a rule is called: its first words without their marks, a table by its heading and its columns. */
+/** The title of a rule: its first words without their marks; for a table its heading and its columns. */
 function plainTitle(text: string, topic: string | undefined): string {
   const table = /^[ \t]*\|(.+?)\|?[ \t]*(?:\r?\n|$)/.exec(text)?.[1];
   if (table !== undefined) {

@@ -12,7 +12,7 @@ export interface ListedRule {
   readonly topic?: string;
 }
 
-/** A list marker, with the white space before and behind it; the bullet is one people paste. */
+/** A list marker, with the white space before and behind it; the bullet is one that users paste. */
 const listMarker = /^[ \t]*(?:[-*+•]|\d{1,9}[.)])(?:[ \t]+|$)/;
 
 /** A rule that is being read. `indent` is how far its text stands from the margin, for list items. */
@@ -27,7 +27,7 @@ interface OpenRule {
 }
 
 /**
- * The rules of a `.cursorrules` text. The format is free, so what people take for a rule decides: each
+ * The rules of a `.cursorrules` text. The format is free, so common usage decides: each
  * list item of the outer list with all that is nested in it, and each paragraph outside of lists.
  *
  * - Code and HTML belong to the rule before them, and so does a table that is indented below a list item.
@@ -93,7 +93,7 @@ class RuleReader {
     if (this.open?.kind === "item" && indent >= this.open.indent + 2) return false;
     this.close();
     this.bareTopic = undefined;
-    // The columns are lines of the first row, and what says nothing of the last one, so that no line is nobody's.
+    // The column names belong to the first row and trailing blank rows to the last one, so that every line has a row.
     for (const [index, { line, text }] of rows.entries())
       this.add(index === 0 ? from : line, index === rows.length - 1 ? endLine : line, text);
     this.gap = false;
@@ -262,7 +262,7 @@ interface Table {
   readonly endLine: number;
 }
 
-/** Of a line without blanks at its ends. */
+/** Expects a line without blanks at its ends. */
 const delimiterRow = /^\|?(?:[ \t]*:?-+:?[ \t]*\|)*(?:[ \t]*:?-+:?)?$/;
 
 /** A table that says nothing in so many rows says nothing at all: looking on from each of its lines would take long. */

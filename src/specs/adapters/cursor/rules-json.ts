@@ -9,14 +9,14 @@ export interface JsonRule {
   readonly endLine: number;
   readonly text: string;
   readonly topic?: string;
-  /** What the entry says besides its text and topic. */
+  /** The other fields of the entry. */
   readonly entry?: Readonly<Record<string, unknown>>;
 }
 
-/** Where an entry's text and topic are looked for; the first that holds a text counts. */
+/** The keys of an entry's text and topic; the first one with a text counts. */
 const textKeys = ["rule", "text", "content", "instructions", "description", "name", "title"];
 const topicKeys = ["topic", "category", "group", "tag"];
-/** What a group is called, where the list does not give it a key. */
+/** The name of a group without a key. */
 const nameKeys = ["name", "title"];
 
 type Entry = Readonly<Record<string, unknown>>;
@@ -48,7 +48,7 @@ export function readRulesJson(
 
 const noText = `The rule is neither a text nor an object with one of ${textKeys.map((key) => `\`${key}\``).join(", ")}.`;
 
-/** What may be a rule, or the error that stands in its place. */
+/** A possible rule, or the error in its place. */
 interface Candidate {
   readonly value: unknown;
   readonly span: Pick<JsonSpan, "start" | "end">;

@@ -5,7 +5,7 @@ import type { DraftLink, DraftMention, SpecDraft } from "../../adapter.ts";
 import { slugOf } from "../../model/slug.ts";
 import { validateBlock } from "../../model/validate.ts";
 
-/** What the config says about the files of one glob. */
+/** The configuration for the files of one glob. */
 export interface CustomDefaults {
   readonly spec_type?: string | undefined;
   readonly tags?: readonly string[] | undefined;

@@ -86,7 +86,7 @@ function isEars(item: CriterionItem): boolean {
   return isEarsStatement(item.text.join(" "));
 }
 
-/** Lists whose items all say "1." (Markdown counts them itself), or nothing, are numbered by position. */
+/** Lists whose items are all "1." (Markdown counts them itself) or have no number are numbered by position. */
 function numberCriteria(
   items: readonly CriterionItem[],
   stem: string | undefined,

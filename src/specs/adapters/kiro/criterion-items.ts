@@ -120,7 +120,7 @@ function itemReader(items: CriterionItem[]): (text: string, line: number) => voi
       if (Number.isInteger(last)) lastNumber = last;
       items.push(current);
     } else if (mark === undefined && afterBlank && (current === undefined || indent <= current.indent)) {
-      // A paragraph of its own ends the list, unless it is a criterion that nobody numbered.
+      // A paragraph of its own ends the list, unless it is a criterion without a number.
       current = isEarsStatement(text) ? { line, indent, number: undefined, text: [text] } : undefined;
       if (current !== undefined) items.push(current);
     } else {

@@ -12,7 +12,7 @@ import {
   requirementId,
   type SectionPart,
   sectionDraft,
-} from "./diagnostics.ts";
+} from "./kiro-document.ts";
 import { parseRequirements } from "./parse-requirements.ts";
 import { parseTasks } from "./parse-tasks.ts";
 import { requirementLabels, requirementLinks } from "./requirement-references.ts";
@@ -78,7 +78,7 @@ function toDesign(scan: MarkdownScan, part: SectionPart, document: KiroDocument)
 
 /**
  * The three parts of a bug analysis, with the number that their statements have by Kiro's template.
- * What the software does now is no acceptance criterion; what it shall do, and keep doing, is one.
+ * The present behaviour is not an acceptance criterion; the expected and the unchanged behaviour are.
  */
 const behaviors = [
   { name: "current", number: "1", title: /\b(?:current|actual|defective|buggy)\b.*\bbehaviou?r/i },

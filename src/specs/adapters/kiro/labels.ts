@@ -93,7 +93,7 @@ export function isStoryTitle(title: string): boolean {
   return storyTitle.test(title);
 }
 
-/** The text behind a user story label on its line (perhaps ""), or nothing where there is no label. */
+/** The text behind a user story label on its line (perhaps ""); undefined without a label. */
 export function storyBehindLabel(line: string): string | undefined {
   return storyLine.exec(line.trim())?.[1];
 }

@@ -20,7 +20,7 @@ import {
   requirementId,
   requirementTarget,
   sectionDraft,
-} from "./diagnostics.ts";
+} from "./kiro-document.ts";
 import {
   isAcceptanceLine,
   isAcceptanceTitle,
@@ -48,7 +48,7 @@ export function parseRequirements(source: SpecSource, document: KiroDocument): P
   const found = requirementSections(scan);
   const requirements = found.sections.filter(({ kind }) => kind === "requirement");
   const sections = [...found.sections, ...otherSections(scan, found)];
-  // What stands beside requirements limits all of them; without any, it is what is required.
+  // Statements beside requirements are constraints on all of them; without requirements, they are the requirements.
   const typeOf = ({ kind }: RequirementSection): SpecType =>
     kind === "constraint" || (kind !== "requirement" && requirements.length > 0)
       ? "constraint"

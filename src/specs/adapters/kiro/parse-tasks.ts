@@ -7,12 +7,12 @@ import { type MarkdownScan, scanMarkdown } from "../../markdown/scan-markdown.ts
 import { mentionsIn } from "../../model/mentions.ts";
 import { slugOf } from "../../model/slug.ts";
 import { detailText, type LineRange, type TaskItem, taskItemsIn } from "../../model/task-list.ts";
-import { duplicateNumber, type KiroDocument, nothingFound } from "./diagnostics.ts";
+import { duplicateNumber, type KiroDocument, nothingFound } from "./kiro-document.ts";
 import { toDottedNumber } from "./labels.ts";
 import { type RequirementLabel, requirementLabels, requirementLinks } from "./requirement-references.ts";
 
 /**
- * What the character in a box means. A queued task (`[~]`) waits to be run and is `open`; the
+ * The meaning of the character in a box. A queued task (`[~]`) waits to be run and is `open`; the
  * character itself is kept as `metadata.state`.
  */
 const statuses: Readonly<Record<string, TaskStatus>> = {

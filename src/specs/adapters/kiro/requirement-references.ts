@@ -1,21 +1,21 @@
 import type { DraftLink } from "../../adapter.ts";
 import { lineKinds, lineText, type MarkdownScan, textOfLines } from "../../markdown/scan-markdown.ts";
 import type { LineRange } from "../../model/task-list.ts";
-import { requirementTarget } from "./diagnostics.ts";
+import { requirementTarget } from "./kiro-document.ts";
 import { toDottedNumber } from "./labels.ts";
 
-/** What a list behind a label names: a requirement by its number, a statement by its code, or all. */
+/** A reference behind a label: a requirement by its number, a statement by its code, or all. */
 export interface RequirementName {
   /** The end of the target's id: "req3", "nfr-1", or "*" for all requirements of the document. */
   readonly target: string;
-  /** What coverage knows the criterion or requirement by: "3.2", "3", "NFR-1". */
+  /** The name of the criterion or requirement in coverage: "3.2", "3", "NFR-1". */
   readonly number: string;
 }
 
 export interface RequirementLabel {
   readonly kind: "implements" | "validates";
   readonly line: number;
-  /** What stands behind the label. */
+  /** The text behind the label. */
   readonly rest: string;
   /** The line is nothing but the label, in emphasis, and what it names. */
   readonly isOwnLine: boolean;
@@ -31,7 +31,7 @@ const validatesLabel = new RegExp(
   `(?<![\\p{L}])${validatesWords}(?:\\s*[:：*_]+\\s*(?:${words}(?![a-z]))?|\\s+${words}(?![a-z]))\\s*[:：]?(.*)$`,
   "iu",
 );
-/** What every label has; most sections and lines have none of it, and are done with at once. */
+/** A word that every label has; most sections and lines lack it, and are skipped. */
 const mayHaveLabel = /req|valid|exigence|anforderung|требован|要件|需求|要求|요구|验|驗|検証|검증|متطلب/i;
 const ownLine = /^\s*(?:[-*+]\s+)?[_*]{1,3}\p{L}/u;
 const bulletBefore = /^\s*(?:[-*+]\s+)?/;
@@ -53,7 +53,7 @@ const named = new RegExp(
 );
 /** Words in front of a number that say nothing but that it is a requirement's. */
 const plainWord = new RegExp(`^(?:${words}|r|no|nr|n|and|y|e|et|und|и|及|和|与|と|to|through)$`, "i");
-/** What people call statements of a specification, in any case and with a space before the number. */
+/** The usual codes of statements, in any case, also with a space before the number. */
 const familiar = /^(?:ac|us|fr|nfr|sc|br|ur|tr|uir|cr|ir|sr|dr|rf|rnf|nf|con|story|user ?story)$/i;
 const allOf =
   /^[^\p{L}]*(?:all|every|alle?s?|tod[ao]s|tous|toutes|tutti|全般|全て|すべて|全部|所有|모두|전체|все|جميع|كل)(?:[^\p{L}]*$|[的の ]*(?:the |les |los |as |os )?(?:requirements?|要件|需求|要求|requisitos|exigences|anforderungen|требования|المتطلبات)(?![\p{L}]))|\ball (?:the )?requirements?\W*$|^全要件/iu;
@@ -101,7 +101,7 @@ function labelOf(text: string): { kind: "implements" | "validates"; rest: string
 }
 
 /**
- * What a list names: "1.1, 2.3 and R4", "1.1–1.4", "AC-1.1 through AC-1.3", "NFR-PERF-006", "All".
+ * The references in a list: "1.1, 2.3 and R4", "1.1–1.4", "AC-1.1 through AC-1.3", "NFR-PERF-006", "All".
  *
  * A number belongs to the requirement with its first part. A code is that of the statement which has
  * it, and `AC-1.2` the second criterion of requirement 1.
@@ -129,7 +129,7 @@ export function namesIn(list: string): RequirementName[] {
   return names;
 }
 
-/** "" for a requirement's number, the letters of a code in capitals, or nothing where it is neither. */
+/** "" for a requirement's number, the letters of a code in capitals, undefined where it is neither. */
 function familyOf(word: string, written: string): string | undefined {
   if (written.includes("#") && !/^(?:req|要|需)/i.test(word)) return undefined;
   if (word === "" || plainWord.test(word)) return "";

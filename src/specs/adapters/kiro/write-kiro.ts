@@ -3,7 +3,7 @@ import type { WrittenSpecs } from "../../adapter.ts";
 import { blocksByPath } from "../../export/blocks-by-path.ts";
 import { scanMarkdown } from "../../markdown/scan-markdown.ts";
 import { headingLine } from "../../markdown/write-segments.ts";
-import { kiroDocumentOf } from "./diagnostics.ts";
+import { kiroDocumentOf } from "./kiro-document.ts";
 import { isAcceptanceTitle, requirementNumber } from "./labels.ts";
 
 /**
@@ -40,7 +40,7 @@ function contentOf(path: string, blocks: readonly SpecBlock[]): string {
 function sections(opening: readonly string[], blocks: readonly SpecBlock[]): string {
   const level = blocks.reduce((least, { content }) => Math.min(least, levelAbove(content)), 3);
   const hasShared = blocks.some(isSharedCriteria);
-  // What has no number ends the block before it by its level alone.
+  // A heading without a number ends the block before it by its level.
   const parts = blocks.flatMap((block) => {
     const isOpen = requirementNumber(block.title) === undefined && block.metadata.behavior === undefined;
     const depth = !isOpen ? level : hasShared ? 1 : level - 1;

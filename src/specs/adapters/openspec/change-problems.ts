@@ -1,7 +1,7 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import type { SpecMetadata } from "../../../protocol/spec-block.ts";
 import { slugOf } from "../../model/slug.ts";
-import { openspecDocumentOf } from "./openspec-path.ts";
+import { openspecDocumentOf } from "./openspec-document.ts";
 
 /** As much of a block as the comparison takes. */
 export interface OpenspecBlock {
@@ -12,7 +12,7 @@ export interface OpenspecBlock {
 }
 
 /**
- * What is wrong between open changes and the specs they change: MODIFIED text that leaves out scenarios
+ * Contradictions between open changes and the specs that they change: MODIFIED text that leaves out scenarios
  * of the requirement it replaces whole, ADDED of what exists, MODIFIED, REMOVED and RENAMED of what does
  * not, and changes without any of these.
  */

@@ -8,7 +8,7 @@ import { headingLine, type WritableSegment, writeSegments } from "../../markdown
 import { blockTitle } from "../../model/block-title.ts";
 import { slugOf } from "../../model/slug.ts";
 import { detailText, taskItemsIn, taskMarker, taskStatusOf } from "../../model/task-list.ts";
-import { type OpenspecDocument, openspecDocumentOf, toDraft } from "./openspec-path.ts";
+import { type OpenspecDocument, openspecDocumentOf, toDraft } from "./openspec-document.ts";
 import { requirementBlocks } from "./requirement-blocks.ts";
 import { proposalBlocks, sectionBlocks } from "./section-blocks.ts";
 

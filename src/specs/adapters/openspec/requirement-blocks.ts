@@ -6,7 +6,7 @@ import { joinSpace } from "../../model/block-title.ts";
 import { classifyCriterion } from "../../model/ears.ts";
 import { scenarioCriterion } from "../../model/scenario.ts";
 import { slugOf } from "../../model/slug.ts";
-import { type OpenspecDocument, requirementId, toDraft } from "./openspec-path.ts";
+import { type OpenspecDocument, requirementId, toDraft } from "./openspec-document.ts";
 import { sectionBlock } from "./section-blocks.ts";
 
 export type Delta = "added" | "modified" | "removed" | "renamed";

@@ -3,7 +3,7 @@ import { type MarkdownScan, textOfLines } from "../../markdown/scan-markdown.ts"
 import { withoutBlankEdges } from "../../markdown/sections.ts";
 import { type Segment, segmentsOf } from "../../markdown/segments.ts";
 import { slugOf } from "../../model/slug.ts";
-import { type OpenspecDocument, toDraft } from "./openspec-path.ts";
+import { type OpenspecDocument, toDraft } from "./openspec-document.ts";
 
 /** The sections of a design, or of the project's conventions. */
 export function sectionBlocks(scan: MarkdownScan, document: OpenspecDocument): SpecDraft[] {

@@ -154,7 +154,7 @@ function contentOf(path: string, blocks: readonly SpecBlock[]): string {
   }
 }
 
-/** Where the writer of a spec.md stands: the open chapter and section, and the last story. */
+/** The state of the writer of a spec.md: the open chapter and section, and the last story. */
 interface SpecPlace {
   chapter: string;
   section: unknown;
@@ -170,7 +170,7 @@ function specParts(blocks: readonly SpecBlock[], folder: string): string[] {
   let outer: SpecBlock | undefined;
   for (const block of blocks) {
     const isStory = block.metadata.requirement === undefined;
-    // What stands in the text of the story or statement before it is written with that one.
+    // A block inside the text of the story or statement before it is written with that one.
     if (!isStory && outer !== undefined && isInside(block, outer)) continue;
     parts.push(...(isStory ? storyParts(block, place) : statementParts(block, place)));
     outer = block;

@@ -1,6 +1,6 @@
 import { slugOf } from "../../model/slug.ts";
 
-/** What the path of a Spec Kit document says. */
+/** The facts in the path of a Spec Kit document. */
 export type SpeckitDocument =
   | { readonly kind: "constitution" }
   | {
@@ -16,7 +16,7 @@ const constitutionPath = /(?:^|\/)\.specify\/memory\/constitution\.md$/;
 /** Folders of other tools that have a `specs` folder, too. */
 const otherTools = /(?:^|\/)(?:\.kiro|openspec)\//;
 
-/** The document at a path, or nothing where the path is not one of Spec Kit's. */
+/** The document at a path; undefined where the path is not one of Spec Kit's. */
 export function speckitDocumentOf(path: string): SpeckitDocument | undefined {
   if (!path.endsWith(".md")) return undefined;
   if (constitutionPath.test(path)) return { kind: "constitution" };

@@ -100,7 +100,7 @@ function toDraft(
   };
 }
 
-/** What the brackets behind the number say, and the words behind them. */
+/** The marks in brackets behind the number, and the words behind them. */
 function flagsOf(text: string): { parallel: boolean; story: string | undefined; words: string } {
   let words = text.replace(taskNumber, "");
   let parallel = false;
@@ -164,7 +164,7 @@ function taskLinks(
   return [...links.values()];
 }
 
-/** The template asks for exact file paths in the words of a task, so plain words are looked at, too. */
+/** The template asks for exact file paths in the words of a task, so plain words are searched, too. */
 function taskMentions(scan: MarkdownScan, lines: readonly LineRange[]): DraftMention[] {
   const mentions = new Map<string, DraftMention>();
   for (const { from, to } of lines)

@@ -37,7 +37,7 @@ export function isAnnotationLine(text: string): boolean {
   return text.includes("[@") && text.replace(annotation, "").replace(/[`\s*+-]/g, "") === "";
 }
 
-/** What an annotation says about a file; packages and globs are no files. */
+/** The file that an annotation names; packages and globs are not files. */
 export function toMention({ kind, target, line }: Annotation): DraftMention | undefined {
   const path = toMentionPath(target);
   if (path === undefined || kind === "doc") return undefined;

@@ -50,7 +50,7 @@ interface DescribedPart {
   readonly annotations: readonly Annotation[];
 }
 
-/** What all blocks of a file share. */
+/** The common fields of the blocks of a file. */
 interface Common {
   readonly spec: string;
   readonly idStem: string;
@@ -118,7 +118,7 @@ function toDraft(scan: MarkdownScan, described: DescribedPart, common: Common): 
     ...(part.isCapability && bulletCriteria(scan, part.bodyFrom, part.to)),
   };
   const mentions = new Map<string, DraftMention>();
-  // What an annotation says about a path goes before what its link or its place suggests.
+  // The kind in an annotation wins over the kind that a link or its place suggests.
   const stated = [...annotations.map(toMention), ...(part.isCapability ? common.mentions : [])];
   for (const mention of [...stated, ...mentionsIn(scan, part.from, part.to)])
     if (mention !== undefined && !mentions.has(mention.path)) mentions.set(mention.path, mention);

@@ -80,7 +80,7 @@ function segmentsOfFile(blocks: readonly SpecBlock[]): WritableSegment[] {
   const at = segments.findIndex(({ level }) => level > 1);
   const next = segments[at];
   const above = next === undefined ? titleOf(segments) : next.parents.filter(({ level }) => level === 1);
-  // What stands directly below the title, or below nothing, must not come to lie below the targets.
+  // Text directly below the title, or before it, must not end up below the targets.
   const level = next === undefined || next.level === 2 || next.parents.at(-1)?.level === 2 ? 2 : next.level;
   const target: WritableSegment = { title: "Target", level, parents: above, body: annotations.join("\n") };
   return at === -1 ? [...segments, target] : [...segments.slice(0, at), target, ...segments.slice(at)];

@@ -32,7 +32,7 @@ export interface SectionPart {
   readonly lines: LineRange;
 }
 
-/** What the blocks of all sections have in common. A section without text is its title. */
+/** The common fields of blocks from sections. The content of a section without text is its title. */
 export function sectionDraft(
   scan: MarkdownScan,
   { id, heading, lines }: SectionPart,
@@ -56,7 +56,7 @@ export function sectionDraft(
 
 type KiroDocumentKind = "requirements" | "bugfix" | "design" | "tasks";
 
-/** What the path of a Kiro document says. */
+/** The facts in the path of a Kiro document. */
 export interface KiroDocument {
   readonly kind: KiroDocumentKind;
   /** The folder that the documents of a feature share, project-relative. */
@@ -67,7 +67,7 @@ export interface KiroDocument {
 
 const kiroPath = /(?:^|\/)\.kiro\/specs\/(?:(.*)\/)?(requirements|bugfix|design|tasks)\.md$/s;
 
-/** The document at a path, or nothing where the path is not one of Kiro's. */
+/** The document at a path; undefined where the path is not one of Kiro's. */
 export function kiroDocumentOf(path: string): KiroDocument | undefined {
   const match = path.endsWith(".md") ? kiroPath.exec(path) : null;
   if (match === null) return undefined;
@@ -83,7 +83,7 @@ export function requirementId(feature: string, number: string): string {
   return requirementTarget(feature, `req${number}`);
 }
 
-/** What a link to a requirement, to a statement with a code ("nfr-1") or to all ("*") leads to. */
+/** The target of a link to a requirement, to a statement with a code ("nfr-1") or to all ("*"). */
 export function requirementTarget(feature: string, end: string): string {
   return `fw_a-${feature}-requirements-${end}`;
 }

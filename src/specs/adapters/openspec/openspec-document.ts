@@ -4,7 +4,7 @@ import type { MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 import { slugOf } from "../../model/slug.ts";
 
-/** What the path of an OpenSpec document says. */
+/** The facts in the path of an OpenSpec document. */
 export interface OpenspecDocument {
   readonly kind: "spec" | "delta" | "proposal" | "design" | "tasks" | "project";
   /** The folder whose documents belong together: of a capability or of a change. */
@@ -22,7 +22,7 @@ const changePath =
   /^(?<root>(?:.*\/)?openspec)\/changes\/(?<archive>archive\/)?(?<change>[^/]+)\/(?<rest>.+)$/s;
 const projectPath = /^(?<root>(?:.*\/)?openspec)\/project\.md$/s;
 
-/** The document at a path, or nothing where the path is not one of OpenSpec's. */
+/** The document at a path; undefined where the path is not one of OpenSpec's. */
 export function openspecDocumentOf(path: string): OpenspecDocument | undefined {
   if (!path.endsWith(".md") || !path.includes("openspec/")) return undefined;
   const change = changePath.exec(path)?.groups;
@@ -68,7 +68,7 @@ interface DraftParts {
   readonly links?: readonly DraftLink[];
 }
 
-/** What all blocks of OpenSpec have in common. */
+/** The common fields of OpenSpec blocks. */
 export function toDraft(scan: MarkdownScan, document: OpenspecDocument, parts: DraftParts): SpecDraft {
   const { kind, capability, change, archived } = document;
   const names = [capability, change].filter((name) => name !== undefined);
