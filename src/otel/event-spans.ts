@@ -13,7 +13,18 @@ import type { KitEvent } from "../protocol/event.ts";
 import type { TracePlace, Tracing, TurnContent } from "../protocol/tracing.ts";
 import { argumentsOf, inputAttributes, resultOf } from "./content.ts";
 import { WorkMetrics } from "./metrics.ts";
-import { names, operations } from "./names.ts";
+import {
+  compactionKey,
+  names,
+  operationKey,
+  operations,
+  runKey,
+  spanOf,
+  stepKey,
+  taskKey,
+  toolKey,
+  turnKey,
+} from "./names.ts";
 import {
   type AttributeOptions,
   commonAttributes,
@@ -21,18 +32,8 @@ import {
   toolAttributes,
   usageAttributes,
 } from "./span-attributes.ts";
-import {
-  compactionKey,
-  operationKey,
-  runKey,
-  spanOf,
-  stepKey,
-  taskKey,
-  toolKey,
-  turnKey,
-} from "./span-keys.ts";
 import { SpanTree } from "./span-tree.ts";
-import { activeTrace, toContext, toHeaders } from "./to-context.ts";
+import { activeTrace, toContext, toHeaders } from "./trace-ids.ts";
 import { TurnSpans } from "./turn-spans.ts";
 
 type EventOf<Type extends KitEvent["type"]> = Extract<KitEvent, { readonly type: Type }>;

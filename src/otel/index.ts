@@ -1,6 +1,7 @@
 import "../base/require-node.ts";
 
 export type { TraceContext } from "../protocol/trace-context.ts";
+
 export type { TracePlace, Tracing, TurnContent } from "../protocol/tracing.ts";
 export {
   createOpenTelemetryObserver,
@@ -8,5 +9,4 @@ export {
   replayEvents,
 } from "./create-observer.ts";
 export { observeService, type ServiceLoad } from "./service-metrics.ts";
-export { activeTrace } from "./to-context.ts";
-export { createIdGenerator, type IdGenerator } from "./trace-ids.ts";
+export { activeTrace, createIdGenerator, type IdGenerator } from "./trace-ids.ts";

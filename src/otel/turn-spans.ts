@@ -2,11 +2,10 @@ import { SpanKind } from "@opentelemetry/api";
 import type { KitEvent } from "../protocol/event.ts";
 import { Answer } from "./content.ts";
 import { inferenceAttributes, type WorkMetrics } from "./metrics.ts";
-import { modelOf, operations } from "./names.ts";
+import { compactionKey, modelOf, operationKey, operations, turnKey } from "./names.ts";
 import { type AttributeOptions, answerAttributes, turnAttributes } from "./span-attributes.ts";
-import { compactionKey, operationKey, turnKey } from "./span-keys.ts";
 import type { SpanTree } from "./span-tree.ts";
-import { toContext } from "./to-context.ts";
+import { toContext } from "./trace-ids.ts";
 
 type EventOf<Type extends KitEvent["type"]> = Extract<KitEvent, { readonly type: Type }>;
 

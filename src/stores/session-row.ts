@@ -43,3 +43,13 @@ export function placeOf(cursor: string | undefined): number {
   if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
   throw new KitError({ code: "invalid_request", message: "The cursor is none that a list has given." });
 }
+
+/** What an append at another position than the session's is refused with. */
+export function conflict(cause?: unknown): KitError {
+  return new KitError({
+    code: "conflict",
+    message: "Another writer has changed this session.",
+    hint: "Open the session again and repeat the call.",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}

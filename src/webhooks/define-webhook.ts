@@ -83,3 +83,13 @@ export function defineWebhook(definition: Omit<WebhookDefinition, "kind">): Webh
 export function isWebhookDefinition(value: unknown): value is WebhookDefinition {
   return typeof value === "object" && value !== null && "kind" in value && value.kind === "kit.webhook";
 }
+
+/** The secret of a webhook, or several; undefined where it finds none, or one that would sign nothing. */
+export function findSecret(
+  { secret: find }: Pick<WebhookDefinition, "secret">,
+  env: Readonly<Record<string, string | undefined>>,
+): string | readonly string[] | undefined {
+  const secret = find(env);
+  if (secret === undefined || secret.length === 0) return undefined;
+  return typeof secret !== "string" && secret.includes("") ? undefined : secret;
+}

@@ -1,10 +1,9 @@
 import { KitError } from "../base/kit-error.ts";
 import { faultOfName } from "../base/name-fault.ts";
 import type { DispatchReceipt } from "../protocol/dispatch.ts";
-import type { WebhookDefinition, WebhookDispatch } from "./define-webhook.ts";
-import { findSecret } from "./find-secret.ts";
-import { sha256, toBytes } from "./hmac.ts";
+import { findSecret, type WebhookDefinition, type WebhookDispatch } from "./define-webhook.ts";
 import { type VerifiedWebhook, verifyWebhook } from "./verify-webhook.ts";
+import { sha256, toBytes } from "./webhook-scheme.ts";
 
 /** A webhook as it arrives, and what it needs of the application. */
 export interface IncomingWebhook {

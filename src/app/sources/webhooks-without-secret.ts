@@ -1,5 +1,5 @@
-import { findSecret } from "../../webhooks/find-secret.ts";
 import type { LoadedWebhook } from "./load-source.ts";
+import { findSecret } from "../../webhooks/define-webhook.ts";
 
 /** Those that refuse every delivery in this environment, because they find no secret to check it with. */
 export function webhooksWithoutSecret(

@@ -1,10 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
-import type { MachineInfo, MachineSpec, RemoteDriver, RemoteMachine, RemoteRun } from "../remote/driver.ts";
+import {
+  type MachineInfo,
+  type MachineSpec,
+  quote,
+  type RemoteDriver,
+  type RemoteMachine,
+  type RemoteRun,
+  shellLine,
+} from "../remote/driver.ts";
 import { loadSdk } from "../remote/load-sdk.ts";
 import { type RemoteReason, reasonOf, remoteError } from "../remote/remote-error.ts";
-import { quote, shellLine } from "../remote/shell-line.ts";
-import type { DaytonaOptions } from "./daytona-options.ts";
+import type { RemoteOptions } from "../remote/remote-options.ts";
 import type { DaytonaClient, DaytonaMachine, DaytonaSdk } from "./daytona-sdk.ts";
 
 const vendor = "daytona";
@@ -275,4 +282,17 @@ function reasonFor(sdk: DaytonaSdk, error: unknown): RemoteReason {
     default:
       return statusCode < 500 && statusCode !== 408 && statusCode !== 409 ? "refused" : "unreachable";
   }
+}
+
+export interface DaytonaOptions extends RemoteOptions {
+  /** The snapshot that a new machine is made of; default: the account's. */
+  readonly snapshot?: string;
+  /** The image that it is made of, in place of a snapshot: "debian:12". */
+  readonly image?: string;
+  /** The region, such as "eu". */
+  readonly target?: string;
+  /** Where the vendor's interface is; default: the vendor's own. */
+  readonly apiUrl?: string;
+  /** What one request to the vendor may take, in milliseconds; default 60,000. Commands have limits of their own. */
+  readonly requestTimeoutMs?: number;
 }

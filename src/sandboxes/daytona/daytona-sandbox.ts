@@ -1,6 +1,6 @@
 import type { SandboxFactory } from "../contract.ts";
 import { createRemoteFactory } from "../remote/remote-factory.ts";
-import type { DaytonaOptions } from "./daytona-options.ts";
+import type { DaytonaOptions } from "./daytona-driver.ts";
 
 /**
  * A machine of Daytona for every session, started by the first tool that needs it, stopped when nothing happens, and

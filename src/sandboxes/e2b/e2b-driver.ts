@@ -1,8 +1,14 @@
-import type { MachineInfo, MachineSpec, RemoteDriver, RemoteMachine, RemoteRun } from "../remote/driver.ts";
+import {
+  type MachineInfo,
+  type MachineSpec,
+  type RemoteDriver,
+  type RemoteMachine,
+  type RemoteRun,
+  shellLine,
+} from "../remote/driver.ts";
 import { loadSdk } from "../remote/load-sdk.ts";
 import { type RemoteReason, reasonOf, remoteError } from "../remote/remote-error.ts";
-import { shellLine } from "../remote/shell-line.ts";
-import type { E2bOptions } from "./e2b-options.ts";
+import type { RemoteOptions } from "../remote/remote-options.ts";
 
 type Sdk = typeof import("e2b");
 type Machine = InstanceType<Sdk["Sandbox"]>;
@@ -187,4 +193,17 @@ function reasonFor(sdk: Sdk, error: unknown): RemoteReason {
   if (error instanceof sdk.InvalidArgumentError || (status !== undefined && status >= 400 && status < 500))
     return "refused";
   return "unreachable";
+}
+
+export interface E2bOptions extends RemoteOptions {
+  /** The template that a new machine is made of; default "base". */
+  readonly template?: string;
+  /** The vendor's domain, where it is not the default: an installation of one's own. */
+  readonly domain?: string;
+  /** Where the vendor's interface is, in place of what the domain says. */
+  readonly apiUrl?: string;
+  /** Where all machines are reached, in place of what the domain says. */
+  readonly sandboxUrl?: string;
+  /** What one request to the vendor may take, in milliseconds; default 60,000. Commands have limits of their own. */
+  readonly requestTimeoutMs?: number;
 }

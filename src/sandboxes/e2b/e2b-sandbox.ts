@@ -1,6 +1,6 @@
 import type { SandboxFactory } from "../contract.ts";
 import { createRemoteFactory } from "../remote/remote-factory.ts";
-import type { E2bOptions } from "./e2b-options.ts";
+import type { E2bOptions } from "./e2b-driver.ts";
 
 /**
  * A machine of E2B for every session, started by the first tool that needs it, paused when nothing happens, and removed

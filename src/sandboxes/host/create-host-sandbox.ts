@@ -1,14 +1,19 @@
+import type { Dirent, Stats } from "node:fs";
+import { lstat, open, readdir, rmdir, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { KitError } from "../../base/kit-error.ts";
+import { forbidden, hasCode, invalid } from "../../files/file-error.ts";
 import { resolveInside } from "../../files/find-place.ts";
-import type { Sandbox } from "../contract.ts";
+import { readRegularFile } from "../../files/read-regular-file.ts";
+import { replaceFile } from "../../files/replace-file.ts";
+import { canHoldFolders, folderFlags, heldPath } from "../../files/walk.ts";
+import type { DirectoryEntry, FileStat, Sandbox } from "../contract.ts";
 import { exec } from "./exec/exec.ts";
-import { exists, list, readBytes, readText, stat } from "./read.ts";
-import { remove } from "./remove.ts";
+import { replaceText, type TextChange } from "./replace-text.ts";
 import { glob } from "./search/glob.ts";
 import { grep } from "./search/grep.ts";
 import { workspaceIsolation } from "./wall/enclose.ts";
-import type { View, Workspace } from "./workspace.ts";
-import { toWorkspacePath } from "./workspace-path.ts";
-import { editFile, makeFolder, writeFile } from "./write.ts";
+import { notFound, toWorkspacePath, type View, type Workspace, withPlace } from "./workspace-path.ts";
 
 /** Larger files are not for a model or a string; `download` takes them. */
 const maxReadBytes = 16 * 1024 * 1024;
@@ -83,4 +88,126 @@ function viewFrom(cwd: string, shared: Shared): Sandbox {
     at: (folder) => viewFrom(inside(folder), shared),
     close: shared.close,
   };
+}
+
+/** Throws `payload_too_large` for a file past `maxBytes`. */
+function readBytes(view: View, path: string, maxBytes: number): Promise<Uint8Array> {
+  return withPlace(view, path, {
+    async work(place) {
+      const bytes = await readRegularFile(place, maxBytes);
+      if (bytes === undefined) throw notFound(place.path);
+      return bytes;
+    },
+  });
+}
+
+/** The text of a file as it is, byte order mark included; what is not UTF-8 becomes U+FFFD. */
+async function readText(view: View, path: string, maxBytes: number): Promise<string> {
+  const { buffer, byteOffset, byteLength } = await readBytes(view, path, maxBytes);
+  return Buffer.from(buffer, byteOffset, byteLength).toString("utf8");
+}
+
+function stat(view: View, path: string): Promise<FileStat> {
+  return withPlace(view, path, {
+    async work(place) {
+      const stats = await lstat(place.entry);
+      return { kind: kindOf(stats), size: stats.size, modified_at: stats.mtime.toISOString() };
+    },
+  });
+}
+
+async function exists(view: View, path: string): Promise<boolean> {
+  try {
+    await stat(view, path);
+    return true;
+  } catch (error) {
+    if (error instanceof KitError && error.code === "not_found") return false;
+    throw error;
+  }
+}
+
+/** The entries of a folder by name, in the order of code units. */
+function list(view: View, path: string): Promise<readonly DirectoryEntry[]> {
+  return withPlace(view, path, {
+    end: "folder",
+    async work(place) {
+      const entries = await readdir(place.folder, { withFileTypes: true });
+      return entries
+        .map((entry) => ({ name: entry.name, kind: kindOf(entry) }))
+        .sort((one, other) => (one.name < other.name ? -1 : 1));
+    },
+  });
+}
+
+function kindOf(entry: Stats | Dirent): FileStat["kind"] {
+  if (entry.isFile()) return "file";
+  if (entry.isDirectory()) return "directory";
+  return entry.isSymbolicLink() ? "link" : "other";
+}
+
+/** Writes a whole file; folders above it are created. */
+async function writeFile(view: View, path: string, content: string | Uint8Array): Promise<void> {
+  if (path === "" || path.endsWith("/")) throw invalid("A path to write names a file.");
+  await withPlace(view, path, {
+    createFolders: true,
+    work: (place) => replaceFile(place, { content }),
+  });
+}
+
+/** Creates a folder with those above it; one that is there already is fine. */
+async function makeFolder(view: View, path: string): Promise<void> {
+  await withPlace(view, path, { createFolders: true, end: "folder", work: async () => undefined });
+}
+
+/** Replaces a text in a file of UTF-8; `conflict` when the file changes meanwhile. */
+function editFile(
+  view: View,
+  path: string,
+  { change, maxBytes }: { readonly change: TextChange; readonly maxBytes: number },
+): Promise<{ readonly replacements: number }> {
+  return withPlace(view, path, {
+    async work(place) {
+      const bytes = await readRegularFile(place, maxBytes);
+      if (bytes === undefined) throw notFound(place.path);
+      const { text, replacements } = replaceText(bytes, change, place.path);
+      await replaceFile(place, { content: text, expected: bytes });
+      return { replacements };
+    },
+  });
+}
+
+/** Removes a file or a link; a folder with all in it when `recursive` is set. Never the root. */
+async function remove(view: View, path: string, recursive: boolean): Promise<void> {
+  if (toWorkspacePath(view, path) === "") {
+    throw forbidden("The workspace itself cannot be removed.");
+  }
+  await withPlace(view, path, {
+    end: "keep-link",
+    async work(place) {
+      const stats = await lstat(place.entry);
+      if (!stats.isDirectory()) await unlink(place.entry);
+      else if (recursive) await removeFolder(place.entry);
+      else throw invalid(`${place.path} is a folder; removing it takes recursive.`);
+    },
+  });
+}
+
+/** Empties a folder that is held open, so that nothing it is swapped for is emptied instead. */
+async function removeFolder(path: string): Promise<void> {
+  const handle = canHoldFolders() ? await open(path, folderFlags) : undefined;
+  const held = handle === undefined ? path : heldPath(handle.fd);
+  try {
+    for (const entry of await readdir(held, { withFileTypes: true })) {
+      // A folder that became a link since it was listed fails to open; a link is only ever unlinked.
+      if (entry.isDirectory()) await removeFolder(join(held, entry.name));
+      else await unlink(join(held, entry.name)).catch(ignoreGone);
+    }
+  } finally {
+    await handle?.close();
+  }
+  await rmdir(path).catch(ignoreGone);
+}
+
+function ignoreGone(error: unknown): void {
+  if (!hasCode(error, "ENOENT")) throw error;
 }

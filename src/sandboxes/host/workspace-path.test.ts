@@ -2,8 +2,7 @@ import { posix } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
-import type { Workspace } from "./workspace.ts";
-import { fromWorkingFolder, toWorkspacePath } from "./workspace-path.ts";
+import { fromWorkingFolder, toWorkspacePath, type Workspace } from "./workspace-path.ts";
 
 const root = "/some/where/root";
 const workspace: Workspace = {

@@ -1,6 +1,10 @@
-import { isAbsolute } from "node:path";
-import { forbidden, invalid } from "../../files/file-error.ts";
-import type { Workspace } from "./workspace.ts";
+import { lstatSync } from "node:fs";
+import { isAbsolute, join, relative, sep } from "node:path";
+import { KitError } from "../../base/kit-error.ts";
+import { forbidden, invalid, toFileError } from "../../files/file-error.ts";
+import { type FindPlaceOptions, findPlace, type Place } from "../../files/find-place.ts";
+import type { OuterRules } from "../../files/ignore-scope.ts";
+import type { IsolationOptions } from "../contract.ts";
 
 /** Where a path starts: the root as it is and as it is called, and the working folder below it. */
 interface PlaceOfPaths {
@@ -54,3 +58,77 @@ function belowRoot({ root, calledRoot }: PlaceOfPaths["workspace"], path: string
 function shown(path: string): string {
   return isAbsolute(path) ? "This path" : path.length > 200 ? `${path.slice(0, 200)}…` : path;
 }
+
+/** Whether a path is a folder or lies below it; both absolute. */
+export function isInside(folder: string, path: string): boolean {
+  const from = relative(folder, path);
+  return from === "" || (from !== ".." && !from.startsWith(`..${sep}`) && !isAbsolute(from));
+}
+
+/** A folder of this machine that a sandbox works in. */
+export interface Workspace {
+  /** Absolute, with links resolved. */
+  readonly root: string;
+  /** Absolute, as it was named: a link may have been on the way. */
+  readonly calledRoot: string;
+  /** The environment of every command. */
+  readonly environment: () => Promise<Readonly<Record<string, string>>>;
+  /** Ignore rules from above the root that searches follow. */
+  readonly outerRules: () => readonly OuterRules[];
+  readonly isolation: IsolationOptions;
+  /** Folders of kit's own, absolute: commands see nothing of them. */
+  readonly hidden: readonly string[];
+  /** That of kit's own which a command could make where it is missing; it is made before one may. */
+  readonly stateFolder?: string;
+  /** Makes a folder for the homes and temporary files of walled commands, outside of the workspace. */
+  readonly ownFolder: () => Promise<string>;
+  /** Fires when the sandbox is closed: running commands end. */
+  readonly closing: AbortSignal;
+}
+
+/** A workspace as one sandbox sees it: from its working folder. */
+export interface View {
+  readonly workspace: Workspace;
+  /** Relative to the root; "" for the root. */
+  readonly cwd: string;
+}
+
+type PlaceOptions = Pick<FindPlaceOptions, "createFolders" | "end">;
+
+/** Finds the place of a caller's path, hands it to `work`, and closes it. Throws `not_found`. */
+export async function withPlace<Value>(
+  view: View,
+  path: string,
+  given: PlaceOptions & { readonly work: (place: Place) => Promise<Value> },
+): Promise<Value> {
+  const { work, ...options } = given;
+  const inside = toWorkspacePath(view, path);
+  if (Object.keys(options).length === 0 && isMissing(view.workspace.root, inside)) throw notFound(inside);
+  const place = await findPlace({ root: view.workspace.root, path: inside, area: "workspace", ...options });
+  if (place === undefined) throw notFound(inside);
+  try {
+    return await work(place);
+  } catch (error) {
+    const isOfSystem = error instanceof Error && "syscall" in error;
+    throw isOfSystem ? toFileError(error, inside === "" ? "The workspace" : inside) : error;
+  } finally {
+    await place.close();
+  }
+}
+
+/**
+ * Whether the root has no entry of that name: before each prompt an agent looks for files that are mostly not
+ * there, and finding that out by descriptors costs a hundred times as much. Deeper paths are not looked at
+ * in this way: a link on the way could lead out, and the answer would tell what is there.
+ */
+function isMissing(root: string, inside: string): boolean {
+  if (inside === "" || inside.includes("/")) return false;
+  try {
+    return lstatSync(join(root, inside), { throwIfNoEntry: false }) === undefined;
+  } catch {
+    return false;
+  }
+}
+
+export const notFound = (path: string): KitError =>
+  new KitError({ code: "not_found", message: `${path} does not exist.` });

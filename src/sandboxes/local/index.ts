@@ -1,5 +1,5 @@
-/** `kit/sandboxes/local`: the real folder of a project as a sandbox. */
 import "../../base/require-node.ts";
 
-export type { LocalOptions } from "./local-options.ts";
+/** `kit/sandboxes/local`: the real folder of a project as a sandbox. */
 export { local } from "./local-sandbox.ts";
+export type { LocalOptions } from "./open-local.ts";

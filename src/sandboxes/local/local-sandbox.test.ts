@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { sandboxContract } from "../contract.suite.ts";
 import type { ExecResult, Sandbox } from "../contract.ts";
-import type { LocalOptions } from "./local-options.ts";
 import { local } from "./local-sandbox.ts";
+import type { LocalOptions } from "./open-local.ts";
 
 const folder = await realpath(await mkdtemp(join(tmpdir(), "kit-local-")));
 afterAll(() => rm(folder, { recursive: true }));

@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import type { SandboxFactory } from "../contract.ts";
-import type { LocalOptions } from "./local-options.ts";
+import type { LocalOptions } from "./open-local.ts";
 
 /**
  * The real folder, which every session shares; its commands run as this process's user. Paths cannot

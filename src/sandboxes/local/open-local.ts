@@ -4,13 +4,12 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { loadOuterRules } from "../../files/outer-rules.ts";
-import type { Sandbox, SandboxOwner } from "../contract.ts";
+import type { IsolationOptions, Sandbox, SandboxOwner } from "../contract.ts";
 import { createHostSandbox } from "../host/create-host-sandbox.ts";
 import { basicNames, pickEnvironment } from "../host/exec/environment.ts";
-import { isInside } from "../host/is-inside.ts";
 import { mergeIsolation } from "../host/wall/find-wall.ts";
 import { removeAtExit, removeNow } from "../host/wall/own-folders.ts";
-import type { LocalOptions } from "./local-options.ts";
+import { isInside } from "../host/workspace-path.ts";
 
 /** Opens the folder. Throws `unavailable` when there is none. */
 export async function openLocal(options: LocalOptions, owner: SandboxOwner): Promise<Sandbox> {
@@ -104,4 +103,14 @@ function noFolder(cause?: unknown): KitError {
     hint: "Set `root` of local(), or `sandbox.options.root` of the configuration, to a folder that exists.",
     cause,
   });
+}
+
+export interface LocalOptions extends IsolationOptions {
+  /** The workspace; default: the root of the agent's project, else the folder that the process was started in. */
+  readonly root?: string;
+  /**
+   * What commands get beside `PATH`, `HOME`, the language and the like: names of variables of this
+   * process (`["NODE_ENV"]`), or values (`{ NODE_ENV: "test" }`). Nothing else is passed on.
+   */
+  readonly env?: readonly string[] | Readonly<Record<string, string | undefined>>;
 }

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { RemoteRun } from "../remote/driver.ts";
+import { type RemoteRun, shellLine } from "../remote/driver.ts";
 import { reasonOf, remoteError } from "../remote/remote-error.ts";
-import { shellLine } from "../remote/shell-line.ts";
 import { reasonFor, statusOf, toRemote, vendor } from "./modal-error.ts";
 import type { ModalMachine } from "./modal-sdk.ts";
 

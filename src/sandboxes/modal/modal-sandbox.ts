@@ -1,7 +1,7 @@
 import type { SandboxFactory } from "../contract.ts";
 import type { RemoteDriver } from "../remote/driver.ts";
 import { createRemoteFactory } from "../remote/remote-factory.ts";
-import type { ModalOptions } from "./modal-options.ts";
+import type { ModalOptions } from "./modal-sdk.ts";
 
 /**
  * A machine of Modal for every session, started by the first tool that needs it, and removed with the session. Modal

@@ -1,8 +1,7 @@
 import { join } from "node:path";
 import type { SandboxFactory } from "../contract.ts";
 import type { RemoteDriver } from "./driver.ts";
-import { isolationBy } from "./isolation.ts";
-import type { RemoteOptions } from "./remote-options.ts";
+import { isolationBy, type RemoteOptions } from "./remote-options.ts";
 
 /**
  * The sandboxes of one vendor. Opening one talks to nobody: the first call that needs the machine starts it.

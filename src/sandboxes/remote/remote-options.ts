@@ -1,3 +1,5 @@
+import type { SandboxIsolation } from "../contract.ts";
+
 /** What every remote sandbox can be told. */
 export interface RemoteOptions {
   /** The vendor's key; default: its variable of the environment. */
@@ -25,4 +27,19 @@ export interface RemoteOptions {
    * made and kept in `.kit/machines`. Set it where that folder does not last.
    */
   readonly project?: string;
+}
+
+/** What keeps commands to their access on a machine where files can be kept from them by that program. */
+export function isolationBy(name: string, wall: string): SandboxIsolation {
+  if (wall !== "") {
+    return {
+      wall: "remote",
+      description: `Commands run on a machine of their own (${name}), which keeps them to what they may write; the network is the machine's.`,
+    };
+  }
+  return {
+    wall: "none",
+    description: `Commands run on a machine of their own (${name}), where they can write whatever its user may.`,
+    hint: "An image whose user may use 'unshare' and 'mount' (root, or user namespaces) can keep files from commands.",
+  };
 }

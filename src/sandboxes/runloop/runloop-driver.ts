@@ -2,17 +2,17 @@ import { KitError } from "../../base/kit-error.ts";
 import type { MachineInfo, MachineSpec, RemoteDriver, RemoteMachine } from "../remote/driver.ts";
 import { loadSdk } from "../remote/load-sdk.ts";
 import { remoteError } from "../remote/remote-error.ts";
+import type { RunloopOptions } from "./runloop-options.ts";
+import { policyFor } from "./runloop-policy.ts";
 import {
   keyHint,
   type RunloopClient,
   type RunloopSdk,
   reasonFor,
+  runOnDevbox,
   toRemote,
   vendor,
-} from "./runloop-error.ts";
-import type { RunloopOptions } from "./runloop-options.ts";
-import { policyFor } from "./runloop-policy.ts";
-import { runOnDevbox } from "./runloop-run.ts";
+} from "./runloop-run.ts";
 
 const startTimeoutMs = 120_000;
 /** States of a machine that is there; the vendor lists those that ended as well, of all time. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { remoteError } from "../remote/remote-error.ts";
-import { type RunloopClient, type RunloopSdk, vendor } from "./runloop-error.ts";
+import { type RunloopClient, type RunloopSdk, vendor } from "./runloop-run.ts";
 
 /**
  * The id of the account's network policy that lets a machine reach these hosts and nothing else. The vendor keeps

@@ -1,16 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
-import type { RemoteRun } from "../remote/driver.ts";
-import { reasonOf, remoteError } from "../remote/remote-error.ts";
-import { quote, shellLine } from "../remote/shell-line.ts";
-import {
-  type RunloopClient,
-  type RunloopSdk,
-  reasonFor,
-  toRemote,
-  vendor,
-  wasRefused,
-} from "./runloop-error.ts";
+import type { KitError } from "../../base/kit-error.ts";
+import { quote, type RemoteRun, shellLine } from "../remote/driver.ts";
+import { type RemoteReason, reasonOf, remoteError } from "../remote/remote-error.ts";
 
 export interface Devbox {
   readonly sdk: RunloopSdk;
@@ -156,4 +148,55 @@ async function explain({ sdk, client, id }: Devbox, error: unknown, phase: Phase
   if (machine instanceof Error) return toRemote(sdk, machine);
   const isRunning = (machine as { readonly status?: string }).status === "running";
   return toRemote(sdk, error, isRunning ? "refused" : "detached");
+}
+
+export type RunloopSdk = typeof import("@runloop/api-client");
+export type RunloopClient = InstanceType<RunloopSdk["Runloop"]>;
+
+export const vendor = "runloop";
+export const keyHint = "Set RUNLOOP_API_KEY.";
+
+/** What the vendor's package has thrown, as kit's error. */
+export function toRemote(
+  sdk: RunloopSdk,
+  error: unknown,
+  reason: RemoteReason = reasonFor(sdk, error),
+): KitError {
+  const waitS = error instanceof sdk.APIError ? Number(error.headers?.["retry-after"]) : Number.NaN;
+  return remoteError(vendor, reason, {
+    cause: error,
+    ...(reason === "key" ? { hint: keyHint } : {}),
+    ...(waitS > 0 ? { retryAfterS: waitS } : {}),
+  });
+}
+
+export function reasonFor(sdk: RunloopSdk, error: unknown): RemoteReason {
+  if (!(error instanceof sdk.APIError)) return "unreachable";
+  const { status, message } = error;
+  const isQuota = /quota|concurren|maximum|limit (?:of|reached|exceeded)/i.test(message);
+  switch (status) {
+    case undefined:
+    case 408:
+      return "unreachable";
+    case 401:
+      return "key";
+    case 402:
+      return "quota";
+    case 403:
+      return isQuota ? "quota" : "key";
+    case 404:
+    case 410:
+      return "gone";
+    case 429:
+      return isQuota ? "quota" : "busy";
+    default:
+      return status < 500 ? "refused" : "unreachable";
+  }
+}
+
+/** Whether nothing of a request can have arrived. */
+function wasRefused(error: unknown): boolean {
+  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth += 1)
+    if (/ECONNREFUSED|ENOTFOUND|EAI_AGAIN/.test(at.message)) return true;
+  return false;
 }

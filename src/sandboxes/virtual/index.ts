@@ -1,5 +1,6 @@
-/** `kit/sandboxes/virtual`: a workspace of its own for every session. */
 import "../../base/require-node.ts";
 
-export type { VirtualOptions } from "./virtual-options.ts";
+export type { VirtualOptions } from "./open-virtual.ts";
+
+/** `kit/sandboxes/virtual`: a workspace of its own for every session. */
 export { virtual } from "./virtual-sandbox.ts";

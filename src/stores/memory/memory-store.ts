@@ -5,9 +5,8 @@ import type {
   SessionKey,
   TouchedSessionPage,
 } from "../../protocol/session-entry.ts";
-import { conflict } from "../conflict.ts";
 import type { AppendRequest, SessionStore } from "../contract.ts";
-import { placeOf } from "../session-row.ts";
+import { conflict, placeOf } from "../session-row.ts";
 
 interface Log {
   /** Rises with each session that is made. */

@@ -1,6 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 import { storeUnavailable } from "../../protocol/store-fault.ts";
-import { conflict } from "../conflict.ts";
+import { conflict } from "../session-row.ts";
 
 /** Conditions of Postgres that mean: another writer was there. See its manual, appendix A. */
 const conflicts = new Set([

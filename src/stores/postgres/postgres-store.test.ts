@@ -7,8 +7,8 @@ import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
 import { openWay } from "../../testing/way-to-server.ts";
 import { sessionStoreContract } from "../contract.suite.ts";
-import { migrate, migrations } from "./migrate.ts";
 import { PostgresSessionStore } from "./postgres-store.ts";
+import { migrate, migrations } from "./session-tables.ts";
 
 const key: SessionKey = { agent: "reviewer", instance_id: "pr-7", session: "default" };
 const entry: SessionEntry = {

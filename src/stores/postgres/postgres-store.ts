@@ -6,16 +6,14 @@ import type {
   SessionKey,
   TouchedSessionPage,
 } from "../../protocol/session-entry.ts";
-import { conflict } from "../conflict.ts";
 import type { AppendRequest, SessionStore } from "../contract.ts";
 import { decodeEntry, encodeEntry } from "../entry-text.ts";
-import { placeOf, type SessionRow, toInfo, toTouchedPage } from "../session-row.ts";
+import { conflict, placeOf, type SessionRow, toInfo, toTouchedPage } from "../session-row.ts";
 import { AnswerGuard } from "./answer-guard.ts";
 import { isPostgresUrl } from "./is-postgres-url.ts";
-import { migrate } from "./migrate.ts";
 import { hasAnswered, toStoreError } from "./postgres-error.ts";
 import { type OwnPool, openPool, type PostgresPool, type PostgresQuery } from "./postgres-pool.ts";
-import { type Statements, statementsFor } from "./statements.ts";
+import { migrate, type Statements, statementsFor } from "./session-tables.ts";
 
 /** Which database: an address, or a pool that the caller keeps and ends. */
 export type PostgresSessionStoreOptions = {

@@ -9,12 +9,11 @@ import type {
 import { DatabaseFile } from "../../sqlite/database-file.ts";
 import { isBusy, isFileFault, StoreFaults } from "../../sqlite/sqlite-fault.ts";
 import { createTransaction, type Transaction } from "../../sqlite/statements.ts";
-import { conflict } from "../conflict.ts";
 import type { AppendRequest, MaybePromise, SessionStore } from "../contract.ts";
 import { decodeEntry, encodeEntry } from "../entry-text.ts";
-import { placeOf, toInfo, toTouchedPage } from "../session-row.ts";
+import { conflict, placeOf, toInfo, toTouchedPage } from "../session-row.ts";
 import { LockedWrites } from "./locked-writes.ts";
-import { maxPosition, openDatabase } from "./open-database.ts";
+import { maxPosition, openDatabase } from "./session-tables.ts";
 
 export interface SqliteSessionStoreOptions {
   /** The database file; `":memory:"` for none. Its folder must exist. */

@@ -1,6 +1,6 @@
 import { realpathSync } from "node:fs";
 import { delimiter, isAbsolute } from "node:path";
-import { isInside } from "../is-inside.ts";
+import { isInside } from "../workspace-path.ts";
 
 export type Environment = Readonly<Record<string, string>>;
 

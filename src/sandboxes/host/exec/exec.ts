@@ -1,12 +1,19 @@
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { constants } from "node:os";
 import { join } from "node:path";
+import { StringDecoder } from "node:string_decoder";
+import { setTimeout } from "node:timers/promises";
 import { KitError } from "../../../base/kit-error.ts";
 import { invalid } from "../../../files/file-error.ts";
+import { createBoundedOutput } from "../../../processes/bounded-output.ts";
+import { endGroup, graceMs, markName, signalGroup } from "../../../processes/end-group.ts";
+import { type Exit, type RunningProcess, startProcess } from "../../../processes/start-process.ts";
+import { stopOn, terminate } from "../../../processes/stop-on.ts";
 import type { ExecRequest, ExecResult } from "../../contract.ts";
-import { enclose } from "../wall/enclose.ts";
-import { withPlace } from "../with-place.ts";
-import type { View } from "../workspace.ts";
+import { enclose, type Launch } from "../wall/enclose.ts";
+import { type View, withPlace } from "../workspace-path.ts";
 import { composeEnvironment } from "./environment.ts";
-import { runProcess } from "./run-process.ts";
 
 const defaultTimeoutMs = 120_000;
 const defaultMaxOutputBytes = 1024 * 1024;
@@ -51,4 +58,192 @@ export async function exec(view: View, request: ExecRequest): Promise<ExecResult
 function argumentsOf(command: ExecRequest["command"]): readonly string[] {
   // A line that starts with a dash is not an option of the shell.
   return typeof command === "string" ? ["/bin/sh", "-c", "--", command] : command;
+}
+
+interface RunProcessOptions extends Launch, Pick<ExecRequest, "stdin" | "onOutput"> {
+  /** Path of the folder for the system; it is entered before this returns. */
+  readonly folder: string;
+  readonly timeoutMs: number;
+  readonly maxOutputBytes: number;
+  /** Bytes of output that end the command; default 256 MiB. */
+  readonly floodBytes?: number;
+  /** Any of these ends the command. */
+  readonly signals: readonly AbortSignal[];
+}
+
+/** A command that writes more is out of control, and reading it keeps this process from its work. */
+const defaultFloodBytes = 256 * 1024 * 1024;
+
+/**
+ * Runs a program in a process group of its own, and resolves when it has ended with all that it
+ * started. A program that cannot be started is a result as a shell gives it: 127 or 126.
+ */
+export async function runProcess(options: RunProcessOptions): Promise<ExecResult> {
+  const started = performance.now();
+  const mark = randomUUID();
+  const { wall, floodBytes = defaultFloodBytes } = options;
+  try {
+    const command = startProcess({
+      program: options.program,
+      args: options.args,
+      cwd: options.folder,
+      env: wall === undefined ? { ...options.environment, [markName]: mark } : options.environment,
+      hasInput: options.stdin !== undefined,
+      extra: wall === undefined ? [] : ["pipe", ...(wall.filter === undefined ? [] : [wall.filter])],
+    });
+    const processes = wall === undefined ? groupOf(command, mark) : walledIn(command);
+    const stop = stopOn(options, () => terminate(processes));
+    const output = collectOutput(command, { ...options, floodBytes }, () => stop.now("flood"));
+    command.stdin?.end(options.stdin);
+    const exitCode = exitCodeOf(await command.exited.finally(stop.release));
+    await processes.end();
+    await command.closeOutput(graceMs);
+    const reason = stop.reason();
+    if (reason === undefined && exitCode === 1 && !(await processes.started()))
+      throw notWalledIn(output.stderr.text());
+    const note =
+      reason === "flood" ? `\nThe command was stopped: it wrote more than ${floodBytes} bytes.\n` : "";
+    return {
+      exit_code: reason === undefined ? exitCode : null,
+      stdout: output.stdout.text(),
+      stderr: output.stderr.text() + note,
+      dropped_bytes: output.stdout.droppedBytes + output.stderr.droppedBytes,
+      timed_out: reason === "timeout",
+      duration_ms: performance.now() - started,
+    };
+  } catch (error) {
+    return notStarted(error, options.program, performance.now() - started);
+  }
+}
+
+/** As a shell says it, for a program that a signal has ended: 128 and the signal's number. */
+function exitCodeOf({ code, signal }: Exit): number {
+  return code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
+}
+
+/** What it says names folders of this machine, so only the cause has it. */
+function notWalledIn(text: string): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "The command was not run: its wall could not be built.",
+    hint: "Run 'kit doctor'. A folder that is renamed or removed just then is the other cause: try again.",
+    cause: new Error(text.slice(0, 1_000)),
+  });
+}
+
+/** The result that a shell gives; a machine that can start nothing more is an error. */
+function notStarted(error: unknown, program: string, durationMs: number): ExecResult {
+  const reason = reasons.get(error instanceof Error && "code" in error ? error.code : undefined);
+  if (reason === undefined) throw error;
+  return {
+    exit_code: reason.exitCode,
+    stdout: "",
+    stderr: `${program}: ${reason.text}\n`,
+    dropped_bytes: 0,
+    timed_out: false,
+    duration_ms: durationMs,
+  };
+}
+
+const reasons: ReadonlyMap<unknown, { readonly exitCode: number; readonly text: string }> = new Map([
+  ["ENOENT", { exitCode: 127, text: "command not found" }],
+  ["ENOTDIR", { exitCode: 127, text: "command not found" }],
+  ["EACCES", { exitCode: 126, text: "permission denied" }],
+  ["ENOEXEC", { exitCode: 126, text: "not a program of this machine" }],
+  ["E2BIG", { exitCode: 126, text: "argument list too long" }],
+  ["ENAMETOOLONG", { exitCode: 127, text: "command not found" }],
+]);
+
+function collectOutput(
+  command: RunningProcess,
+  { maxOutputBytes, floodBytes, onOutput }: RunProcessOptions & { readonly floodBytes: number },
+  onFlood: () => void,
+) {
+  let total = 0;
+  const collect = (stream: "stdout" | "stderr") => {
+    const kept = createBoundedOutput(maxOutputBytes);
+    const decoder = new StringDecoder("utf8");
+    command[stream].on("data", (chunk: Buffer) => {
+      kept.add(chunk);
+      total += chunk.length;
+      if (total > floodBytes) onFlood();
+      if (onOutput === undefined || kept.droppedBytes > 0) return;
+      try {
+        onOutput({ stream, text: decoder.write(chunk) });
+      } catch {
+        // Listener errors never fail the command.
+      }
+    });
+    return kept;
+  };
+  return { stdout: collect("stdout"), stderr: collect("stderr") };
+}
+
+/** The processes of a command, to be ended together. */
+interface Processes {
+  /** Asks them to end, or makes them. */
+  signal(signal: "SIGTERM" | "SIGKILL"): void;
+  /** Resolves when none is left, the program having ended. */
+  end(): Promise<void>;
+  /** Whether the program was started at all; what keeps it in may have failed before. */
+  started(): Promise<boolean>;
+}
+
+/** Those of a program that is started as it is. */
+function groupOf({ pid, signal }: RunningProcess, mark: string): Processes {
+  return {
+    signal,
+    async end() {
+      if (pid !== undefined) await endGroup(pid, mark);
+    },
+    started: async () => true,
+  };
+}
+
+/**
+ * Those within the wall of bubblewrap. Its first process within ends with it, and with that one all others; the
+ * processes outside see which it is on descriptor 3, and that the program was started.
+ */
+function walledIn(wall: RunningProcess): Processes {
+  const status = wall.pipe(3);
+  let text = "";
+  const read = Promise.withResolvers<void>();
+  if (status !== undefined) {
+    status.setEncoding("utf8");
+    status.on("data", (part: string) => {
+      text += part;
+    });
+    for (const event of ["close", "error"]) status.once(event, () => read.resolve());
+  } else read.resolve();
+  const first = (): number | undefined => {
+    const found = /"child-pid": *(\d+)/.exec(text)?.[1];
+    return found === undefined ? undefined : Number(found);
+  };
+  return {
+    signal(signal) {
+      const inner = first();
+      // The wall itself is asked nothing: it would end before those in it have been asked.
+      if (signal === "SIGTERM" && inner !== undefined) signalGroup(inner, signal);
+      else wall.signal("SIGKILL");
+    },
+    async end() {
+      const inner = first();
+      const end = performance.now() + graceMs;
+      while (inner !== undefined && isAlive(inner) && performance.now() < end) await setTimeout(1);
+    },
+    async started() {
+      await read.promise;
+      return text.includes('"exit-code"');
+    },
+  };
+}
+
+/** A process that has ended and that nobody has asked for yet is dead, and all that were in its namespace. */
+function isAlive(id: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${id}/stat`, "latin1");
+    return !/^[ZX]/.test(stat.slice(stat.lastIndexOf(")") + 2));
+  } catch {
+    return false;
+  }
 }

@@ -2,13 +2,9 @@ import { lstat } from "node:fs/promises";
 import { KitError } from "../../../base/kit-error.ts";
 import { findPlace } from "../../../files/find-place.ts";
 import type { GlobOptions } from "../../contract.ts";
-import { notFound } from "../with-place.ts";
-import type { View } from "../workspace.ts";
-import { fromWorkingFolder, toWorkspacePath } from "../workspace-path.ts";
-import { createPace } from "./pace.ts";
-import { compileSearchGlob } from "./path-filter.ts";
-import { createSearchScope } from "./search-scope.ts";
-import { walkFiles } from "./walk-files.ts";
+import { fromWorkingFolder, notFound, toWorkspacePath, type View } from "../workspace-path.ts";
+import { createPace } from "./scan-lines.ts";
+import { compileSearchGlob, createSearchScope, walkFiles } from "./walk-files.ts";
 
 interface GlobResult {
   readonly paths: readonly string[];

@@ -1,18 +1,11 @@
 import { lstat } from "node:fs/promises";
-import type { Place } from "../../../files/find-place.ts";
-import { findPlace } from "../../../files/find-place.ts";
+import { findPlace, type Place } from "../../../files/find-place.ts";
 import { readRegularFile } from "../../../files/read-regular-file.ts";
 import { readRegularFileSync } from "../../../files/read-regular-file-sync.ts";
 import type { GrepMatch, GrepRequest } from "../../contract.ts";
-import { notFound, withPlace } from "../with-place.ts";
-import type { View } from "../workspace.ts";
-import { fromWorkingFolder } from "../workspace-path.ts";
-import { compileLinePattern, type LinePattern } from "./line-pattern.ts";
-import { createPace, type Pace } from "./pace.ts";
-import { compileNameOrPathGlob } from "./path-filter.ts";
-import { scanLines } from "./scan-lines.ts";
-import { createSearchScope } from "./search-scope.ts";
-import { walkFiles } from "./walk-files.ts";
+import { fromWorkingFolder, notFound, type View, withPlace } from "../workspace-path.ts";
+import { compileLinePattern, createPace, type LinePattern, type Pace, scanLines } from "./scan-lines.ts";
+import { compileNameOrPathGlob, createSearchScope, walkFiles } from "./walk-files.ts";
 
 interface GrepResult {
   readonly matches: readonly GrepMatch[];

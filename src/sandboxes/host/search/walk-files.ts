@@ -1,8 +1,17 @@
 import { type Dirent, readdirSync } from "node:fs";
+import { compileGlob } from "../../../base/glob/glob.ts";
+import { KitError } from "../../../base/kit-error.ts";
+import { findPlace } from "../../../files/find-place.ts";
 import { holdFolder } from "../../../files/hold-folder.ts";
-import { isSkippedName } from "../../../files/ignore-scope.ts";
+import {
+  createIgnoreScope,
+  type IgnoreScope,
+  ignoreFileName,
+  isSkippedName,
+} from "../../../files/ignore-scope.ts";
 import { joinPath } from "../../../files/join-path.ts";
-import type { SearchScope } from "./search-scope.ts";
+import { readRegularFileSync } from "../../../files/read-regular-file-sync.ts";
+import type { Workspace } from "../workspace-path.ts";
 
 /** A file or link that a walk found, while its folder is held open. */
 export interface FoundFile {
@@ -78,4 +87,56 @@ function listFolder(folder: string): Dirent[] {
     // A folder that may not be read has nothing to find.
     return [];
   }
+}
+
+/** What a search leaves out. */
+interface SearchScope {
+  /** Undefined where nothing is ignored: in a folder that is ignored itself, and was asked for. */
+  readonly ignored: IgnoreScope | undefined;
+  /** The scope of a folder that is open at `folder`, below this one. */
+  enter(path: string, folder: string): SearchScope;
+}
+
+const maxIgnoreFileBytes = 1024 * 1024;
+
+/** The scope in which a search of the folder at `path` starts, by the ignore files above it. */
+export async function createSearchScope(workspace: Workspace, path: string): Promise<SearchScope> {
+  const texts = new Map<string, string>();
+  const outermost = createIgnoreScope({
+    outer: workspace.outerRules(),
+    readText: (file) => texts.get(file) ?? "",
+  });
+  const scopeOf = (ignored: IgnoreScope | undefined): SearchScope => ({
+    ignored,
+    enter(below, folder) {
+      if (ignored === undefined) return this;
+      const bytes = readRegularFileSync(folder, ignoreFileName, maxIgnoreFileBytes);
+      if (bytes === undefined) return this;
+      texts.set(joinPath(below, ignoreFileName), bytes.toString("utf8"));
+      return scopeOf(ignored.enter(below));
+    },
+  });
+  let scope = scopeOf(outermost);
+  let above = "";
+  for (const name of path === "" ? [] : path.split("/")) {
+    const place = await findPlace({ root: workspace.root, path: above, end: "folder" });
+    if (place === undefined) break;
+    scope = scope.enter(above, place.folder);
+    await place.close();
+    above = joinPath(above, name);
+    if (scope.ignored?.ignores(above, true) === true) return scopeOf(undefined);
+  }
+  return scope;
+}
+
+/** Compiles a glob of a search. Throws `invalid_request`, with the reason, for one that can match nothing. */
+export function compileSearchGlob(pattern: string): (path: string) => boolean {
+  const glob = compileGlob(pattern);
+  if (glob.invalid === undefined) return glob.matches;
+  throw new KitError({ code: "invalid_request", message: `The glob is not valid: ${glob.invalid}.` });
+}
+
+/** The same for a filter, where a glob without a slash looks at names alone: `*.ts` is in any folder. */
+export function compileNameOrPathGlob(pattern: string): (path: string) => boolean {
+  return compileSearchGlob(pattern.includes("/") ? pattern : `**/${pattern}`);
 }

@@ -1,6 +1,6 @@
 import { homedir } from "node:os";
 import { dirname } from "node:path";
-import { isInside } from "../is-inside.ts";
+import { isInside } from "../workspace-path.ts";
 import { isOfSystem, type Visible } from "./system-folders.ts";
 
 /** Where a command has its home, within the wall: not where this user has one, in which tools may be seen. */

@@ -2,15 +2,13 @@ import { randomUUID } from "node:crypto";
 import { closeSync, lstatSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { CommandAccess, SandboxIsolation } from "../../contract.ts";
-import { isInside } from "../is-inside.ts";
-import type { Workspace } from "../workspace.ts";
-import { bridgeArguments, bridgePort } from "./bridge.ts";
+import { isInside, type Workspace } from "../workspace-path.ts";
 import { canHold, innerHome, innerSocket, toBubblewrap } from "./bubblewrap.ts";
 import { defaultLimits, limitedShell, openControlGroup } from "./command-limits.ts";
 import { checkRequired, findWall, isolationOf } from "./find-wall.ts";
 import { gitPartsOf, undoUnwanted } from "./git-parts.ts";
 import { type OwnFolders, ownFoldersOf, wallParts } from "./own-folders.ts";
-import { openProxy } from "./proxy.ts";
+import { bridgeArguments, bridgePort, openProxy } from "./proxy.ts";
 import { toSeatbeltProfile } from "./seatbelt.ts";
 import { systemParts, toolFolders, type Visible } from "./system-folders.ts";
 

@@ -1,6 +1,6 @@
 import { lstatSync, mkdirSync, readFileSync, readlinkSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { isInside } from "../is-inside.ts";
+import { isInside } from "../workspace-path.ts";
 
 /** How the repository of a workspace lies within a wall. */
 export interface GitParts {

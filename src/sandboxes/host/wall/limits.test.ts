@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { runProcess } from "../exec/run-process.ts";
+import { runProcess } from "../exec/exec.ts";
 import { createFolder, openWalled, wallTest } from "./walled.suite.ts";
 
 const folder = await createFolder();

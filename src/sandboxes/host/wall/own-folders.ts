@@ -3,7 +3,7 @@ import { chmod, cp, lstat, mkdir, mkdtemp, realpath, rm, writeFile } from "node:
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { KitError } from "../../../base/kit-error.ts";
-import type { Workspace } from "../workspace.ts";
+import type { Workspace } from "../workspace-path.ts";
 import { innerHome } from "./bubblewrap.ts";
 import { syscallFilter } from "./syscall-filter.ts";
 import { etcNames, systemParts } from "./system-folders.ts";

@@ -8,7 +8,7 @@ import {
   statSync,
 } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from "node:path";
-import { isInside } from "../is-inside.ts";
+import { isInside } from "../workspace-path.ts";
 
 /** What a command sees of the machine: never a folder that people keep files in. */
 const systemFolders = [

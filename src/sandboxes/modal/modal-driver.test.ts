@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { toLabels, toTags } from "./modal-labels.ts";
+import { toLabels, toTags } from "./modal-driver.ts";
 
 const label = fc.oneof(
   fc.string({ unit: "binary", maxLength: 200 }),

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { RE2JS } from "re2js";
 import { expect, test } from "vitest";
-import { textsOf } from "./needed-text.ts";
+import { textsOf } from "./remote-search.ts";
 
 test.each([
   ["createRemote", ["createRemote"]],
