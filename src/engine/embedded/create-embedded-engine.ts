@@ -1,19 +1,22 @@
 import { endsWithin, raceSignal } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
-import type { Engine, EngineHandlers } from "../contract.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
+import { query } from "../../sqlite/statements.ts";
+import { agentStream, type Engine, type EngineHandlers, type EngineLoad } from "../contract.ts";
+import { createMachineClock } from "../durable-time.ts";
+import { defaultLimits, type EngineLimits } from "../engine-base.ts";
 import { closing } from "./dispatches/attached-calls.ts";
 import { createDispatches } from "./dispatches/create-dispatches.ts";
+import { lineOf } from "./dispatches/dispatch-rows.ts";
+import type { EmbeddedBase } from "./embedded-base.ts";
 import { createEngineCore } from "./engine-core.ts";
-import { defaultLimits, type EngineLimits } from "./engine-limits.ts";
-import { createLoadReader } from "./engine-load.ts";
-import { createEventLog } from "./events/create-event-log.ts";
+import { createEventLog, type EmbeddedEventLog } from "./events/create-event-log.ts";
+import type { LeaseHolder } from "./lease/lease.ts";
 import { createTenure } from "./lease/tenure.ts";
-import { createForgetting } from "./may-forget.ts";
-import { createOutcomes } from "./outcomes/create-outcomes.ts";
+import { createOutcomes } from "./outcomes.ts";
 import { createRuns } from "./runs/create-runs.ts";
-import { createSchedules } from "./schedules/create-schedules.ts";
-import { createMachineClock } from "./time/machine-clock.ts";
+import { createSchedules } from "./schedules.ts";
 
 export interface EmbeddedEngineOptions {
   /** Where work is kept; created when absent. Without one it is in memory, and gone with the process. */
@@ -166,4 +169,46 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
 
 function alreadyStarted(): KitError {
   return new KitError({ code: "conflict", message: "The engine has been started already." });
+}
+
+/** `Engine.mayForget`. */
+function createForgetting(
+  { database, lines, time }: EmbeddedBase,
+  { lease, events }: { readonly lease: LeaseHolder; readonly events: Pick<EmbeddedEventLog, "isRead"> },
+): (key: SessionKey, touchedMs: number) => Promise<boolean> {
+  const input = query(
+    database,
+    `SELECT 1 FROM dispatches INDEXED BY dispatches_by_instance
+     WHERE instance_id = ? AND agent = ? AND status IN ('queued', 'running') LIMIT 1`,
+  );
+  const run = query(
+    database,
+    `SELECT 1 FROM runs INDEXED BY runs_by_status
+     WHERE status <> 'completed' AND status IN ('queued', 'running', 'waiting') AND (accepted_at <= ? OR run_id = ?) LIMIT 1`,
+  );
+  return async (key, touchedMs) => {
+    const { agent, instance_id } = key;
+    if (!(lease.isHeld || lease.isFree()) || !time.mayRemove()) return false;
+    if (lines.waiting({ line: lineOf(key) }) > 0 || events.isRead(agentStream(agent, instance_id)))
+      return false;
+    return input.get(instance_id, agent) === undefined && run.get(touchedMs, instance_id) === undefined;
+  };
+}
+
+/** Counts what waits and runs; `attached` are the inputs that wait without being stored. */
+function createLoadReader({ database }: EmbeddedBase, attached: () => number): () => EngineLoad {
+  // By counters and partial indices: what has ended well is passed over, however much it is.
+  const read = query<EngineLoad>(
+    database,
+    `SELECT (SELECT waiting FROM dispatch_load) AS queued_dispatches,
+       coalesce((SELECT waiting FROM run_shares WHERE owner = ''), 0) AS queued_runs,
+       (SELECT count(*) FROM runs WHERE status = 'running' AND status <> 'completed') AS running_runs,
+       (SELECT count(*) FROM runs WHERE status = 'waiting' AND status <> 'completed') AS waiting_runs,
+       (SELECT count(*) FROM dispatches WHERE status = 'failed' AND status <> 'completed') AS dead_letters`,
+  );
+  return () => {
+    const load = read.get();
+    if (load === undefined) throw new Error("SQLite gave no row back.");
+    return { ...load, queued_dispatches: load.queued_dispatches + attached() };
+  };
 }

@@ -3,19 +3,18 @@ import type { Clock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { DatabaseFile } from "../../sqlite/database-file.ts";
 import { StoreFaults } from "../../sqlite/sqlite-fault.ts";
+import { type EngineLimits, isLost } from "../engine-base.ts";
 import { type BlobStore, createBlobStore } from "./database/blobs.ts";
 import { createCommitQueue } from "./database/commit-queue.ts";
-import { openDatabase } from "./database/open-database.ts";
-import type { EngineBase } from "./engine-base.ts";
-import type { EngineLimits } from "./engine-limits.ts";
-import { createLease, isLost, type LeaseHolder } from "./lease/lease-holder.ts";
-import { createProcessLock } from "./lease/process-lock.ts";
-import { createTimeline } from "./time/timeline.ts";
+import { openDatabase } from "./database/engine-database.ts";
+import type { EmbeddedBase } from "./embedded-base.ts";
+import { createLease, createProcessLock, type LeaseHolder } from "./lease/lease.ts";
+import { createTimeline } from "./lease/timeline.ts";
 import { createWorkLines } from "./work/create-work-lines.ts";
 
 /** What the parts share, and what only the engine itself may use. */
 export interface EngineCore {
-  readonly base: EngineBase;
+  readonly base: EmbeddedBase;
   readonly lease: LeaseHolder;
   readonly blobs: BlobStore;
   readonly limits: EngineLimits;
@@ -54,7 +53,7 @@ export function createEngineCore({ folder, clock, limits }: CoreOptions): Engine
   const stopping = new AbortController();
   const draining = new AbortController();
   const time = createTimeline(database, clock);
-  const base: EngineBase = {
+  const base: EmbeddedBase = {
     clock,
     time,
     lease,
@@ -66,9 +65,9 @@ export function createEngineCore({ folder, clock, limits }: CoreOptions): Engine
     commit(write, options = {}) {
       const { fence } = options;
       if (options.fenced !== true && fence === undefined) return queue.commit(write);
-      const fenced = queue.commit((connection) => {
+      const fenced = queue.commit(() => {
         lease.check(fence);
-        return write(connection);
+        return write();
       });
       return fenced.catch((error: unknown) => {
         // Who finds out first tells all others: what else runs here must not go on until the next beat.

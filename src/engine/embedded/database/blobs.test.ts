@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { createBlobStore } from "./blobs.ts";
-import { openDatabase } from "./open-database.ts";
+import { openDatabase } from "./engine-database.ts";
 
 const root = mkdtempSync(join(tmpdir(), "kit-blobs-"));
 afterAll(() => rmSync(root, { recursive: true }));

@@ -12,7 +12,7 @@ const largestBatch = 1_000;
 const longestQueue = 20_000;
 
 export interface CommitQueue {
-  /** See `EngineBase.commit`. */
+  /** See `EmbeddedBase.commit`. */
   commit<Value>(write: (database: DatabaseSync) => Value): Promise<Value>;
   /** Resolves once all that was asked for is written, or rejected. */
   idle(): Promise<void>;

@@ -6,9 +6,9 @@ import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
 import type { SessionKey } from "../../../protocol/session-entry.ts";
 import { query } from "../../../sqlite/statements.ts";
 import type { AdmitRequest } from "../../contract.ts";
-import type { EngineBase } from "../engine-base.ts";
-import type { EngineLimits } from "../engine-limits.ts";
-import { checkJson } from "../runs/check-json.ts";
+import type { EngineLimits } from "../../engine-base.ts";
+import { checkJson } from "../../execution/check-json.ts";
+import type { EmbeddedBase } from "../embedded-base.ts";
 import { isNoAnswer } from "../work/is-no-answer.ts";
 import { ownerOfInput } from "../work/owner.ts";
 import { checkShare, retryAfter } from "../work/share-of-line.ts";
@@ -37,7 +37,7 @@ export interface AdmissionOptions {
   attached(scope?: LineScope): number;
 }
 
-export function createAdmissions(base: EngineBase, options: AdmissionOptions): Admissions {
+export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions): Admissions {
   const { database, blobs, clock, lines } = base;
   const { limits, attached } = options;
   const load = query<{ waiting: number; of_owner: number; in_session: number }>(

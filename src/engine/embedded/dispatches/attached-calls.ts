@@ -2,19 +2,20 @@ import { linkSignals } from "../../../base/abort.ts";
 import { createId } from "../../../base/id.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import type { LinePlace, WorkContext } from "../../contract.ts";
-import { type EngineBase, fenceCheck } from "../engine-base.ts";
+import { fenceCheck } from "../../engine-base.ts";
+import type { EmbeddedBase } from "../embedded-base.ts";
 import { ownerOfInput } from "../work/owner.ts";
 import type { LineScope, Work } from "../work/work-lines.ts";
 import { lineOf } from "./dispatch-rows.ts";
 
 /** Work of callers who wait for the answer: in line with the stored inputs of its session, but nowhere on disk. */
 export class AttachedCalls {
-  readonly #base: EngineBase;
+  readonly #base: EmbeddedBase;
   readonly #ofLine = new Map<string, number>();
   readonly #ofOwner = new Map<string, number>();
   #total = 0;
 
-  constructor(base: EngineBase) {
+  constructor(base: EmbeddedBase) {
     this.#base = base;
   }
 

@@ -2,16 +2,20 @@ import { KitError } from "../../../base/kit-error.ts";
 import type { DispatchReceipt, DispatchRecord } from "../../../protocol/dispatch.ts";
 import { query } from "../../../sqlite/statements.ts";
 import type { AdmitRequest, Engine, EngineHandlers } from "../../contract.ts";
-import type { EngineBase } from "../engine-base.ts";
-import type { EngineLimits } from "../engine-limits.ts";
-import type { EnginePart } from "../engine-part.ts";
+import type { EngineLimits, EnginePart } from "../../engine-base.ts";
+import type { EmbeddedBase } from "../embedded-base.ts";
 import { ownerOfInput } from "../work/owner.ts";
 import { createWaiters } from "../work/waiters.ts";
 import { createAdmissions } from "./admission.ts";
 import { AttachedCalls } from "./attached-calls.ts";
 import { createDispatchAttempts } from "./dispatch-attempts.ts";
-import { type DispatchPlace, type DispatchRow, lineOf, toRecord } from "./dispatch-rows.ts";
-import { createDispatchList } from "./list-dispatches.ts";
+import {
+  createDispatchList,
+  type DispatchPlace,
+  type DispatchRow,
+  lineOf,
+  toRecord,
+} from "./dispatch-rows.ts";
 
 export type Dispatches = EnginePart &
   Pick<
@@ -33,7 +37,7 @@ export type Dispatches = EnginePart &
 const pruned = 500;
 
 /** Inputs for sessions, from admission to their end. */
-export function createDispatches(base: EngineBase, limits: EngineLimits): Dispatches {
+export function createDispatches(base: EmbeddedBase, limits: EngineLimits): Dispatches {
   const { clock, lease, lines } = base;
   const waiters = createWaiters();
   const calls = new AttachedCalls(base);
@@ -180,7 +184,7 @@ const diedText = JSON.stringify({
 
 const place = "seq, dispatch_id, agent, instance_id, session, owner";
 
-function statements({ database }: EngineBase) {
+function statements({ database }: EmbeddedBase) {
   return {
     byId: query<DispatchRow>(database, "SELECT * FROM dispatches WHERE dispatch_id = ?"),
     hasEnded: query<Pick<DispatchRow, "ended_at">>(

@@ -2,9 +2,8 @@ import { type LinkedSignals, linkSignals } from "../../../base/abort.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import { query } from "../../../sqlite/statements.ts";
 import type { AdmitRequest, EngineHandlers, WorkContext } from "../../contract.ts";
-import { type EngineBase, fenceCheck } from "../engine-base.ts";
-import type { EngineLimits } from "../engine-limits.ts";
-import { isLost } from "../lease/lease-holder.ts";
+import { type EngineLimits, fenceCheck, isLost } from "../../engine-base.ts";
+import type { EmbeddedBase } from "../embedded-base.ts";
 import { createPace } from "../work/create-pace.ts";
 import { isOutage, outagePause } from "../work/outage.ts";
 import { principalOf } from "../work/owner.ts";
@@ -53,7 +52,7 @@ const perTurn = 8;
 /** How often a suspect looks whether it is its turn. */
 const suspectPauseMs = 25;
 
-export function createDispatchAttempts(base: EngineBase, options: AttemptOptions): DispatchAttempts {
+export function createDispatchAttempts(base: EmbeddedBase, options: AttemptOptions): DispatchAttempts {
   const { database, clock, time, blobs, lease, stopping, draining } = base;
   const { limits } = options;
   const pace = createPace(perTurn);

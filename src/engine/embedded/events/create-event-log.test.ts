@@ -6,8 +6,8 @@ import { afterAll, expect, test } from "vitest";
 import { KitError } from "../../../base/kit-error.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
 import { createManualClock } from "../../../testing/manual-clock.ts";
+import type { Lease } from "../../engine-base.ts";
 import { eventLogContract, type OpenEventLog } from "../../events.suite.ts";
-import type { Lease } from "../engine-base.ts";
 import { createEventLog, type EmbeddedEventLog } from "./create-event-log.ts";
 
 const root = mkdtempSync(join(tmpdir(), "kit-events-"));

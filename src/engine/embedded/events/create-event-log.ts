@@ -7,14 +7,11 @@ import { storeUnavailable } from "../../../protocol/store-fault.ts";
 import { DatabaseFile } from "../../../sqlite/database-file.ts";
 import { isFileFault, StoreFaults } from "../../../sqlite/sqlite-fault.ts";
 import type { EventLog, EventReadOptions } from "../../contract.ts";
-import type { Lease } from "../engine-base.ts";
-import { createEventReader } from "./event-reader.ts";
-import { createEventTable } from "./event-table.ts";
+import type { Lease } from "../../engine-base.ts";
+import { createEventReader, createWatchers, findGap } from "./event-reader.ts";
+import { createEventTable, openEventsDatabase } from "./event-table.ts";
 import { createEventWriter } from "./event-writer.ts";
-import { findGap } from "./find-gap.ts";
 import { positionAfter } from "./live-stream.ts";
-import { openEventsDatabase } from "./open-events-database.ts";
-import { createWatchers } from "./watchers.ts";
 
 /** From an append to its disk; also how long a stream that says nothing stays in memory, twice over. */
 const flushMs = 90;

@@ -3,7 +3,7 @@ import { KitError } from "../../../base/kit-error.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
 import { storeUnavailable } from "../../../protocol/store-fault.ts";
 import { isFileFault } from "../../../sqlite/sqlite-fault.ts";
-import type { Lease } from "../engine-base.ts";
+import type { Lease } from "../../engine-base.ts";
 import type { EventTable, StreamRow } from "./event-table.ts";
 import { createFinishedTurns } from "./finished-turns.ts";
 import { type LiveStream, settle, unwrittenEvents } from "./live-stream.ts";

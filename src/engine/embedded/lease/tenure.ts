@@ -1,6 +1,6 @@
 import type { EngineHandlers } from "../../contract.ts";
+import type { EnginePart } from "../../engine-base.ts";
 import type { EngineCore } from "../engine-core.ts";
-import type { EnginePart } from "../engine-part.ts";
 
 const pruneEveryMs = 60_000;
 const sweepEveryMs = 3_600_000;

@@ -9,8 +9,8 @@ import type { RunStatus } from "../../../protocol/run.ts";
 import { createManualClock, type ManualClock } from "../../../testing/manual-clock.ts";
 import { handlers } from "../../cases/engine-check.ts";
 import type { Engine, EngineHandlers } from "../../contract.ts";
+import type { EngineLimits } from "../../engine-base.ts";
 import { createEmbeddedEngine } from "../create-embedded-engine.ts";
-import type { EngineLimits } from "../engine-limits.ts";
 
 const root = mkdtempSync(join(tmpdir(), "kit-runs-"));
 const opened: Engine[] = [];

@@ -1,21 +1,18 @@
+import { isoTime } from "../../../base/clock.ts";
 import type { RunRecord } from "../../../protocol/run.ts";
 import { query } from "../../../sqlite/statements.ts";
-import { type Engine, type EngineHandlers, runStream } from "../../contract.ts";
-import type { EngineBase } from "../engine-base.ts";
-import type { EngineLimits } from "../engine-limits.ts";
-import type { EnginePart } from "../engine-part.ts";
+import { type Engine, type EngineHandlers, type EventLog, runStream } from "../../contract.ts";
+import type { EngineLimits, EnginePart } from "../../engine-base.ts";
+import type { Dispatcher } from "../../execution/execution-core.ts";
+import type { RunRow } from "../../execution/run-journal.ts";
+import type { EmbeddedBase } from "../embedded-base.ts";
 import type { EmbeddedEventLog } from "../events/create-event-log.ts";
 import { createWaiters } from "../work/waiters.ts";
-import { createRunAdmission } from "./admit-run.ts";
-import type { Dispatcher } from "./execution-core.ts";
 import { createJournalRows } from "./journal-rows.ts";
-import { createRunList } from "./list-runs.ts";
-import { createRecovery } from "./recover-runs.ts";
-import { hasEnded, lineOfRun, type RunRow, toRunRecord } from "./run-rows.ts";
+import { createRecovery, createWakeUps } from "./requeue-runs.ts";
+import { createRunAdmission, createSignalSender } from "./run-admission.ts";
+import { createRunList, hasEnded, lineOfRun, toRunRecord } from "./run-rows.ts";
 import { createRunWork, type RunPlace } from "./run-work.ts";
-import { sayCancelled } from "./say-cancelled.ts";
-import { createSignalSender } from "./send-signal.ts";
-import { createWakeUps } from "./wake-ups.ts";
 
 export type Runs = EnginePart &
   Pick<Engine, "startRun" | "getRun" | "listRuns" | "awaitRun" | "cancelRun" | "signal">;
@@ -34,7 +31,7 @@ const pruned = 100;
 const lastMs = 1_000;
 
 /** Invocations of workflows, from admission to their end. */
-export function createRuns(base: EngineBase, options: RunsOptions): Runs {
+export function createRuns(base: EmbeddedBase, options: RunsOptions): Runs {
   const { blobs, clock, database, lease, lines } = base;
   const { events, limits } = options;
   const waiters = createWaiters();
@@ -204,7 +201,7 @@ export function createRuns(base: EngineBase, options: RunsOptions): Runs {
   };
 }
 
-function statements({ database }: EngineBase) {
+function statements({ database }: EmbeddedBase) {
   return {
     byId: query<RunRow>(database, "SELECT * FROM runs WHERE run_id = ?"),
     queuedAfter: query<QueuedPlace>(
@@ -237,4 +234,30 @@ function statements({ database }: EngineBase) {
     ),
     remove: query(database, "DELETE FROM runs WHERE id = ?"),
   };
+}
+
+/**
+ * Ends the stream of a run that was cancelled while nothing of it was at work: its handler, who says so as a
+ * rule, is not there. A process that does not hold the lease cannot write it, and the stream just ends.
+ */
+async function sayCancelled(events: EventLog, run: RunRow, now: number): Promise<void> {
+  const { run_id, workflow, started_at, accepted_at } = run;
+  const stream = runStream(run_id);
+  try {
+    events.append(stream, {
+      type: "run_end",
+      workflow,
+      reason: "cancelled",
+      is_error: true,
+      is_aborted: true,
+      duration_ms: now - (started_at ?? accepted_at),
+      index: (await events.last(stream)) + 1,
+      timestamp: isoTime(now),
+      instance_id: run_id,
+      operation_id: run_id,
+      run_id,
+    });
+  } catch {
+    // The run is cancelled all the same, and its record says so.
+  }
 }

@@ -2,31 +2,9 @@ import type { DatabaseSync } from "node:sqlite";
 import { isoTime } from "../../../base/clock.ts";
 import type { RunWait } from "../../../protocol/run.ts";
 import { query } from "../../../sqlite/statements.ts";
-import type { Timeline } from "../time/timeline.ts";
-import type { EntryEnd, EntryKind, JournalEntry } from "./journal-entry.ts";
-
-type EntryHead = Omit<JournalEntry, "outcome">;
-
-/** The journals of runs, and the signals that their waits take. What writes is called in a transaction. */
-export interface JournalRows {
-  /** In the order of positions. */
-  load(run: number): JournalEntry[];
-  end(run: number, head: EntryHead, end: EntryEnd): void;
-  beginWait(run: number, head: EntryHead, deadline: number | undefined): void;
-  /** The oldest signal of a name that has not been taken, if it came by the deadline. */
-  nextSignal(run: number, name: string, deadline: number | undefined): PendingSignal | undefined;
-  take(signal: PendingSignal): void;
-  /** Whether a wait has begun for which there is a signal already. */
-  canGoOn(run: number): boolean;
-  /** What a run waits for that has not ended. */
-  waits(run: number, toWall: Timeline["toWall"]): readonly RunWait[];
-  delete(run: number): void;
-}
-
-export interface PendingSignal {
-  readonly id: number;
-  readonly payload: string;
-}
+import type { Timeline } from "../../durable-time.ts";
+import type { EntryKind, JournalEntry } from "../../execution/replay.ts";
+import type { PendingSignal, RunJournal } from "../../execution/run-journal.ts";
 
 interface EntryRow {
   readonly position: number;
@@ -38,7 +16,7 @@ interface EntryRow {
   readonly value: string | null;
 }
 
-export function createJournalRows(database: DatabaseSync): JournalRows {
+export function createJournalRows(database: DatabaseSync): RunJournal {
   const entries = query<EntryRow>(
     database,
     `SELECT position, kind, name, state, deadline, ended_as, value FROM run_journal WHERE run = ? ORDER BY position`,

@@ -1,33 +1,13 @@
 import { isoTime } from "../../../base/clock.ts";
 import type { EventError } from "../../../protocol/event.ts";
 import type { RunRecord, RunStatus, RunWait } from "../../../protocol/run.ts";
+import { type Query, query } from "../../../sqlite/statements.ts";
+import type { Page, RunFilter } from "../../contract.ts";
+import type { Blobs } from "../../engine-base.ts";
+import type { RunRow } from "../../execution/run-journal.ts";
+import { badCursor, readPage } from "../../read-page.ts";
 import { createRowReader } from "../database/stored-json.ts";
-import type { Blobs } from "../engine-base.ts";
-
-/** A row of `runs`; times in ms since 1970. */
-export interface RunRow {
-  /** The order of admission. */
-  readonly id: number;
-  readonly run_id: string;
-  readonly workflow: string;
-  readonly status: RunStatus;
-  /** 1 once somebody has asked for its end. */
-  readonly cancelling: number;
-  readonly crashes: number;
-  readonly crashed_at: number;
-  readonly idempotency_key: string | null;
-  readonly accepted_at: number;
-  readonly started_at: number | null;
-  readonly ended_at: number | null;
-  readonly wake_at: number | null;
-  readonly error: string | null;
-  readonly payload: string;
-  readonly result: string | null;
-  /** `ownerOfRun`. */
-  readonly owner: string;
-  /** `toStoredTrace`. */
-  readonly trace: string | null;
-}
+import type { EmbeddedBase } from "../embedded-base.ts";
 
 export function toRunRecord(
   row: RunRow,
@@ -67,4 +47,55 @@ export function lineOfRun({ run_id, crashes }: Pick<RunRow, "run_id" | "crashes"
 
 export function isSuspect({ crashes }: Pick<RunRow, "crashes">): boolean {
   return crashes > 2;
+}
+
+/** Pages of runs, newest first. A cursor is the run that the page before ended with. */
+export function createRunList({ database, blobs }: EmbeddedBase): (filter: RunFilter) => Page<RunRow> {
+  const queries = new Map<string, Query<RunRow>>();
+
+  function find({ workflow, status }: RunFilter): Query<RunRow> {
+    const conditions = [
+      workflow === undefined ? "" : "workflow = ? AND",
+      status === undefined ? "" : "status = ? AND",
+      // Says to SQLite that the index serves, which leaves the completed ones out.
+      status === undefined || status === "completed" ? "" : "status <> 'completed' AND",
+    ];
+    const sql = `SELECT * FROM runs ${indexFor({ workflow, status })}
+      WHERE ${conditions.join(" ")} id < ? ORDER BY id DESC LIMIT ?`;
+    let found = queries.get(sql);
+    if (found === undefined) {
+      found = query<RunRow>(database, sql);
+      queries.set(sql, found);
+    }
+    return found;
+  }
+
+  return (filter) => {
+    const { workflow, status, limit, cursor } = filter;
+    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : placeOf(cursor);
+    const values = [workflow, status].filter((value) => value !== undefined);
+    return readPage({
+      rows: (most) => find(filter).each(...values, before, most),
+      limit,
+      size: ({ payload, result }) => blobs.size(payload) + (result === null ? 0 : blobs.size(result)),
+      toItem: (row) => row,
+      toCursor: ({ id }) => String(id),
+    });
+  };
+}
+
+function indexFor({
+  workflow,
+  status,
+}: {
+  workflow: string | undefined;
+  status: string | undefined;
+}): string {
+  if (status !== undefined && status !== "completed") return "INDEXED BY runs_by_status";
+  return workflow === undefined ? "" : "INDEXED BY runs_by_workflow";
+}
+
+function placeOf(cursor: string): number {
+  if (!/^\d{1,15}$/.test(cursor)) throw badCursor();
+  return Number(cursor);
 }

@@ -2,12 +2,14 @@ import { KitError } from "../../../base/kit-error.ts";
 import { isRetryableCode } from "../../../protocol/error-code.ts";
 import { query } from "../../../sqlite/statements.ts";
 import { type EngineHandlers, runStream, type WorkContext } from "../../contract.ts";
-import { isLost } from "../lease/lease-holder.ts";
+import { isLost } from "../../engine-base.ts";
+import { createExecution, type Execution, type ExecutionEnd } from "../../execution/execution.ts";
+import type { ExecutionHost } from "../../execution/execution-core.ts";
+import type { RunRow } from "../../execution/run-journal.ts";
+import type { EmbeddedBase } from "../embedded-base.ts";
 import { toEventError } from "../work/to-event-error.ts";
 import type { Work, WorkEnd } from "../work/work-lines.ts";
-import { createExecution, type Execution, type ExecutionEnd } from "./execution.ts";
-import type { ExecutionHost } from "./execution-core.ts";
-import { isSuspect, lineOfRun, type RunRow } from "./run-rows.ts";
+import { isSuspect, lineOfRun } from "./run-rows.ts";
 
 /** Which run it is, without what it says. */
 export type RunPlace = Pick<RunRow, "id" | "run_id" | "crashes" | "owner">;
@@ -35,7 +37,10 @@ const retryMs = 1_000;
 const suspectPauseMs = 500;
 
 /** Takes runs from their queue, and sees each to its end or to its next long wait. */
-export function createRunWork(host: ExecutionHost, options: RunWorkOptions): RunWork {
+export function createRunWork(
+  host: ExecutionHost & { readonly base: EmbeddedBase },
+  options: RunWorkOptions,
+): RunWork {
   const { database, clock, time, lease, stopping, draining, commit } = host.base;
   const executions = new Map<string, Execution>();
   // One that was claimed and could not be begun is claimed again.

@@ -1,13 +1,14 @@
-/**
- * An engine in a process of its own, told over IPC what to do, so that a test can kill it, freeze it or
- * take its disk away. `fork(serve-process.ts, [JSON of EngineProcessSettings])`
- */
 import { appendFileSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 import { KitError } from "../../../base/kit-error.ts";
 import type { AdmitRequest } from "../../contract.ts";
+import type { EngineLimits } from "../../engine-base.ts";
 import { createEmbeddedEngine } from "../create-embedded-engine.ts";
-import type { EngineLimits } from "../engine-limits.ts";
+
+/**
+ * An engine in a process of its own, told over IPC what to do, so that a test can kill it, freeze it or
+ * take its disk away. `fork(serve-process.ts, [JSON of EngineProcessSettings])`
+ */
 
 export interface EngineProcessSettings {
   readonly folder: string;

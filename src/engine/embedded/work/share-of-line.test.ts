@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { systemClock } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
-import { defaultLimits } from "../engine-limits.ts";
+import { defaultLimits } from "../../engine-base.ts";
 import { createWorkLines } from "./create-work-lines.ts";
 import { checkShare } from "./share-of-line.ts";
 

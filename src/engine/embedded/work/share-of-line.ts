@@ -1,5 +1,5 @@
 import { KitError } from "../../../base/kit-error.ts";
-import type { EngineLimits } from "../engine-limits.ts";
+import type { EngineLimits } from "../../engine-base.ts";
 import { kindOf } from "./owner.ts";
 import type { LineScope, WorkLines } from "./work-lines.ts";
 

@@ -1,11 +1,6 @@
 import { readTraceContext, type TraceContext } from "../../../protocol/trace-context.ts";
 
 /** Where work stands in the trace of whoever asked for it: the two headers, a line each; null where nothing is traced. */
-export const traceColumns: string = `
-ALTER TABLE dispatches ADD COLUMN trace TEXT;
-ALTER TABLE runs ADD COLUMN trace TEXT;
-`;
-
 export function toStoredTrace(trace: TraceContext | undefined): string | null {
   if (trace === undefined) return null;
   const { traceparent, tracestate } = trace;

@@ -1,0 +1,34 @@
+import type { ContractCase } from "../base/contract-case.ts";
+import { attemptCases } from "./cases/attempt-cases.ts";
+import { callCases } from "./cases/call-cases.ts";
+import { dispatchCases } from "./cases/dispatch-cases.ts";
+import type { EngineSubject } from "./cases/engine-check.ts";
+import { listCases } from "./cases/list-cases.ts";
+import { replayCases } from "./cases/replay-cases.ts";
+import { runCases } from "./cases/run-cases.ts";
+import { scheduleCases } from "./cases/schedule-cases.ts";
+import { shareCases } from "./cases/share-cases.ts";
+import { stepCases } from "./cases/step-cases.ts";
+
+export type { EngineCaseLimits, EngineSubject } from "./cases/engine-check.ts";
+
+/**
+ * The promises of `Engine` as tests for any runner. Each case creates an engine of its own and drains it at its end.
+ * Cases that reopen stored work are left out for a subject without `reopen`.
+ *
+ * @example
+ * for (const { name, run } of engineCases({ create: (limits) => createMyEngine(limits) })) test(name, run);
+ */
+export function engineCases(subject: EngineSubject): readonly ContractCase[] {
+  return [
+    ...dispatchCases(subject),
+    ...shareCases(subject),
+    ...attemptCases(subject),
+    ...callCases(subject),
+    ...runCases(subject),
+    ...listCases(subject),
+    ...stepCases(subject),
+    ...replayCases(subject),
+    ...scheduleCases(subject),
+  ];
+}

@@ -1,0 +1,83 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, expect, test } from "vitest";
+import { migrations, openDatabase } from "./engine-database.ts";
+
+const root = mkdtempSync(join(tmpdir(), "kit-engine-open-"));
+afterAll(() => rmSync(root, { recursive: true }));
+const folder = (): string => mkdtempSync(join(root, "folder-"));
+const refused = expect.objectContaining({ code: "unavailable" });
+
+test("a folder that is not there is made, and what is in it comes back", () => {
+  const place = join(folder(), "deep", "down");
+  const first = openDatabase(place);
+  first.exec("UPDATE dispatch_load SET waiting = 3");
+  first.close();
+  const second = openDatabase(place);
+  expect(second.prepare("SELECT waiting FROM dispatch_load").get()).toEqual({ waiting: 3 });
+  second.close();
+});
+
+test("a file that is no database, or another program's, is refused and left as it is", () => {
+  const text = folder();
+  writeFileSync(join(text, "engine.db"), "somebody's notes ".repeat(500));
+  expect(() => openDatabase(text)).toThrow(refused);
+  expect(readFileSync(join(text, "engine.db"), "utf8")).toBe("somebody's notes ".repeat(500));
+
+  const foreign = folder();
+  const database = new DatabaseSync(join(foreign, "engine.db"));
+  database.exec("CREATE TABLE mine (a)");
+  database.close();
+  const before = readFileSync(join(foreign, "engine.db"));
+  expect(() => openDatabase(foreign)).toThrow(refused);
+  expect(readFileSync(join(foreign, "engine.db"))).toEqual(before);
+});
+
+test("a store of an older kit is brought up to date, with what it holds", () => {
+  const old = folder();
+  openDatabase(old).close();
+  const database = new DatabaseSync(join(old, "engine.db"));
+  database.exec("DROP INDEX run_journal_open; DROP TABLE outcomes; PRAGMA user_version = 1");
+  const shares = "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE '%_shares_%'";
+  for (const { name } of database.prepare(shares).all()) database.exec(`DROP TRIGGER ${name}`);
+  database.exec("DROP TABLE dispatch_shares; DROP TABLE run_shares; DROP TABLE timeline");
+  database.exec("ALTER TABLE schedules DROP COLUMN round");
+  for (const table of ["dispatches", "runs"])
+    database.exec(`ALTER TABLE ${table} DROP COLUMN owner; ALTER TABLE ${table} DROP COLUMN trace`);
+  database.exec(`INSERT INTO dispatches (dispatch_id, agent, instance_id, session, status, accepted_at, input)
+    VALUES ('d1', 'a', 'i', 's', 'queued', 0, '1'), ('d2', 'a', 'i', 's', 'completed', 0, '1')`);
+  database.exec("UPDATE dispatch_load SET waiting = 3");
+  const waits = "SELECT name FROM sqlite_schema WHERE name = 'run_journal_open'";
+  database.close();
+  const now = openDatabase(old);
+  expect(now.prepare("PRAGMA user_version").get()).toEqual({ user_version: migrations.length });
+  expect(now.prepare(waits).get()).toEqual({ name: "run_journal_open" });
+  expect(now.prepare("SELECT waiting FROM dispatch_load").get()).toEqual({ waiting: 3 });
+  expect(now.prepare("SELECT dispatch_id, trace FROM dispatches").all()).toEqual([
+    { dispatch_id: "d1", trace: null },
+    { dispatch_id: "d2", trace: null },
+  ]);
+  expect(now.prepare("SELECT * FROM dispatch_shares").all()).toEqual([{ owner: "instance/a/i", waiting: 1 }]);
+  now.close();
+});
+
+test("a store of a newer kit is refused", () => {
+  const place = folder();
+  const database = openDatabase(place);
+  database.exec("PRAGMA user_version = 999");
+  database.close();
+  expect(() => openDatabase(place)).toThrow(refused);
+});
+
+test("a store whose first page is damaged is refused, and not thrown away", () => {
+  const place = folder();
+  openDatabase(place).close();
+  const file = join(place, "engine.db");
+  const bytes = readFileSync(file);
+  bytes.fill(7, 100, 2_000);
+  writeFileSync(file, bytes);
+  expect(() => openDatabase(place)).toThrow(refused);
+  expect(readFileSync(file)).toEqual(bytes);
+});

@@ -1,0 +1,294 @@
+import { join } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { openStore, type StoreDefinition } from "../../../sqlite/open-store.ts";
+
+/** Which blobs are in use, kept by triggers: a file that no row names any more can go. */
+const blobTables = `
+CREATE TABLE blob_uses (
+  blob TEXT NOT NULL,
+  user TEXT NOT NULL,
+  PRIMARY KEY (blob, user)
+) STRICT, WITHOUT ROWID;
+`;
+
+/**
+ * One row: who works on this folder. The fence stays when the owner goes. `locked`: the owner holds the
+ * lock of `engine.lock` as well, so whoever gets that knows that the owner is gone.
+ */
+const leaseTables = `
+CREATE TABLE lease (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  fence INTEGER NOT NULL,
+  owner TEXT,
+  locked INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT;
+INSERT INTO lease (id, fence, locked, expires_at) VALUES (1, 0, 0, 0);
+`;
+
+/**
+ * `seq` is the place in line: a redriven input gets a new one. Times are milliseconds since 1970. Most
+ * rows are completed ones, so the indices that serve the others leave those out.
+ */
+const dispatchTables: string = `
+CREATE TABLE dispatches (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  dispatch_id TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  instance_id TEXT NOT NULL,
+  session TEXT NOT NULL,
+  status TEXT NOT NULL,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  fence INTEGER NOT NULL DEFAULT 0,
+  cancelling INTEGER NOT NULL DEFAULT 0,
+  idempotency_key TEXT,
+  accepted_at INTEGER NOT NULL,
+  next_attempt_at INTEGER,
+  started_at INTEGER,
+  ended_at INTEGER,
+  error TEXT,
+  input TEXT NOT NULL,
+  result TEXT
+) STRICT;
+CREATE UNIQUE INDEX dispatches_by_id ON dispatches (dispatch_id);
+CREATE UNIQUE INDEX dispatches_by_key ON dispatches (agent, instance_id, idempotency_key)
+  WHERE idempotency_key IS NOT NULL;
+CREATE INDEX dispatches_by_agent ON dispatches (agent, dispatch_id);
+CREATE INDEX dispatches_by_instance ON dispatches (instance_id, dispatch_id);
+CREATE INDEX dispatches_by_status ON dispatches (status, dispatch_id) WHERE status <> 'completed';
+CREATE INDEX dispatches_waiting ON dispatches (agent, instance_id, session) WHERE status = 'queued';
+CREATE INDEX dispatches_cancelling ON dispatches (dispatch_id) WHERE cancelling = 1;
+CREATE INDEX dispatches_ended ON dispatches (ended_at) WHERE ended_at IS NOT NULL;
+
+CREATE TABLE dispatch_load (waiting INTEGER NOT NULL) STRICT;
+INSERT INTO dispatch_load VALUES (0);
+CREATE TRIGGER dispatches_added AFTER INSERT ON dispatches WHEN new.status = 'queued'
+BEGIN UPDATE dispatch_load SET waiting = waiting + 1; END;
+CREATE TRIGGER dispatches_changed AFTER UPDATE OF status ON dispatches
+WHEN (new.status = 'queued') <> (old.status = 'queued')
+BEGIN UPDATE dispatch_load SET waiting = waiting + (new.status = 'queued') - (old.status = 'queued'); END;
+CREATE TRIGGER dispatches_removed AFTER DELETE ON dispatches WHEN old.status = 'queued'
+BEGIN UPDATE dispatch_load SET waiting = waiting - 1; END;
+${noteBlobs("dispatches", "dispatch_id", ["input", "result"])}`;
+
+/**
+ * The tables of runs. Times are milliseconds since 1970; payloads and results as the blobs stored them.
+ *
+ * `crashes` counts how often the process died under a run without another entry in its journal, which
+ * had `crashed_at` entries then. `run_queue` names the runs with the status queued in the order in which
+ * they became so; a number is never given again, so who has seen one can ask for what came after it.
+ */
+const runTables: string = `
+CREATE TABLE runs (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  run_id TEXT NOT NULL,
+  workflow TEXT NOT NULL,
+  status TEXT NOT NULL,
+  cancelling INTEGER NOT NULL DEFAULT 0,
+  crashes INTEGER NOT NULL DEFAULT 0,
+  crashed_at INTEGER NOT NULL DEFAULT 0,
+  idempotency_key TEXT,
+  accepted_at INTEGER NOT NULL,
+  started_at INTEGER,
+  ended_at INTEGER,
+  wake_at INTEGER,
+  error TEXT,
+  payload TEXT NOT NULL,
+  result TEXT
+) STRICT;
+CREATE UNIQUE INDEX runs_by_run_id ON runs (run_id);
+CREATE UNIQUE INDEX runs_by_key ON runs (workflow, idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX runs_by_workflow ON runs (workflow, id);
+CREATE INDEX runs_by_status ON runs (status, id) WHERE status <> 'completed';
+CREATE INDEX runs_by_wake ON runs (wake_at) WHERE wake_at IS NOT NULL;
+CREATE INDEX runs_cancelling ON runs (run_id) WHERE cancelling = 1;
+CREATE INDEX runs_by_end ON runs (ended_at) WHERE ended_at IS NOT NULL;
+
+CREATE TABLE run_queue (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  run INTEGER NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE run_journal (
+  run INTEGER NOT NULL,
+  position INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  name TEXT NOT NULL,
+  state TEXT NOT NULL,
+  deadline INTEGER,
+  ended_as INTEGER,
+  value TEXT
+) STRICT;
+CREATE UNIQUE INDEX run_journal_by_position ON run_journal (run, position);
+
+CREATE TABLE run_signals (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  run INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  taken INTEGER NOT NULL DEFAULT 0,
+  idempotency_key TEXT,
+  accepted_at INTEGER NOT NULL,
+  payload TEXT
+) STRICT;
+CREATE INDEX run_signals_by_name ON run_signals (run, taken, name, id);
+CREATE UNIQUE INDEX run_signals_by_key ON run_signals (run, idempotency_key) WHERE idempotency_key IS NOT NULL;
+${noteBlobs("runs", "id", ["payload", "result"])}
+${noteBlobs("run_journal", "run || '/' || position", ["value"])}
+${noteBlobs("run_signals", "id", ["payload"])}`;
+
+/** The waits that are open, however long the journal is that they stand in. */
+const openWaitsIndex: string = `
+CREATE INDEX run_journal_open ON run_journal (run, position) WHERE state = 'pending';
+`;
+
+/** `next_at` is null once a schedule never comes again; times are milliseconds since 1970. */
+const scheduleTables: string = `
+CREATE TABLE schedules (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  workflow TEXT NOT NULL,
+  cron TEXT NOT NULL,
+  timezone TEXT,
+  next_at INTEGER,
+  last_run_id TEXT,
+  payload TEXT
+) STRICT;
+CREATE INDEX schedules_by_next ON schedules (next_at) WHERE next_at IS NOT NULL;
+${noteBlobs("schedules", "id", ["payload"])}`;
+
+/** How often the times of a schedule have passed again: it is a part of each occurrence's name. */
+const scheduleRounds = `
+ALTER TABLE schedules ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
+`;
+
+/** What was done once, by key. A row without a value is a claim: somebody does it now. Times are ms since 1970. */
+const outcomeTable: string = `
+CREATE TABLE outcomes (
+  outcome_key TEXT PRIMARY KEY,
+  claim TEXT NOT NULL,
+  claimed_until INTEGER NOT NULL,
+  done_at INTEGER,
+  value TEXT
+) STRICT;
+CREATE INDEX outcomes_by_age ON outcomes (coalesce(done_at, claimed_until));
+${noteBlobs("outcomes", "outcome_key", ["value"])}`;
+
+/**
+ * Whose each input and run is (`owner.ts`), and how many of each owner wait. The row without an owner counts all runs
+ * that wait; the inputs are counted by `dispatch_load`.
+ */
+const shareTables: string = `
+ALTER TABLE dispatches ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+UPDATE dispatches SET owner = 'instance/' || agent || '/' || instance_id WHERE status IN ('queued', 'running', 'failed');
+UPDATE runs SET owner = 'workflow/' || workflow WHERE status IN ('queued', 'running', 'waiting');
+
+CREATE TABLE dispatch_shares (owner TEXT PRIMARY KEY, waiting INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+INSERT INTO dispatch_shares SELECT owner, count(*) FROM dispatches WHERE status = 'queued' GROUP BY owner;
+CREATE TRIGGER dispatch_shares_added AFTER INSERT ON dispatches WHEN new.status = 'queued'
+BEGIN ${more("dispatch_shares", "new.owner")} END;
+CREATE TRIGGER dispatch_shares_queued AFTER UPDATE OF status ON dispatches
+WHEN new.status = 'queued' AND old.status <> 'queued'
+BEGIN ${more("dispatch_shares", "new.owner")} END;
+CREATE TRIGGER dispatch_shares_left AFTER UPDATE OF status ON dispatches
+WHEN new.status <> 'queued' AND old.status = 'queued'
+BEGIN ${less("dispatch_shares", "old.owner")} END;
+CREATE TRIGGER dispatch_shares_removed AFTER DELETE ON dispatches WHEN old.status = 'queued'
+BEGIN ${less("dispatch_shares", "old.owner")} END;
+
+CREATE TABLE run_shares (owner TEXT PRIMARY KEY, waiting INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+INSERT INTO run_shares SELECT owner, count(*) FROM run_queue JOIN runs ON id = run GROUP BY owner;
+INSERT INTO run_shares SELECT '', count(*) FROM run_queue;
+CREATE TRIGGER run_shares_added AFTER INSERT ON run_queue
+BEGIN
+  ${more("run_shares", "(SELECT owner FROM runs WHERE id = new.run)")}
+  UPDATE run_shares SET waiting = waiting + 1 WHERE owner = '';
+END;
+CREATE TRIGGER run_shares_removed AFTER DELETE ON run_queue
+BEGIN
+  ${less("run_shares", "(SELECT owner FROM runs WHERE id = old.run)")}
+  UPDATE run_shares SET waiting = waiting - 1 WHERE owner = '';
+END;
+`;
+
+/** The row is there once a process has worked. `kept_until` is a time of the timeline, as `time` is. */
+const timelineTable = `
+CREATE TABLE timeline (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  time INTEGER NOT NULL,
+  wall INTEGER NOT NULL,
+  kept_until INTEGER NOT NULL DEFAULT 0
+) STRICT;
+`;
+
+/** Where work stands in a trace: its two headers, one per line; null where nothing is traced. */
+const traceColumns: string = `
+ALTER TABLE dispatches ADD COLUMN trace TEXT;
+ALTER TABLE runs ADD COLUMN trace TEXT;
+`;
+
+/**
+ * The schema, as steps: a database whose `user_version` is n has had the first n. A step that was
+ * released never changes; what comes later is a further one, at the end.
+ */
+export const migrations: readonly string[] = [
+  leaseTables + blobTables + dispatchTables + runTables + scheduleTables,
+  openWaitsIndex,
+  outcomeTable,
+  shareTables,
+  timelineTable + scheduleRounds,
+  traceColumns,
+];
+
+const engineStore: StoreDefinition = {
+  store: "The engine's store",
+  applicationId: 0x6b697471, // "kitq"
+  create: migrations.join(""),
+  upgrades: migrations.slice(1),
+  hint: "Update kit, or name another folder in `engine`.",
+  makesFolder: true,
+};
+
+/** Opens, or creates, `engine.db` of a folder; in memory without one. Throws like `openStore`. */
+export function openDatabase(folder: string | undefined): DatabaseSync {
+  return openStore(engineStore, folder && join(folder, "engine.db"), (database) => {
+    database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
+    // From here on the commit queue waits for locks, which does not stop the process.
+    database.exec("PRAGMA busy_timeout = 0;");
+  });
+}
+
+/**
+ * Triggers that note the blobs which columns of a table refer to, for its migration. Each row of the
+ * table is a user by itself, known by `key`: an SQL expression over one row, such as `run_id`.
+ */
+export function noteBlobs(table: string, key: string, columns: readonly string[]): string {
+  return columns.map((column) => noteColumn(table, key, column)).join("");
+}
+
+function noteColumn(table: string, key: string, column: string): string {
+  const user = (row: string): string =>
+    `'${table}.${column}:' || ${key.replace(/[a-z_]+/g, (name) => `${row}.${name}`)}`;
+  const add = `INSERT OR IGNORE INTO blob_uses VALUES (new.${column}, ${user("new")});`;
+  const remove = `DELETE FROM blob_uses WHERE blob = old.${column} AND user = ${user("old")};`;
+  return `
+CREATE TRIGGER ${table}_${column}_blob_added AFTER INSERT ON ${table}
+WHEN new.${column} GLOB 'blob:*' BEGIN ${add} END;
+CREATE TRIGGER ${table}_${column}_blob_changed AFTER UPDATE OF ${column} ON ${table}
+WHEN new.${column} IS NOT old.${column} AND (new.${column} GLOB 'blob:*' OR old.${column} GLOB 'blob:*')
+BEGIN ${remove} INSERT OR IGNORE INTO blob_uses SELECT new.${column}, ${user("new")} WHERE new.${column} GLOB 'blob:*'; END;
+CREATE TRIGGER ${table}_${column}_blob_removed AFTER DELETE ON ${table}
+WHEN old.${column} GLOB 'blob:*' BEGIN ${remove} END;
+`;
+}
+
+function more(table: string, owner: string): string {
+  return `INSERT OR IGNORE INTO ${table} VALUES (${owner}, 0);
+  UPDATE ${table} SET waiting = waiting + 1 WHERE owner = ${owner};`;
+}
+
+/** An owner of whom nothing waits has no row: they may be any number. */
+function less(table: string, owner: string): string {
+  return `UPDATE ${table} SET waiting = waiting - 1 WHERE owner = ${owner};
+  DELETE FROM ${table} WHERE owner = ${owner} AND waiting <= 0;`;
+}

@@ -1,0 +1,174 @@
+import { randomUUID } from "node:crypto";
+import type { DatabaseSync } from "node:sqlite";
+import { type Clock, elapsedOf } from "../../../base/clock.ts";
+import { KitError } from "../../../base/kit-error.ts";
+import { isBusy, type StoreFaults } from "../../../sqlite/sqlite-fault.ts";
+import { openFile, query, rollback } from "../../../sqlite/statements.ts";
+import type { Lease } from "../../engine-base.ts";
+
+export interface LeaseHolder extends Lease {
+  readonly isHeld: boolean;
+  /** Whether the lease is free, or its holder dead or late, as it seems without a transaction. */
+  isFree(): boolean;
+  /** In a transaction: takes the lease when it is free, or its holder is dead or late. True when it is ours now. */
+  acquire(): boolean;
+  /** Whether nobody else has taken the lease since. */
+  isOurs(): boolean;
+  /** In a transaction: says that we live. False when the lease is another's. */
+  renew(): boolean;
+  /** In a transaction: throws `lease_lost` unless the lease is ours, of the given fence where there is one. */
+  check(fence?: number): void;
+  /** After the transaction: what `acquire` gained counts from now on. */
+  begin(): void;
+  /** Tells those who work that the lease is gone, or may be. */
+  lose(): void;
+  /** In a transaction: gives the lease back, so that another process need not wait. */
+  release(): void;
+}
+
+export interface LeaseOptions {
+  readonly clock: Clock;
+  /** How long a holder may be silent before another takes over. */
+  readonly ttlMs: number;
+  readonly lock: ProcessLock;
+}
+
+interface LeaseRow {
+  readonly fence: number;
+  readonly owner: string | null;
+  readonly locked: number;
+  readonly expires_at: number;
+}
+
+/** The lease of an engine's folder: a row that its owner has to renew, with a fence that only rises. */
+export function createLease(database: DatabaseSync, options: LeaseOptions): LeaseHolder {
+  const { clock, ttlMs, lock } = options;
+  const owner = randomUUID();
+  const read = query<LeaseRow>(database, "SELECT fence, owner, locked, expires_at FROM lease");
+  const take = query<Pick<LeaseRow, "fence">>(
+    database,
+    "UPDATE lease SET fence = fence + 1, owner = ?, locked = ?, expires_at = ? RETURNING fence",
+  );
+  const extend = query(database, "UPDATE lease SET locked = ?, expires_at = ? WHERE owner = ? AND fence = ?");
+  const free = query(
+    database,
+    "UPDATE lease SET owner = NULL, locked = 0, expires_at = 0 WHERE owner = ? AND fence = ?",
+  );
+
+  let fence = 0;
+  let taken = 0;
+  let watched: { readonly row: LeaseRow; readonly since: number } | undefined;
+  let tenure = new AbortController();
+  tenure.abort(lost());
+
+  function isFree(): boolean {
+    const row = read.get();
+    // What is still ours was lost by mistake: nobody else has wanted it.
+    if (row === undefined || row.owner === null || row.owner === owner) return true;
+    return isSilent(row) || (row.locked === 1 && isUnlocked());
+  }
+
+  /**
+   * Whether the holder has not renewed its lease for as long as it lasts, by what this process has counted: what the
+   * row says of the time of day may be wrong by hours when somebody sets the clock.
+   */
+  function isSilent(row: LeaseRow): boolean {
+    const now = elapsedOf(clock);
+    const isSame = watched?.row.fence === row.fence && watched.row.expires_at === row.expires_at;
+    if (watched === undefined || !isSame) watched = { row, since: now };
+    return now - watched.since >= ttlMs;
+  }
+
+  /** The holder had the lock: when it can be had, the holder is dead. */
+  function isUnlocked(): boolean {
+    if (!lock.tryHold()) return false;
+    lock.release();
+    return true;
+  }
+
+  function isOurs(wanted: number): boolean {
+    const row = read.get();
+    return row?.owner === owner && row.fence === wanted;
+  }
+
+  return {
+    get fence() {
+      return fence;
+    },
+    get signal() {
+      return tenure.signal;
+    },
+    get isHeld() {
+      return !tenure.signal.aborted;
+    },
+    isFree,
+    isOurs: () => isOurs(fence),
+    acquire() {
+      if (!isFree()) return false;
+      taken = Number(take.get(owner, Number(lock.tryHold()), clock.now() + ttlMs)?.fence);
+      return true;
+    },
+    begin() {
+      fence = taken;
+      tenure = new AbortController();
+    },
+    renew() {
+      // A frozen process that this one took over from may have woken, and let the lock go.
+      return extend.run(Number(lock.tryHold()), clock.now() + ttlMs, owner, fence) > 0;
+    },
+    check(wanted = fence) {
+      if (tenure.signal.aborted || !isOurs(wanted)) throw lost();
+    },
+    lose() {
+      lock.release();
+      tenure.abort(lost());
+    },
+    release() {
+      free.run(owner, fence);
+    },
+  };
+}
+
+function lost(): KitError {
+  return new KitError({
+    code: "lease_lost",
+    message: "Another process does the work of this engine now.",
+    meta: { retry_after_s: 1 },
+  });
+}
+
+/** A lock that the system itself lets go when its process ends, in whatever way. */
+interface ProcessLock {
+  readonly isHeld: boolean;
+  /** Whether it is held now. False when a process that lives holds it, frozen or not. */
+  tryHold(): boolean;
+  release(): void;
+  close(): void;
+}
+
+/**
+ * SQLite's own lock of a file (fcntl, LockFileEx), through a transaction that is never written: it works
+ * where a process number does not, between containers and after a restart of one.
+ */
+export function createProcessLock(file: string | undefined, faults: StoreFaults): ProcessLock {
+  const database = openFile(file ?? ":memory:", { timeoutMs: 0 });
+  return {
+    get isHeld() {
+      return database.isTransaction;
+    },
+    tryHold() {
+      if (database.isTransaction) return true;
+      try {
+        database.exec("BEGIN EXCLUSIVE");
+        return true;
+      } catch (error) {
+        if (isBusy(error)) return false;
+        throw faults.toError(error);
+      }
+    },
+    release() {
+      rollback(database);
+    },
+    close: () => database.close(),
+  };
+}

@@ -1,0 +1,121 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { type Clock, systemClock } from "../../base/clock.ts";
+import type { Engine } from "../contract.ts";
+import { createEmbeddedEngine } from "./create-embedded-engine.ts";
+
+const root = mkdtempSync(join(tmpdir(), "kit-outcomes-"));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const handlers = { dispatch: async () => undefined, run: async () => undefined };
+
+async function open(folder: string | undefined, clock?: Clock): Promise<Engine> {
+  const engine = createEmbeddedEngine({
+    ...(folder === undefined ? {} : { folder }),
+    ...(clock === undefined ? {} : { clock }),
+  });
+  await engine.start(handlers);
+  return engine;
+}
+
+test.each([undefined, mkdtempSync(join(root, "engine-"))])(
+  "what is done once for a key is done once (%s)",
+  async (folder) => {
+    const engine = await open(folder);
+    let count = 0;
+    const held = Promise.withResolvers<void>();
+    const work = async (): Promise<unknown> => {
+      count += 1;
+      await held.promise;
+      return { count };
+    };
+    const meanwhile = [engine.once("a", work), engine.once("a", work), engine.once("a", work)];
+    held.resolve();
+    expect(await Promise.all(meanwhile)).toEqual([{ count: 1 }, { count: 1 }, { count: 1 }]);
+    expect(await engine.once("a", work)).toEqual({ count: 1 });
+    expect(await engine.once("b", work)).toEqual({ count: 2 });
+    await engine.drain();
+    await expect(engine.once("a", work)).rejects.toMatchObject({ code: "unavailable" });
+  },
+);
+
+test("what failed is tried again, by everybody who comes after", async () => {
+  const engine = await open(undefined);
+  let count = 0;
+  const work = async (): Promise<unknown> => {
+    count += 1;
+    if (count === 1) throw new Error("not yet");
+    return count;
+  };
+  const both = await Promise.allSettled([engine.once("a", work), engine.once("a", work)]);
+  expect(both.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect([await engine.once("a", work), await engine.once("a", work)]).toEqual([2, 2]);
+  await engine.drain();
+});
+
+test("an outcome outlives the process, large ones too, and every key is a key", async () => {
+  const folder = mkdtempSync(join(root, "engine-"));
+  const large = { text: "x".repeat(300_000) };
+  const keys = ["__proto__", "constructor", "a", "A", "", "a\nb"];
+  const before = await open(folder);
+  for (const key of keys) await before.once(key, async () => ({ ...large, key }));
+  await before.drain();
+  const after = await open(folder);
+  for (const key of keys) {
+    expect(await after.once(key, () => Promise.reject(new Error("again")))).toEqual({ ...large, key });
+  }
+  await after.drain();
+});
+
+test("what another process does now is unavailable, and is taken up when that process is gone", async () => {
+  const folder = mkdtempSync(join(root, "engine-"));
+  let ahead = 0;
+  const clock: Clock = {
+    now: () => Date.now() + ahead,
+    elapsed: () => performance.now() + ahead,
+    sleep: systemClock.sleep,
+  };
+  const one = await open(folder);
+  const other = createEmbeddedEngine({ folder, clock });
+  const held = Promise.withResolvers<string>();
+  const first = one.once("a", () => held.promise);
+  await expect
+    .poll(() => other.once("a", async () => "second").catch(({ code }) => code))
+    .toBe("unavailable");
+  ahead = 60_000;
+  expect(await other.once("a", async () => "second")).toBe("second");
+  held.resolve("first");
+  // The process that was thought dead learns what another one did in its place.
+  expect(["first", "second"]).toContain(await first);
+  expect(await one.once("a", async () => "third")).toBe("second");
+  await Promise.all([one.drain(), other.drain()]);
+});
+
+test("an outcome is forgotten with other ended work", async () => {
+  let ahead = 0;
+  let minute = Promise.withResolvers<void>();
+  const clock: Clock = {
+    now: () => Date.now() + ahead,
+    elapsed: () => performance.now() + ahead,
+    sleep: (ms, signal) =>
+      ms === 60_000
+        ? Promise.race([minute.promise, systemClock.sleep(3_600_000, signal)])
+        : systemClock.sleep(ms, signal),
+  };
+  const engine = createEmbeddedEngine({ clock, limits: { leaseMs: 1e12 } });
+  await engine.start(handlers);
+  await engine.once("a", async () => 1);
+  ahead = 6 * 24 * 3_600_000;
+  expect(await engine.once("a", async () => 2)).toBe(1);
+  ahead = 8 * 24 * 3_600_000;
+  const passMinute = async (): Promise<unknown> => {
+    minute.resolve();
+    minute = Promise.withResolvers();
+    await new Promise(setImmediate);
+    return await engine.once("a", async () => 2);
+  };
+  await expect.poll(passMinute).toBe(2);
+  await engine.drain();
+});

@@ -1,0 +1,125 @@
+import { query } from "../../../sqlite/statements.ts";
+import type { RunRow } from "../../execution/run-journal.ts";
+import type { EmbeddedBase } from "../embedded-base.ts";
+import { sleepUntil } from "../work/sleep-until.ts";
+
+export interface WakeUps {
+  /** Sets the one timer to the earliest time that a run waits for. */
+  arm(): void;
+  stop(): void;
+}
+
+/** What one transaction wakes. */
+const batch = 500;
+const retryMs = 1_000;
+
+/** Queues the runs whose time has come. Those that wait cost nothing: the first of them is read from an index. */
+export function createWakeUps(base: EmbeddedBase, options: { readonly queued: () => void }): WakeUps {
+  const { database, time } = base;
+  const first = query<{ at: number | null }>(
+    database,
+    "SELECT min(wake_at) AS at FROM runs WHERE wake_at IS NOT NULL",
+  );
+  const due = query<Pick<RunRow, "id">>(
+    database,
+    "SELECT id FROM runs INDEXED BY runs_by_wake WHERE wake_at <= ? ORDER BY wake_at LIMIT ?",
+  );
+  const wake = query(database, "UPDATE runs SET status = 'queued', wake_at = NULL WHERE id = ?");
+  const enqueue = query(database, "INSERT INTO run_queue (run) VALUES (?)");
+  let timer: AbortController | undefined;
+  let armedAt = Number.POSITIVE_INFINITY;
+
+  function stop(): void {
+    timer?.abort();
+    timer = undefined;
+    armedAt = Number.POSITIVE_INFINITY;
+  }
+
+  function setTimer(at: number): void {
+    stop();
+    armedAt = at;
+    timer = new AbortController();
+    sleepUntil(time, at, timer.signal).then(
+      () => void wakeThoseDue(),
+      () => undefined,
+    );
+  }
+
+  function arm(): void {
+    const at = first.get()?.at;
+    if (at !== null && at !== undefined && at < armedAt) setTimer(at);
+  }
+
+  async function wakeThoseDue(): Promise<void> {
+    const { signal } = base.lease;
+    stop();
+    try {
+      await base.commit(
+        () => {
+          for (const { id } of due.all(time.now(), batch)) {
+            wake.run(id);
+            enqueue.run(id);
+          }
+        },
+        { fenced: true },
+      );
+    } catch {
+      // The store is locked or full, which passes; or the lease is lost, and somebody else does it.
+      if (!signal.aborted && !base.stopping.aborted) setTimer(time.now() + retryMs);
+      return;
+    }
+    if (signal.aborted || base.stopping.aborted) return;
+    options.queued();
+    arm();
+  }
+
+  base.stopping.addEventListener("abort", stop, { once: true });
+  return { arm, stop };
+}
+
+/** How often a process may die under a run, at one place of its journal, before the run is given up. */
+const mostCrashes = 5;
+
+/**
+ * Takes over the runs that a dead process has left at work: queues them, but for those whose end was
+ * asked for, and those that seem to be what their process dies of. Only a run that has got no further
+ * since the last crash comes nearer to that, so that one bad run does not end those beside it.
+ */
+export function createRecovery({ database, clock }: EmbeddedBase): () => void {
+  const left = query<RunRow>(
+    database,
+    "SELECT * FROM runs INDEXED BY runs_by_status WHERE status = 'running' AND status <> 'completed' ORDER BY id",
+  );
+  const progress = query<{ entries: number }>(
+    database,
+    "SELECT count(*) + count(ended_as) AS entries FROM run_journal WHERE run = ?",
+  );
+  const end = query(
+    database,
+    "UPDATE runs SET status = ?, ended_at = ?, error = ?, crashes = ?, cancelling = 0 WHERE id = ?",
+  );
+  const requeue = query(
+    database,
+    "UPDATE runs SET status = 'queued', crashes = ?, crashed_at = ? WHERE id = ?",
+  );
+  const enqueue = query(database, "INSERT OR IGNORE INTO run_queue (run) VALUES (?)");
+
+  /** In a transaction. */
+  return () => {
+    for (const run of left.all()) {
+      const entries = Number(progress.get(run.id)?.entries);
+      const crashes = entries > run.crashed_at ? 1 : run.crashes + 1;
+      if (run.cancelling === 1) end.run("cancelled", clock.now(), null, crashes, run.id);
+      else if (crashes >= mostCrashes) end.run("failed", clock.now(), crashText, crashes, run.id);
+      else {
+        requeue.run(crashes, entries, run.id);
+        enqueue.run(run.id);
+      }
+    }
+  };
+}
+
+const crashText = JSON.stringify({
+  type: "internal_error",
+  message: `The process ended ${mostCrashes} times while the run was at the same place.`,
+});

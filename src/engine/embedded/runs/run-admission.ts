@@ -1,0 +1,141 @@
+import { isDeepStrictEqual } from "node:util";
+import { isoTime } from "../../../base/clock.ts";
+import { createId } from "../../../base/id.ts";
+import { KitError } from "../../../base/kit-error.ts";
+import { query } from "../../../sqlite/statements.ts";
+import type { RunReceipt, RunRequest, RunSignal } from "../../contract.ts";
+import type { EngineLimits } from "../../engine-base.ts";
+import { checkJson, isName } from "../../execution/check-json.ts";
+import type { RunJournal, RunRow } from "../../execution/run-journal.ts";
+import type { EmbeddedBase } from "../embedded-base.ts";
+import { isNoAnswer } from "../work/is-no-answer.ts";
+import { ownerOfRun } from "../work/owner.ts";
+import { checkShare } from "../work/share-of-line.ts";
+import { toStoredTrace } from "../work/stored-trace.ts";
+import { hasEnded } from "./run-rows.ts";
+
+/** Accepts runs: resolves once one is on disk. */
+export function createRunAdmission(
+  base: EmbeddedBase,
+  limits: EngineLimits,
+): (request: RunRequest) => Promise<RunReceipt> {
+  const { database, blobs, clock, lines } = base;
+  const byKey = query<RunRow>(database, "SELECT * FROM runs WHERE workflow = ? AND idempotency_key = ?");
+  const insert = query<{ id: number }>(
+    database,
+    `INSERT INTO runs (run_id, workflow, status, idempotency_key, accepted_at, payload, owner, trace)
+     VALUES (?, ?, 'queued', ?, ?, ?, ?, ?) RETURNING id`,
+  );
+  const freeKey = query(database, "UPDATE runs SET idempotency_key = NULL WHERE id = ?");
+  const enqueue = query(database, "INSERT INTO run_queue (run) VALUES (?)");
+  const load = query<{ waiting: number; of_owner: number }>(
+    database,
+    `SELECT waiting, coalesce((SELECT waiting FROM run_shares WHERE owner = ?), 0) AS of_owner
+     FROM run_shares WHERE owner = ''`,
+  );
+
+  function checkRoom(owner: string): void {
+    const row = load.get(owner);
+    const waiting = { all: Number(row?.waiting), ofOwner: Number(row?.of_owner) };
+    checkShare(waiting, owner, { limits, lines, what: "runs" });
+  }
+
+  function isSame(stored: string, payload: string): boolean {
+    return stored === payload || isDeepStrictEqual(blobs.load(stored), blobs.load(payload));
+  }
+
+  return async (request) => {
+    const { workflow, payload, idempotency_key: key } = request;
+    const owner = ownerOfRun(request);
+    checkJson(payload, "The payload");
+    const stored = await blobs.store(payload);
+    return await base.commit(() => {
+      const earlier = key === undefined ? undefined : byKey.get(workflow, key);
+      if (earlier !== undefined && !isSame(earlier.payload, stored)) throw otherPayload();
+      if (earlier !== undefined && isNoAnswer(earlier)) freeKey.run(earlier.id);
+      else if (earlier !== undefined) {
+        return { run_id: earlier.run_id, accepted_at: isoTime(earlier.accepted_at) };
+      }
+      checkRoom(owner);
+      const run_id = createId("run");
+      const now = clock.now();
+      const row = insert.get(run_id, workflow, key ?? null, now, stored, owner, toStoredTrace(request.trace));
+      enqueue.run(Number(row?.id));
+      return { run_id, accepted_at: isoTime(now) };
+    });
+  };
+}
+
+function otherPayload(): KitError {
+  return new KitError({
+    code: "conflict",
+    message: "This idempotency key was used before, with another payload.",
+  });
+}
+
+/** Signals that a run may have which it has not taken yet. */
+const mostUntaken = 1_000;
+
+/**
+ * Keeps signals for runs, and queues a run that has waited for one. Resolves once it is on disk; the
+ * same idempotency key is taken once. Throws `invalid_request`, `run_not_found`, `conflict` for a run that has ended,
+ * `too_many_requests` for one that has a thousand which it has not taken.
+ */
+export function createSignalSender(
+  base: EmbeddedBase,
+  journal: RunJournal,
+): (runId: string, signal: RunSignal) => Promise<void> {
+  const { database, blobs, time } = base;
+  const find = query<Pick<RunRow, "id" | "status">>(database, "SELECT id, status FROM runs WHERE run_id = ?");
+  const byKey = query(database, "SELECT 1 FROM run_signals WHERE run = ? AND idempotency_key = ?");
+  const untaken = query<{ count: number }>(
+    database,
+    "SELECT count(*) AS count FROM run_signals WHERE run = ? AND taken = 0",
+  );
+  const insert = query(
+    database,
+    "INSERT INTO run_signals (run, name, idempotency_key, accepted_at, payload) VALUES (?, ?, ?, ?, ?)",
+  );
+  const wake = query(database, "UPDATE runs SET status = 'queued', wake_at = NULL WHERE id = ?");
+  const enqueue = query(database, "INSERT INTO run_queue (run) VALUES (?)");
+
+  return async (runId, { name, payload = null, idempotency_key: key = null }) => {
+    if (!isName(name)) throw badName();
+    checkJson(payload, "The payload of the signal");
+    const stored = await blobs.store(payload);
+    await base.commit(() => {
+      const run = find.get(runId);
+      if (run === undefined) throw unknownRun();
+      if (key !== null && byKey.get(run.id, key) !== undefined) return;
+      if (hasEnded(run.status)) throw alreadyEnded();
+      if (Number(untaken.get(run.id)?.count) >= mostUntaken) throw crowded();
+      insert.run(run.id, name, key, time.now(), stored);
+      if (run.status !== "waiting" || !journal.canGoOn(run.id)) return;
+      wake.run(run.id);
+      enqueue.run(run.id);
+    });
+  };
+}
+
+function badName(): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: "The name of a signal is a text of 1 to 256 characters.",
+  });
+}
+
+function unknownRun(): KitError {
+  return new KitError({ code: "run_not_found", message: "There is no such run." });
+}
+
+function alreadyEnded(): KitError {
+  return new KitError({ code: "conflict", message: "The run has ended, and takes no signal any more." });
+}
+
+function crowded(): KitError {
+  return new KitError({
+    code: "too_many_requests",
+    message: `The run has ${mostUntaken} signals that it has not taken yet.`,
+    meta: { retry_after_s: 60 },
+  });
+}

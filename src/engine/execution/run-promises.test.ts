@@ -1,0 +1,74 @@
+import { setImmediate } from "node:timers/promises";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { createDeliveries } from "./run-promises.ts";
+
+const never = () => () => undefined;
+
+test("whatever order ends come in, they are told in theirs", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.shuffledSubarray([1, 2, 3, 4, 5, 6, 7, 8], { minLength: 8 }), async (order) => {
+      const told: number[] = [];
+      const idle = Promise.withResolvers<void>();
+      const deliveries = createDeliveries({
+        whenStalled: never,
+        onIdle: () => (told.length === order.length ? idle.resolve() : undefined),
+      });
+      for (const [index, endedAs] of order.entries()) {
+        deliveries.add(endedAs, () => told.push(endedAs));
+        if (index % 3 === 0) await setImmediate();
+      }
+      await idle.promise;
+      expect(told).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+      expect(deliveries.busy).toBe(false);
+    }),
+  );
+});
+
+test("all that hangs on one end is done before the next is told", async () => {
+  const order: string[] = [];
+  const done = Promise.withResolvers<void>();
+  const deliveries = createDeliveries({ whenStalled: never, onIdle: () => undefined });
+  const follow = async (name: string, ticks: number): Promise<void> => {
+    for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve();
+    order.push(name);
+    if (name === "second") done.resolve();
+  };
+  deliveries.add(1, () => void follow("first", 50));
+  deliveries.add(2, () => void follow("second", 0));
+  await done.promise;
+  expect(order).toEqual(["first", "second"]);
+});
+
+test("an end that nobody asks for holds the others up for a while only", async () => {
+  const told: number[] = [];
+  let giveUp: () => void = () => undefined;
+  const deliveries = createDeliveries({
+    whenStalled: (callback) => {
+      giveUp = callback;
+      return () => undefined;
+    },
+    onIdle: () => undefined,
+  });
+  deliveries.add(3, () => told.push(3));
+  deliveries.add(2, () => told.push(2));
+  await setImmediate();
+  expect(told).toEqual([]);
+  giveUp();
+  expect(told).toEqual([2]);
+  deliveries.add(1, () => told.push(1));
+  await setImmediate();
+  await setImmediate();
+  expect(told).toEqual([2, 1, 3]);
+});
+
+test("once closed it tells nothing", async () => {
+  const deliveries = createDeliveries({ whenStalled: never, onIdle: () => undefined });
+  deliveries.add(1, () => {
+    throw new Error("told");
+  });
+  deliveries.close();
+  deliveries.add(2, () => undefined);
+  await setImmediate();
+  expect(deliveries.busy).toBe(false);
+});
