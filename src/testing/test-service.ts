@@ -1,8 +1,8 @@
 import type { Service } from "../app/service/service.ts";
 import type { Clock } from "../base/clock.ts";
+import type { EngineLimits } from "../engine/engine-base.ts";
 import type { WaitAnswers } from "./answer-waits.ts";
 import { openTestParts, type TestAppOptions } from "./test-app.ts";
-import type { EngineLimits } from "../engine/engine-base.ts";
 
 export interface TestServiceOptions extends Omit<TestAppOptions, keyof WaitAnswers> {
   /** The engine's time, for sleeps and schedules; default: the system's. Nothing advances it but the test. */

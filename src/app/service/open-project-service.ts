@@ -1,15 +1,15 @@
 import { join, resolve } from "node:path";
 import { type Approvals, createApprovalsBy } from "../../agents/approvals/approvals.ts";
 import type { Engine } from "../../engine/contract.ts";
-import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
 import { createMachineClock } from "../../engine/durable-time.ts";
+import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
+import { defaultLimits } from "../../engine/engine-base.ts";
 import { sessionRetentionMs, toEngineLimits } from "../config/engine-config.ts";
 import type { RuntimeParts } from "../runtime/agent-runtime.ts";
 import { type OpenPartsOptions, openParts } from "../runtime/open-parts.ts";
 import { stateFolder } from "../state-folder.ts";
 import { createService, type ServiceOptions } from "./create-service.ts";
 import type { ProjectService } from "./service.ts";
-import { defaultLimits } from "../../engine/engine-base.ts";
 
 export interface ProjectServiceOptions
   extends OpenPartsOptions,

@@ -1,5 +1,5 @@
-import type { LoadedWebhook } from "./load-source.ts";
 import { findSecret } from "../../webhooks/define-webhook.ts";
+import type { LoadedWebhook } from "./load-source.ts";
 
 /** Those that refuse every delivery in this environment, because they find no secret to check it with. */
 export function webhooksWithoutSecret(

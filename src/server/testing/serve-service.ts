@@ -1,10 +1,10 @@
 import type { Service } from "../../app/service/service.ts";
+import type { EngineLimits } from "../../engine/engine-base.ts";
 import { createTestService } from "../../testing/test-service.ts";
 import { createServer, type KitServer, type ServerOptions } from "../create-server.ts";
 import { createEchoModel, type EchoModel } from "./echo-model.ts";
 import { serviceFiles } from "./service-files.ts";
 import { temporaryProject } from "./temporary-project.ts";
-import type { EngineLimits } from "../../engine/engine-base.ts";
 
 export interface ServedService {
   readonly root: string;
