@@ -83,7 +83,6 @@ const limitsTable = table({
   /** MiB; default 4,096. */
   memory_mb: integer(16, 16_777_216),
 });
-export interface LimitsConfig extends Infer<typeof limitsTable> {}
 
 /** The `sandbox` table. */
 export const sandboxTable = table({
